@@ -1,0 +1,21 @@
+# Warnings and sanitizers, for every target of this project.
+add_library(orma_flags INTERFACE)
+target_compile_definitions(orma_flags INTERFACE _GNU_SOURCE ORMA_VERSION_STRING="${PROJECT_VERSION}")
+target_include_directories(orma_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(orma_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wvla -Wundef -Wformat=2 -Wcast-align -Wpointer-arith -Wimplicit-fallthrough
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
+  -fno-strict-aliasing)
+if(ORMA_WERROR)
+  target_compile_options(orma_flags INTERFACE -Werror)
+endif()
+if(ORMA_SANITIZE)
+  target_compile_options(orma_flags INTERFACE -fsanitize=${ORMA_SANITIZE} -fno-omit-frame-pointer
+    $<$<NOT:$<STREQUAL:${ORMA_SANITIZE},thread>>:-fno-sanitize-recover=all>)
+  target_link_options(orma_flags INTERFACE -fsanitize=${ORMA_SANITIZE})
+endif()
+if(ORMA_FUZZ)
+  target_compile_options(orma_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+find_package(Threads REQUIRED)
+target_link_libraries(orma_flags INTERFACE Threads::Threads)

@@ -1,0 +1,1 @@
+# make install: binary, libraries, headers, pkg-config and CMake package files.

@@ -1,0 +1,10 @@
+# orma_module(name): every src/<name>/**.c becomes one object library.
+function(orma_module name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(orma_${name} OBJECT ${sources})
+  target_link_libraries(orma_${name} PRIVATE orma_flags)
+  set_property(GLOBAL APPEND PROPERTY ORMA_MODULES orma_${name})
+endfunction()

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fd.h - file descriptors: ownership, whole reads and writes, memory files.
+ */
+#ifndef ORMA_BASE_FD_H
+#define ORMA_BASE_FD_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/* For ORMA_AUTO on an int: closes it when >= 0; errno is preserved. */
+void orma_base_fd_closep(int *fd);
+/* Closes when >= 0, preserves errno, returns -1: `fd = orma_base_fd_close(fd)`. */
+int orma_base_fd_close(int fd);
+int orma_base_fd_set_nonblock(int fd);
+/* Blocking descriptors: everything or an error; EINTR is handled. */
+int orma_base_fd_write_all(int fd, const void *data, size_t size);
+/* Reads to the end of the file, at most limit_bytes (else -EFBIG), appending to the buffer. */
+int orma_base_fd_read_all(int fd, size_t limit_bytes, struct orma_buf *buf);
+/* The same by path (dirfd may be AT_FDCWD). */
+int orma_base_file_read(int dirfd, const char *path, size_t limit_bytes, struct orma_buf *buf);
+/* A CLOEXEC memory file of that size, sealed against shrink, grow and further seals; the descriptor or -errno. */
+int orma_base_memfd_new(const char *name, size_t size);
+/* 0 when fd is a memory file with those three seals; sets *ret_size. -EINVAL otherwise. */
+int orma_base_memfd_check(int fd, size_t *ret_size);
+
+#endif

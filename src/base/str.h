@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * str.h - a borrowed run of bytes with its length; not NUL-terminated, may hold any byte.
+ */
+#ifndef ORMA_BASE_STR_H
+#define ORMA_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct orma_str {
+	const char *data;
+	size_t size;
+};
+
+#define ORMA_STR(literal) ((struct orma_str){(literal), sizeof(literal) - 1})
+
+static inline struct orma_str orma_base_str(const char *text)
+{
+	return (struct orma_str){text, text ? strlen(text) : 0};
+}
+
+static inline bool orma_base_str_is_equal(struct orma_str a, struct orma_str b)
+{
+	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static inline bool orma_base_str_is(struct orma_str a, const char *text)
+{
+	return orma_base_str_is_equal(a, orma_base_str(text));
+}
+
+/* A NUL-terminated copy on the heap (orma_base_free()), NULL without memory. */
+char *orma_base_str_dup(struct orma_str text);
+
+/* Whole-string parses; base 0 = C prefixes allowed. 0, -EINVAL (not a number), -ERANGE. */
+int orma_base_parse_u64(const char *text, int base, uint64_t *ret);
+int orma_base_parse_i64(const char *text, int base, int64_t *ret);
+
+#endif
