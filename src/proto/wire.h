@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wire.h - protobuf's wire format: tags, varints, zigzag.
+ */
+#ifndef ORMA_PROTO_WIRE_H
+#define ORMA_PROTO_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum orma_proto_wire_type {
+	ORMA_PROTO_VARINT = 0,
+	ORMA_PROTO_FIXED64 = 1,
+	ORMA_PROTO_BYTES = 2,
+	ORMA_PROTO_FIXED32 = 5,
+};
+
+#define ORMA_PROTO_VARINT_MAX   10                  /* bytes of a 64-bit varint */
+#define ORMA_PROTO_TAG_MAX      5
+#define ORMA_PROTO_FIELD_ID_MAX ((UINT32_C(1) << 29) - 1)
+/* A nested message's length is reserved as a redundant four-byte varint and filled in later. */
+#define ORMA_PROTO_LENGTH_BYTES   4
+#define ORMA_PROTO_LENGTH_MAX     ((UINT32_C(1) << 28) - 1)
+
+static inline uint32_t orma_proto_tag(uint32_t field_id, enum orma_proto_wire_type type)
+{
+	return field_id << 3 | (uint32_t)type;
+}
+
+static inline size_t orma_proto_varint_size(uint64_t value)
+{
+	unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
+	return (bits + 6) / 7;
+}
+
+static inline uint64_t orma_proto_zigzag(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+static inline int64_t orma_proto_unzigzag(uint64_t value)
+{
+	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
+
+/* `at` has room for ORMA_PROTO_VARINT_MAX bytes; returns the end of what was written. */
+static inline uint8_t *orma_proto_put_varint(uint8_t *at, uint64_t value)
+{
+	while (value >= 0x80) {
+		*at++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+static inline void orma_proto_put_length(uint8_t at[ORMA_PROTO_LENGTH_BYTES], uint32_t length)
+{
+	at[0] = (uint8_t)(length | 0x80);
+	at[1] = (uint8_t)(length >> 7 | 0x80);
+	at[2] = (uint8_t)(length >> 14 | 0x80);
+	at[3] = (uint8_t)(length >> 21 & 0x7f);
+}
+
+/* The end of the varint, or NULL when [at, end) does not hold a whole one of at most ten bytes. */
+const uint8_t *orma_proto_get_varint(const uint8_t *at, const uint8_t *end, uint64_t *ret);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * writer.h - the ProtoZero writer: encodes one message in a single pass over a chain of buffers it does not own.
+ *
+ * Picture:      buffer k (sink's)                     buffer k+1
+ *          [....tag|LLLL|tag v|tag LLLL|da]      [ta|tag v|............]
+ *                   ^nested A    ^nested B                  ^cursor  ^end
+ *
+ * A nested message reserves four bytes for its length (LLLL) and fills them in when it ends. When the window is
+ * full the sink moves the writer to its next buffer; before it gives the old one away it visits the open nested
+ * messages (orma_proto_writer.open, innermost first) and may redirect `length_field` of those that lie in it:
+ * the shared-memory writer points them into a patch record. Writing never fails: a sink without room
+ * hands out a scrap buffer and counts the loss.
+ *
+ * Threads: none of its own; a writer belongs to one thread.
+ */
+#ifndef ORMA_PROTO_WRITER_H
+#define ORMA_PROTO_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "proto/wire.h"
+
+struct orma_proto_writer;
+
+/* An open nested message; lives on the caller's stack from begin to end. */
+struct orma_proto_nested {
+	struct orma_proto_nested *parent;
+	uint8_t *length_field; /* four bytes, in a buffer or wherever the sink redirected it */
+	uint64_t start_bytes;  /* orma_proto_writer_written() when its content began */
+};
+
+/*
+ * Gives the writer a new window: sets cursor and end (at least `ORMA_PROTO_SINK_MIN` bytes), called when the window is full.
+ * `written_before` has already been advanced by the old window's bytes.
+ */
+typedef void orma_proto_sink_fn(struct orma_proto_writer *writer);
+
+#define ORMA_PROTO_SINK_MIN 16
+
+struct orma_proto_writer {
+	uint8_t *cursor, *end;  /* the window */
+	uint8_t *begin;         /* where the window began, for counting */
+	uint64_t written_before; /* bytes written to earlier windows */
+	struct orma_proto_nested *open; /* innermost open nested message */
+	orma_proto_sink_fn *next_window;
+};
+
+/* Bytes written since init, over all windows. */
+static inline uint64_t orma_proto_writer_written(const struct orma_proto_writer *writer)
+{
+	return writer->written_before + (uint64_t)(writer->cursor - writer->begin);
+}
+
+void orma_proto_writer_init(struct orma_proto_writer *writer, uint8_t *begin, uint8_t *end,
+			    orma_proto_sink_fn *next_window);
+
+void orma_proto_write_varint(struct orma_proto_writer *writer, uint32_t field_id, uint64_t value);
+void orma_proto_write_sint(struct orma_proto_writer *writer, uint32_t field_id, int64_t value); /* zigzag */
+void orma_proto_write_bool(struct orma_proto_writer *writer, uint32_t field_id, bool value);
+void orma_proto_write_fixed32(struct orma_proto_writer *writer, uint32_t field_id, uint32_t value);
+void orma_proto_write_fixed64(struct orma_proto_writer *writer, uint32_t field_id, uint64_t value);
+void orma_proto_write_float(struct orma_proto_writer *writer, uint32_t field_id, float value);
+void orma_proto_write_double(struct orma_proto_writer *writer, uint32_t field_id, double value);
+void orma_proto_write_bytes(struct orma_proto_writer *writer, uint32_t field_id, const void *data, size_t size);
+void orma_proto_write_string(struct orma_proto_writer *writer, uint32_t field_id, const char *text);
+/* Bytes as they are, no tag: already encoded fields. */
+void orma_proto_write_raw(struct orma_proto_writer *writer, const void *data, size_t size);
+
+void orma_proto_nested_begin(struct orma_proto_writer *writer, struct orma_proto_nested *nested, uint32_t field_id);
+/* Ends `nested` and any message still open inside it. */
+void orma_proto_nested_end(struct orma_proto_writer *writer, struct orma_proto_nested *nested);
+/* Ends everything that is still open. */
+void orma_proto_writer_end_all(struct orma_proto_writer *writer);
+
+/* --- a sink over heap memory: one growing message ---------------------------------------------------------- */
+
+/*
+ * Writes into `buf` (appending). On lack of memory the rest goes to a scrap window and orma_proto_heap_writer_finish() says
+ * -ENOMEM. Open nested messages survive growth (their length fields are redirected).
+ */
+struct orma_proto_heap_writer {
+	struct orma_proto_writer writer; /* first: the sink casts back */
+	struct orma_buf *buf;
+	bool has_failed;
+	uint8_t scrap[64];
+};
+
+void orma_proto_heap_writer_init(struct orma_proto_heap_writer *heap, struct orma_buf *buf);
+/* Ends open messages and sets buf->size; 0 or -ENOMEM (buf is then as long as before). */
+int orma_proto_heap_writer_finish(struct orma_proto_heap_writer *heap);
+
+#endif
