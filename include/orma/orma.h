@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * orma/orma.h - all of orma's public interface.
+ */
+#ifndef ORMA_ORMA_H
+#define ORMA_ORMA_H
+
+#include <orma/data_source.h>
+#include <orma/error.h>
+#include <orma/init.h>
+#include <orma/packet.h>
+#include <orma/service.h>
+#include <orma/session.h>
+#include <orma/track_event.h>
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * orma/track_event.h - slices, instants and counters on the timeline of a trace.
+ *
+ *	ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames and drawing");     // in one .c file
+ *	...
+ *	orma_init(NULL);
+ *	orma_track_event_register();
+ *	{
+ *		ORMA_SCOPE(gfx, "frame");                            // a slice until the end of the block
+ *		ORMA_INSTANT(gfx, "retry");
+ *		ORMA_COUNTER(gfx, "fps", 59.9);
+ *	}
+ *
+ * Names are string literals or live for ever: they are told apart by address at each place and interned per sequence.
+ * While no session wants the category, an event costs one load and a branch.
+ *
+ * Threads: all of it from any thread. errno is preserved.
+ */
+#ifndef ORMA_TRACK_EVENT_H
+#define ORMA_TRACK_EVENT_H
+
+#include <orma/api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A category; static, zero-initialised but for its first three members. */
+struct orma_category {
+	const char *name;
+	const char *description; /* may be NULL */
+	struct orma_category *next;
+	uint32_t enabled;        /* bit i = instance i of the data source wants it; written by the library, read relaxed */
+	uint32_t id;             /* given at registration; 0 = not registered */
+};
+
+/* A place in the code that emits; static, zero-initialised but for its first members. */
+struct orma_call_site {
+	struct orma_category *category;
+	const char *name;
+	uint32_t type; /* enum orma_event_type */
+	uint32_t name_id;
+};
+
+enum orma_event_type {
+	ORMA_EVENT_BEGIN = 1,
+	ORMA_EVENT_END = 2,
+	ORMA_EVENT_INSTANT = 3,
+	ORMA_EVENT_COUNTER = 4,
+};
+
+/** Registers the data source "track_event" with all categories defined so far. After orma_init(). 0, -ENOTCONN, -ENOMEM, -EALREADY. */
+ORMA_API int orma_track_event_register(void);
+/* Called by ORMA_CATEGORY_DEFINE's constructor. */
+ORMA_API void orma_category_add(struct orma_category *category);
+
+ORMA_API void orma_event_emit(struct orma_call_site *site);
+ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value);
+ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double value);
+ORMA_API void orma_event_scope_end(struct orma_category **category);
+
+#define ORMA_CATEGORY_DECLARE(id) extern struct orma_category orma_category_##id
+#define ORMA_CATEGORY_DEFINE(id, name_text, description_text)                                      \
+	struct orma_category orma_category_##id = {(name_text), (description_text), NULL, 0, 0};   \
+	__attribute__((constructor)) static void orma_category_add_##id(void)                      \
+	{                                                                                          \
+		orma_category_add(&orma_category_##id);                                            \
+	}                                                                                          \
+	struct orma_category orma_category_##id
+
+#define ORMA_IS_ENABLED(id)                                                                        \
+	__builtin_expect(__atomic_load_n(&orma_category_##id.enabled, __ATOMIC_RELAXED) != 0, 0)
+
+#define ORMA_EVENT_(id, event_type, name_text, emit)                                               \
+	do {                                                                                       \
+		if (ORMA_IS_ENABLED(id)) {                                                         \
+			static struct orma_call_site orma_site_ = {&orma_category_##id,            \
+								   (name_text), (event_type), 0};  \
+			emit;                                                                      \
+		}                                                                                  \
+	} while (0)
+
+#define ORMA_BEGIN(id, name_text)   ORMA_EVENT_(id, ORMA_EVENT_BEGIN, name_text, orma_event_emit(&orma_site_))
+#define ORMA_END(id)                ORMA_EVENT_(id, ORMA_EVENT_END, NULL, orma_event_emit(&orma_site_))
+#define ORMA_INSTANT(id, name_text) ORMA_EVENT_(id, ORMA_EVENT_INSTANT, name_text, orma_event_emit(&orma_site_))
+#define ORMA_COUNTER_INT(id, name_text, value)                                                     \
+	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text, orma_event_emit_counter_int(&orma_site_, (value)))
+#define ORMA_COUNTER_DOUBLE(id, name_text, value)                                                  \
+	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text, orma_event_emit_counter_double(&orma_site_, (value)))
+#ifndef __cplusplus
+#define ORMA_COUNTER(id, name_text, value)                                                         \
+	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
+		    _Generic((value), float: orma_event_emit_counter_double, double: orma_event_emit_counter_double, \
+			     default: orma_event_emit_counter_int)(&orma_site_, (value)))
+#endif
+#define ORMA_CONCAT_(a, b) a##b
+#define ORMA_CONCAT(a, b)  ORMA_CONCAT_(a, b)
+#define ORMA_SCOPE(id, name_text)                                                                  \
+	ORMA_BEGIN(id, name_text);                                                                 \
+	struct orma_category *ORMA_CONCAT(orma_scope_, __LINE__)                                   \
+		__attribute__((cleanup(orma_event_scope_end), unused)) = &orma_category_##id
+
+#ifdef __cplusplus
+}
+#endif
+#endif
