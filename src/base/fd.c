@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fd.c - closing, whole reads and writes, sealed memory files.
+ *
+ * Owns nothing beyond a call. Everything returned is CLOEXEC from birth. Rejected: stdio for
+ * reading files, because /proc files have no size and must be read in large pieces; unsealed memory
+ * with checks on use, because a peer that shrinks a file we have mapped kills us with SIGBUS.
+ */
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_STEP_BYTES = 4096, REQUIRED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+int orma_base_fd_close(int fd)
+{
+	if (fd >= 0) {
+		int saved_errno = errno;
+		/* Not repeated on EINTR: Linux has released the number by then, and another thread
+		 * may own it. */
+		close(fd);
+		errno = saved_errno;
+	}
+	return -1;
+}
+
+void orma_base_fd_closep(int *fd)
+{
+	*fd = orma_base_fd_close(*fd);
+}
+
+int orma_base_fd_set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
+}
+
+int orma_base_fd_write_all(int fd, const void *data, size_t size)
+{
+	const uint8_t *next = data;
+	while (size > 0) {
+		ssize_t written = write(fd, next, size);
+		if (written < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		next += written;
+		size -= (size_t)written;
+	}
+	return 0;
+}
+
+int orma_base_fd_read_all(int fd, size_t limit_bytes, struct orma_buf *buf)
+{
+	size_t old_size = buf->size;
+	for (size_t room = READ_STEP_BYTES;;) {
+		int r = orma_base_buf_reserve(buf, room);
+		if (r < 0) {
+			buf->size = old_size;
+			return r;
+		}
+		ssize_t got = read(fd, buf->data + buf->size, buf->capacity - buf->size);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			r = -errno;
+			buf->size = old_size;
+			return r;
+		}
+		if (got == 0)
+			return 0;
+		buf->size += (size_t)got;
+		if (buf->size - old_size > limit_bytes) {
+			buf->size = old_size;
+			return -EFBIG;
+		}
+		room = ORMA_MAX(buf->capacity - buf->size, (size_t)READ_STEP_BYTES);
+	}
+}
+
+int orma_base_file_read(int dirfd, const char *path, size_t limit_bytes, struct orma_buf *buf)
+{
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	return orma_base_fd_read_all(fd, limit_bytes, buf);
+}
+
+int orma_base_memfd_new(const char *name, size_t size)
+{
+	if (size > INT64_MAX)
+		return -EFBIG;
+	ORMA_AUTO(orma_base_fd_closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, REQUIRED_SEALS) < 0)
+		return -errno;
+	int ret = fd;
+	fd = -1;
+	return ret;
+}
+
+int orma_base_memfd_check(int fd, size_t *ret_size)
+{
+	/* Other kinds of files have no seals, so this tells a memory file apart as well. */
+	int seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & REQUIRED_SEALS) != REQUIRED_SEALS)
+		return -EINVAL;
+	struct stat st;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
+		return -EINVAL;
+	*ret_size = (size_t)st.st_size;
+	return 0;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * loop.c - one epoll set with a timer descriptor for the earliest timer and an event descriptor for
+ * wakes.
+ *
+ * A turn runs the tasks that were queued when it began, waits, calls the watches that are ready,
+ * then the timers that are due. What makes removal from inside a callback safe: the events of the
+ * current wait live in the loop, and removing a watch blanks its entries that were not delivered
+ * yet; timers and tasks are taken out of their structure before they are called. The heap invariant
+ * is that no timer is due before its parent
+ * ((idx - 1) / 2), and heap[timer->heap_idx] == timer for every armed one.
+ *
+ * Timers use a descriptor rather than epoll's timeout, because that has only milliseconds and would
+ * be unknown to an outer loop. The descriptor is set at most once per turn; only a loop that is
+ * embedded in another one (its descriptor was asked for) must also be right between turns.
+ * Rejected: a timer descriptor per timer, a system call each to create, arm and destroy; a timer
+ * wheel, because there are few timers and they differ by orders of magnitude.
+ */
+#include "base/loop.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+enum { EVENTS_PER_TURN = 64 };
+
+/* Values of programmed_ns beside a deadline. */
+#define TIMER_OFF   UINT64_C(0)
+#define TIMER_FIRED UINT64_MAX
+
+struct orma_loop {
+	int epoll_fd, timer_fd, wake_fd;
+	bool is_stopped, is_in_turn, is_embedded;
+
+	struct epoll_event
+		events[EVENTS_PER_TURN]; /* of the current turn; data.ptr NULL = removed */
+	int event_count, event_idx;
+
+	struct orma_timer **heap;
+	uint32_t heap_count, heap_capacity;
+	uint64_t programmed_ns; /* what timer_fd is set to */
+
+	struct orma_list tasks; /* of struct orma_task */
+
+	void (*wake_fn)(void *ctx);
+	void *wake_ctx;
+};
+
+/* ---- timers ---- */
+
+static void heap_set(struct orma_loop *loop, uint32_t idx, struct orma_timer *timer)
+{
+	loop->heap[idx] = timer;
+	timer->heap_idx = idx;
+}
+
+static void heap_sift_up(struct orma_loop *loop, struct orma_timer *timer)
+{
+	uint32_t idx = timer->heap_idx;
+	while (idx > 0) {
+		uint32_t parent = (idx - 1) / 2;
+		if (loop->heap[parent]->deadline_ns <= timer->deadline_ns)
+			break;
+		heap_set(loop, idx, loop->heap[parent]);
+		idx = parent;
+	}
+	heap_set(loop, idx, timer);
+}
+
+static void heap_sift_down(struct orma_loop *loop, struct orma_timer *timer)
+{
+	uint32_t idx = timer->heap_idx;
+	for (;;) {
+		uint32_t child = 2 * idx + 1;
+		if (child >= loop->heap_count)
+			break;
+		if (child + 1 < loop->heap_count &&
+		    loop->heap[child + 1]->deadline_ns < loop->heap[child]->deadline_ns)
+			child++;
+		if (timer->deadline_ns <= loop->heap[child]->deadline_ns)
+			break;
+		heap_set(loop, idx, loop->heap[child]);
+		idx = child;
+	}
+	heap_set(loop, idx, timer);
+}
+
+static int heap_reserve_one(struct orma_loop *loop)
+{
+	if (loop->heap_count < loop->heap_capacity)
+		return 0;
+	uint32_t capacity = loop->heap_capacity > 0 ? loop->heap_capacity * 2 : 8;
+	struct orma_timer **heap = orma_base_realloc_array(loop->heap, capacity, sizeof(*heap));
+	if (!heap)
+		return -ENOMEM;
+	loop->heap = heap;
+	loop->heap_capacity = capacity;
+	return 0;
+}
+
+static void timer_fd_set(struct orma_loop *loop, uint64_t deadline_ns)
+{
+	struct itimerspec spec = {.it_value = {
+					  .tv_sec = (time_t)(deadline_ns / ORMA_NS_PER_SEC),
+					  .tv_nsec = (long)(deadline_ns % ORMA_NS_PER_SEC),
+				  }};
+	/* Setting also takes back an expiry that was not read, so the descriptor is never read. */
+	timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+	loop->programmed_ns = deadline_ns;
+}
+
+/* Brings the timer descriptor in line with the heap; in an embedded loop, queued tasks are a timer
+ * long due. */
+static void program_timer(struct orma_loop *loop)
+{
+	uint64_t wanted = TIMER_OFF;
+	if (loop->is_embedded && !orma_base_list_is_empty(&loop->tasks))
+		wanted = 1;
+	else if (loop->heap_count > 0)
+		/* 0 would switch the descriptor off; the top value is beyond what time_t holds on
+		 * 32 bits. */
+		wanted = ORMA_MIN(ORMA_MAX(loop->heap[0]->deadline_ns, UINT64_C(1)),
+				  (uint64_t)INT64_MAX);
+	if (wanted != loop->programmed_ns)
+		timer_fd_set(loop, wanted);
+}
+
+static void program_timer_if_embedded(struct orma_loop *loop)
+{
+	if (loop->is_embedded && !loop->is_in_turn)
+		program_timer(loop);
+}
+
+static void disarm(struct orma_timer *timer)
+{
+	struct orma_loop *loop = timer->loop;
+	struct orma_timer *last = loop->heap[--loop->heap_count];
+	if (last != timer) {
+		heap_set(loop, timer->heap_idx, last);
+		heap_sift_up(loop, last);
+		heap_sift_down(loop, last);
+	}
+	timer->is_armed = false;
+}
+
+int orma_base_loop_arm(struct orma_loop *loop, struct orma_timer *timer, uint64_t deadline_ns,
+		       orma_timer_fn *fn)
+{
+	if (!timer->is_armed || timer->loop != loop) {
+		int r = heap_reserve_one(loop);
+		if (r < 0)
+			return r;
+		orma_base_timer_disarm(timer);
+		timer->loop = loop;
+		timer->is_armed = true;
+		heap_set(loop, loop->heap_count++, timer);
+	}
+	timer->deadline_ns = deadline_ns;
+	timer->fn = fn;
+	heap_sift_up(loop, timer);
+	heap_sift_down(loop, timer);
+	program_timer_if_embedded(loop);
+	return 0;
+}
+
+int orma_base_loop_arm_in(struct orma_loop *loop, struct orma_timer *timer, uint64_t delay_ns,
+			  orma_timer_fn *fn)
+{
+	uint64_t deadline_ns;
+	if (__builtin_add_overflow(orma_base_clock_ns(CLOCK_MONOTONIC), delay_ns, &deadline_ns))
+		deadline_ns = UINT64_MAX;
+	return orma_base_loop_arm(loop, timer, deadline_ns, fn);
+}
+
+void orma_base_timer_disarm(struct orma_timer *timer)
+{
+	if (!timer->is_armed)
+		return;
+	disarm(timer);
+	program_timer_if_embedded(timer->loop);
+}
+
+static int run_due_timers(struct orma_loop *loop)
+{
+	if (loop->heap_count == 0 || loop->is_stopped)
+		return 0;
+	int called = 0;
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	/* Bounded, because a timer may arm itself for a time that is past already. */
+	for (uint32_t left = loop->heap_count; left > 0 && loop->heap_count > 0; left--) {
+		struct orma_timer *timer = loop->heap[0];
+		if (timer->deadline_ns > now_ns || loop->is_stopped)
+			break;
+		disarm(timer);
+		timer->fn(timer);
+		called++;
+	}
+	return called;
+}
+
+/* ---- watches ---- */
+
+static uint32_t epoll_bits(unsigned interest)
+{
+	return (interest & ORMA_LOOP_READ ? (uint32_t)EPOLLIN : 0) |
+	       (interest & ORMA_LOOP_WRITE ? (uint32_t)EPOLLOUT : 0);
+}
+
+static unsigned ready_bits(uint32_t events)
+{
+	return (events & EPOLLIN ? ORMA_LOOP_READ : 0u) |
+	       (events & EPOLLOUT ? ORMA_LOOP_WRITE : 0u) |
+	       (events & (EPOLLHUP | EPOLLERR) ? ORMA_LOOP_HANGUP : 0u);
+}
+
+int orma_base_loop_watch(struct orma_loop *loop, struct orma_watch *watch, int fd,
+			 unsigned interest, orma_watch_fn *fn)
+{
+	struct epoll_event event = {.events = epoll_bits(interest), .data.ptr = watch};
+	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+		return -errno;
+	*watch = (struct orma_watch){.fd = fd, .interest = interest, .fn = fn, .loop = loop};
+	return 0;
+}
+
+int orma_base_watch_set_interest(struct orma_watch *watch, unsigned interest)
+{
+	if (!watch->loop)
+		return -EINVAL;
+	if (watch->interest == interest)
+		return 0;
+	struct epoll_event event = {.events = epoll_bits(interest), .data.ptr = watch};
+	if (epoll_ctl(watch->loop->epoll_fd, EPOLL_CTL_MOD, watch->fd, &event) < 0)
+		return -errno;
+	watch->interest = interest;
+	return 0;
+}
+
+void orma_base_watch_remove(struct orma_watch *watch)
+{
+	struct orma_loop *loop = watch->loop;
+	if (!loop)
+		return;
+	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+	for (int i = loop->event_idx; i < loop->event_count; i++)
+		if (loop->events[i].data.ptr == watch)
+			loop->events[i].data.ptr = NULL;
+	watch->loop = NULL;
+}
+
+static int handle_wake(struct orma_loop *loop)
+{
+	uint64_t count;
+	if (read(loop->wake_fd, &count, sizeof(count)) < 0 || !loop->wake_fn)
+		return 0;
+	loop->wake_fn(loop->wake_ctx);
+	return 1;
+}
+
+static int handle_event(struct orma_loop *loop, const struct epoll_event *event)
+{
+	if (!event->data.ptr)
+		return 0;
+	if (event->data.ptr == &loop->wake_fd)
+		return handle_wake(loop);
+	if (event->data.ptr == &loop->timer_fd) {
+		loop->programmed_ns = TIMER_FIRED;
+		return 0;
+	}
+	struct orma_watch *watch = event->data.ptr;
+	/* The interest may have shrunk since the wait, in a callback of this very turn. */
+	unsigned ready = ready_bits(event->events) & (watch->interest | ORMA_LOOP_HANGUP);
+	if (ready == 0)
+		return 0;
+	watch->fn(watch, ready);
+	return 1;
+}
+
+static int run_events(struct orma_loop *loop)
+{
+	int called = 0;
+	while (loop->event_idx < loop->event_count && !loop->is_stopped) {
+		/* A copy, because the entry may be blanked while its callback runs. */
+		struct epoll_event event = loop->events[loop->event_idx++];
+		called += handle_event(loop, &event);
+	}
+	loop->event_idx = loop->event_count = 0;
+	return called;
+}
+
+/* ---- tasks ---- */
+
+void orma_base_loop_defer(struct orma_loop *loop, struct orma_task *task, orma_task_fn *fn)
+{
+	task->fn = fn;
+	if (task->is_queued)
+		return;
+	task->is_queued = true;
+	orma_base_list_append(&loop->tasks, &task->link);
+	program_timer_if_embedded(loop);
+}
+
+void orma_base_task_cancel(struct orma_task *task)
+{
+	if (!task->is_queued)
+		return;
+	task->is_queued = false;
+	orma_base_list_remove(&task->link);
+}
+
+static int run_tasks(struct orma_loop *loop)
+{
+	int called = 0;
+	/* What a task queues goes behind the mark, so that it runs in the next turn. */
+	struct orma_list mark;
+	orma_base_list_append(&loop->tasks, &mark);
+	while (loop->tasks.next != &mark && !loop->is_stopped) {
+		struct orma_task *task = ORMA_LIST_ENTRY(loop->tasks.next, struct orma_task, link);
+		orma_base_task_cancel(task);
+		task->fn(task);
+		called++;
+	}
+	orma_base_list_remove(&mark);
+	return called;
+}
+
+/* ---- the loop ---- */
+
+static int add_own_fd(struct orma_loop *loop, int *fd)
+{
+	if (*fd < 0)
+		return -errno;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};
+	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, *fd, &event) < 0 ? -errno : 0;
+}
+
+static int open_fds(struct orma_loop *loop)
+{
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll_fd < 0)
+		return -errno;
+	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	int r = add_own_fd(loop, &loop->timer_fd);
+	if (r < 0)
+		return r;
+	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return add_own_fd(loop, &loop->wake_fd);
+}
+
+int orma_base_loop_new(struct orma_loop **ret)
+{
+	struct orma_loop *loop = orma_base_zalloc(sizeof(*loop));
+	if (!loop)
+		return -ENOMEM;
+	loop->epoll_fd = loop->timer_fd = loop->wake_fd = -1;
+	orma_base_list_init(&loop->tasks);
+	int r = open_fds(loop);
+	if (r < 0) {
+		orma_base_loop_free(loop);
+		return r;
+	}
+	*ret = loop;
+	return 0;
+}
+
+void orma_base_loop_free(struct orma_loop *loop)
+{
+	if (!loop)
+		return;
+	/* Owners that outlive the loop may still disarm and cancel afterwards. */
+	while (loop->heap_count > 0)
+		loop->heap[--loop->heap_count]->is_armed = false;
+	while (!orma_base_list_is_empty(&loop->tasks))
+		orma_base_task_cancel(ORMA_LIST_ENTRY(loop->tasks.next, struct orma_task, link));
+	orma_base_fd_close(loop->wake_fd);
+	orma_base_fd_close(loop->timer_fd);
+	orma_base_fd_close(loop->epoll_fd);
+	orma_base_free(loop->heap);
+	orma_base_free(loop);
+}
+
+void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ctx), void *ctx)
+{
+	loop->wake_fn = fn;
+	loop->wake_ctx = ctx;
+}
+
+void orma_base_loop_wake(struct orma_loop *loop)
+{
+	int saved_errno = errno;
+	uint64_t one = 1;
+	/* The only failure is a counter about to overflow, and then a wake is pending anyway. */
+	ssize_t written = write(loop->wake_fd, &one, sizeof(one));
+	(void)written;
+	errno = saved_errno;
+}
+
+static int wait_for_events(struct orma_loop *loop, int timeout_ms)
+{
+	program_timer(loop);
+	int count = epoll_wait(loop->epoll_fd, loop->events, EVENTS_PER_TURN, timeout_ms);
+	if (count < 0)
+		return errno == EINTR ? 0 : -errno;
+	loop->event_idx = 0;
+	loop->event_count = count;
+	return 0;
+}
+
+int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms)
+{
+	if (loop->is_in_turn)
+		return -EBUSY;
+	loop->is_in_turn = true;
+	int called = run_tasks(loop);
+	if (called > 0 || loop->is_stopped || !orma_base_list_is_empty(&loop->tasks))
+		timeout_ms = 0;
+	int r = wait_for_events(loop, timeout_ms);
+	if (r == 0) {
+		called += run_events(loop);
+		called += run_due_timers(loop);
+	}
+	loop->is_in_turn = false;
+	program_timer_if_embedded(loop);
+	return r < 0 ? r : called;
+}
+
+int orma_base_loop_run(struct orma_loop *loop)
+{
+	int r = 0;
+	while (!loop->is_stopped && r >= 0)
+		r = orma_base_loop_turn(loop, -1);
+	loop->is_stopped = false;
+	return r < 0 ? r : 0;
+}
+
+void orma_base_loop_stop(struct orma_loop *loop)
+{
+	loop->is_stopped = true;
+}
+
+int orma_base_loop_fd(struct orma_loop *loop)
+{
+	loop->is_embedded = true;
+	program_timer_if_embedded(loop);
+	return loop->epoll_fd;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * map.c - open addressing with linear probing.
+ *
+ * Invariant: from the home slot of a key up to its slot there is no empty slot; removal therefore
+ * moves later entries back instead of leaving a tombstone, so a map that lives long never slows
+ * down. Keys are mixed first, because ids come in runs and a peer may choose them. Rejected:
+ * chaining, an allocation per entry; storing the hash, because mixing a 64-bit key again is cheaper
+ * than the memory.
+ */
+#include "base/map.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+
+enum { FIRST_SLOTS = 8 };
+
+/* The finalizer of MurmurHash3: every key bit reaches every index bit. */
+static uint64_t mix(uint64_t key)
+{
+	key ^= key >> 33;
+	key *= UINT64_C(0xff51afd7ed558ccd);
+	key ^= key >> 33;
+	key *= UINT64_C(0xc4ceb9fe1a85ec53);
+	return key ^ (key >> 33);
+}
+
+static size_t home_of(const struct orma_map *map, uint64_t key)
+{
+	return (size_t)mix(key) & (map->capacity - 1);
+}
+
+/* The slot that holds the key, or the empty one where it would go; capacity must not be 0. */
+static size_t find_slot(const struct orma_map *map, uint64_t key)
+{
+	size_t idx = home_of(map, key);
+	while (map->slots[idx].value && map->slots[idx].key != key)
+		idx = (idx + 1) & (map->capacity - 1);
+	return idx;
+}
+
+static int grow(struct orma_map *map)
+{
+	struct orma_map bigger = {.count = map->count};
+	if (__builtin_mul_overflow(map->capacity, 2, &bigger.capacity))
+		return -ENOMEM;
+	bigger.capacity = ORMA_MAX(bigger.capacity, (size_t)FIRST_SLOTS);
+	bigger.slots = orma_base_alloc_array(bigger.capacity, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < map->capacity; i++)
+		if (map->slots[i].value)
+			bigger.slots[find_slot(&bigger, map->slots[i].key)] = map->slots[i];
+	orma_base_free(map->slots);
+	*map = bigger;
+	return 0;
+}
+
+void orma_base_map_done(struct orma_map *map)
+{
+	orma_base_free(map->slots);
+	*map = (struct orma_map){0};
+}
+
+void *orma_base_map_get(const struct orma_map *map, uint64_t key)
+{
+	return map->capacity > 0 ? map->slots[find_slot(map, key)].value : NULL;
+}
+
+int orma_base_map_put(struct orma_map *map, uint64_t key, void *value)
+{
+	if (!value)
+		return -EINVAL;
+	if (map->capacity > 0) {
+		size_t idx = find_slot(map, key);
+		if (map->slots[idx].value) {
+			map->slots[idx].value = value;
+			return 0;
+		}
+	}
+	if (map->count + 1 > map->capacity / 4 * 3) {
+		int r = grow(map);
+		if (r < 0)
+			return r;
+	}
+	map->slots[find_slot(map, key)] = (struct orma_map_slot){key, value};
+	map->count++;
+	return 0;
+}
+
+void *orma_base_map_remove(struct orma_map *map, uint64_t key)
+{
+	if (map->capacity == 0)
+		return NULL;
+	size_t mask = map->capacity - 1;
+	size_t hole = find_slot(map, key);
+	void *value = map->slots[hole].value;
+	if (!value)
+		return NULL;
+	for (size_t i = (hole + 1) & mask; map->slots[i].value; i = (i + 1) & mask) {
+		/* An entry may move back into the hole unless its home lies behind the hole. */
+		size_t home = home_of(map, map->slots[i].key);
+		if (((i - home) & mask) < ((i - hole) & mask))
+			continue;
+		map->slots[hole] = map->slots[i];
+		hole = i;
+	}
+	map->slots[hole] = (struct orma_map_slot){0};
+	map->count--;
+	return value;
+}
+
+struct orma_map_slot *orma_base_map_next(const struct orma_map *map, size_t *position)
+{
+	while (*position < map->capacity) {
+		struct orma_map_slot *slot = &map->slots[(*position)++];
+		if (slot->value)
+			return slot;
+	}
+	return NULL;
+}
+
+uint64_t orma_base_fnv1a(uint64_t hash, const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}

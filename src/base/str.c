@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * str.c - copying strings and reading whole-string numbers.
+ *
+ * The parsers accept nothing around the number: strtoull alone would take blanks, a sign on
+ * unsigned numbers and trailing text. Rejected: a parser of our own, because strtoull's overflow
+ * rules are right; sscanf, because it cannot report overflow.
+ */
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+char *orma_base_str_dup(struct orma_str text)
+{
+	size_t size;
+	if (__builtin_add_overflow(text.size, 1, &size))
+		return NULL;
+	char *copy = orma_base_alloc(size);
+	if (!copy)
+		return NULL;
+	if (text.size > 0)
+		memcpy(copy, text.data, text.size);
+	copy[text.size] = '\0';
+	return copy;
+}
+
+int orma_base_parse_u64(const char *text, int base, uint64_t *ret)
+{
+	if (!isalnum((unsigned char)text[0]))
+		return -EINVAL;
+	int saved_errno = errno;
+	char *end;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, base);
+	int parse_errno = errno;
+	errno = saved_errno;
+	if (end == text || *end != '\0')
+		return -EINVAL;
+	if (parse_errno != 0)
+		return -parse_errno;
+	*ret = value;
+	return 0;
+}
+
+int orma_base_parse_i64(const char *text, int base, int64_t *ret)
+{
+	bool is_negative = text[0] == '-';
+	uint64_t magnitude;
+	int r = orma_base_parse_u64(text + is_negative, base, &magnitude);
+	if (r < 0)
+		return r;
+	if (magnitude > (uint64_t)INT64_MAX + is_negative)
+		return -ERANGE;
+	/* Negating in unsigned arithmetic keeps INT64_MIN defined. */
+	*ret = (int64_t)(is_negative ? -magnitude : magnitude);
+	return 0;
+}

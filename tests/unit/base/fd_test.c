@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fd_test.c - whole reads and writes, memory files and their seals.
+ */
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+ORMA_TEST(closing_preserves_errno_and_ignores_negative_descriptors)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	errno = EDOM;
+	CHECK_INT(orma_base_fd_close(fd), -1);
+	CHECK_INT(orma_base_fd_close(-1), -1);
+	CHECK_INT(errno, EDOM);
+	CHECK(fcntl(fd, F_GETFD) < 0);
+}
+
+ORMA_TEST(a_file_written_whole_reads_back_whole)
+{
+	char path[300];
+	snprintf(path, sizeof(path), "%s/file", orma_test_tmpdir());
+	static uint8_t data[100000];
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 7);
+	{
+		ORMA_AUTO(orma_base_fd_closep)
+		int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		CHECK_INT(orma_base_fd_write_all(fd, data, sizeof(data)), 0);
+	}
+	struct orma_buf buf = {0};
+	CHECK_INT(orma_base_buf_append_str(&buf, "x"), 0);
+	CHECK_INT(orma_base_file_read(AT_FDCWD, path, sizeof(data), &buf), 0);
+	CHECK_MEM(buf.data + 1, buf.size - 1, data, sizeof(data));
+	CHECK_INT(orma_base_file_read(AT_FDCWD, path, sizeof(data) - 1, &buf), -EFBIG);
+	CHECK_INT(buf.size, sizeof(data) + 1);
+	orma_base_buf_done(&buf);
+	orma_test_fail_allocation(3);
+	CHECK_INT(orma_base_file_read(AT_FDCWD, path, sizeof(data), &buf), -ENOMEM);
+	CHECK_INT(buf.size, 0);
+	orma_base_buf_done(&buf);
+}
+
+ORMA_TEST(files_of_proc_without_a_size_are_read_to_the_end)
+{
+	struct orma_buf buf = {0};
+	CHECK_INT(orma_base_file_read(AT_FDCWD, "/proc/self/maps", 1 << 20, &buf), 0);
+	CHECK(buf.size > 100 && buf.data[buf.size - 1] == '\n');
+	orma_base_buf_done(&buf);
+}
+
+ORMA_TEST(reading_what_is_not_there_or_not_readable_gives_errno)
+{
+	struct orma_buf buf = {0};
+	CHECK_INT(orma_base_file_read(AT_FDCWD, "/nonexistent", 10, &buf), -ENOENT);
+	CHECK_INT(orma_base_file_read(AT_FDCWD, "/", 10, &buf), -EISDIR);
+	CHECK_INT(orma_base_fd_write_all(-1, "a", 1), -EBADF);
+	CHECK_INT(orma_base_fd_set_nonblock(-1), -EBADF);
+	orma_base_buf_done(&buf);
+}
+
+ORMA_TEST(a_nonblocking_pipe_says_again_when_it_is_empty)
+{
+	int ends[2];
+	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+	CHECK_INT(orma_base_fd_set_nonblock(ends[0]), 0);
+	struct orma_buf buf = {0};
+	CHECK_INT(orma_base_fd_read_all(ends[0], 10, &buf), -EAGAIN);
+	orma_base_buf_done(&buf);
+	orma_base_fd_close(ends[0]);
+	orma_base_fd_close(ends[1]);
+}
+
+ORMA_TEST(a_memory_file_cannot_change_its_size_or_seals)
+{
+	size_t size = 0;
+	int fd = orma_base_memfd_new("test", 8192);
+	CHECK(fd >= 0 && (fcntl(fd, F_GETFD) & FD_CLOEXEC));
+	CHECK_INT(orma_base_memfd_check(fd, &size), 0);
+	CHECK_INT(size, 8192);
+	CHECK(ftruncate(fd, 4096) < 0 && ftruncate(fd, 16384) < 0);
+	CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) < 0);
+	orma_base_fd_close(fd);
+}
+
+ORMA_TEST(memory_that_could_still_shrink_is_refused)
+{
+	size_t size = 7;
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL) == 0);
+	CHECK_INT(orma_base_memfd_check(fd, &size), -EINVAL);
+	orma_base_fd_close(fd);
+	int ends[2];
+	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+	CHECK_INT(orma_base_memfd_check(ends[0], &size), -EINVAL);
+	CHECK_INT(orma_base_memfd_check(-1, &size), -EINVAL);
+	CHECK_INT(size, 7);
+	orma_base_fd_close(ends[0]);
+	orma_base_fd_close(ends[1]);
+}
+
+ORMA_TEST(a_memory_file_that_is_too_large_leaves_no_descriptor)
+{
+	CHECK_INT(orma_base_memfd_new("test", SIZE_MAX), -EFBIG);
+}
