@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * connection.h - a stream of frames over a non-blocking socket on the event loop.
+ *
+ * What cannot be sent at once waits in a queue of bounded size; nothing blocks. A peer that takes
+ * nothing for longer than the stall timeout, lets the queue grow beyond its limit, sends an
+ * oversize frame or closes ends the connection.
+ *
+ * Lifetime: embedded in its owner, which may free itself in ops->closed. That runs once, from the
+ * loop and never inside another callback or call of the connection. orma_ipc_connection_done() ends
+ * it without that callback.
+ */
+#ifndef ORMA_IPC_CONNECTION_H
+#define ORMA_IPC_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/list.h"
+#include "base/loop.h"
+#include "ipc/frame.h"
+
+struct orma_ipc_connection;
+
+struct orma_ipc_connection_ops {
+	/* One frame without its header, borrowed. */
+	void (*frame)(struct orma_ipc_connection *connection, const uint8_t *data_untrusted,
+		      size_t size);
+	/* There is room again after orma_ipc_connection_has_room() said no. May be NULL. */
+	void (*drained)(struct orma_ipc_connection *connection);
+	/* The descriptor is closed; error is 0 (end of stream) or why it ended. */
+	void (*closed)(struct orma_ipc_connection *connection, int error);
+};
+
+struct orma_ipc_connection_limits {
+	size_t queue_bytes;        /* 0 = ORMA_IPC_QUEUE_BYTES_DEFAULT */
+	uint64_t stall_timeout_ns; /* 0 = never */
+};
+
+#define ORMA_IPC_QUEUE_BYTES_DEFAULT (1024 * 1024)
+
+struct orma_ipc_connection {
+	const struct orma_ipc_connection_ops *ops;
+	struct orma_loop *loop;
+	struct orma_watch watch;
+	struct orma_timer stall_timer;
+	struct orma_task close_task;
+	struct orma_ipc_connection_limits limits;
+	struct orma_ipc_assembler assembler;
+	struct orma_list queue; /* struct orma_ipc_queued */
+	size_t queued_bytes;
+	int fd;      /* -1 once it has ended */
+	int kept_fd; /* received and not yet taken, or -1 */
+	int error;   /* why it ended */
+	bool is_closed, wants_drained;
+	bool closes_when_sent;
+};
+
+/* Takes over `fd` (a connected, non-blocking stream socket) on success. 0 or -errno. */
+int orma_ipc_connection_init(struct orma_ipc_connection *connection, struct orma_loop *loop, int fd,
+			     const struct orma_ipc_connection_ops *ops,
+			     const struct orma_ipc_connection_limits *limits);
+/* Frees what it holds at once; no callback follows. Not from inside one of its callbacks, except
+ * `closed`. */
+void orma_ipc_connection_done(struct orma_ipc_connection *connection);
+/* Ends it: nothing is received or sent any more, ops->closed(error) follows from the loop. Safe in
+ * every callback, and twice. */
+void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error);
+/* The same after the queue has been sent; nothing is received meanwhile. */
+void orma_ipc_connection_close_when_sent(struct orma_ipc_connection *connection, int error);
+
+/*
+ * Sends one whole frame (header included), given as at most ORMA_IPC_SEND_IOV_MAX pieces, copying
+ * what has to wait. `fd` (or -1) rides on its first byte; borrowed, duplicated when it has to wait.
+ * 0; -ECONNRESET (ended); -ENOBUFS (over the queue limit: the connection ends), -ENOMEM (likewise).
+ */
+int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struct iovec *pieces,
+			     size_t count, int fd);
+#define ORMA_IPC_SEND_IOV_MAX 1000
+
+/* A stream should go on: less than half of the queue limit is waiting. When not, ops->drained
+ * follows. */
+bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection);
+/* The descriptor that came last, for the caller to own; -1 = none. */
+int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection);
+
+struct orma_ipc_credentials {
+	int family; /* AF_... */
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+	bool is_known; /* vouched for by the kernel */
+};
+
+/* Of the process at the other end; on sockets without credentials is_known is false, uid, gid and
+ * pid 0. 0 or -errno. */
+int orma_ipc_peer_credentials(int fd, struct orma_ipc_credentials *ret);
+
+#endif
