@@ -15,12 +15,12 @@ enum orma_proto_wire_type {
 	ORMA_PROTO_FIXED32 = 5,
 };
 
-#define ORMA_PROTO_VARINT_MAX   10                  /* bytes of a 64-bit varint */
+#define ORMA_PROTO_VARINT_MAX   10 /* bytes of a 64-bit varint */
 #define ORMA_PROTO_TAG_MAX      5
 #define ORMA_PROTO_FIELD_ID_MAX ((UINT32_C(1) << 29) - 1)
 /* A nested message's length is reserved as a redundant four-byte varint and filled in later. */
-#define ORMA_PROTO_LENGTH_BYTES   4
-#define ORMA_PROTO_LENGTH_MAX     ((UINT32_C(1) << 28) - 1)
+#define ORMA_PROTO_LENGTH_BYTES 4
+#define ORMA_PROTO_LENGTH_MAX   ((UINT32_C(1) << 28) - 1)
 
 static inline uint32_t orma_proto_tag(uint32_t field_id, enum orma_proto_wire_type type)
 {
@@ -62,7 +62,24 @@ static inline void orma_proto_put_length(uint8_t at[ORMA_PROTO_LENGTH_BYTES], ui
 	at[3] = (uint8_t)(length >> 21 & 0x7f);
 }
 
-/* The end of the varint, or NULL when [at, end) does not hold a whole one of at most ten bytes. */
-const uint8_t *orma_proto_get_varint(const uint8_t *at, const uint8_t *end, uint64_t *ret);
+const uint8_t *orma_proto_get_long_varint(const uint8_t *at, const uint8_t *end, uint64_t *ret);
+
+/*
+ * The end of the varint, or NULL when [at, end) does not hold a whole one of at most ten bytes.
+ * Bits beyond the 64th are dropped, as protobuf does.
+ */
+static inline const uint8_t *orma_proto_get_varint(const uint8_t *at, const uint8_t *end,
+						   uint64_t *ret)
+{
+	if (at < end && at[0] < 0x80) {
+		*ret = at[0];
+		return at + 1;
+	}
+	if (end - at >= 2 && at[1] < 0x80) {
+		*ret = (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
+		return at + 2;
+	}
+	return orma_proto_get_long_varint(at, end, ret);
+}
 
 #endif

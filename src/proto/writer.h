@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * writer.h - the ProtoZero writer: encodes one message in a single pass over a chain of buffers it does not own.
+ * writer.h - the ProtoZero writer: encodes one message in a single pass over a chain of buffers it
+ * does not own.
  *
  * Picture:      buffer k (sink's)                     buffer k+1
  *          [....tag|LLLL|tag v|tag LLLL|da]      [ta|tag v|............]
  *                   ^nested A    ^nested B                  ^cursor  ^end
  *
- * A nested message reserves four bytes for its length (LLLL) and fills them in when it ends. When the window is
- * full the sink moves the writer to its next buffer; before it gives the old one away it visits the open nested
- * messages (orma_proto_writer.open, innermost first) and may redirect `length_field` of those that lie in it:
- * the shared-memory writer points them into a patch record. Writing never fails: a sink without room
- * hands out a scrap buffer and counts the loss.
+ * A nested message reserves four bytes for its length (LLLL) and fills them in when it ends. When
+ * the window is full the sink moves the writer to its next buffer; before it gives the old one away
+ * it visits the open nested messages (orma_proto_writer.open, innermost first) and may redirect
+ * `length_field` of those that lie in it: the shared-memory writer points them into a patch record.
+ * Writing never fails: a sink without room hands out a scrap buffer and counts the loss.
  *
  * Threads: none of its own; a writer belongs to one thread.
  */
@@ -21,6 +22,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/macros.h"
+#include "base/str.h"
 #include "proto/wire.h"
 
 struct orma_proto_writer;
@@ -33,17 +36,19 @@ struct orma_proto_nested {
 };
 
 /*
- * Gives the writer a new window: sets cursor and end (at least `ORMA_PROTO_SINK_MIN` bytes), called when the window is full.
- * `written_before` has already been advanced by the old window's bytes.
+ * Gives the writer a new window: sets cursor and end (at least `ORMA_PROTO_SINK_MIN` bytes), called
+ * when the window is full. `written_before` has already been advanced by the old window's bytes.
+ * The old window's content ends at `cursor`: up to three bytes before `end` stay unused when a
+ * length field did not fit.
  */
 typedef void orma_proto_sink_fn(struct orma_proto_writer *writer);
 
 #define ORMA_PROTO_SINK_MIN 16
 
 struct orma_proto_writer {
-	uint8_t *cursor, *end;  /* the window */
-	uint8_t *begin;         /* where the window began, for counting */
-	uint64_t written_before; /* bytes written to earlier windows */
+	uint8_t *cursor, *end;          /* the window */
+	uint8_t *begin;                 /* where the window began, for counting */
+	uint64_t written_before;        /* bytes written to earlier windows */
 	struct orma_proto_nested *open; /* innermost open nested message */
 	orma_proto_sink_fn *next_window;
 };
@@ -57,39 +62,174 @@ static inline uint64_t orma_proto_writer_written(const struct orma_proto_writer 
 void orma_proto_writer_init(struct orma_proto_writer *writer, uint8_t *begin, uint8_t *end,
 			    orma_proto_sink_fn *next_window);
 
-void orma_proto_write_varint(struct orma_proto_writer *writer, uint32_t field_id, uint64_t value);
-void orma_proto_write_sint(struct orma_proto_writer *writer, uint32_t field_id, int64_t value); /* zigzag */
-void orma_proto_write_bool(struct orma_proto_writer *writer, uint32_t field_id, bool value);
-void orma_proto_write_fixed32(struct orma_proto_writer *writer, uint32_t field_id, uint32_t value);
-void orma_proto_write_fixed64(struct orma_proto_writer *writer, uint32_t field_id, uint64_t value);
-void orma_proto_write_float(struct orma_proto_writer *writer, uint32_t field_id, float value);
-void orma_proto_write_double(struct orma_proto_writer *writer, uint32_t field_id, double value);
-void orma_proto_write_bytes(struct orma_proto_writer *writer, uint32_t field_id, const void *data, size_t size);
-void orma_proto_write_string(struct orma_proto_writer *writer, uint32_t field_id, const char *text);
 /* Bytes as they are, no tag: already encoded fields. */
 void orma_proto_write_raw(struct orma_proto_writer *writer, const void *data, size_t size);
 
-void orma_proto_nested_begin(struct orma_proto_writer *writer, struct orma_proto_nested *nested, uint32_t field_id);
+/* What the functions below do when the window may be too small; not to be called by others. */
+void orma_proto_write_varint_slow(struct orma_proto_writer *writer, uint32_t tag, uint64_t value);
+void orma_proto_write_bytes_slow(struct orma_proto_writer *writer, uint32_t tag, const void *data,
+				 size_t size);
+void orma_proto_nested_begin_slow(struct orma_proto_writer *writer,
+				  struct orma_proto_nested *nested, uint32_t tag);
+
+/* Room for any tag and any scalar behind it. */
+#define ORMA_PROTO_SCALAR_FIELD_MAX (ORMA_PROTO_TAG_MAX + ORMA_PROTO_VARINT_MAX)
+
+static inline bool orma_proto_writer_has_room(const struct orma_proto_writer *writer, size_t bytes)
+{
+	return ORMA_LIKELY((size_t)(writer->end - writer->cursor) >= bytes);
+}
+
+static inline void orma_proto_write_varint(struct orma_proto_writer *writer, uint32_t field_id,
+					   uint64_t value)
+{
+	uint32_t tag = orma_proto_tag(field_id, ORMA_PROTO_VARINT);
+
+	if (orma_proto_writer_has_room(writer, ORMA_PROTO_SCALAR_FIELD_MAX))
+		writer->cursor =
+			orma_proto_put_varint(orma_proto_put_varint(writer->cursor, tag), value);
+	else
+		orma_proto_write_varint_slow(writer, tag, value);
+}
+
+/* int32 and enum fields: negative values are sign-extended to ten bytes. */
+static inline void orma_proto_write_int(struct orma_proto_writer *writer, uint32_t field_id,
+					int64_t value)
+{
+	orma_proto_write_varint(writer, field_id, (uint64_t)value);
+}
+
+/* sint32 and sint64 fields: zigzag. */
+static inline void orma_proto_write_sint(struct orma_proto_writer *writer, uint32_t field_id,
+					 int64_t value)
+{
+	orma_proto_write_varint(writer, field_id, orma_proto_zigzag(value));
+}
+
+static inline void orma_proto_write_bool(struct orma_proto_writer *writer, uint32_t field_id,
+					 bool value)
+{
+	orma_proto_write_varint(writer, field_id, value);
+}
+
+static inline void orma_proto_write_fixed(struct orma_proto_writer *writer, uint32_t tag,
+					  const void *value, size_t size)
+{
+	uint8_t field[ORMA_PROTO_TAG_MAX + sizeof(uint64_t)];
+	uint8_t *at;
+
+	if (orma_proto_writer_has_room(writer, sizeof(field))) {
+		at = orma_proto_put_varint(writer->cursor, tag);
+		memcpy(at, value, size);
+		writer->cursor = at + size;
+		return;
+	}
+	at = orma_proto_put_varint(field, tag);
+	memcpy(at, value, size);
+	orma_proto_write_raw(writer, field, (size_t)(at - field) + size);
+}
+
+static inline void orma_proto_write_fixed32(struct orma_proto_writer *writer, uint32_t field_id,
+					    uint32_t value)
+{
+	orma_proto_write_fixed(writer, orma_proto_tag(field_id, ORMA_PROTO_FIXED32), &value,
+			       sizeof(value));
+}
+
+static inline void orma_proto_write_fixed64(struct orma_proto_writer *writer, uint32_t field_id,
+					    uint64_t value)
+{
+	orma_proto_write_fixed(writer, orma_proto_tag(field_id, ORMA_PROTO_FIXED64), &value,
+			       sizeof(value));
+}
+
+static inline void orma_proto_write_float(struct orma_proto_writer *writer, uint32_t field_id,
+					  float value)
+{
+	orma_proto_write_fixed(writer, orma_proto_tag(field_id, ORMA_PROTO_FIXED32), &value,
+			       sizeof(value));
+}
+
+static inline void orma_proto_write_double(struct orma_proto_writer *writer, uint32_t field_id,
+					   double value)
+{
+	orma_proto_write_fixed(writer, orma_proto_tag(field_id, ORMA_PROTO_FIXED64), &value,
+			       sizeof(value));
+}
+
+/* `data` may be NULL when `size` is 0. */
+static inline void orma_proto_write_bytes(struct orma_proto_writer *writer, uint32_t field_id,
+					  const void *data, size_t size)
+{
+	uint32_t tag = orma_proto_tag(field_id, ORMA_PROTO_BYTES);
+	size_t room = (size_t)(writer->end - writer->cursor);
+	uint8_t *at;
+
+	if (ORMA_UNLIKELY(room < ORMA_PROTO_SCALAR_FIELD_MAX ||
+			  room - ORMA_PROTO_SCALAR_FIELD_MAX < size || size == 0)) {
+		orma_proto_write_bytes_slow(writer, tag, data, size);
+		return;
+	}
+	at = orma_proto_put_varint(orma_proto_put_varint(writer->cursor, tag), size);
+	memcpy(at, data, size);
+	writer->cursor = at + size;
+}
+
+static inline void orma_proto_write_string(struct orma_proto_writer *writer, uint32_t field_id,
+					   const char *text)
+{
+	orma_proto_write_bytes(writer, field_id, text, strlen(text));
+}
+
+static inline void orma_proto_write_str(struct orma_proto_writer *writer, uint32_t field_id,
+					struct orma_str text)
+{
+	orma_proto_write_bytes(writer, field_id, text.data, text.size);
+}
+
+static inline void orma_proto_nested_begin(struct orma_proto_writer *writer,
+					   struct orma_proto_nested *nested, uint32_t field_id)
+{
+	uint32_t tag = orma_proto_tag(field_id, ORMA_PROTO_BYTES);
+
+	if (ORMA_UNLIKELY(!orma_proto_writer_has_room(writer, ORMA_PROTO_TAG_MAX +
+								      ORMA_PROTO_LENGTH_BYTES))) {
+		orma_proto_nested_begin_slow(writer, nested, tag);
+		return;
+	}
+	nested->length_field = orma_proto_put_varint(writer->cursor, tag);
+	writer->cursor = nested->length_field + ORMA_PROTO_LENGTH_BYTES;
+	nested->start_bytes = orma_proto_writer_written(writer);
+	nested->parent = writer->open;
+	writer->open = nested;
+}
+
 /* Ends `nested` and any message still open inside it. */
 void orma_proto_nested_end(struct orma_proto_writer *writer, struct orma_proto_nested *nested);
 /* Ends everything that is still open. */
 void orma_proto_writer_end_all(struct orma_proto_writer *writer);
 
-/* --- a sink over heap memory: one growing message ---------------------------------------------------------- */
+/* --- a sink over heap memory: one growing message
+ * ---------------------------------------------------------- */
 
 /*
- * Writes into `buf` (appending). On lack of memory the rest goes to a scrap window and orma_proto_heap_writer_finish() says
- * -ENOMEM. Open nested messages survive growth (their length fields are redirected).
+ * Writes into `buf` (appending). On lack of memory the rest goes to a scrap window and
+ * orma_proto_heap_writer_finish() says -ENOMEM. Open nested messages survive growth (their length
+ * fields are redirected).
  */
 struct orma_proto_heap_writer {
 	struct orma_proto_writer writer; /* first: the sink casts back */
 	struct orma_buf *buf;
+	size_t size; /* bytes of the message that are in buf, behind buf->size */
 	bool has_failed;
 	uint8_t scrap[64];
 };
 
 void orma_proto_heap_writer_init(struct orma_proto_heap_writer *heap, struct orma_buf *buf);
-/* Ends open messages and sets buf->size; 0 or -ENOMEM (buf is then as long as before). */
+/*
+ * Ends open messages and sets buf->size; 0, -ENOMEM or -EMSGSIZE (more than ORMA_PROTO_LENGTH_MAX
+ * bytes); buf is then as long as before.
+ */
 int orma_proto_heap_writer_finish(struct orma_proto_heap_writer *heap);
 
 #endif

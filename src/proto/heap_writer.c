@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_writer.c - a writer whose window is the free tail of one growing buffer.
+ *
+ * The message lies in buf->data[buf->size ...] until finish() counts it in, so that a failure
+ * leaves the buffer as it was. Invariant: unless has_failed, every open length field lies in
+ * buf->data and moves with it.
+ *
+ * Rejected: a chain of blocks joined at the end (one more copy, and nobody here needs stable
+ * addresses); an error from each write (the writer's contract is that writing never fails).
+ */
+#include <errno.h>
+
+#include "proto/writer.h"
+
+static bool grow(struct orma_proto_heap_writer *heap)
+{
+	struct orma_buf *buf = heap->buf;
+	size_t size_before = buf->size;
+	uintptr_t old = (uintptr_t)buf->data;
+	int err;
+
+	heap->size = (size_t)heap->writer.written_before;
+	buf->size += heap->size; /* what reserve has to keep */
+	err = orma_base_buf_reserve(buf, ORMA_MAX(heap->size, (size_t)64));
+	buf->size = size_before;
+	if (err < 0)
+		return false;
+	for (struct orma_proto_nested *open = heap->writer.open; open; open = open->parent)
+		open->length_field = buf->data + ((uintptr_t)open->length_field - old);
+	return true;
+}
+
+static void next_window(struct orma_proto_writer *writer)
+{
+	struct orma_proto_heap_writer *heap = (struct orma_proto_heap_writer *)writer;
+
+	if (!heap->has_failed && grow(heap)) {
+		writer->cursor = heap->buf->data + heap->buf->size + heap->size;
+		writer->end = heap->buf->data + heap->buf->capacity;
+		return;
+	}
+	heap->has_failed = true;
+	writer->cursor = heap->scrap;
+	writer->end = heap->scrap + sizeof(heap->scrap);
+}
+
+void orma_proto_heap_writer_init(struct orma_proto_heap_writer *heap, struct orma_buf *buf)
+{
+	static uint8_t nothing[1];
+	uint8_t *begin = buf->data ? buf->data + buf->size : nothing;
+	uint8_t *end = buf->data ? buf->data + buf->capacity : nothing;
+
+	orma_proto_writer_init(&heap->writer, begin, end, next_window);
+	heap->buf = buf;
+	heap->size = 0;
+	heap->has_failed = false;
+}
+
+int orma_proto_heap_writer_finish(struct orma_proto_heap_writer *heap)
+{
+	uint64_t written = orma_proto_writer_written(&heap->writer);
+
+	orma_proto_writer_end_all(&heap->writer);
+	if (heap->has_failed)
+		return -ENOMEM;
+	if (written > ORMA_PROTO_LENGTH_MAX)
+		return -EMSGSIZE;
+	heap->buf->size += (size_t)written;
+	return 0;
+}
