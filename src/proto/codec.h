@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
- * codec.h - messages as C structs, driven by generated tables: decode, encode, text format both
- * ways.
+ * codec.h - messages as C structs, driven by generated tables: decode, encode, text format.
  *
- * tools/protogen turns a descriptor set into src/schema/gen/<file>.pb.{h,c}. For `message
- * TraceConfig { ... }` of src/schema/protos it emits
+ * tools/protogen turns a descriptor set into src/schema/gen/<file>.pb.{h,c}. For
+ * `message TraceConfig { ... }` of src/schema/protos it emits
  *
  *   struct orma_pb_trace_config {
- *           struct orma_proto_message base;       // which fields are present; the unknown ones
- *           uint32_t duration_ms;                 // scalar; 0 / the declared default when absent
- *           struct orma_str output_path;          // string, bytes
- *           struct orma_pb_builtin_data_sources *builtin_data_sources;        // message: NULL when
- * absent ORMA_PROTO_REPEATED(struct orma_pb_trace_config_buffer_config *) buffers;   // {items,
- * count}
+ *           struct orma_proto_message base;   // which fields are present; the unknown ones
+ *           uint32_t has[1];                  // not there when no field has a has bit
+ *           uint32_t duration_ms;             // scalar; 0 or the declared default when absent
+ *           struct orma_str output_path;      // string, bytes
+ *           struct orma_pb_builtin_data_sources *builtin_data_sources;  // message, NULL = absent
+ *           ORMA_PROTO_REPEATED(struct orma_pb_trace_config_buffer_config *) buffers;
  *   };
  *   extern const struct orma_proto_desc orma_pb_trace_config_desc;
  *   enum { ORMA_PB_TRACE_CONFIG_BUFFERS = 1, ... };         // field ids
  *   enum orma_pb_trace_config_lockdown_mode_operation {
- * ORMA_PB_TRACE_CONFIG_LOCKDOWN_MODE_OPERATION_LOCKDOWN_UNCHANGED = 0, ... }; static inline bool
- * orma_pb_trace_config_has_duration_ms(const struct orma_pb_trace_config *m); static inline void
- * orma_pb_trace_config_set_duration_ms(struct orma_pb_trace_config *m, uint32_t v);  // sets the
- * has bit
+ *           ORMA_PB_TRACE_CONFIG_LOCKDOWN_MODE_OPERATION_LOCKDOWN_UNCHANGED = 0, ... };
  *
- * Nested messages are named with their parents' names; snake case throughout. Enum fields are
- * int32_t. A field is encoded when its has bit is set (scalars, strings), when its pointer is not
- * NULL (messages) or count > 0. The has bit of a message field is not used. In a oneof the last one
- * set wins: setters clear the others.
+ * and, as static inline functions,
+ *
+ *   struct orma_pb_trace_config *orma_pb_trace_config_new(arena);
+ *   int  orma_pb_trace_config_decode(data, size, arena, struct orma_pb_trace_config **ret);
+ *   bool orma_pb_trace_config_has_duration_ms(m);
+ *   void orma_pb_trace_config_set_duration_ms(m, value);    // sets the has bit
+ *   void orma_pb_trace_config_clear_duration_ms(m);         // clears it
+ *   struct orma_pb_x *orma_pb_trace_config_set_new_x(m, arena);          // singular messages
+ *   struct orma_pb_x *orma_pb_trace_config_add_buffers(m, arena);        // repeated messages
+ *   int  orma_pb_trace_config_add_numbers(m, arena, value);              // repeated scalars
+ *
+ * Nested messages are named with their parents' names; snake case throughout. A member whose name
+ * would be a C keyword, `base` or `has` ends in an underscore. Enum fields are int32_t. A field is
+ * encoded when its has bit is set (scalars, strings), when its pointer is not NULL (messages) or
+ * when its count is not 0. In a oneof the last one set wins: setters clear the others.
  */
 #ifndef ORMA_PROTO_CODEC_H
 #define ORMA_PROTO_CODEC_H
@@ -38,7 +45,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-#define ORMA_PROTO_DEPTH_MAX 100 /* nested messages; deeper ones do not decode or parse */
+#define ORMA_PROTO_DEPTH_MAX 100 /* messages nested in one; deeper ones do not decode or parse */
+#define ORMA_PROTO_SIZE_MAX  INT32_MAX /* bytes of an encoded message, as everywhere in protobuf */
 
 enum orma_proto_kind {
 	ORMA_PROTO_KIND_BOOL,
@@ -62,42 +70,44 @@ enum orma_proto_kind {
 
 enum { ORMA_PROTO_REPEATED_FLAG = 1, ORMA_PROTO_PACKED_FLAG = 2, ORMA_PROTO_REQUIRED_FLAG = 4 };
 
-struct orma_proto_enum_value {
-	const char *name;
-	int32_t number;
-};
-
+/*
+ * The tables hold offsets into one string of names per message or enum instead of pointers: a
+ * pointer costs 8 bytes and a 24-byte relocation in a shared library, and there are thousands.
+ */
 struct orma_proto_enum_desc {
-	const char *name; /* as in the .proto: "perfetto.protos.BufferConfig.FillPolicy" without the
-			     package */
-	const struct orma_proto_enum_value *values;
+	const char *name; /* "BufferConfig.FillPolicy"; then, each after a NUL, the values' names */
+	const int32_t *numbers; /* of the values, in the names' order */
 	uint16_t value_count;
 };
 
 struct orma_proto_desc;
 
+union orma_proto_type {
+	const struct orma_proto_desc *message;
+	const struct orma_proto_enum_desc *enumeration;
+};
+
 struct orma_proto_field_desc {
-	const char *name;
 	uint32_t id;
-	uint16_t offset;  /* of the member in the struct */
-	uint16_t has_bit; /* index into orma_proto_message.has */
-	uint8_t kind;     /* enum orma_proto_kind */
+	uint16_t name_offset; /* from desc->name */
+	uint16_t offset;      /* of the member in the struct */
+	uint16_t has_bit;     /* index into has, for singular fields but messages */
+	uint16_t type_idx;    /* into desc->types, for messages and enums */
+	uint8_t kind;         /* enum orma_proto_kind */
 	uint8_t flags;
-	uint8_t oneof; /* 1.. = number of the oneof in this message, 0 = none */
-	union {
-		const struct orma_proto_desc *message;
-		const struct orma_proto_enum_desc *enumeration;
-	} type;
-	uint64_t default_bits; /* scalar default as it would lie in memory (double and float as
-				  their bits) */
+	uint8_t oneof;       /* 1.. = number of the oneof in this message, 0 = none */
+	uint8_t default_idx; /* 1.. = index + 1 into desc->defaults, 0 = none */
 };
 
 struct orma_proto_desc {
-	const char *name; /* "TraceConfig.BufferConfig" */
-	uint32_t struct_size;
+	const char
+		*name; /* "TraceConfig.BufferConfig"; then, each after a NUL, the fields' names */
+	const struct orma_proto_field_desc *fields; /* ascending ids */
+	const union orma_proto_type *types;
+	const uint64_t *defaults; /* as they would lie in memory (double and float as their bits) */
+	uint16_t struct_size;
 	uint16_t field_count;
 	uint16_t has_words;
-	const struct orma_proto_field_desc *fields; /* ascending ids */
 };
 
 struct orma_proto_unknown {
@@ -105,13 +115,10 @@ struct orma_proto_unknown {
 	struct orma_str bytes;           /* whole fields, tags included */
 };
 
-#define ORMA_PROTO_HAS_WORDS_MAX 8 /* tables use as many as they need */
-
-/* The head of every generated struct; the has words follow it in memory (uint32_t
- * has[desc->has_words]). */
+/* The head of every generated struct; has[desc->has_words] follows it in memory. */
 struct orma_proto_message {
 	const struct orma_proto_desc *desc;
-	struct orma_proto_unknown *unknown;
+	struct orma_proto_unknown *unknown, *unknown_last;
 };
 
 #define ORMA_PROTO_REPEATED(type) \
@@ -130,53 +137,101 @@ static inline uint32_t *orma_proto_has_words(const struct orma_proto_message *me
 	return (uint32_t *)(message + 1);
 }
 
+static inline bool orma_proto_has_bit(const struct orma_proto_message *message, unsigned bit)
+{
+	return orma_proto_has_words(message)[bit / 32] >> bit % 32 & 1;
+}
+
+static inline void orma_proto_set_has_bit(struct orma_proto_message *message, unsigned bit)
+{
+	orma_proto_has_words(message)[bit / 32] |= UINT32_C(1) << bit % 32;
+}
+
+static inline void orma_proto_clear_has_bit(struct orma_proto_message *message, unsigned bit)
+{
+	orma_proto_has_words(message)[bit / 32] &= ~(UINT32_C(1) << bit % 32);
+}
+
+static inline const char *orma_proto_field_name(const struct orma_proto_desc *desc,
+						const struct orma_proto_field_desc *field)
+{
+	return desc->name + field->name_offset;
+}
+
+/* NULL when there is none. */
 const struct orma_proto_field_desc *orma_proto_desc_find(const struct orma_proto_desc *desc,
 							 uint32_t field_id);
 const struct orma_proto_field_desc *orma_proto_desc_find_name(const struct orma_proto_desc *desc,
 							      struct orma_str name);
+/* The first name of a value, or NULL. */
+const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_t number);
+bool orma_proto_enum_find(const struct orma_proto_enum_desc *desc, struct orma_str name,
+			  int32_t *ret_number);
+
+/* Whether the field is encoded: has bit, pointer or count, by its kind. */
 bool orma_proto_has(const struct orma_proto_message *message,
 		    const struct orma_proto_field_desc *field);
+/* Setting concerns the has bit only; clearing also drops a message or a list. */
 void orma_proto_set_has(struct orma_proto_message *message,
 			const struct orma_proto_field_desc *field, bool has);
+/* Clears the other members of the field's oneof, if it is in one. */
+void orma_proto_select_oneof(struct orma_proto_message *message,
+			     const struct orma_proto_field_desc *field);
 
 /* An empty message with its defaults; NULL without memory. */
 void *orma_proto_new(const struct orma_proto_desc *desc, struct orma_arena *arena);
-/* Appends room for one item to a repeated field; the item's address (zeroed) or NULL. */
+/*
+ * Appends room for one item to a repeated field; the item's address (zeroed) or NULL. Only for
+ * lists that are empty or were made by this function: it leaves room up to the next power of two
+ * (at least four).
+ */
 void *orma_proto_repeated_add(struct orma_proto_repeated *repeated, size_t item_size,
 			      struct orma_arena *arena);
+/* A new message appended to a list of messages, NULL without memory. */
+void *orma_proto_repeated_add_new(struct orma_proto_repeated *repeated,
+				  const struct orma_proto_desc *desc, struct orma_arena *arena);
+/* Bytes of one value of this kind in memory. */
+size_t orma_proto_kind_size(enum orma_proto_kind kind);
 
 /*
  * Decodes untrusted bytes. Strings and unknown fields point into `data`, which must outlive the
- * message (_copy copies it into the arena first). Last one wins for singular scalars; singular
+ * message (_copy copies it into the arena first). The last one wins for singular scalars; singular
  * messages merge. A value of the wrong wire type is an unknown field; packed and unpacked repeated
  * scalars are both read. 0, -EBADMSG (also nested deeper than ORMA_PROTO_DEPTH_MAX), -ENOMEM.
+ * `ret_message` is the address of a `struct orma_pb_x *`, set on success only.
  */
 int orma_proto_decode(const struct orma_proto_desc *desc, const void *data, size_t size,
 		      struct orma_arena *arena, void *ret_message);
 int orma_proto_decode_copy(const struct orma_proto_desc *desc, const void *data, size_t size,
 			   struct orma_arena *arena, void *ret_message);
-/* `ret_message` above is the address of a `struct orma_pb_x *`. */
+/* Decodes into a message that exists already; on failure part of the fields may have been set. */
+int orma_proto_merge(void *message, const void *data, size_t size, struct orma_arena *arena);
 
-/* Appends the encoding: known fields by ascending id, then the unknown ones. 0 or -ENOMEM (buf as
- * before), -EMSGSIZE. */
+/*
+ * Appends the encoding: known fields by ascending id, then the unknown ones. 0, -ENOMEM or
+ * -EMSGSIZE (over ORMA_PROTO_SIZE_MAX or ORMA_PROTO_DEPTH_MAX); on failure buf is as before.
+ */
 int orma_proto_encode(const void *message, struct orma_buf *buf);
 /* The same as a field of an outer message: tag, minimal length, content. */
 int orma_proto_encode_field(const void *message, uint32_t field_id, struct orma_buf *buf);
 
-/* --- text format
- * --------------------------------------------------------------------------------------------- */
+/* --- text format ------------------------------------------------------------------------------ */
 
 enum {
-	ORMA_PROTO_TEXT_LOSSY = 1, /* unknown fields are skipped instead of refused */
+	ORMA_PROTO_TEXT_LOSSY = 1, /* unknown fields and enum values are skipped, not refused */
 };
 
 /*
  * Parses the text format: all of protobuf's (lists, both quotes, hex, exponents, inf, nan, <...>,
- * commas, numeric enum values, numeric field names for unknown fields, \x \u escapes) beside what
- * upstream's own parser takes. -EBADMSG fills `reterr` with NAME:LINE:COLUMN: found X, expected Y
+ * commas, numeric enum values, \x \u escapes) beside what upstream's own parser takes (`name value`
+ * without a colon, line breaks in strings). A number as a field's name stands for the wire:
+ * `7: 5` is a varint, 0x and exactly 8 or 16 digits fixed32 and fixed64, a string or { } are
+ * length-delimited; `7` need not be known. Strings live in the arena.
+ * -EBADMSG fills `reterr` with
+ *   NAME:LINE:COLUMN: found X, expected Y
  *   <the source line>
  *       ^~~~
- * `name` is what the text is called in messages (a file's name). Strings live in the arena.
+ * `name` is what the text is called in messages (a file's name).
  */
 int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, const char *text,
 			  size_t size, unsigned flags, struct orma_arena *arena, void *ret_message,
@@ -184,9 +239,9 @@ int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, 
 
 /*
  * Appends the message as text, two spaces per level from `indent` levels on. Unknown fields are
- * printed by number so that parsing gives the same bytes back: varints in decimal, fixed32 and
- * fixed64 as 0x with 8 and 16 digits, length-delimited as a message when its bytes are exactly one
- * in canonical form, else as a string.
+ * printed by number, as above, so that parsing gives the same bytes back; length-delimited ones as
+ * a string when they are printable, else as a message when their bytes are exactly one in canonical
+ * form, else as a string. 0, -ENOMEM or -EMSGSIZE; on failure buf is as before.
  */
 int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf *buf);
 

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * decode.c - untrusted bytes into arena structs, by the tables.
+ *
+ * Data structure: a stack of (message, rest of its bytes) on the C stack, one entry per open nested
+ * message, at most ORMA_PROTO_DEPTH_MAX of them. Invariant: each entry's bytes lie inside those of
+ * the entry below. Memory grows by at most a constant factor of the input; the arena's limit bounds
+ * it for those who need that.
+ *
+ * Rejected: recursion (depth comes from the input); refusing wrong wire types (a peer of another
+ * version may have changed int32 to string: the value is then unknown to us, not broken).
+ *
+ * Where the bytes go: scalars into the struct, strings and unknown fields stay where they are and
+ * are pointed at.
+ */
+#include <errno.h>
+
+#include "base/macros.h"
+#include "proto/kind.h"
+#include "proto/reader.h"
+
+struct decode_frame {
+	struct orma_proto_message *message;
+	struct orma_proto_reader reader;
+};
+
+struct decoder {
+	struct orma_arena *arena;
+	size_t depth; /* index of the frame being read */
+	struct decode_frame frames[ORMA_PROTO_DEPTH_MAX + 1];
+};
+
+static int decode_message(struct decoder *decoder, const struct orma_proto_field_desc *desc,
+			  const struct orma_proto_field *field)
+{
+	struct decode_frame *frame = &decoder->frames[decoder->depth];
+	const struct orma_proto_desc *type = frame->message->desc->types[desc->type_idx].message;
+	void *member = orma_proto_member(frame->message, desc);
+	struct orma_proto_message *child;
+
+	if (decoder->depth == ORMA_PROTO_DEPTH_MAX)
+		return -EBADMSG;
+	if (desc->flags & ORMA_PROTO_REPEATED_FLAG) {
+		child = orma_proto_repeated_add_new(member, type, decoder->arena);
+	} else {
+		child = *(void **)member;
+		if (!child)
+			child = orma_proto_new(type, decoder->arena);
+		*(void **)member = child;
+	}
+	if (!child)
+		return -ENOMEM;
+	frame = &decoder->frames[++decoder->depth];
+	frame->message = child;
+	orma_proto_reader_init(&frame->reader, field->bytes.data, field->bytes.size);
+	return 0;
+}
+
+static int decode_packed(struct orma_proto_repeated *repeated, enum orma_proto_kind kind,
+			 struct orma_str bytes, struct orma_arena *arena)
+{
+	enum orma_proto_wire_type type = orma_proto_kind_wire_type(kind);
+	const uint8_t *at = (const uint8_t *)bytes.data, *end = at + bytes.size;
+	size_t item_size = orma_proto_kind_size(kind);
+
+	if (type != ORMA_PROTO_VARINT && bytes.size % item_size != 0)
+		return -EBADMSG;
+	while (at < end) {
+		uint64_t value = 0;
+		void *item;
+
+		if (type == ORMA_PROTO_VARINT) {
+			at = orma_proto_get_varint(at, end, &value);
+			if (!at)
+				return -EBADMSG;
+		} else {
+			memcpy(&value, at, item_size);
+			at += item_size;
+		}
+		item = orma_proto_repeated_add(repeated, item_size, arena);
+		if (!item)
+			return -ENOMEM;
+		orma_proto_kind_store(kind, item, value);
+	}
+	return 0;
+}
+
+static int decode_value(struct orma_proto_message *message,
+			const struct orma_proto_field_desc *desc,
+			const struct orma_proto_field *field, struct orma_arena *arena)
+{
+	void *at = orma_proto_member(message, desc);
+
+	if (desc->flags & ORMA_PROTO_REPEATED_FLAG) {
+		at = orma_proto_repeated_add(at, orma_proto_kind_size(desc->kind), arena);
+		if (!at)
+			return -ENOMEM;
+	} else {
+		orma_proto_set_has_bit(message, desc->has_bit);
+	}
+	if (orma_proto_kind_is_scalar(desc->kind))
+		orma_proto_kind_store(desc->kind, at, field->value);
+	else
+		*(struct orma_str *)at = field->bytes;
+	return 0;
+}
+
+static int decode_field(struct decoder *decoder, const struct orma_proto_field *field)
+{
+	struct decode_frame *frame = &decoder->frames[decoder->depth];
+	const struct orma_proto_field_desc *desc =
+		orma_proto_desc_find(frame->message->desc, field->id);
+
+	if (desc && field->type == orma_proto_kind_wire_type(desc->kind)) {
+		orma_proto_select_oneof(frame->message, desc);
+		if (desc->kind == ORMA_PROTO_KIND_MESSAGE)
+			return decode_message(decoder, desc, field);
+		return decode_value(frame->message, desc, field, decoder->arena);
+	}
+	if (desc && field->type == ORMA_PROTO_BYTES && desc->flags & ORMA_PROTO_REPEATED_FLAG)
+		return decode_packed(orma_proto_member(frame->message, desc), desc->kind,
+				     field->bytes, decoder->arena);
+	return orma_proto_unknown_add(frame->message,
+				      (struct orma_str){(const char *)field->begin,
+							(size_t)(frame->reader.at - field->begin)},
+				      decoder->arena);
+}
+
+int orma_proto_merge(void *message, const void *data, size_t size, struct orma_arena *arena)
+{
+	struct decoder decoder; /* frames are filled in as they are pushed */
+	struct orma_proto_field field;
+
+	decoder.arena = arena;
+	decoder.depth = 0;
+	decoder.frames[0].message = message;
+	orma_proto_reader_init(&decoder.frames[0].reader, data, size);
+	for (;;) {
+		int err = orma_proto_reader_next(&decoder.frames[decoder.depth].reader, &field);
+
+		if (err > 0)
+			err = decode_field(&decoder, &field);
+		else if (err == 0 && decoder.depth-- == 0)
+			return 0;
+		if (err < 0)
+			return err;
+	}
+}
+
+int orma_proto_decode(const struct orma_proto_desc *desc, const void *data, size_t size,
+		      struct orma_arena *arena, void *ret_message)
+{
+	void *message = orma_proto_new(desc, arena);
+	int err;
+
+	if (!message)
+		return -ENOMEM;
+	err = orma_proto_merge(message, data, size, arena);
+	if (err < 0)
+		return err;
+	*(void **)ret_message = message;
+	return 0;
+}
+
+int orma_proto_decode_copy(const struct orma_proto_desc *desc, const void *data, size_t size,
+			   struct orma_arena *arena, void *ret_message)
+{
+	const void *copy = size > 0 ? orma_base_arena_memdup(arena, data, size) : NULL;
+
+	if (size > 0 && !copy)
+		return -ENOMEM;
+	return orma_proto_decode(desc, copy, size, arena, ret_message);
+}

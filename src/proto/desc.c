@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * desc.c - walking the generated tables, and making messages by them.
+ *
+ * Owns nothing: tables are constant, messages live in the caller's arena. Invariant of a table:
+ * fields ascend by id, so a lookup is a direct hit where ids are dense and a binary search
+ * elsewhere. Invariant of a list made by repeated_add: its capacity is the smallest power of two
+ * that is at least four and holds `count`.
+ *
+ * Rejected: a perfect hash per message (more bytes in the library than it saves time); storing a
+ * list's capacity (every generated struct would carry it, and messages built by hand would have to
+ * fill it in).
+ */
+#include <errno.h>
+
+#include "base/macros.h"
+#include "proto/kind.h"
+
+const struct orma_proto_field_desc *orma_proto_desc_find(const struct orma_proto_desc *desc,
+							 uint32_t field_id)
+{
+	const struct orma_proto_field_desc *fields = desc->fields;
+	size_t low = 0, high = desc->field_count;
+
+	if (field_id - 1 < high && fields[field_id - 1].id == field_id)
+		return &fields[field_id - 1];
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (fields[middle].id == field_id)
+			return &fields[middle];
+		if (fields[middle].id < field_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+const struct orma_proto_field_desc *orma_proto_desc_find_name(const struct orma_proto_desc *desc,
+							      struct orma_str name)
+{
+	for (size_t i = 0; i < desc->field_count; i++) {
+		if (orma_base_str_is(name, orma_proto_field_name(desc, &desc->fields[i])))
+			return &desc->fields[i];
+	}
+	return NULL;
+}
+
+const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_t number)
+{
+	const char *name = desc->name;
+
+	for (size_t i = 0; i < desc->value_count; i++) {
+		name += strlen(name) + 1;
+		if (desc->numbers[i] == number)
+			return name;
+	}
+	return NULL;
+}
+
+bool orma_proto_enum_find(const struct orma_proto_enum_desc *desc, struct orma_str name,
+			  int32_t *ret_number)
+{
+	const char *each = desc->name;
+
+	for (size_t i = 0; i < desc->value_count; i++) {
+		each += strlen(each) + 1;
+		if (orma_base_str_is(name, each)) {
+			*ret_number = desc->numbers[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+bool orma_proto_has(const struct orma_proto_message *message,
+		    const struct orma_proto_field_desc *field)
+{
+	const void *member = orma_proto_const_member(message, field);
+
+	if (field->flags & ORMA_PROTO_REPEATED_FLAG)
+		return ((const struct orma_proto_repeated *)member)->count > 0;
+	if (field->kind == ORMA_PROTO_KIND_MESSAGE)
+		return *(const void *const *)member != NULL;
+	return orma_proto_has_bit(message, field->has_bit);
+}
+
+void orma_proto_set_has(struct orma_proto_message *message,
+			const struct orma_proto_field_desc *field, bool has)
+{
+	void *member = orma_proto_member(message, field);
+
+	if (field->flags & ORMA_PROTO_REPEATED_FLAG) {
+		if (!has)
+			*(struct orma_proto_repeated *)member = (struct orma_proto_repeated){0};
+	} else if (field->kind == ORMA_PROTO_KIND_MESSAGE) {
+		if (!has)
+			*(void **)member = NULL;
+	} else if (has) {
+		orma_proto_set_has_bit(message, field->has_bit);
+	} else {
+		orma_proto_clear_has_bit(message, field->has_bit);
+	}
+}
+
+void orma_proto_select_oneof(struct orma_proto_message *message,
+			     const struct orma_proto_field_desc *field)
+{
+	if (field->oneof == 0)
+		return;
+	for (size_t i = 0; i < message->desc->field_count; i++) {
+		const struct orma_proto_field_desc *each = &message->desc->fields[i];
+
+		if (each->oneof == field->oneof && each != field)
+			orma_proto_set_has(message, each, false);
+	}
+}
+
+void *orma_proto_new(const struct orma_proto_desc *desc, struct orma_arena *arena)
+{
+	struct orma_proto_message *message = orma_base_arena_alloc(arena, desc->struct_size);
+
+	if (!message)
+		return NULL;
+	message->desc = desc;
+	if (!desc->defaults)
+		return message;
+	for (size_t i = 0; i < desc->field_count; i++) {
+		const struct orma_proto_field_desc *field = &desc->fields[i];
+
+		if (field->default_idx > 0)
+			memcpy(orma_proto_member(message, field),
+			       &desc->defaults[field->default_idx - 1],
+			       orma_proto_kind_size(field->kind));
+	}
+	return message;
+}
+
+void *orma_proto_repeated_add(struct orma_proto_repeated *repeated, size_t item_size,
+			      struct orma_arena *arena)
+{
+	size_t count = repeated->count;
+	uint8_t *item;
+
+	if (count == 0 || (count >= 4 && (count & (count - 1)) == 0)) {
+		size_t new_size;
+		void *items;
+
+		if (__builtin_mul_overflow(count == 0 ? 4 : 2 * count, item_size, &new_size))
+			return NULL;
+		items = orma_base_arena_grow(arena, repeated->items, count * item_size, new_size);
+		if (!items)
+			return NULL;
+		repeated->items = items;
+	}
+	item = (uint8_t *)repeated->items + count * item_size;
+	memset(item, 0, item_size);
+	repeated->count++;
+	return item;
+}
+
+void *orma_proto_repeated_add_new(struct orma_proto_repeated *repeated,
+				  const struct orma_proto_desc *desc, struct orma_arena *arena)
+{
+	void *message = orma_proto_new(desc, arena);
+	void **item = message ? orma_proto_repeated_add(repeated, sizeof(void *), arena) : NULL;
+
+	if (!item)
+		return NULL;
+	*item = message;
+	return message;
+}
+
+int orma_proto_unknown_add(struct orma_proto_message *message, struct orma_str bytes,
+			   struct orma_arena *arena)
+{
+	struct orma_proto_unknown *last = message->unknown_last, *unknown;
+
+	if (last && last->bytes.data + last->bytes.size == bytes.data) {
+		last->bytes.size += bytes.size;
+		return 0;
+	}
+	unknown = orma_base_arena_alloc(arena, sizeof(*unknown));
+	if (!unknown)
+		return -ENOMEM;
+	unknown->bytes = bytes;
+	if (last)
+		last->next = unknown;
+	else
+		message->unknown = unknown;
+	message->unknown_last = unknown;
+	return 0;
+}
+
+size_t orma_proto_kind_size(enum orma_proto_kind kind)
+{
+	switch (kind) {
+	case ORMA_PROTO_KIND_BOOL:
+		return sizeof(bool);
+	case ORMA_PROTO_KIND_INT32:
+	case ORMA_PROTO_KIND_UINT32:
+	case ORMA_PROTO_KIND_SINT32:
+	case ORMA_PROTO_KIND_FIXED32:
+	case ORMA_PROTO_KIND_SFIXED32:
+	case ORMA_PROTO_KIND_FLOAT:
+	case ORMA_PROTO_KIND_ENUM:
+		return sizeof(uint32_t);
+	case ORMA_PROTO_KIND_INT64:
+	case ORMA_PROTO_KIND_UINT64:
+	case ORMA_PROTO_KIND_SINT64:
+	case ORMA_PROTO_KIND_FIXED64:
+	case ORMA_PROTO_KIND_SFIXED64:
+	case ORMA_PROTO_KIND_DOUBLE:
+		return sizeof(uint64_t);
+	case ORMA_PROTO_KIND_STRING:
+	case ORMA_PROTO_KIND_BYTES:
+		return sizeof(struct orma_str);
+	case ORMA_PROTO_KIND_MESSAGE:
+		return sizeof(void *);
+	}
+	return 0;
+}
+
+enum orma_proto_wire_type orma_proto_kind_wire_type(enum orma_proto_kind kind)
+{
+	switch (kind) {
+	case ORMA_PROTO_KIND_FIXED32:
+	case ORMA_PROTO_KIND_SFIXED32:
+	case ORMA_PROTO_KIND_FLOAT:
+		return ORMA_PROTO_FIXED32;
+	case ORMA_PROTO_KIND_FIXED64:
+	case ORMA_PROTO_KIND_SFIXED64:
+	case ORMA_PROTO_KIND_DOUBLE:
+		return ORMA_PROTO_FIXED64;
+	case ORMA_PROTO_KIND_STRING:
+	case ORMA_PROTO_KIND_BYTES:
+	case ORMA_PROTO_KIND_MESSAGE:
+		return ORMA_PROTO_BYTES;
+	default:
+		return ORMA_PROTO_VARINT;
+	}
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are copied as they lie");
+
+void orma_proto_kind_store(enum orma_proto_kind kind, void *at, uint64_t wire_value)
+{
+	if (kind == ORMA_PROTO_KIND_BOOL)
+		wire_value = wire_value != 0;
+	else if (kind == ORMA_PROTO_KIND_SINT32)
+		wire_value = (uint64_t)orma_proto_unzigzag((uint32_t)wire_value);
+	else if (kind == ORMA_PROTO_KIND_SINT64)
+		wire_value = (uint64_t)orma_proto_unzigzag(wire_value);
+	memcpy(at, &wire_value, orma_proto_kind_size(kind));
+}
+
+uint64_t orma_proto_kind_load(enum orma_proto_kind kind, const void *at)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, at, orma_proto_kind_size(kind));
+	switch (kind) {
+	case ORMA_PROTO_KIND_INT32:
+	case ORMA_PROTO_KIND_ENUM:
+		return (uint64_t)(int64_t)(int32_t)value;
+	case ORMA_PROTO_KIND_SINT32:
+		return orma_proto_zigzag((int32_t)value);
+	case ORMA_PROTO_KIND_SINT64:
+		return orma_proto_zigzag((int64_t)value);
+	default:
+		return value;
+	}
+}
