@@ -11,7 +11,7 @@ if(ORMA_WERROR)
 endif()
 if(ORMA_SANITIZE)
   target_compile_options(orma_flags INTERFACE -fsanitize=${ORMA_SANITIZE} -fno-omit-frame-pointer
-    $<$<NOT:$<STREQUAL:${ORMA_SANITIZE},thread>>:-fno-sanitize-recover=all>)
+    -fno-sanitize-recover=all)
   target_link_options(orma_flags INTERFACE -fsanitize=${ORMA_SANITIZE})
 endif()
 if(ORMA_FUZZ)
