@@ -48,7 +48,7 @@ int orma_base_parse_u64(const char *text, int base, uint64_t *ret)
 int orma_base_parse_i64(const char *text, int base, int64_t *ret)
 {
 	bool is_negative = text[0] == '-';
-	uint64_t magnitude;
+	uint64_t magnitude = 0;
 	int r = orma_base_parse_u64(text + is_negative, base, &magnitude);
 	if (r < 0)
 		return r;
