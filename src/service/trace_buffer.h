@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trace_buffer.h - one buffer of a trace config: chunks go in, whole packets come out.
+ *
+ * Threads:   a buffer belongs to one thread; two buffers share nothing.
+ * Trust:     payload bytes, chunk ids, counts, flags and patches are the producer's and are checked
+ * here. The fields of struct orma_buffer_writer are the service's own word. Lifetimes: the bytes
+ * and the writer that a read hands out stay valid until the next write, patch, clear or free of
+ * that buffer, the array of slices only until the next read: many packets may be gathered for one
+ * writev().
+ */
+#ifndef ORMA_SERVICE_TRACE_BUFFER_H
+#define ORMA_SERVICE_TRACE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct orma_trace_buffer;
+
+enum orma_buffer_policy {
+	ORMA_BUFFER_RING,    /* the oldest chunks make room */
+	ORMA_BUFFER_DISCARD, /* what does not fit before the end of the buffer is refused, from then
+				on all is */
+};
+
+/* Chunks are addressed by 32-bit offsets, so a buffer ends one page short of 4 GiB. */
+#define ORMA_BUFFER_SIZE_MAX_BYTES UINT64_C(0xfffff000)
+#define ORMA_BUFFER_PAGE_BYTES     4096u
+/* A chunk's payload; shared-memory pages have 32 KiB at most. */
+#define ORMA_BUFFER_PAYLOAD_MAX_BYTES 0xffffu
+/* Sequences without chunks that are remembered, to notice a gap when their writer comes back. */
+#define ORMA_BUFFER_EMPTY_SEQUENCES_MAX 1024u
+/* A packet that is spread over more chunks than this is dropped. */
+#define ORMA_BUFFER_SLICES_MAX (1u << 20)
+/* How far back in its sequence a late chunk may be put; more is counted as a violation. */
+#define ORMA_BUFFER_LATE_MAX 32768u
+
+/* The flags of a chunk in shared memory (PROTOCOL: chunk header). */
+enum orma_buffer_chunk_flag {
+	ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS = 1,
+	ORMA_BUFFER_CHUNK_CONTINUES_ON_NEXT = 2,
+	ORMA_BUFFER_CHUNK_NEEDS_PATCHING = 4,
+};
+
+/* TracePacket.previous_packet_dropped. PRESENT is set with every other bit. */
+enum orma_buffer_loss {
+	ORMA_BUFFER_LOSS_PRESENT = 1,
+	ORMA_BUFFER_LOSS_READ_GAP = 2,            /* chunk ids are missing */
+	ORMA_BUFFER_LOSS_CHUNK_CORRUPTED = 4,     /* a fragment's size cannot be */
+	ORMA_BUFFER_LOSS_ORPHAN_CONTINUATION = 8, /* a continuation whose begin is gone */
+	ORMA_BUFFER_LOSS_REASSEMBLY_GAP = 16,     /* chunk ids are missing inside a packet */
+	ORMA_BUFFER_LOSS_REASSEMBLY_BROKEN = 32,  /* the next chunk does not continue the packet */
+	ORMA_BUFFER_LOSS_OVERWRITE = 64,          /* newer data took the place */
+	ORMA_BUFFER_LOSS_WRITER_ABORT = 128,      /* the writer gave the packet up */
+	/* 256 (shared memory full) is set by writers, never here. */
+};
+
+/* Who writes a sequence. Given with every chunk, copied into the sequence, handed back with every
+ * packet. */
+struct orma_buffer_writer {
+	uint16_t producer_id, writer_id; /* the key of the sequence */
+	uint32_t sequence_id;            /* opaque: the caller's id of the sequence */
+	int32_t uid, pid;
+	uint32_t machine_id;
+};
+
+struct orma_buffer_chunk {
+	struct orma_buffer_writer writer;
+	uint32_t chunk_id;
+	uint16_t fragment_count;
+	uint8_t flags;    /* enum orma_buffer_chunk_flag; other bits are ignored */
+	bool is_complete; /* false: scraped while being written; its last fragment does not count */
+	const void *payload_untrusted; /* behind the chunk header; may change while it is read */
+	size_t payload_size_bytes;
+};
+
+struct orma_buffer_patch {
+	uint32_t offset_untrusted; /* from the first byte of the payload */
+	uint8_t data[4];
+};
+
+struct orma_buffer_slice {
+	const uint8_t *data;
+	size_t size;
+};
+
+struct orma_buffer_packet {
+	const struct orma_buffer_slice *slices; /* slice_count >= 1, none is empty */
+	size_t slice_count, size_bytes;
+	const struct orma_buffer_writer *writer;
+	uint32_t loss; /* enum orma_buffer_loss: what the sequence lost since its previous packet */
+};
+
+/* TraceStats.BufferStats, field by field. "Bytes" include the 16-byte header and the alignment of a
+ * chunk. At any time bytes_written - bytes_read - bytes_overwritten is what chunks occupy,
+ * padding_written - padding_cleared what padding does. */
+struct orma_buffer_stats {
+	uint64_t buffer_size;
+	uint64_t bytes_written, bytes_overwritten, bytes_read;
+	uint64_t padding_bytes_written, padding_bytes_cleared;
+	uint64_t chunks_written, chunks_rewritten, chunks_relocated, chunks_overwritten,
+		chunks_discarded, chunks_read;
+	uint64_t chunks_committed_out_of_order;
+	uint64_t write_wrap_count;
+	uint64_t patches_succeeded, patches_failed;
+	uint64_t readaheads_succeeded, readaheads_failed;
+	uint64_t abi_violations;
+	uint64_t trace_writer_packet_loss;
+};
+
+/* Address space for the buffer; memory comes as data does. size_bytes is rounded up to a page
+ * (4096), at least one. 0, -EMSGSIZE (over ORMA_BUFFER_SIZE_MAX_BYTES), -ENOMEM. */
+int orma_service_buffer_new(uint64_t size_bytes, enum orma_buffer_policy policy,
+			    struct orma_trace_buffer **ret);
+void orma_service_buffer_free(struct orma_trace_buffer *buffer);
+/* A copy with everything that is still unread; what is read from one stays in the other. Counts of
+ * reading start at 0. 0 or -ENOMEM. */
+int orma_service_buffer_clone(const struct orma_trace_buffer *buffer,
+			      struct orma_trace_buffer **ret);
+/* As new: no chunks, no sequences, statistics zero; the memory goes back to the system. */
+void orma_service_buffer_clear(struct orma_trace_buffer *buffer);
+
+/**
+ * orma_service_buffer_write_chunk() - copy a chunk out of shared memory.
+ *
+ * A chunk whose id its sequence already has is a re-commit of a scraped one: it may only grow. Ends
+ * the current read pass.
+ *
+ * Returns the bytes of payload that the chunk has in the buffer (0..65535; the value for the
+ * writer's histogram), or -ENOBUFS (DISCARD and full; the chunk is dropped), -EMSGSIZE (larger than
+ * the buffer or than a chunk can be), -EPROTO (already consumed, shrunk, or too far out of order),
+ * -ENOMEM (the chunk is dropped). Each is counted in the statistics.
+ */
+int orma_service_buffer_write_chunk(struct orma_trace_buffer *buffer,
+				    const struct orma_buffer_chunk *chunk);
+
+/* Overwrites four bytes per patch in a chunk; has_more = false makes the chunk readable. All
+ * patches are applied or none. 0, -ENOENT (the chunk is gone), -EPROTO (outside of the chunk).
+ * Counted per patch. */
+int orma_service_buffer_patch(struct orma_trace_buffer *buffer, uint16_t producer_id,
+			      uint16_t writer_id, uint32_t chunk_id,
+			      const struct orma_buffer_patch *patches, size_t patch_count,
+			      bool has_more);
+
+/* Starts a read pass: sequences that stalled in the previous pass are looked at again. */
+void orma_service_buffer_read_begin(struct orma_trace_buffer *buffer);
+/* 1 and the next whole packet (consumed by that), 0 when this pass is over. Roughly in the order of
+ * writing, per sequence exactly. Packets without bytes are skipped. */
+int orma_service_buffer_read_packet(struct orma_trace_buffer *buffer,
+				    struct orma_buffer_packet *ret);
+/* The packet read last is thrown away by the caller (it failed validation): its loss bits, and
+ * CHUNK_CORRUPTED, go to the next packet of its sequence. */
+void orma_service_buffer_packet_refused(struct orma_trace_buffer *buffer);
+
+const struct orma_buffer_stats *orma_service_buffer_stats(const struct orma_trace_buffer *buffer);
+uint64_t orma_service_buffer_size_bytes(const struct orma_trace_buffer *buffer);
+/* How much of the buffer was ever written: the memory it costs. */
+uint64_t orma_service_buffer_used_bytes(const struct orma_trace_buffer *buffer);
+/* True while there is a chunk that is not read to its end, even one that waits for a patch. */
+bool orma_service_buffer_has_data(const struct orma_trace_buffer *buffer);
+
+#endif
