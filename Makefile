@@ -1,0 +1,36 @@
+# Thin wrappers around CMake's presets; CMakePresets.json and CONTRIBUTING.md say what they do.
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+
+.PHONY: all demo test check install fuzz clean
+
+all:
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release
+
+demo:
+	@tools/install-packages build
+	@tools/demo
+
+test:
+	@tools/install-packages
+	@cmake --preset test >/dev/null
+	@cmake --build --preset test
+	@ctest --preset test -j 2
+
+check:
+	@tools/install-packages
+	@tools/check
+
+install: all
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+# Every fuzz target for FUZZ_SECONDS, from its corpus; what is found stays in build/fuzz/found.
+fuzz:
+	@tools/install-packages
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz
+	@tools/fuzz $(FUZZ_SECONDS)
+
+clean:
+	rm -rf build
