@@ -1,0 +1,326 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# lib.sh - running Perfetto's programs and orma's against each other on private sockets.
+#
+# A test script sources this, defines functions case_NAME and ends with `run_cases "$@"`. Each case runs in
+# a process of its own, with a temporary folder $dir that holds sockets, logs and traces; daemons are
+# started with start_daemon, die with the script however it ends (the kernel sees to it), and a case
+# passes only if every daemon ended well and none of its processes is left.
+#
+# "theirs" and "ours" name the two sides throughout: $theirs/perfetto is a program, so is $ours/perfetto.
+# ORMA_BUILD_DIR is the build folder; CTest sets it.
+#
+# Exit status of a script: 0 passed, 1 failed, 77 skipped.
+
+set -euo pipefail
+
+: "${ORMA_BUILD_DIR:?is not set: run the interop tests through ctest}"
+configs=$(cd "${BASH_SOURCE[0]%/*}" && pwd)/configs
+readonly configs
+readonly theirs=$ORMA_BUILD_DIR/perfetto/bin
+readonly trace_check=$ORMA_BUILD_DIR/tests/trace_check
+readonly orma=$ORMA_BUILD_DIR/orma
+readonly example=$ORMA_BUILD_DIR/examples/orma_example
+# Far above what any step takes; only a step that hangs comes near.
+readonly STEP_S=30 READY_S=20 STOP_S=10
+# Who the producers that should differ from the service run as.
+readonly NOBODY=65534
+
+declare -A daemon_pid=()
+failures=0
+dir=
+
+say() { printf '%s\n' "$*" >&2; }
+
+fail() {
+	say "FAILED: $*"
+	failures=$((failures + 1))
+}
+
+die() {
+	fail "$*"
+	exit 1
+}
+
+skip() {
+	say "skipped: $*"
+	[[ ${CI:-} == true ]] && exit 1
+	exit 77
+}
+
+# Runs a command that must end by itself.
+limited() { timeout -k 2 "$STEP_S" "$@" </dev/null; }
+
+# Asks until a command succeeds or SECONDS have passed; there is no event to wait for.
+poll() {
+	local seconds=$1 end
+	shift
+	end=$((SECONDS + seconds))
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.05
+	done
+}
+
+# True of a process that is no more, or was not waited for yet.
+is_gone() {
+	local stat
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	# The state follows the name, which may hold anything.
+	stat=${stat##*) }
+	[[ $stat == Z* ]]
+}
+
+# start_daemon NAME COMMAND... - starts a process that belongs to this case. Its pid is ${daemon_pid[NAME]}.
+start_daemon() {
+	local name=$1
+	shift
+	[[ -z ${daemon_pid[$name]:-} ]] || die "$name is running already"
+	# A shell's background processes ignore SIGINT unless told otherwise.
+	setpriv --pdeathsig KILL env --default-signal=INT "$@" >>"$dir/$name.log" 2>&1 </dev/null &
+	daemon_pid[$name]=$!
+}
+
+# start_ready NAME VARIABLE COMMAND... - as start_daemon, and returns when the daemon has written to the
+# descriptor whose number it finds in VARIABLE.
+start_ready() {
+	local name=$1 variable=$2 fifo=$dir/$1.ready fd byte='' end
+	shift 2
+	rm -f "$fifo"
+	mkfifo "$fifo"
+	exec {fd}<>"$fifo"
+	start_daemon "$name" env "$variable=$fd" "$@"
+	end=$((SECONDS + READY_S))
+	until read -r -t 0.2 -n 1 -u "$fd" byte; do
+		is_gone "${daemon_pid[$name]}" && die "$name ended before it was ready"
+		((SECONDS < end)) || die "$name was not ready after $READY_S s"
+	done
+	exec {fd}>&-
+	[[ $byte == 1 ]] || fail "$name said '$byte' instead of 1 when it was ready"
+}
+
+start_traced() { start_ready traced TRACED_NOTIFY_FD "${!1}/traced" "${@:2}"; }
+# start_probes SIDE [NAME]
+start_probes() { start_ready "${2:-probes}" TRACED_PROBES_NOTIFY_FD "${!1}/traced_probes" "${@:3}"; }
+
+# The example program, as another user when that can be had; returns when its data source is registered.
+start_example() {
+	local as=()
+	[[ -x $example ]] || die "$example was not built"
+	example_uid=$(id -u)
+	if [[ $example_uid -eq 0 ]]; then
+		# The build folder may be closed to others; the temporary one is not.
+		cp "$example" "$dir/orma_example"
+		as=(setpriv --reuid "$NOBODY" --regid "$NOBODY" --clear-groups --pdeathsig KILL)
+		example_uid=$NOBODY
+	else
+		ln -s "$example" "$dir/orma_example"
+	fi
+	start_daemon example "${as[@]}" "$dir/orma_example" --duration-ms 60000
+	wait_for_source track_event
+}
+
+# stop_daemon NAME [SIGNAL [STATUS]] - ends a daemon and judges how it ended: with STATUS, else 0 or by SIGTERM.
+stop_daemon() {
+	local name=$1 signal=${2:-TERM} wanted=${3:-} pid=${daemon_pid[$1]:-} status=0
+	[[ -n $pid ]] || die "$name is not running"
+	unset "daemon_pid[$name]"
+	is_gone "$pid" && fail "$name (pid $pid) ended before it was stopped"
+	kill "-$signal" "$pid" 2>/dev/null || true
+	if ! poll "$STOP_S" is_gone "$pid"; then
+		fail "$name did not end within $STOP_S s of SIG$signal"
+		kill -KILL "$pid" 2>/dev/null || true
+	fi
+	wait "$pid" || status=$?
+	if [[ -n $wanted ]]; then
+		[[ $status -eq $wanted ]] || fail "$name ended with status $status, not $wanted"
+	else
+		[[ $status -eq 0 || $status -eq 143 ]] || fail "$name ended with status $status"
+	fi
+}
+
+stop_all() {
+	local name
+	# Clients first, so that no one is cut off by the daemon that it talks to.
+	for name in "${!daemon_pid[@]}"; do
+		[[ $name == traced ]] || stop_daemon "$name"
+	done
+	[[ -z ${daemon_pid[traced]:-} ]] || stop_daemon traced
+}
+
+# Whatever still has this case's sockets in its environment should have ended.
+check_nothing_left() {
+	local file pid
+	for file in /proc/[0-9]*/environ; do
+		pid=${file#/proc/}
+		pid=${pid%/environ}
+		[[ $pid == "$$" || $pid == "$BASHPID" ]] && continue
+		{ tr '\0' '\n' <"$file"; } 2>/dev/null | grep -qF "ORMA_INTEROP_DIR=$dir" || continue
+		# The pipe above is still ours.
+		[[ $(sed -n 's/^PPid:\t//p' "/proc/$pid/status" 2>/dev/null) == "$BASHPID" ]] && continue
+		fail "process $pid is left: $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+}
+
+finish() {
+	local status=$? log
+	trap - EXIT
+	set +e
+	stop_all
+	check_nothing_left
+	if [[ $status -ne 77 && ($status -ne 0 || $failures -gt 0) ]]; then
+		for log in "$dir"/*.log; do
+			[[ -s $log ]] || continue
+			say "--- ${log##*/}"
+			tail -n 40 "$log" >&2
+		done
+		status=1
+	fi
+	if [[ -n ${ORMA_KEEP:-} ]]; then
+		say "kept: $dir"
+	else
+		rm -rf "$dir"
+	fi
+	exit "$status"
+}
+
+# ---- recording and asking ----
+
+# set_recorder SIDE CONFIG OUT - sets $recorder to the command.
+set_recorder() {
+	case $1 in
+	theirs) recorder=("$theirs/perfetto") ;;
+	ours) recorder=("$orma" record) ;;
+	ours_as_theirs) recorder=("$ours/perfetto") ;;
+	*) die "no recorder $1" ;;
+	esac
+	recorder+=(-c "$configs/$2.pbtx" --txt -o "$3")
+}
+
+# record SIDE CONFIG OUT - in the foreground until the config's duration is over.
+record() {
+	local status=0 recorder
+	set_recorder "$@"
+	limited "${recorder[@]}" >>"$dir/recorder.log" 2>&1 || status=$?
+	[[ $status -eq 0 ]] || die "recording $2 with $1 failed with status $status"
+	[[ -s $3 ]] || die "recording $2 with $1 left no trace"
+}
+
+# record_interrupted SIDE CONFIG OUT - a session without end, ended by Ctrl-C after a second of recording.
+record_interrupted() {
+	local recorder
+	set_recorder "$@"
+	start_daemon recorder "${recorder[@]}"
+	poll "$READY_S" has_in_service --has 6.3=STARTED || die "the session of $1 did not start"
+	# Not to wait for something to happen: this second is what is recorded.
+	sleep 1
+	stop_daemon recorder INT 0
+	[[ -s $3 ]] || die "recording $2 with $1 left no trace"
+}
+
+# query_service OUT - the service's state as bytes, asked by their program.
+query_service() { limited "$theirs/perfetto" --query-raw >"$1" 2>>"$dir/query.log"; }
+
+has_in_service() {
+	query_service "$dir/state" && "$trace_check" "$dir/state" --message "$@" 2>/dev/null
+}
+
+wait_for_source() {
+	poll "$READY_S" has_in_service --has "2.1.1=$1" || die "no producer offers $1"
+}
+
+# ---- judging ----
+
+# check_trace SIDE FILE ASSERTION... - SIDE is the daemon's. What holds for any trace without loss, and more.
+check_trace() {
+	local side=$1 file=$2 loss=--no-loss clock general=()
+	shift 2
+	# The daemon under test has no reason to mark a sequence's first packet; theirs does.
+	[[ $side == ours ]] && loss=--no-loss-marks
+	# uuid, config and system info once; clocks, sync marker and the session's events.
+	general=(--count 89:1 --count 33:1 --count 45:1 --has 36 --has 45.4 --has 45.1.3)
+	for clock in 1 2 3 4 5 6; do
+		general+=(--has "6.1.1=$clock")
+	done
+	general+=(--has 69.2=1 --has 69.1=1 --has 69.3=1 --has 69.5=1 --has 69.4=1 --has 35.1.12)
+	limited "$trace_check" "$file" --trusted "$(id -u)" --sequences "$loss" "${general[@]}" "$@" ||
+		fail "the trace ${file##*/} is not as it should be"
+}
+
+# check_probes SIDE FILE PID [ASSERTION...] - what configs/probes.pbtx must have brought from one producer.
+check_probes() {
+	local side=$1 file=$2 pid=$3 cpus
+	shift 3
+	cpus=$(nproc --all)
+	# Half of what the periods promise: the machine may be busy.
+	check_trace "$side" "$file" \
+		--has 33.2.1.1=linux.process_stats --has 33.2.1.1=linux.sys_stats \
+		--source "process_tree@$pid" --has "2.1.1=$$@$pid" --has "2.1.2@$pid:3" --has "2.1.3=bash@$pid" \
+		--source "process_stats@$pid:4" --has "9.1.1=$$@$pid" --has "9.1.3@$pid:8" \
+		--source "sys_stats@$pid:8" --has "7.1.2@$pid:80" --has "7.2.2@$pid:80" \
+		--has "7.3.5@$pid:$((cpus * 8))" --has "7.4@$pid:8" --none "7.6@$pid" \
+		--source "cpu_info@$pid" --has "67.1@$pid:$cpus" "$@"
+}
+
+# check_track_events SIDE FILE PID [ASSERTION...] - what the example program must have sent.
+check_track_events() {
+	local side=$1 file=$2 pid=$3
+	shift 3
+	check_trace "$side" "$file" --source "track_event@$pid:20" --slices 4 \
+		--has "11.9=1@$pid:5" --has "11.9=2@$pid:5" --has "11.9=3@$pid" --has "11.9=4@$pid" \
+		--has "60.3.1=$pid@$pid" "$@"
+}
+
+# check_dump FILE - `orma dump` prints every packet that is in the file.
+check_dump() {
+	local printed counted
+	limited "$orma" dump "$1" >"$dir/dump" || fail "orma dump ${1##*/} failed"
+	printed=$(grep -c '^packet {' "$dir/dump")
+	counted=$("$trace_check" "$1" --packets)
+	[[ $printed -eq $counted ]] || fail "orma dump printed $printed packets of $counted"
+}
+
+# ---- cases ----
+
+run_one() {
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/orma-interop-XXXXXX")
+	chmod 755 "$dir"
+	trap finish EXIT
+	trap 'exit 1' INT TERM HUP
+	export ORMA_INTEROP_DIR=$dir
+	export PERFETTO_PRODUCER_SOCK_NAME=$dir/producer PERFETTO_CONSUMER_SOCK_NAME=$dir/consumer
+	# So that producers of other users may connect.
+	umask 000
+	ours=$dir/ours
+	if [[ -x $orma ]]; then
+		mkdir "$ours"
+		ln -s "$orma" "$ours/traced"
+		ln -s "$orma" "$ours/traced_probes"
+		ln -s "$orma" "$ours/perfetto"
+	fi
+	[[ -x $theirs/traced ]] || skip "Perfetto's programs are not in $theirs; run tests/interop/fetch-perfetto"
+	"case_$1"
+}
+
+# run_cases [NAME...] - runs the named cases, or all.
+run_cases() {
+	local name status worst=0
+	if [[ $# -eq 1 ]]; then
+		declare -F "case_$1" >/dev/null || {
+			say "no case named $1"
+			exit 2
+		}
+		run_one "$1"
+		exit
+	fi
+	[[ $# -gt 0 ]] || mapfile -t -O 0 names < <(declare -F | sed -n 's/^declare -f case_//p')
+	for name in "${@:-${names[@]}}"; do
+		status=0
+		bash "$0" "$name" || status=$?
+		say "$name: $status"
+		((status > worst)) && worst=$status
+	done
+	exit "$worst"
+}
