@@ -6,6 +6,9 @@ target_compile_options(orma_flags INTERFACE
   -Wall -Wextra -Wshadow -Wvla -Wundef -Wformat=2 -Wcast-align -Wpointer-arith -Wimplicit-fallthrough
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
   -fno-strict-aliasing)
+# Each function in a section of its own, so that the linker can drop what a program does not reach.
+target_compile_options(orma_flags INTERFACE -ffunction-sections -fdata-sections)
+target_link_options(orma_flags INTERFACE LINKER:--gc-sections)
 if(ORMA_WERROR)
   target_compile_options(orma_flags INTERFACE -Werror)
 endif()

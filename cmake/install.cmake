@@ -1,1 +1,65 @@
-# make install: binary, libraries, headers, pkg-config and CMake package files.
+# The shared library, and make install: binary, libraries, headers, pkg-config and CMake package files.
+if(NOT TARGET orma_static)
+  return()
+endif()
+
+# tests/rules/exports.txt lists the public symbols by release ("# 0.1" opens one); it becomes the version script and the
+# roots of the link: what they do not reach stays out of liborma.so.
+set(exports ${PROJECT_SOURCE_DIR}/tests/rules/exports.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${exports})
+file(STRINGS ${exports} lines)
+set(roots)
+set(map "")
+set(node "")
+set(previous "")
+foreach(line ${lines} "# end")
+  if(line MATCHES "^# ([0-9.]+|end)$")
+    if(previous)
+      string(APPEND map "} ${previous};\n")
+    elseif(node)
+      # Once is enough to hide everything else.
+      string(APPEND map "local: *;\n};\n")
+    endif()
+    set(previous ${node})
+    set(node "ORMA_${CMAKE_MATCH_1}")
+    if(NOT node STREQUAL "ORMA_end")
+      string(APPEND map "${node} {\nglobal:\n")
+    endif()
+  elseif(line MATCHES "^orma_[a-z0-9_]+$")
+    string(APPEND map "  ${line};\n")
+    list(APPEND roots "LINKER:-u,${line}")
+  endif()
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/orma.map CONTENT "${map}" @ONLY)
+
+# Sanitizers want to be in the program, not in a library of it.
+if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/shared.c CONTENT "typedef int orma_all_code_is_in_the_archive;\n" @ONLY)
+  add_library(orma_shared SHARED ${CMAKE_BINARY_DIR}/shared.c)
+  target_link_libraries(orma_shared PRIVATE orma_static)
+  target_link_options(orma_shared PRIVATE ${roots}
+    LINKER:--version-script=${CMAKE_BINARY_DIR}/orma.map LINKER:-z,relro LINKER:-z,now)
+  set_target_properties(orma_shared PROPERTIES OUTPUT_NAME orma VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${CMAKE_BINARY_DIR}/orma.map)
+  install(TARGETS orma_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
+install(TARGETS orma_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET orma_tool)
+  install(TARGETS orma_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY include/orma DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+# Both package files find the rest from where they are, so that an installed tree may be moved.
+foreach(kind pkgconfig cmake/orma)
+  string(MAKE_C_IDENTIFIER ${kind} name)
+  file(RELATIVE_PATH to_prefix_${name} /p/${CMAKE_INSTALL_LIBDIR}/${kind} /p)
+  string(REGEX REPLACE "/$" "" to_prefix_${name} "${to_prefix_${name}}")
+endforeach()
+configure_file(cmake/orma.pc.in ${CMAKE_BINARY_DIR}/orma.pc @ONLY)
+configure_file(cmake/orma-config.cmake.in ${CMAKE_BINARY_DIR}/orma-config.cmake @ONLY)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/orma-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/orma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/orma-config.cmake ${CMAKE_BINARY_DIR}/orma-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/orma)
