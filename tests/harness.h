@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * harness.h - the test runner: each test is a function in a child process of its own.
  *
- * ORMA_TEST(name_as_a_sentence) { ... } registers a test. A test fails when a CHECK fails, when it crashes,
- * leaves a descriptor or a child process behind, or takes longer than its timeout. Exit status 77 of
- * the program means that every test was skipped. `program NAME...` runs the named tests only.
+ * ORMA_TEST(name_as_a_sentence) { ... } registers a test. A test fails when a CHECK fails, when it
+ * crashes, leaves a descriptor or a child process behind, or takes longer than its timeout. Exit
+ * status 77 of the program means that every test was skipped. `program NAME...` runs the named
+ * tests only.
  */
 #ifndef ORMA_TESTS_HARNESS_H
 #define ORMA_TESTS_HARNESS_H

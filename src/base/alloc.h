@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alloc.h - the one layer that every allocation goes through, so that a test can make the n-th one fail.
+ * alloc.h - the one layer that every allocation goes through, so that a test can make the n-th one
+ * fail.
  */
 #ifndef ORMA_BASE_ALLOC_H
 #define ORMA_BASE_ALLOC_H

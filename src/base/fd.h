@@ -19,7 +19,8 @@ int orma_base_fd_write_all(int fd, const void *data, size_t size);
 int orma_base_fd_read_all(int fd, size_t limit_bytes, struct orma_buf *buf);
 /* The same by path (dirfd may be AT_FDCWD). */
 int orma_base_file_read(int dirfd, const char *path, size_t limit_bytes, struct orma_buf *buf);
-/* A CLOEXEC memory file of that size, sealed against shrink, grow and further seals; the descriptor or -errno. */
+/* A CLOEXEC memory file of that size, sealed against shrink, grow and further seals; the descriptor
+ * or -errno. */
 int orma_base_memfd_new(const char *name, size_t size);
 /* 0 when fd is a memory file with those three seals; sets *ret_size. -EINVAL otherwise. */
 int orma_base_memfd_check(int fd, size_t *ret_size);

@@ -54,8 +54,7 @@ static inline void orma_base_list_remove(struct orma_list *item)
 #define ORMA_LIST_FOR_EACH_SAFE(var, next_var, head, member)                                       \
 	for ((var) = ORMA_LIST_ENTRY((head)->next, __typeof__(*(var)), member),                    \
 	    (next_var) = ORMA_LIST_ENTRY((var)->member.next, __typeof__(*(var)), member);          \
-	     &(var)->member != (head);                                                             \
-	     (var) = (next_var),                                                                   \
+	     &(var)->member != (head); (var) = (next_var),                                         \
 	    (next_var) = ORMA_LIST_ENTRY((var)->member.next, __typeof__(*(var)), member))
 
 #endif

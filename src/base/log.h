@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log.h - diagnostics for the person who runs the program. The library itself prints nothing: without a sink,
- * messages vanish; src/tool/ installs one that writes to stderr.
+ * log.h - diagnostics for the person who runs the program. The library itself prints nothing:
+ * without a sink, messages vanish; src/tool/ installs one that writes to stderr.
  */
 #ifndef ORMA_BASE_LOG_H
 #define ORMA_BASE_LOG_H

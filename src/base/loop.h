@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loop.h - the event loop: descriptors (epoll), timers (binary heap on CLOCK_MONOTONIC), deferred tasks.
+ * loop.h - the event loop: descriptors (epoll), timers (binary heap on CLOCK_MONOTONIC), deferred
+ * tasks.
  *
- * A loop belongs to one thread; only orma_base_loop_wake() may be called from others (and from signal handlers).
- * Watches and timers are embedded in their owners; the loop allocates nothing per event. Every callback may
- * remove any watch or timer, its own included, and may stop the loop.
+ * A loop belongs to one thread; only orma_base_loop_wake() may be called from others (and from
+ * signal handlers). Watches and timers are embedded in their owners; the loop allocates nothing per
+ * event. Every callback may remove any watch or timer, its own included, and may stop the loop.
  */
 #ifndef ORMA_BASE_LOOP_H
 #define ORMA_BASE_LOOP_H
@@ -20,7 +21,8 @@ struct orma_task;
 
 enum { ORMA_LOOP_READ = 1, ORMA_LOOP_WRITE = 2, ORMA_LOOP_HANGUP = 4 };
 
-typedef void orma_watch_fn(struct orma_watch *watch, unsigned ready); /* ready: ORMA_LOOP_... bits */
+/* ready: ORMA_LOOP_... bits */
+typedef void orma_watch_fn(struct orma_watch *watch, unsigned ready);
 typedef void orma_timer_fn(struct orma_timer *timer);
 typedef void orma_task_fn(struct orma_task *task);
 
@@ -49,8 +51,8 @@ struct orma_task {
 int orma_base_loop_new(struct orma_loop **ret);
 void orma_base_loop_free(struct orma_loop *loop);
 
-int orma_base_loop_watch(struct orma_loop *loop, struct orma_watch *watch, int fd, unsigned interest,
-			 orma_watch_fn *fn);
+int orma_base_loop_watch(struct orma_loop *loop, struct orma_watch *watch, int fd,
+			 unsigned interest, orma_watch_fn *fn);
 int orma_base_watch_set_interest(struct orma_watch *watch, unsigned interest);
 void orma_base_watch_remove(struct orma_watch *watch); /* harmless when not added */
 
@@ -68,12 +70,14 @@ void orma_base_task_cancel(struct orma_task *task);
 void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ctx), void *ctx);
 void orma_base_loop_wake(struct orma_loop *loop); /* any thread, async-signal-safe */
 
-/* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll); number of callbacks or -errno. */
+/* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll). The number
+ * of callbacks called, or -errno; -EBUSY inside of another turn. */
 int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms);
 /* Turns until orma_base_loop_stop(). */
 int orma_base_loop_run(struct orma_loop *loop);
 void orma_base_loop_stop(struct orma_loop *loop);
-/* The epoll descriptor, for embedding in another loop: readable = call orma_base_loop_turn(loop, 0). */
+/* The epoll descriptor, for embedding in another loop: when it is readable, take a turn with
+ * timeout 0. */
 int orma_base_loop_fd(struct orma_loop *loop);
 
 #endif

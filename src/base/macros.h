@@ -24,7 +24,7 @@
 		max_a_ > max_b_ ? max_a_ : max_b_;                                                 \
 	})
 #define ORMA_CONTAINER_OF(ptr, type, member)                                                       \
-	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* ORMA_AUTO(fn) runs `void fn(T *variable)` when the variable leaves its scope. */
 #define ORMA_AUTO(fn) __attribute__((cleanup(fn)))

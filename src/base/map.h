@@ -12,7 +12,8 @@ struct orma_map_slot {
 	void *value; /* NULL = empty slot */
 };
 
-/* {0} is an empty map. Linear probing, at most 3/4 full, backward-shift deletion (no tombstones). */
+/* {0} is an empty map. Linear probing, at most 3/4 full, backward-shift deletion (no tombstones).
+ */
 struct orma_map {
 	struct orma_map_slot *slots;
 	size_t count, capacity; /* capacity is 0 or a power of two */
@@ -23,7 +24,8 @@ void *orma_base_map_get(const struct orma_map *map, uint64_t key); /* NULL = abs
 /* value != NULL; replaces. 0 or -ENOMEM. */
 int orma_base_map_put(struct orma_map *map, uint64_t key, void *value);
 void *orma_base_map_remove(struct orma_map *map, uint64_t key); /* the old value or NULL */
-/* Iterates in no order: start with *position = 0; returns NULL at the end. The map must not change meanwhile. */
+/* Iterates in no order: start with *position = 0; returns NULL at the end. The map must not change
+ * meanwhile. */
 struct orma_map_slot *orma_base_map_next(const struct orma_map *map, size_t *position);
 
 #define ORMA_FNV1A_INIT UINT64_C(0xcbf29ce484222325)
