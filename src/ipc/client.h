@@ -38,10 +38,12 @@ struct orma_ipc_client_options {
 	/*
 	 * Once, after every outstanding call has been rejected; nothing follows. -ECONNREFUSED and
 	 * the like (never connected), -ENOTSUP (no such service), -EBUSY (refused; see
-	 * orma_ipc_client_error_text()), -EPROTO, -ENOBUFS, -ETIMEDOUT; 0 or -ECONNRESET: lost.
+	 * orma_ipc_client_error_text()), -EPROTO, -ETIMEDOUT; 0 or -ECONNRESET: lost.
 	 */
 	void (*disconnected)(void *ctx, int error);
-	size_t queue_bytes; /* waiting to be sent; 0 = default; beyond it the connection ends */
+	/* There is room again after orma_ipc_client_has_room() said no. May be NULL. */
+	void (*drained)(void *ctx);
+	size_t queue_bytes;          /* waiting to be sent; 0 = default */
 	uint64_t stall_timeout_ns;   /* the host takes nothing for so long; 0 = never */
 	uint64_t connect_timeout_ns; /* until bound; 0 = 10 s */
 	size_t calls_max;            /* outstanding ones; 0 = ORMA_IPC_CLIENT_CALLS_MAX */

@@ -5,9 +5,9 @@
  * nothing for longer than the stall timeout, lets the queue grow beyond its limit, sends an
  * oversize frame or closes ends the connection.
  *
- * Lifetime: embedded in its owner, which may free itself in ops->closed. That runs once, from the
- * loop and never inside another callback or call of the connection. orma_ipc_connection_done() ends
- * it without that callback.
+ * Lifetime: embedded in its owner, which may end it with orma_ipc_connection_done() at any time, in
+ * every callback too. Otherwise ops->closed tells when it ended; that runs once, from the loop and
+ * never inside another callback or a call.
  */
 #ifndef ORMA_IPC_CONNECTION_H
 #define ORMA_IPC_CONNECTION_H
@@ -56,14 +56,15 @@ struct orma_ipc_connection {
 	int error;   /* why it ended */
 	bool is_closed, wants_drained;
 	bool closes_when_sent;
+	bool *is_gone; /* set by _done() while a callback runs */
 };
 
 /* Takes over `fd` (a connected, non-blocking stream socket) on success. 0 or -errno. */
 int orma_ipc_connection_init(struct orma_ipc_connection *connection, struct orma_loop *loop, int fd,
 			     const struct orma_ipc_connection_ops *ops,
 			     const struct orma_ipc_connection_limits *limits);
-/* Frees what it holds at once; no callback follows. Not from inside one of its callbacks, except
- * `closed`. */
+/* Frees what it holds at once, the bytes of the frame being handled included; no callback follows.
+ */
 void orma_ipc_connection_done(struct orma_ipc_connection *connection);
 /* Ends it: nothing is received or sent any more, ops->closed(error) follows from the loop. Safe in
  * every callback, and twice. */
@@ -74,7 +75,8 @@ void orma_ipc_connection_close_when_sent(struct orma_ipc_connection *connection,
 /*
  * Sends one whole frame (header included), given as at most ORMA_IPC_SEND_IOV_MAX pieces, copying
  * what has to wait. `fd` (or -1) rides on its first byte; borrowed, duplicated when it has to wait.
- * 0; -ECONNRESET (ended); -ENOBUFS (over the queue limit: the connection ends), -ENOMEM (likewise).
+ * 0; -ECONNRESET (ended). Nothing was sent and the connection goes on: -ENOBUFS (over the queue
+ * limit), -ENOMEM, -EMFILE.
  */
 int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struct iovec *pieces,
 			     size_t count, int fd);

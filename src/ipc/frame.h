@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "proto/reader.h"
 
@@ -110,6 +111,13 @@ int orma_ipc_envelope_error(struct orma_ipc_envelope *envelope, uint64_t request
 /* Body: the fields of the BindServiceReply. */
 int orma_ipc_envelope_bind_reply(struct orma_ipc_envelope *envelope, uint64_t request_id,
 				 size_t fields_size);
+
+/*
+ * Appends those fields: success, the id, and `count` methods with ids from 1. The first name's
+ * pointer is at `names`, the next ones `stride` bytes apart. 0 or -ENOMEM (buf as before).
+ */
+int orma_ipc_bind_reply_encode(struct orma_buf *buf, uint32_t service_id, const char *const *names,
+			       size_t stride, size_t count);
 
 /* --- frames out of a stream
  * -------------------------------------------------------------------------------- */

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * address.c - socket addresses as text, listening, connecting.
+ *
+ * Parsing is by syntax alone and never touches the network: resolving host names blocks for as long
+ * as the resolver likes, and pulls the C library's name service into static binaries; whoever needs
+ * it resolves first and passes numbers. A number after the last colon makes an internet address, as
+ * upstream has it, but a slash before it makes a path.
+ *
+ * A stale socket file is recognised by its type, so that a mistyped address cannot delete a file.
+ * Binding to a temporary name and renaming would leave no gap without a socket; it would also
+ * defeat those who watch the folder for the name's creation, which is how upstream's clients notice
+ * a new daemon.
+ */
+#include "ipc/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/vm_sockets.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/macros.h"
+#include "base/str.h"
+
+#define VSOCK_PREFIX "vsock://"
+
+/* Room that every textual item has: the longest AF_UNIX path, a NUL, and a little. */
+_Static_assert(ORMA_IPC_ADDRESS_TEXT_BYTES > sizeof(((struct sockaddr_un *)0)->sun_path) + 1,
+	       "a path must fit");
+
+/* --- text
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+static int parse_unix(const char *text, struct orma_ipc_address *ret)
+{
+	struct sockaddr_un *address = (struct sockaddr_un *)(void *)&ret->storage;
+	size_t size = strlen(text);
+	bool is_abstract = text[0] == '@';
+
+	/* A path needs its NUL, an abstract name has one in front. */
+	if (size >= sizeof(address->sun_path) + (is_abstract ? 1 : 0))
+		return -ENAMETOOLONG;
+	if (is_abstract && size == 1)
+		return -EINVAL;
+	address->sun_family = AF_UNIX;
+	memcpy(address->sun_path, text, size);
+	if (is_abstract)
+		address->sun_path[0] = '\0';
+	ret->size =
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size + (is_abstract ? 0 : 1));
+	return 0;
+}
+
+static int parse_number(const char *text, uint64_t max, uint32_t *ret)
+{
+	uint64_t number;
+
+	if (text[0] < '0' || text[0] > '9' || orma_base_parse_u64(text, 10, &number) < 0 ||
+	    number > max)
+		return -EINVAL;
+	*ret = (uint32_t)number;
+	return 0;
+}
+
+/* Copies [text, end) as a string. */
+static int cut(char *part, size_t capacity, const char *text, const char *end)
+{
+	size_t size = (size_t)(end - text);
+
+	if (size == 0 || size >= capacity)
+		return -EINVAL;
+	memcpy(part, text, size);
+	part[size] = '\0';
+	return 0;
+}
+
+static int parse_vsock(const char *text, struct orma_ipc_address *ret)
+{
+	struct sockaddr_vm *address = (struct sockaddr_vm *)(void *)&ret->storage;
+	const char *colon = strrchr(text, ':');
+	char cid_text[16];
+	uint32_t cid, port;
+
+	if (!colon || cut(cid_text, sizeof(cid_text), text, colon) < 0 ||
+	    parse_number(colon + 1, UINT32_MAX, &port) < 0)
+		return -EINVAL;
+	if (strcmp(cid_text, "-1") == 0)
+		cid = VMADDR_CID_ANY;
+	else if (parse_number(cid_text, UINT32_MAX, &cid) < 0)
+		return -EINVAL;
+	address->svm_family = AF_VSOCK;
+	address->svm_cid = cid;
+	address->svm_port = port;
+	ret->size = sizeof(*address);
+	return 0;
+}
+
+static int parse_inet(const char *text, const char *colon, struct orma_ipc_address *ret)
+{
+	struct sockaddr_in *address = (struct sockaddr_in *)(void *)&ret->storage;
+	char host[INET_ADDRSTRLEN];
+	uint32_t port;
+
+	if (cut(host, sizeof(host), text, colon) < 0 ||
+	    parse_number(colon + 1, UINT16_MAX, &port) < 0)
+		return -EINVAL;
+	if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host,
+		      &address->sin_addr) != 1)
+		return -EINVAL;
+	address->sin_family = AF_INET;
+	address->sin_port = htons((uint16_t)port);
+	ret->size = sizeof(*address);
+	return 0;
+}
+
+static int parse_inet6(const char *text, const char *colon, struct orma_ipc_address *ret)
+{
+	struct sockaddr_in6 *address = (struct sockaddr_in6 *)(void *)&ret->storage;
+	char host[INET6_ADDRSTRLEN];
+	uint32_t port;
+
+	if (colon - text < 3 || colon[-1] != ']' ||
+	    cut(host, sizeof(host), text + 1, colon - 1) < 0 ||
+	    parse_number(colon + 1, UINT16_MAX, &port) < 0)
+		return -EINVAL;
+	if (inet_pton(AF_INET6, host, &address->sin6_addr) != 1)
+		return -EINVAL;
+	address->sin6_family = AF_INET6;
+	address->sin6_port = htons((uint16_t)port);
+	ret->size = sizeof(*address);
+	return 0;
+}
+
+static bool ends_in_number(const char *colon)
+{
+	return colon && colon[1] != '\0' && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+}
+
+int orma_ipc_address_parse(const char *text, struct orma_ipc_address *ret)
+{
+	struct orma_ipc_address address;
+	const char *colon = strrchr(text, ':');
+	int result;
+
+	memset(&address, 0, sizeof(address));
+	if (text[0] == '\0')
+		return -EINVAL;
+	if (text[0] == '@')
+		result = parse_unix(text, &address);
+	else if (strncmp(text, VSOCK_PREFIX, strlen(VSOCK_PREFIX)) == 0)
+		result = parse_vsock(text + strlen(VSOCK_PREFIX), &address);
+	else if (strchr(text, '/') || !ends_in_number(colon))
+		result = parse_unix(text, &address);
+	else if (text[0] == '[')
+		result = parse_inet6(text, colon, &address);
+	else
+		result = parse_inet(text, colon, &address);
+	if (result == 0)
+		*ret = address;
+	return result;
+}
+
+int orma_ipc_address_list_next(const char **list, char item[ORMA_IPC_ADDRESS_TEXT_BYTES])
+{
+	const char *at = *list + strspn(*list, ",");
+	size_t size = strcspn(at, ",");
+
+	*list = at + size;
+	if (size == 0)
+		return 0;
+	if (size >= ORMA_IPC_ADDRESS_TEXT_BYTES)
+		return -ENAMETOOLONG;
+	memcpy(item, at, size);
+	item[size] = '\0';
+	return 1;
+}
+
+static void format_unix(const struct orma_ipc_address *address,
+			char text[ORMA_IPC_ADDRESS_TEXT_BYTES])
+{
+	const struct sockaddr_un *un = (const struct sockaddr_un *)(const void *)&address->storage;
+	size_t size = address->size - offsetof(struct sockaddr_un, sun_path);
+
+	if (address->size <= offsetof(struct sockaddr_un, sun_path))
+		return;
+	size = ORMA_MIN(size, sizeof(un->sun_path));
+	memcpy(text, un->sun_path, size);
+	text[size] = '\0';
+	if (text[0] == '\0')
+		text[0] = '@';
+}
+
+void orma_ipc_address_format(const struct orma_ipc_address *address,
+			     char text[ORMA_IPC_ADDRESS_TEXT_BYTES])
+{
+	const void *raw = &address->storage;
+	const struct sockaddr_in *in = raw;
+	const struct sockaddr_in6 *in6 = raw;
+	const struct sockaddr_vm *vm = raw;
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	snprintf(text, ORMA_IPC_ADDRESS_TEXT_BYTES, "unknown");
+	switch (orma_ipc_address_family(address)) {
+	case AF_UNIX:
+		format_unix(address, text);
+		break;
+	case AF_INET:
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(text, ORMA_IPC_ADDRESS_TEXT_BYTES, "%s:%u", host, ntohs(in->sin_port));
+		break;
+	case AF_INET6:
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		snprintf(text, ORMA_IPC_ADDRESS_TEXT_BYTES, "[%s]:%u", host, ntohs(in6->sin6_port));
+		break;
+	case AF_VSOCK:
+		snprintf(text, ORMA_IPC_ADDRESS_TEXT_BYTES, VSOCK_PREFIX "%u:%u", vm->svm_cid,
+			 vm->svm_port);
+		break;
+	default:
+		break;
+	}
+}
+
+const char *orma_ipc_address_path(const struct orma_ipc_address *address)
+{
+	const struct sockaddr_un *un = (const struct sockaddr_un *)(const void *)&address->storage;
+
+	if (orma_ipc_address_family(address) != AF_UNIX || un->sun_path[0] == '\0')
+		return NULL;
+	return un->sun_path;
+}
+
+int orma_ipc_address_family(const struct orma_ipc_address *address)
+{
+	return address->storage.ss_family;
+}
+
+/* --- sockets
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static int new_socket(const struct orma_ipc_address *address)
+{
+	int family = orma_ipc_address_family(address);
+	int one = 1;
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (family == AF_INET || family == AF_INET6) {
+		/* Frames are whole messages; waiting for more of them only adds latency. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	}
+	return fd;
+}
+
+int orma_ipc_connect(const struct orma_ipc_address *address, bool *ret_is_pending)
+{
+	ORMA_AUTO(orma_base_fd_closep) int fd = new_socket(address);
+	int result;
+
+	if (fd < 0)
+		return fd;
+	if (connect(fd, (const struct sockaddr *)&address->storage, address->size) == 0)
+		*ret_is_pending = false;
+	else if (errno == EINPROGRESS || errno == EINTR)
+		*ret_is_pending = true;
+	else
+		return -errno;
+	result = fd;
+	fd = -1;
+	return result;
+}
+
+static bool is_somebody_listening(const struct orma_ipc_address *address)
+{
+	bool is_pending;
+	int fd = orma_ipc_connect(address, &is_pending);
+
+	if (fd < 0)
+		return fd == -EAGAIN;
+	orma_base_fd_close(fd);
+	return true;
+}
+
+static int remove_stale_socket(const struct orma_ipc_address *address, unsigned flags)
+{
+	const char *path = orma_ipc_address_path(address);
+	struct stat info;
+
+	if (!path || lstat(path, &info) < 0 || !S_ISSOCK(info.st_mode))
+		return 0;
+	if ((flags & ORMA_IPC_LISTEN_KEEP_LIVE) && is_somebody_listening(address))
+		return -EADDRINUSE;
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags)
+{
+	ORMA_AUTO(orma_base_fd_closep) int fd = new_socket(address);
+	int result;
+
+	if (fd < 0)
+		return fd;
+	result = remove_stale_socket(address, flags);
+	if (result < 0)
+		return result;
+	if (bind(fd, (const struct sockaddr *)&address->storage, address->size) < 0 ||
+	    listen(fd, SOMAXCONN) < 0)
+		return -errno;
+	result = fd;
+	fd = -1;
+	return result;
+}
+
+/* --- defaults
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static const char *address_of(const char *variable, const char *in_run, const char *in_tmp)
+{
+	const char *value = getenv(variable);
+
+	if (value && value[0] != '\0')
+		return value;
+	return access("/run/perfetto/", X_OK) == 0 ? in_run : in_tmp;
+}
+
+const char *orma_ipc_producer_address(void)
+{
+	return address_of("PERFETTO_PRODUCER_SOCK_NAME", "/run/perfetto/traced-producer.sock",
+			  "/tmp/perfetto-producer");
+}
+
+const char *orma_ipc_consumer_address(void)
+{
+	return address_of("PERFETTO_CONSUMER_SOCK_NAME", "/run/perfetto/traced-consumer.sock",
+			  "/tmp/perfetto-consumer");
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * connection.c - a stream of frames over a non-blocking socket.
+ *
+ * Sending: a frame goes to the socket at once when nothing waits before it; what the socket does
+ * not take is copied into one orma_ipc_queued and waits for writability. Invariants: frames leave
+ * whole and in order; queued_bytes is the sum of the unsent bytes; write interest is on exactly
+ * while the queue is not empty; a queued frame owns its descriptor until its first byte has left.
+ * Descriptors must ride on the first byte of their frame, so a sendmsg() never spans the beginning
+ * of a frame that has one.
+ *
+ * Ending: whatever goes wrong, in whatever callback, orma_ipc_connection_close() closes the
+ * descriptor and defers the owner's callback to a task of the loop. Calling the owner right there
+ * was rejected: it would have to expect its own destruction inside every send.
+ *
+ * Receiving: RECEIVES_PER_TURN times at most per turn, so that a flood of one peer cannot keep the
+ * loop from the others; level-triggered epoll brings us back. Reading until EAGAIN would cost a
+ * system call more per wake-up and has no bound.
+ *
+ * A timer watches for peers that take nothing. Blocking sends with a timeout, as upstream has,
+ * freeze everybody else meanwhile.
+ */
+#include "ipc/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "base/macros.h"
+
+enum {
+	RECEIVES_PER_TURN = 4,
+	SENDS_PER_TURN = 16,
+	SEND_BATCH = 64, /* queued frames per sendmsg() */
+	RECEIVED_FDS =
+		253, /* SCM_MAX_FD: with room for all, truncation only means that we ran out */
+};
+
+struct orma_ipc_queued {
+	struct orma_list link;
+	size_t size, sent;
+	int fd;
+	uint8_t data[];
+};
+
+/* --- ending
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static void free_queued(struct orma_ipc_queued *queued)
+{
+	orma_base_list_remove(&queued->link);
+	orma_base_fd_close(queued->fd);
+	orma_base_free(queued);
+}
+
+/* Gives everything back but the close task. */
+static void release(struct orma_ipc_connection *connection)
+{
+	struct orma_ipc_queued *queued, *next;
+
+	orma_base_watch_remove(&connection->watch);
+	orma_base_timer_disarm(&connection->stall_timer);
+	connection->fd = orma_base_fd_close(connection->fd);
+	connection->kept_fd = orma_base_fd_close(connection->kept_fd);
+	ORMA_LIST_FOR_EACH_SAFE (queued, next, &connection->queue, link)
+		free_queued(queued);
+	connection->queued_bytes = 0;
+	connection->is_closed = true;
+}
+
+static void on_close_task(struct orma_task *task)
+{
+	struct orma_ipc_connection *connection =
+		ORMA_CONTAINER_OF(task, struct orma_ipc_connection, close_task);
+
+	orma_ipc_assembler_done(&connection->assembler);
+	connection->ops->closed(connection, connection->error);
+}
+
+void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error)
+{
+	if (connection->is_closed)
+		return;
+	/* The assembler stays until the task: the caller may be handling a frame that lies in it.
+	 */
+	release(connection);
+	connection->error = error;
+	orma_base_loop_defer(connection->loop, &connection->close_task, on_close_task);
+}
+
+void orma_ipc_connection_done(struct orma_ipc_connection *connection)
+{
+	release(connection);
+	if (connection->is_gone)
+		*connection->is_gone = true;
+	orma_base_task_cancel(&connection->close_task);
+	orma_ipc_assembler_done(&connection->assembler);
+}
+
+/* --- sending
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void update_interest(struct orma_ipc_connection *connection)
+{
+	unsigned interest = connection->closes_when_sent ? 0 : ORMA_LOOP_READ;
+
+	if (!orma_base_list_is_empty(&connection->queue))
+		interest |= ORMA_LOOP_WRITE;
+	if (interest == connection->watch.interest)
+		return;
+	int result = orma_base_watch_set_interest(&connection->watch, interest);
+	if (result < 0)
+		orma_ipc_connection_close(connection, result);
+}
+
+static void on_stalled(struct orma_timer *timer)
+{
+	orma_ipc_connection_close(ORMA_CONTAINER_OF(timer, struct orma_ipc_connection, stall_timer),
+				  -ETIMEDOUT);
+}
+
+/* The peer took something, or has something new to take. */
+static void restart_stall_timer(struct orma_ipc_connection *connection)
+{
+	if (orma_base_list_is_empty(&connection->queue)) {
+		orma_base_timer_disarm(&connection->stall_timer);
+	} else if (connection->limits.stall_timeout_ns > 0) {
+		int result = orma_base_loop_arm_in(connection->loop, &connection->stall_timer,
+						   connection->limits.stall_timeout_ns, on_stalled);
+		if (result < 0)
+			orma_ipc_connection_close(connection, result);
+	}
+}
+
+/* Bytes taken, 0 when the socket is full, or -errno. */
+static ssize_t send_some(int socket_fd, struct iovec *pieces, size_t count, int fd)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+	ssize_t sent;
+
+	if (fd >= 0) {
+		memset(&control, 0, sizeof(control));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	do
+		sent = sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+	return sent;
+}
+
+/* Forgets `sent` bytes at the front of the queue. */
+static void advance_queue(struct orma_ipc_connection *connection, size_t sent)
+{
+	connection->queued_bytes -= sent;
+	while (sent > 0) {
+		struct orma_ipc_queued *queued =
+			ORMA_LIST_ENTRY(connection->queue.next, struct orma_ipc_queued, link);
+		size_t part = ORMA_MIN(sent, queued->size - queued->sent);
+
+		queued->fd = orma_base_fd_close(queued->fd);
+		queued->sent += part;
+		sent -= part;
+		if (queued->sent == queued->size)
+			free_queued(queued);
+	}
+}
+
+/* One sendmsg() from the queue; as send_some(). */
+static ssize_t send_queued(struct orma_ipc_connection *connection)
+{
+	struct iovec pieces[SEND_BATCH];
+	struct orma_ipc_queued *queued;
+	size_t count = 0;
+	int fd = -1;
+
+	ORMA_LIST_FOR_EACH (queued, &connection->queue, link) {
+		if (count == SEND_BATCH || (count > 0 && queued->fd >= 0))
+			break;
+		if (count == 0)
+			fd = queued->fd;
+		pieces[count++] =
+			(struct iovec){queued->data + queued->sent, queued->size - queued->sent};
+	}
+	ssize_t sent = send_some(connection->fd, pieces, count, fd);
+	if (sent > 0)
+		advance_queue(connection, (size_t)sent);
+	return sent;
+}
+
+static void on_writable(struct orma_ipc_connection *connection)
+{
+	ssize_t sent = 1;
+	bool has_progress = false;
+
+	for (int i = 0; i < SENDS_PER_TURN && !orma_base_list_is_empty(&connection->queue); i++) {
+		sent = send_queued(connection);
+		if (sent <= 0)
+			break;
+		has_progress = true;
+	}
+	if (sent < 0) {
+		orma_ipc_connection_close(connection, (int)sent);
+		return;
+	}
+	if (has_progress)
+		restart_stall_timer(connection);
+	if (connection->is_closed)
+		return;
+	if (connection->closes_when_sent && orma_base_list_is_empty(&connection->queue)) {
+		orma_ipc_connection_close(connection, connection->error);
+		return;
+	}
+	update_interest(connection);
+	if (connection->wants_drained && !connection->is_closed &&
+	    connection->queued_bytes <= connection->limits.queue_bytes / 4) {
+		connection->wants_drained = false;
+		connection->ops->drained(connection);
+	}
+}
+
+/* Copies what follows the first `sent` bytes of the pieces to the end of the queue. */
+static int enqueue(struct orma_ipc_connection *connection, const struct iovec *pieces, size_t count,
+		   size_t total, size_t sent, int fd)
+{
+	struct orma_ipc_queued *queued = orma_base_alloc(sizeof(*queued) + total - sent);
+	size_t skip = sent;
+
+	if (!queued)
+		return -ENOMEM;
+	queued->size = 0;
+	queued->sent = 0;
+	queued->fd = -1;
+	if (fd >= 0) {
+		queued->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (queued->fd < 0) {
+			int error = -errno;
+			orma_base_free(queued);
+			return error;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t skipped = ORMA_MIN(skip, pieces[i].iov_len);
+		size_t part = pieces[i].iov_len - skipped;
+
+		skip -= skipped;
+		if (part > 0)
+			memcpy(queued->data + queued->size,
+			       (const uint8_t *)pieces[i].iov_base + skipped, part);
+		queued->size += part;
+	}
+	orma_base_list_append(&connection->queue, &queued->link);
+	connection->queued_bytes += queued->size;
+	return 0;
+}
+
+int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struct iovec *pieces,
+			     size_t count, int fd)
+{
+	bool was_idle = orma_base_list_is_empty(&connection->queue);
+	size_t total = 0;
+	ssize_t sent = 0;
+
+	if (connection->is_closed || connection->closes_when_sent)
+		return -ECONNRESET;
+	for (size_t i = 0; i < count; i++)
+		total += pieces[i].iov_len;
+	if (was_idle) {
+		/* sendmsg() does not write to the pieces; its structure merely has no const. */
+		sent = send_some(connection->fd, (struct iovec *)pieces, count, fd);
+		if (sent < 0) {
+			orma_ipc_connection_close(connection, (int)sent);
+			return -ECONNRESET;
+		}
+		if ((size_t)sent == total)
+			return 0;
+	} else if (connection->queued_bytes + total > connection->limits.queue_bytes) {
+		/* A single frame always fits, however small the limit. */
+		return -ENOBUFS;
+	}
+	int result = enqueue(connection, pieces, count, total, (size_t)sent, sent > 0 ? -1 : fd);
+	if (result < 0 && sent == 0)
+		return result;
+	if (result < 0) {
+		/* Half a frame has left, and there is no memory for the other half. */
+		orma_ipc_connection_close(connection, result);
+		return -ECONNRESET;
+	}
+	if (was_idle) {
+		restart_stall_timer(connection);
+		if (!connection->is_closed)
+			update_interest(connection);
+	}
+	return connection->is_closed ? -ECONNRESET : 0;
+}
+
+bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection)
+{
+	if (connection->queued_bytes < connection->limits.queue_bytes / 2)
+		return true;
+	connection->wants_drained = connection->ops->drained != NULL;
+	return false;
+}
+
+void orma_ipc_connection_close_when_sent(struct orma_ipc_connection *connection, int error)
+{
+	if (connection->is_closed || connection->closes_when_sent)
+		return;
+	if (orma_base_list_is_empty(&connection->queue)) {
+		orma_ipc_connection_close(connection, error);
+		return;
+	}
+	connection->closes_when_sent = true;
+	connection->error = error;
+	update_interest(connection);
+}
+
+/* --- receiving
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/* Keeps the first descriptor of a message, replacing one that nobody took; closes the others. */
+static void keep_fd(struct orma_ipc_connection *connection, struct msghdr *message)
+{
+	int first = -1;
+
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
+			if (first < 0)
+				first = fd;
+			else
+				orma_base_fd_close(fd);
+		}
+	}
+	if (first >= 0) {
+		orma_base_fd_close(connection->kept_fd);
+		connection->kept_fd = first;
+	}
+}
+
+/* As recv(), but -errno; -ENOTCONN is the end of the stream. */
+static ssize_t receive_some(struct orma_ipc_connection *connection, uint8_t *data, size_t size)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(RECEIVED_FDS * sizeof(int))];
+	} control;
+	struct iovec piece = {data, size};
+	struct msghdr message = {.msg_iov = &piece,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t received;
+
+	do
+		received = recvmsg(connection->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (received < 0 && errno == EINTR);
+	if (received < 0)
+		return -errno;
+	if (message.msg_controllen > 0)
+		keep_fd(connection, &message);
+	if (message.msg_flags & MSG_CTRUNC)
+		return -EPROTO;
+	return received > 0 ? received : -ENOTCONN;
+}
+
+/* Hands out the whole frames that are there; false when nothing more is to be received, or the
+ * connection is gone. */
+static bool dispatch_frames(struct orma_ipc_connection *connection, const bool *is_gone)
+{
+	const uint8_t *data;
+	size_t size;
+	int result;
+
+	while ((result = orma_ipc_assembler_next(&connection->assembler, &data, &size)) > 0) {
+		connection->ops->frame(connection, data, size);
+		if (*is_gone || connection->is_closed || connection->closes_when_sent)
+			return false;
+	}
+	if (result < 0)
+		orma_ipc_connection_close(connection, result);
+	return result == 0;
+}
+
+/* One recvmsg() and the frames that it completed; false when it is enough for this turn. */
+static bool receive_once(struct orma_ipc_connection *connection, const bool *is_gone)
+{
+	uint8_t *window;
+	size_t size;
+	int result = orma_ipc_assembler_window(&connection->assembler, &window, &size);
+
+	if (result < 0) {
+		orma_ipc_connection_close(connection, result);
+		return false;
+	}
+	ssize_t received = receive_some(connection, window, size);
+	if (received == -EAGAIN || received == -EWOULDBLOCK)
+		return false;
+	if (received < 0) {
+		orma_ipc_connection_close(connection, received == -ENOTCONN ? 0 : (int)received);
+		return false;
+	}
+	orma_ipc_assembler_fill(&connection->assembler, (size_t)received);
+	return dispatch_frames(connection, is_gone) && (size_t)received == size;
+}
+
+static void on_readable(struct orma_ipc_connection *connection, const bool *is_gone)
+{
+	for (int i = 0; i < RECEIVES_PER_TURN; i++)
+		if (!receive_once(connection, is_gone))
+			break;
+	if (!*is_gone && !connection->is_closed)
+		orma_ipc_assembler_trim(&connection->assembler);
+}
+
+static void on_ready(struct orma_watch *watch, unsigned ready)
+{
+	struct orma_ipc_connection *connection =
+		ORMA_CONTAINER_OF(watch, struct orma_ipc_connection, watch);
+
+	bool is_gone = false;
+
+	connection->is_gone = &is_gone;
+	if (ready & ORMA_LOOP_WRITE)
+		on_writable(connection);
+	if (is_gone)
+		return;
+	/* After a hang-up there may still be frames to read; only the end of the stream ends it. */
+	if (connection->is_closed)
+		ready = 0;
+	if (!connection->closes_when_sent && (ready & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP)))
+		on_readable(connection, &is_gone);
+	else if (ready & ORMA_LOOP_HANGUP)
+		orma_ipc_connection_close(connection, connection->error);
+	if (!is_gone)
+		connection->is_gone = NULL;
+}
+
+/* --- the rest
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+int orma_ipc_connection_init(struct orma_ipc_connection *connection, struct orma_loop *loop, int fd,
+			     const struct orma_ipc_connection_ops *ops,
+			     const struct orma_ipc_connection_limits *limits)
+{
+	memset(connection, 0, sizeof(*connection));
+	connection->ops = ops;
+	connection->loop = loop;
+	connection->limits = *limits;
+	if (connection->limits.queue_bytes == 0)
+		connection->limits.queue_bytes = ORMA_IPC_QUEUE_BYTES_DEFAULT;
+	connection->fd = -1;
+	connection->kept_fd = -1;
+	orma_base_list_init(&connection->queue);
+	int result = orma_base_loop_watch(loop, &connection->watch, fd, ORMA_LOOP_READ, on_ready);
+	if (result < 0)
+		return result;
+	connection->fd = fd;
+	return 0;
+}
+
+int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection)
+{
+	int fd = connection->kept_fd;
+
+	connection->kept_fd = -1;
+	return fd;
+}
+
+int orma_ipc_peer_credentials(int fd, struct orma_ipc_credentials *ret)
+{
+	struct orma_ipc_credentials credentials = {0};
+	socklen_t size = sizeof(credentials.family);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &credentials.family, &size) < 0)
+		return -errno;
+	if (credentials.family == AF_UNIX) {
+		struct ucred peer;
+
+		size = sizeof(peer);
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+			return -errno;
+		credentials.uid = peer.uid;
+		credentials.gid = peer.gid;
+		credentials.pid = peer.pid;
+		credentials.is_known = true;
+	}
+	*ret = credentials;
+	return 0;
+}

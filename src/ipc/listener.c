@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * listener.c - one listening socket: accepting, and what to do when that cannot work for the
+ * moment.
+ *
+ * A bounded number of connections is accepted per turn of the loop. Out of descriptors,
+ * level-triggered polling would spin on a connection that cannot be accepted; the spare descriptor
+ * is given up to accept and close it, so that the peer learns. When even that fails the listener
+ * rests for a moment. Stopping until some descriptor is closed was rejected: others in the process
+ * close descriptors too, and do not tell.
+ */
+#include "ipc/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/macros.h"
+
+enum { ACCEPTS_PER_TURN = 16 };
+#define PAUSE_NS (100 * ORMA_NS_PER_MS)
+
+static int open_spare(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int accept_one(const struct orma_ipc_listener *listener)
+{
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void on_pause_over(struct orma_timer *timer)
+{
+	struct orma_ipc_listener *listener =
+		ORMA_CONTAINER_OF(timer, struct orma_ipc_listener, pause_timer);
+
+	if (listener->spare_fd < 0)
+		listener->spare_fd = open_spare();
+	orma_base_watch_set_interest(&listener->watch, ORMA_LOOP_READ);
+}
+
+static void pause_accepting(struct orma_ipc_listener *listener)
+{
+	/* Without a timer we would never come back; then rather spin. */
+	if (orma_base_loop_arm_in(listener->loop, &listener->pause_timer, PAUSE_NS,
+				  on_pause_over) == 0)
+		orma_base_watch_set_interest(&listener->watch, 0);
+}
+
+/* Uses the spare descriptor to turn one connection away. */
+static bool shed_one(struct orma_ipc_listener *listener)
+{
+	if (listener->spare_fd < 0)
+		return false;
+	listener->spare_fd = orma_base_fd_close(listener->spare_fd);
+	int fd = accept_one(listener);
+	if (fd >= 0)
+		orma_base_fd_close(fd);
+	listener->spare_fd = open_spare();
+	return fd >= 0;
+}
+
+static void on_ready(struct orma_watch *watch, unsigned ready)
+{
+	struct orma_ipc_listener *listener =
+		ORMA_CONTAINER_OF(watch, struct orma_ipc_listener, watch);
+
+	(void)ready;
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int fd = accept_one(listener);
+
+		if (fd >= 0) {
+			listener->fn(listener->ctx, fd);
+			continue;
+		}
+		if (fd == -EAGAIN || fd == -EWOULDBLOCK)
+			return;
+		if (fd == -EINTR || fd == -ECONNABORTED)
+			continue;
+		orma_base_log(ORMA_LOG_WARNING, "ipc: cannot accept a connection: %s",
+			      strerror(-fd));
+		if ((fd != -EMFILE && fd != -ENFILE) || !shed_one(listener)) {
+			pause_accepting(listener);
+			return;
+		}
+	}
+}
+
+/* Takes over the descriptor on success. */
+static int new_listener(struct orma_loop *loop, int fd, orma_ipc_accept_fn *fn, void *ctx,
+			struct orma_ipc_listener **ret)
+{
+	struct orma_ipc_listener *listener = orma_base_zalloc(sizeof(*listener));
+
+	if (!listener)
+		return -ENOMEM;
+	listener->loop = loop;
+	listener->fn = fn;
+	listener->ctx = ctx;
+	orma_base_list_init(&listener->link);
+	int result = orma_base_loop_watch(loop, &listener->watch, fd, ORMA_LOOP_READ, on_ready);
+	if (result < 0) {
+		orma_base_free(listener);
+		return result;
+	}
+	listener->fd = fd;
+	/* Does without when there is none; the pause is left then. */
+	listener->spare_fd = open_spare();
+	*ret = listener;
+	return 0;
+}
+
+int orma_ipc_listener_new(struct orma_loop *loop, const struct orma_ipc_address *address,
+			  unsigned flags, orma_ipc_accept_fn *fn, void *ctx,
+			  struct orma_ipc_listener **ret)
+{
+	const char *path = orma_ipc_address_path(address);
+	struct stat info;
+	int fd = orma_ipc_listen(address, flags);
+
+	if (fd < 0)
+		return fd;
+	int result = new_listener(loop, fd, fn, ctx, ret);
+	if (result < 0) {
+		orma_base_fd_close(fd);
+		return result;
+	}
+	(*ret)->address = *address;
+	if (path && lstat(path, &info) == 0) {
+		(*ret)->file_device = info.st_dev;
+		(*ret)->file_inode = info.st_ino;
+	}
+	return 0;
+}
+
+int orma_ipc_listener_new_from_fd(struct orma_loop *loop, int fd, orma_ipc_accept_fn *fn, void *ctx,
+				  struct orma_ipc_listener **ret)
+{
+	int is_listening = 0;
+	socklen_t size = sizeof(is_listening);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) < 0)
+		return -errno;
+	if (!is_listening)
+		return -EINVAL;
+	int result = orma_base_fd_set_nonblock(fd);
+	if (result < 0)
+		return result;
+	return new_listener(loop, fd, fn, ctx, ret);
+}
+
+static void remove_file(const struct orma_ipc_listener *listener)
+{
+	const char *path = orma_ipc_address_path(&listener->address);
+	struct stat info;
+
+	if (path && listener->file_inode != 0 && lstat(path, &info) == 0 &&
+	    info.st_dev == listener->file_device && info.st_ino == listener->file_inode)
+		unlink(path);
+}
+
+void orma_ipc_listener_free(struct orma_ipc_listener *listener)
+{
+	if (!listener)
+		return;
+	remove_file(listener);
+	orma_base_list_remove(&listener->link);
+	orma_base_watch_remove(&listener->watch);
+	orma_base_timer_disarm(&listener->pause_timer);
+	orma_base_fd_close(listener->fd);
+	orma_base_fd_close(listener->spare_fd);
+	orma_base_free(listener);
+}
