@@ -51,8 +51,8 @@ struct orma_ipc_client_options {
 
 #define ORMA_IPC_CLIENT_CALLS_MAX 65536
 
-/* To the first address of a comma-separated list. -EINVAL and -ENAMETOOLONG (address), -ENOMEM,
- * -EMFILE; the rest comes to `disconnected`. */
+/* To the first address of a comma-separated list. -EINVAL and -ENAMETOOLONG (address), -ENOMEM;
+ * the rest comes to `disconnected`. */
 int orma_ipc_client_new(const struct orma_ipc_client_options *options, const char *address,
 			struct orma_ipc_client **ret);
 /* Over a connected socket, taken over on success. */
