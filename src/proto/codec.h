@@ -23,7 +23,6 @@
  *   int  orma_pb_trace_config_decode(data, size, arena, struct orma_pb_trace_config **ret);
  *   bool orma_pb_trace_config_has_duration_ms(m);
  *   void orma_pb_trace_config_set_duration_ms(m, value);    // sets the has bit
- *   void orma_pb_trace_config_clear_duration_ms(m);         // clears it
  *   struct orma_pb_x *orma_pb_trace_config_set_new_x(m, arena);          // singular messages
  *   struct orma_pb_x *orma_pb_trace_config_add_buffers(m, arena);        // repeated messages
  *   int  orma_pb_trace_config_add_numbers(m, arena, value);              // repeated scalars
