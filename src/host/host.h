@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host.h - the tracing service behind sockets: binds the ports of orma/service.h to ProducerPort and ConsumerPort over
- * ipc, and drives the service's time from the event loop.
+ * host.h - the tracing service behind sockets: binds the ports of orma/service.h to ProducerPort
+ * and ConsumerPort over ipc, and drives the service's time from the event loop.
  *
- * Used by the daemon (`orma traced`), by the recorder when there is no daemon, and by the in-process backend for its
- * consumers. Belongs to the loop's thread.
+ * Used by the daemon (`orma traced`), by the recorder when there is no daemon, and by the
+ * in-process backend for its consumers. Belongs to the loop's thread.
  */
 #ifndef ORMA_HOST_HOST_H
 #define ORMA_HOST_HOST_H
@@ -20,7 +20,8 @@ int orma_host_new(struct orma_loop *loop, struct orma_service *service, struct o
 /* Closes all connections; the sessions of their consumers end. Not from inside a callback. */
 void orma_host_free(struct orma_host *host);
 
-/* Listen on a comma-separated list of addresses (ipc/address.h; flags of orma_ipc_listen()), or on a socket made elsewhere. */
+/* Listen on a comma-separated list of addresses (ipc/address.h; flags of orma_ipc_listen()), or on
+ * a socket made elsewhere. */
 int orma_host_listen_producers(struct orma_host *host, const char *addresses, unsigned flags);
 int orma_host_listen_consumers(struct orma_host *host, const char *addresses, unsigned flags);
 int orma_host_adopt_producer_listener(struct orma_host *host, int fd);
@@ -29,7 +30,8 @@ int orma_host_adopt_consumer_listener(struct orma_host *host, int fd);
 int orma_host_add_producer_fd(struct orma_host *host, int fd);
 int orma_host_add_consumer_fd(struct orma_host *host, int fd);
 
-/* To be called after any direct call of the service or its ports: its next deadline may have changed. */
+/* To be called after any direct call of the service or its ports: its next deadline may have
+ * changed. */
 void orma_host_kick(struct orma_host *host);
 size_t orma_host_producer_count(const struct orma_host *host);
 

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_consumer.c - ConsumerPort: each method decodes its arguments and calls the consumer's port.
+ * Calls that end later (EnableTracing, Flush, ObserveEvents, ReadBuffers) are kept until then.
+ */
+#include "host/host_consumer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "ipc/frame.h"
+#include "proto/codec.h"
+#include "proto/reader.h"
+#include "proto/writer.h"
+#include "schema/gen/consumer_port.pb.h"
+
+#define FLUSHES_MAX 64 /* unanswered ones per consumer */
+
+struct host_flush {
+	struct orma_host_consumer *consumer; /* NULL = it has left */
+	struct orma_ipc_call *call;
+	struct orma_list link;
+};
+
+/* --- lifetime
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static void on_tracing_disabled(void *ctx, const char *error);
+static void on_events(void *ctx, const void *events, size_t size);
+
+static const struct orma_consumer_callbacks callbacks = {
+	.struct_size = sizeof(callbacks),
+	.tracing_disabled = on_tracing_disabled,
+	.events = on_events,
+};
+
+static void forget_consumer(struct orma_host_peer *peer)
+{
+	struct orma_host_consumer *consumer = (struct orma_host_consumer *)peer;
+	struct host_flush *flush, *next;
+
+	orma_base_list_remove(&peer->link);
+	orma_base_list_remove(&consumer->stream);
+	orma_ipc_peer_set_data(peer->ipc, NULL);
+	orma_consumer_port_close(
+		consumer->port); /* no callback comes any more, of flushes neither */
+	orma_host_kick(peer->host);
+	ORMA_LIST_FOR_EACH_SAFE (flush, next, &consumer->flushes, link)
+		orma_base_free(flush);
+	orma_base_free(consumer);
+}
+
+int orma_host_consumer_accepted(void *ctx, struct orma_ipc_peer *ipc)
+{
+	struct orma_host *host = ctx;
+	const struct orma_ipc_peer_identity *identity = orma_ipc_peer_identity(ipc);
+	struct orma_consumer_info info = {
+		.struct_size = sizeof(info),
+		.uid = identity->uid,
+		.pid = identity->pid,
+	};
+	struct orma_host_consumer *consumer = orma_base_zalloc(sizeof(*consumer));
+	if (!consumer)
+		return -ENOMEM;
+	int result = orma_consumer_port_open(host->service, &info, &callbacks, consumer,
+					     &consumer->port);
+	if (result) {
+		orma_base_free(consumer);
+		return result;
+	}
+	consumer->peer =
+		(struct orma_host_peer){.host = host, .ipc = ipc, .forget = forget_consumer};
+	orma_base_list_init(&consumer->flushes);
+	orma_base_list_init(&consumer->stream);
+	orma_base_list_append(&host->peers, &consumer->peer.link);
+	orma_ipc_peer_set_data(ipc, consumer);
+	return 0;
+}
+
+void orma_host_consumer_closed(void *ctx, struct orma_ipc_peer *ipc, int error)
+{
+	(void)ctx;
+	(void)error;
+	struct orma_host_consumer *consumer = orma_ipc_peer_data(ipc);
+	if (consumer)
+		forget_consumer(&consumer->peer);
+}
+
+static void wake_stream(struct orma_host_consumer *consumer)
+{
+	if (!consumer->read)
+		return;
+	orma_base_list_remove(&consumer->stream);
+	orma_base_list_append(&consumer->peer.host->streams, &consumer->stream);
+	orma_host_kick(consumer->peer.host);
+}
+
+void orma_host_consumer_drained(void *ctx, struct orma_ipc_peer *ipc)
+{
+	(void)ctx;
+	struct orma_host_consumer *consumer = orma_ipc_peer_data(ipc);
+	if (consumer)
+		wake_stream(consumer);
+}
+
+/* Every call may change when the service wants to run. */
+static struct orma_host_consumer *get_caller(struct orma_ipc_peer *ipc)
+{
+	struct orma_host_consumer *consumer = orma_ipc_peer_data(ipc);
+	if (consumer)
+		orma_host_kick(consumer->peer.host);
+	return consumer;
+}
+
+/* --- replies
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static int reply_empty(struct orma_ipc_call *call)
+{
+	return orma_ipc_call_reply(call, NULL, 0, false, -1);
+}
+
+/* A reply whose only field holds a message of `size` bytes. */
+static int reply_message(struct orma_host *host, struct orma_ipc_call *call, uint32_t field_id,
+			 const void *data, size_t size, bool has_more)
+{
+	struct orma_proto_heap_writer heap;
+	host->scratch.size = 0;
+	orma_proto_heap_writer_init(&heap, &host->scratch);
+	orma_proto_write_bytes(&heap.writer, field_id, data, size);
+	int result = orma_proto_heap_writer_finish(&heap);
+	return result ? result
+		      : orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, has_more,
+					    -1);
+}
+
+static void reply_disabled(struct orma_host *host, struct orma_ipc_call *call, const char *error)
+{
+	struct orma_proto_heap_writer heap;
+	host->scratch.size = 0;
+	orma_proto_heap_writer_init(&heap, &host->scratch);
+	orma_proto_write_bool(&heap.writer, ORMA_PB_ENABLE_TRACING_RESPONSE_DISABLED, true);
+	if (error)
+		orma_proto_write_string(&heap.writer, ORMA_PB_ENABLE_TRACING_RESPONSE_ERROR, error);
+	if (orma_proto_heap_writer_finish(&heap) ||
+	    orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, false, -1) ==
+		    -EMSGSIZE)
+		orma_ipc_call_reject(call);
+}
+
+static void on_tracing_disabled(void *ctx, const char *error)
+{
+	struct orma_host_consumer *consumer = ctx;
+	if (consumer->enable)
+		reply_disabled(consumer->peer.host, ORMA_TAKE(consumer->enable), error);
+}
+
+static void on_events(void *ctx, const void *events, size_t size)
+{
+	struct orma_host_consumer *consumer = ctx;
+	if (consumer->observe)
+		(void)reply_message(consumer->peer.host, consumer->observe,
+				    ORMA_PB_OBSERVE_EVENTS_RESPONSE_EVENTS, events, size, true);
+}
+
+/* --- methods
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static void replace_call(struct orma_ipc_call **slot, struct orma_ipc_call *call)
+{
+	if (*slot)
+		orma_ipc_call_reject(*slot);
+	*slot = call;
+}
+
+static int on_enable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+			     const void *args, size_t size)
+{
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	struct orma_proto_field config, notify_only;
+	struct orma_error error = {0};
+	ORMA_AUTO(orma_base_fd_closep) int file_fd = orma_ipc_call_take_fd(call);
+
+	if (!consumer)
+		return -ECONNRESET;
+	int has_config = orma_proto_reader_find(
+		args, size, ORMA_PB_ENABLE_TRACING_REQUEST_TRACE_CONFIG, &config);
+	int has_notify = orma_proto_reader_find(
+		args, size, ORMA_PB_ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY, &notify_only);
+	if (has_config < 0 || has_notify < 0 || (has_config && config.type != ORMA_PROTO_BYTES))
+		return -EBADMSG;
+	if (has_notify && notify_only.value) {
+		replace_call(&consumer->enable, call);
+		return 0;
+	}
+	if (!has_config)
+		config.bytes = (struct orma_str){"", 0};
+	/* The session may end inside the call, and an earlier session's call must not be mistaken
+	 * for this one's. */
+	struct orma_ipc_call *earlier = consumer->enable;
+	consumer->enable = call;
+	int result = orma_consumer_port_enable(consumer->port, config.bytes.data, config.bytes.size,
+					       file_fd, &error);
+	if (result == 0) {
+		if (earlier)
+			orma_ipc_call_reject(earlier);
+		return 0;
+	}
+	consumer->enable = earlier;
+	reply_disabled(consumer->peer.host, call,
+		       error.message[0] ? error.message : strerror(-result));
+	return 0;
+}
+
+static int on_disable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+			      const void *args, size_t size)
+{
+	(void)args;
+	(void)size;
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	if (!consumer)
+		return -ECONNRESET;
+	orma_consumer_port_disable(consumer->port);
+	return reply_empty(call);
+}
+
+static int on_start_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
+			    size_t size)
+{
+	(void)args;
+	(void)size;
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	struct orma_error error = {0};
+	if (!consumer)
+		return -ECONNRESET;
+	int result = orma_consumer_port_start(consumer->port, &error);
+	if (result)
+		orma_base_log(ORMA_LOG_WARNING, "StartTracing: %s",
+			      error.message[0] ? error.message : strerror(-result));
+	return result ? result : reply_empty(call);
+}
+
+static int on_change_trace_config(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+				  const void *args, size_t size)
+{
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	struct orma_proto_field config;
+	if (!consumer)
+		return -ECONNRESET;
+	int found = orma_proto_reader_find(
+		args, size, ORMA_PB_CHANGE_TRACE_CONFIG_REQUEST_TRACE_CONFIG, &config);
+	if (found <= 0 || config.type != ORMA_PROTO_BYTES)
+		return -EBADMSG;
+	(void)orma_consumer_port_change_config(consumer->port, config.bytes.data,
+					       config.bytes.size);
+	return reply_empty(call);
+}
+
+static int on_read_buffers(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
+			   size_t size)
+{
+	(void)args;
+	(void)size;
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	if (!consumer || !orma_ipc_call_wants_reply(call))
+		return -ECONNRESET;
+	replace_call(&consumer->read, call);
+	wake_stream(consumer);
+	return 0;
+}
+
+static int on_free_buffers(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
+			   size_t size)
+{
+	(void)args;
+	(void)size;
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	if (!consumer)
+		return -ECONNRESET;
+	orma_host_stream_cancel(consumer);
+	orma_consumer_port_free_buffers(consumer->port);
+	return reply_empty(call);
+}
+
+static void on_flush_done(void *ctx, bool is_complete)
+{
+	struct host_flush *flush = ctx;
+	orma_base_list_remove(&flush->link);
+	if (is_complete)
+		(void)reply_empty(flush->call);
+	else
+		orma_ipc_call_reject(flush->call);
+	orma_base_free(flush);
+}
+
+static bool has_flush_room(const struct orma_host_consumer *consumer)
+{
+	size_t count = 0;
+	struct host_flush *flush;
+	ORMA_LIST_FOR_EACH (flush, &consumer->flushes, link)
+		count++;
+	return count < FLUSHES_MAX;
+}
+
+static int on_flush(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
+		    size_t size)
+{
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	struct orma_proto_field timeout = {0}, flags = {0};
+	if (!consumer ||
+	    orma_proto_reader_find(args, size, ORMA_PB_FLUSH_REQUEST_TIMEOUT_MS, &timeout) < 0 ||
+	    orma_proto_reader_find(args, size, ORMA_PB_FLUSH_REQUEST_FLAGS, &flags) < 0)
+		return -EBADMSG;
+	if (!has_flush_room(consumer))
+		return -EBUSY;
+	struct host_flush *flush = orma_base_zalloc(sizeof(*flush));
+	if (!flush)
+		return -ENOMEM;
+	flush->consumer = consumer;
+	flush->call = call;
+	orma_base_list_append(&consumer->flushes, &flush->link);
+	int result = orma_consumer_port_flush(
+		consumer->port, (uint32_t)ORMA_MIN(timeout.value, (uint64_t)UINT32_MAX),
+		flags.value, on_flush_done, flush);
+	if (result) {
+		orma_base_list_remove(&flush->link);
+		orma_base_free(flush);
+	}
+	return result;
+}
+
+/* Detach and Attach carry a key in field 1. */
+static int take_key(const void *args, size_t size, char **ret)
+{
+	struct orma_proto_field key;
+	int found = orma_proto_reader_find(args, size, ORMA_PB_DETACH_REQUEST_KEY, &key);
+	if (found <= 0 || key.type != ORMA_PROTO_BYTES)
+		return -EBADMSG;
+	*ret = orma_base_str_dup(key.bytes);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int on_detach(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
+		     size_t size)
+{
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	ORMA_AUTO(orma_base_freep) char *key = NULL;
+	int result = consumer ? take_key(args, size, &key) : -ECONNRESET;
+	if (result == 0)
+		result = orma_consumer_port_detach(consumer->port, key);
+	return result ? result : reply_empty(call);
+}
+
+static int on_attach(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
+		     size_t size)
+{
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	ORMA_AUTO(orma_base_freep) char *key = NULL;
+	const void *config;
+	size_t config_size;
+	int result = consumer ? take_key(args, size, &key) : -ECONNRESET;
+	if (result == 0)
+		result = orma_consumer_port_attach(consumer->port, key);
+	if (result == 0)
+		result = orma_consumer_port_get_config(consumer->port, &config, &config_size);
+	return result ? result
+		      : reply_message(consumer->peer.host, call,
+				      ORMA_PB_ATTACH_RESPONSE_TRACE_CONFIG, config, config_size,
+				      false);
+}
+
+static int on_get_trace_stats(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+			      const void *args, size_t size)
+{
+	(void)args;
+	(void)size;
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	const void *stats;
+	size_t stats_size;
+	int result = consumer ? orma_consumer_port_get_stats(consumer->port, &stats, &stats_size)
+			      : -ECONNRESET;
+	return result ? result
+		      : reply_message(consumer->peer.host, call,
+				      ORMA_PB_GET_TRACE_STATS_RESPONSE_TRACE_STATS, stats,
+				      stats_size, false);
+}
+
+static int on_observe_events(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+			     const void *args, size_t size)
+{
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	struct orma_pb_observe_events_request *request;
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	uint32_t types = 0;
+
+	if (!consumer || !orma_ipc_call_wants_reply(call))
+		return -ECONNRESET;
+	int result = orma_proto_decode(&orma_pb_observe_events_request_desc, args, size, &arena,
+				       &request);
+	if (result)
+		return result;
+	for (size_t i = 0; i < request->events_to_observe.count; i++)
+		types |= (uint32_t)request->events_to_observe.items[i];
+	if (consumer->observe)
+		(void)reply_empty(ORMA_TAKE(consumer->observe)); /* the earlier stream ends */
+	consumer->observe = call;
+	result = orma_consumer_port_observe(consumer->port, types);
+	if (result)
+		consumer->observe = NULL;
+	return result;
+}
+
+/* The state in replies of a frame each: its fields are whole in every part, so that joining the
+ * parts gives the state. */
+static int reply_state(struct orma_host *host, struct orma_ipc_call *call, const uint8_t *state,
+		       size_t size)
+{
+	const size_t limit = ORMA_IPC_BODY_BYTES_MAX - 16;
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	const uint8_t *part = state;
+
+	orma_proto_reader_init(&reader, state, size);
+	while (size - (size_t)(part - state) > limit) {
+		const uint8_t *end = part;
+		while (orma_proto_reader_next(&reader, &field) > 0 &&
+		       (size_t)(reader.at - part) <= limit)
+			end = reader.at;
+		if (end == part)
+			return -EMSGSIZE; /* one field alone is too large */
+		int result = reply_message(host, call,
+					   ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE, part,
+					   (size_t)(end - part), true);
+		if (result)
+			return result;
+		part = end;
+		orma_proto_reader_init(&reader, part, size - (size_t)(part - state));
+	}
+	return reply_message(host, call, ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE, part,
+			     size - (size_t)(part - state), false);
+}
+
+static int on_query_service_state(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+				  const void *args, size_t size)
+{
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	struct orma_proto_field only = {0};
+	const void *state;
+	size_t state_size;
+	if (!consumer ||
+	    orma_proto_reader_find(args, size, ORMA_PB_QUERY_SERVICE_STATE_REQUEST_SESSIONS_ONLY,
+				   &only) < 0)
+		return -EBADMSG;
+	int result = orma_consumer_port_query_state(consumer->port, only.value != 0, &state,
+						    &state_size);
+	return result ? result : reply_state(consumer->peer.host, call, state, state_size);
+}
+
+static int on_query_capabilities(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+				 const void *args, size_t size)
+{
+	(void)args;
+	(void)size;
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	const void *data;
+	size_t data_size;
+	int result =
+		consumer ? orma_consumer_port_query_capabilities(consumer->port, &data, &data_size)
+			 : -ECONNRESET;
+	return result ? result
+		      : reply_message(consumer->peer.host, call,
+				      ORMA_PB_QUERY_CAPABILITIES_RESPONSE_CAPABILITIES, data,
+				      data_size, false);
+}
+
+/* SaveTraceForBugreport and CloneSession answer with success=1 unset and a reason in field 2. */
+static int reply_refused(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const char *reason)
+{
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	if (!consumer)
+		return -ECONNRESET;
+	return reply_message(consumer->peer.host, call,
+			     ORMA_PB_SAVE_TRACE_FOR_BUGREPORT_RESPONSE_MSG, reason, strlen(reason),
+			     false);
+}
+
+static int on_save_trace_for_bugreport(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+				       const void *args, size_t size)
+{
+	(void)args;
+	(void)size;
+	return reply_refused(ipc, call, "SaveTraceForBugreport was replaced by CloneSession");
+}
+
+static int on_clone_session(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
+			    size_t size)
+{
+	(void)args;
+	(void)size;
+	return reply_refused(ipc, call, "this service does not clone sessions");
+}
+
+static const struct orma_ipc_method methods[] = {
+	{"EnableTracing", on_enable_tracing},
+	{"DisableTracing", on_disable_tracing},
+	{"ReadBuffers", on_read_buffers},
+	{"FreeBuffers", on_free_buffers},
+	{"Flush", on_flush},
+	{"StartTracing", on_start_tracing},
+	{"ChangeTraceConfig", on_change_trace_config},
+	{"Detach", on_detach},
+	{"Attach", on_attach},
+	{"GetTraceStats", on_get_trace_stats},
+	{"ObserveEvents", on_observe_events},
+	{"QueryServiceState", on_query_service_state},
+	{"QueryCapabilities", on_query_capabilities},
+	{"SaveTraceForBugreport", on_save_trace_for_bugreport},
+	{"CloneSession", on_clone_session},
+};
+
+const struct orma_ipc_service orma_host_consumer_services[1] = {
+	{"ConsumerPort", methods, ORMA_ARRAY_SIZE(methods)},
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_state.h - what the files of this folder share.
+ */
+#ifndef ORMA_HOST_HOST_STATE_H
+#define ORMA_HOST_HOST_STATE_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "host/host.h"
+#include "ipc/host.h"
+
+struct orma_host {
+	struct orma_loop *loop;
+	struct orma_service *service;
+	struct orma_ipc_host *producers, *consumers;
+	struct orma_timer timer;  /* the service's next deadline */
+	struct orma_task turn;    /* queued whenever the service may have something to do */
+	struct orma_list peers;   /* struct orma_host_peer */
+	struct orma_list streams; /* consumers with a ReadBuffers call to feed */
+	struct orma_buf scratch;  /* a reply being encoded; keeps its capacity */
+};
+
+/* The common head of what a peer holds here. */
+struct orma_host_peer {
+	struct orma_host *host;
+	struct orma_ipc_peer *ipc;
+	struct orma_list link;
+	void (*forget)(struct orma_host_peer *peer); /* closes its port and frees it */
+};
+
+extern const struct orma_ipc_service orma_host_producer_services[1];
+extern const struct orma_ipc_service orma_host_consumer_services[1];
+
+int orma_host_producer_accepted(void *ctx, struct orma_ipc_peer *ipc);
+void orma_host_producer_closed(void *ctx, struct orma_ipc_peer *ipc, int error);
+int orma_host_consumer_accepted(void *ctx, struct orma_ipc_peer *ipc);
+void orma_host_consumer_closed(void *ctx, struct orma_ipc_peer *ipc, int error);
+void orma_host_consumer_drained(void *ctx, struct orma_ipc_peer *ipc);
+/* Feeds each consumer that reads one batch, as far as its socket has room; true when there is more
+ * to do at once. */
+bool orma_host_feed_streams(struct orma_host *host);
+
+#endif
