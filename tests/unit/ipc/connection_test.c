@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * connection_test.c - a connection over a socket pair, against a raw peer that drips, floods,
+ * stalls, passes descriptors, and goes.
+ */
+#include "ipc/connection.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "harness.h"
+
+struct fixture {
+	struct orma_loop *loop;
+	struct orma_ipc_connection connection;
+	int peer;
+	int frames, closed, error, drained;
+	size_t last_size;
+	char text[64];
+	bool closes_itself, ends_itself;
+};
+
+static struct fixture *fixture_of(struct orma_ipc_connection *connection)
+{
+	return ORMA_CONTAINER_OF(connection, struct fixture, connection);
+}
+
+static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data, size_t size)
+{
+	struct fixture *fixture = fixture_of(connection);
+
+	fixture->frames++;
+	fixture->last_size = size;
+	if (size < sizeof(fixture->text)) {
+		memcpy(fixture->text, data, size);
+		fixture->text[size] = '\0';
+	}
+	if (fixture->closes_itself)
+		orma_ipc_connection_close(connection, -ECANCELED);
+	if (fixture->ends_itself)
+		orma_ipc_connection_done(connection);
+}
+
+static void on_drained(struct orma_ipc_connection *connection)
+{
+	fixture_of(connection)->drained++;
+}
+
+static void on_closed(struct orma_ipc_connection *connection, int error)
+{
+	fixture_of(connection)->closed++;
+	fixture_of(connection)->error = error;
+}
+
+static const struct orma_ipc_connection_ops ops = {on_frame, on_drained, on_closed};
+
+static void set_up(struct fixture *fixture, struct orma_ipc_connection_limits limits)
+{
+	int ends[2];
+	int small = 8192;
+
+	memset(fixture, 0, sizeof(*fixture));
+	CHECK_INT(orma_base_loop_new(&fixture->loop), 0);
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	fixture->peer = ends[1];
+	CHECK_INT(orma_ipc_connection_init(&fixture->connection, fixture->loop, ends[0], &ops,
+					   &limits),
+		  0);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+	orma_ipc_connection_done(&fixture->connection);
+	orma_base_loop_free(fixture->loop);
+	if (fixture->peer >= 0)
+		close(fixture->peer);
+}
+
+static void turn(struct fixture *fixture)
+{
+	for (int i = 0; i < 8; i++)
+		CHECK(orma_base_loop_turn(fixture->loop, 0) >= 0);
+}
+
+static void wait_closed(struct fixture *fixture)
+{
+	while (!fixture->closed)
+		CHECK(orma_base_loop_turn(fixture->loop, 5000) > 0);
+}
+
+static void send_bytes(struct fixture *fixture, const void *bytes, size_t size)
+{
+	CHECK_INT(send(fixture->peer, bytes, size, MSG_NOSIGNAL), size);
+}
+
+static void send_with_fds(struct fixture *fixture, const void *bytes, size_t size, const int *fds,
+			  size_t count)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(8 * sizeof(int))];
+	} control = {0};
+	struct iovec piece = {(void *)bytes, size};
+	struct msghdr message = {.msg_iov = &piece,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = CMSG_SPACE(count * sizeof(int))};
+
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
+	CHECK_INT(sendmsg(fixture->peer, &message, 0), size);
+}
+
+/* Receives what is there; a descriptor goes to *ret_fd. */
+static ssize_t receive(struct fixture *fixture, void *bytes, size_t size, int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec piece = {bytes, size};
+	struct msghdr message = {.msg_iov = &piece,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t received = recvmsg(fixture->peer, &message, MSG_CMSG_CLOEXEC);
+
+	*ret_fd = -1;
+	if (received > 0 && message.msg_controllen > 0)
+		memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
+	return received;
+}
+
+static int open_null(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Sends a frame of this many bytes with its header. */
+static int send_frame(struct fixture *fixture, size_t size, int fd)
+{
+	static uint8_t bytes[ORMA_IPC_FRAME_BYTES_MAX];
+	struct iovec pieces[2] = {{bytes, 4}, {bytes + 4, size - 4}};
+
+	bytes[0] = (uint8_t)(size - 4);
+	bytes[1] = (uint8_t)((size - 4) >> 8);
+	bytes[2] = (uint8_t)((size - 4) >> 16);
+	return orma_ipc_connection_send(&fixture->connection, pieces, 2, fd);
+}
+
+ORMA_TEST(a_frame_dripping_in_byte_by_byte_arrives)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	for (int i = 0; i < 9; i++) {
+		CHECK_INT(fixture.frames, 0);
+		send_bytes(&fixture, "\5\0\0\0hello" + i, 1);
+		turn(&fixture);
+	}
+	CHECK_INT(fixture.frames, 1);
+	CHECK_STR(fixture.text, "hello");
+	CHECK(fixture.connection.assembler.data == NULL);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(an_oversize_frame_ends_the_connection)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	send_bytes(&fixture, "\1\0\0\0x\xff\xff\xff\x7f", 9);
+	wait_closed(&fixture);
+	CHECK_INT(fixture.frames, 1);
+	CHECK_INT(fixture.error, -EMSGSIZE);
+	CHECK_INT(recv(fixture.peer, fixture.text, 1, 0), 0);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(frames_sent_before_the_end_of_the_stream_are_still_handled)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	send_bytes(&fixture, "\1\0\0\0a\1\0\0\0b", 10);
+	close(fixture.peer);
+	fixture.peer = -1;
+	wait_closed(&fixture);
+	CHECK_INT(fixture.frames, 2);
+	CHECK_STR(fixture.text, "b");
+	CHECK_INT(fixture.error, 0);
+	CHECK_INT(send_frame(&fixture, 10, -1), -ECONNRESET);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_flood_is_handled_in_bounded_portions)
+{
+	struct fixture fixture;
+	static uint8_t flood[150000];
+	size_t sent = 0;
+	int room = 1 << 20;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	setsockopt(fixture.peer, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	for (size_t i = 0; i < sizeof(flood); i += 5)
+		flood[i] = 1;
+	while (sent < sizeof(flood)) {
+		ssize_t part = send(fixture.peer, flood + sent, sizeof(flood) - sent, 0);
+		if (part <= 0)
+			break;
+		sent += (size_t)part;
+	}
+	CHECK(sent >= 100000);
+	CHECK(orma_base_loop_turn(fixture.loop, 0) > 0);
+	CHECK(fixture.frames > 0);
+	CHECK(fixture.frames < (int)(sent / 5));
+	while (fixture.frames < (int)(sent / 5))
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_callback_may_close_its_connection_and_sees_no_further_frame)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	fixture.closes_itself = true;
+	send_bytes(&fixture, "\1\0\0\0a\1\0\0\0b", 10);
+	wait_closed(&fixture);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 1);
+	CHECK_INT(fixture.closed, 1);
+	CHECK_INT(fixture.error, -ECANCELED);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_callback_may_end_its_connection_and_nothing_follows)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	fixture.ends_itself = true;
+	send_bytes(&fixture, "\1\0\0\0a\1\0\0\0b", 10);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 1);
+	CHECK_INT(fixture.closed, 0);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(frames_wait_for_a_slow_reader_and_leave_whole_and_in_order)
+{
+	struct fixture fixture;
+	static uint8_t received[ORMA_IPC_FRAME_BYTES_MAX];
+	size_t total = 0, expected = 0;
+	struct orma_ipc_assembler assembler = {0};
+	int frames = 0;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	for (int i = 0; i < 100; i++) {
+		size_t size = 5 + (size_t)i * 97 % 9000;
+		CHECK_INT(send_frame(&fixture, size, -1), 0);
+		expected += size;
+	}
+	CHECK(fixture.connection.queued_bytes > 0);
+	while (total < expected) {
+		const uint8_t *data;
+		uint8_t *window;
+		size_t size;
+		/* Odd sizes, so that sends end in the middle of frames and headers. */
+		ssize_t part = recv(fixture.peer, received, 1 + total % 1237, 0);
+
+		if (part > 0) {
+			total += (size_t)part;
+			for (ssize_t i = 0; i < part; i++) {
+				CHECK_INT(orma_ipc_assembler_window(&assembler, &window, &size), 0);
+				window[0] = received[i];
+				orma_ipc_assembler_fill(&assembler, 1);
+				while (orma_ipc_assembler_next(&assembler, &data, &size) > 0) {
+					CHECK_INT(size, 1 + (size_t)frames * 97 % 9000);
+					frames++;
+				}
+			}
+		}
+		CHECK(orma_base_loop_turn(fixture.loop, 0) >= 0);
+	}
+	CHECK_INT(frames, 100);
+	CHECK_INT(fixture.connection.queued_bytes, 0);
+	orma_ipc_assembler_done(&assembler);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(the_queue_has_a_limit_and_says_when_it_has_drained)
+{
+	struct fixture fixture;
+	static uint8_t received[65536];
+	int result = 0, count = 0;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){.queue_bytes = 100000});
+	CHECK(orma_ipc_connection_has_room(&fixture.connection));
+	while ((result = send_frame(&fixture, 10000, -1)) == 0)
+		count++;
+	CHECK_INT(result, -ENOBUFS);
+	CHECK(count >= 10);
+	CHECK(fixture.connection.queued_bytes <= 100000);
+	CHECK(!orma_ipc_connection_has_room(&fixture.connection));
+	CHECK_INT(fixture.drained, 0);
+	while (fixture.drained == 0) {
+		while (recv(fixture.peer, received, sizeof(received), 0) > 0)
+			;
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	}
+	CHECK(orma_ipc_connection_has_room(&fixture.connection));
+	CHECK_INT(fixture.closed, 0);
+	turn(&fixture);
+	CHECK_INT(fixture.drained, 1);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_frame_larger_than_the_queue_limit_goes_through_an_empty_queue)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){.queue_bytes = 100});
+	CHECK_INT(send_frame(&fixture, ORMA_IPC_FRAME_BYTES_MAX, -1), 0);
+	CHECK_INT(send_frame(&fixture, 5, -1), -ENOBUFS);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_peer_that_takes_nothing_is_dropped_after_the_stall_timeout)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){.stall_timeout_ns = ORMA_NS_PER_MS});
+	while (fixture.connection.queued_bytes == 0)
+		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
+	wait_closed(&fixture);
+	CHECK_INT(fixture.error, -ETIMEDOUT);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_send_to_a_peer_that_is_gone_closes_from_the_loop)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	close(fixture.peer);
+	fixture.peer = -1;
+	CHECK_INT(send_frame(&fixture, 10, -1), -ECONNRESET);
+	CHECK_INT(fixture.closed, 0);
+	wait_closed(&fixture);
+	CHECK_INT(fixture.error, -EPIPE);
+	turn(&fixture);
+	CHECK_INT(fixture.closed, 1);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(closing_when_sent_delivers_the_queue_first)
+{
+	struct fixture fixture;
+	static uint8_t received[65536];
+	size_t total = 0;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	for (int i = 0; i < 10; i++)
+		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
+	orma_ipc_connection_close_when_sent(&fixture.connection, -ESTALE);
+	CHECK_INT(send_frame(&fixture, 10, -1), -ECONNRESET);
+	send_bytes(&fixture, "\1\0\0\0a", 5);
+	while (!fixture.closed) {
+		ssize_t part;
+		while ((part = recv(fixture.peer, received, sizeof(received), 0)) > 0)
+			total += (size_t)part;
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	}
+	ssize_t rest = recv(fixture.peer, received, sizeof(received), 0);
+	total += rest > 0 ? (size_t)rest : 0;
+	CHECK_INT(total, 100000);
+	CHECK_INT(fixture.frames, 0);
+	CHECK_INT(fixture.error, -ESTALE);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(closing_when_sent_with_an_empty_queue_closes_at_once)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	orma_ipc_connection_close_when_sent(&fixture.connection, 0);
+	orma_ipc_connection_close_when_sent(&fixture.connection, -EIO);
+	orma_ipc_connection_close(&fixture.connection, -EIO);
+	wait_closed(&fixture);
+	CHECK_INT(fixture.closed, 1);
+	CHECK_INT(fixture.error, 0);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_descriptor_arrives_with_its_frame_and_is_close_on_exec)
+{
+	struct fixture fixture;
+	int fd = open_null();
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	send_with_fds(&fixture, "\1\0\0\0a", 5, &fd, 1);
+	close(fd);
+	CHECK_INT(orma_ipc_connection_take_fd(&fixture.connection), -1);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 1);
+	int taken = orma_ipc_connection_take_fd(&fixture.connection);
+	CHECK(taken >= 0);
+	CHECK(fcntl(taken, F_GETFD) & FD_CLOEXEC);
+	CHECK_INT(orma_ipc_connection_take_fd(&fixture.connection), -1);
+	close(taken);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(one_descriptor_is_kept_and_all_others_are_closed)
+{
+	struct fixture fixture;
+	int fds[3] = {open_null(), open_null(), open_null()};
+
+	/* The harness checks that nothing is left open. */
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	send_with_fds(&fixture, "\1\0\0\0a", 5, fds, 3);
+	turn(&fixture);
+	int first_kept = fixture.connection.kept_fd;
+	CHECK(first_kept >= 0);
+	send_with_fds(&fixture, "\1\0\0\0b", 5, fds, 1);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 2);
+	CHECK(fixture.connection.kept_fd >= 0);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_descriptor_leaves_with_the_first_byte_of_its_frame)
+{
+	struct fixture fixture;
+	uint8_t bytes[64];
+	int fd = open_null(), received;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	CHECK_INT(send_frame(&fixture, 10, fd), 0);
+	CHECK_INT(receive(&fixture, bytes, sizeof(bytes), &received), 10);
+	CHECK(received >= 0);
+	close(received);
+	close(fd);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_descriptor_that_has_to_wait_still_leaves_with_its_own_frame)
+{
+	struct fixture fixture;
+	static uint8_t bytes[65536];
+	size_t total = 0, filler = 0;
+	int fd = open_null(), received, found = 0;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	while (fixture.connection.queued_bytes == 0) {
+		CHECK_INT(send_frame(&fixture, 1000, -1), 0);
+		filler += 1000;
+	}
+	CHECK_INT(send_frame(&fixture, 500, -1), 0);
+	filler += 500;
+	CHECK_INT(send_frame(&fixture, 700, fd), 0);
+	CHECK_INT(send_frame(&fixture, 300, -1), 0);
+	close(fd);
+	while (total < filler + 1000) {
+		ssize_t part = receive(&fixture, bytes, sizeof(bytes), &received);
+		if (part > 0) {
+			total += (size_t)part;
+			if (received >= 0) {
+				found++;
+				close(received);
+				/* A receive stops behind the message that carried a descriptor. */
+				CHECK(total > filler && total <= filler + 1000);
+			}
+		}
+		CHECK(orma_base_loop_turn(fixture.loop, 0) >= 0);
+	}
+	CHECK_INT(found, 1);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(descriptors_in_the_queue_are_closed_with_the_connection)
+{
+	struct fixture fixture;
+	int fd = open_null();
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	while (fixture.connection.queued_bytes == 0)
+		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
+	CHECK_INT(send_frame(&fixture, 700, fd), 0);
+	close(fd);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_frame_that_cannot_be_queued_for_lack_of_memory_is_not_sent_in_part)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	while (fixture.connection.queued_bytes == 0)
+		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
+	size_t before = fixture.connection.queued_bytes;
+	orma_test_fail_allocation(1);
+	CHECK_INT(send_frame(&fixture, 10, -1), -ENOMEM);
+	CHECK_INT(fixture.connection.queued_bytes, before);
+	CHECK(!fixture.connection.is_closed);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(half_a_frame_without_memory_for_the_other_half_ends_the_connection)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	orma_test_fail_allocation(1);
+	CHECK_INT(send_frame(&fixture, ORMA_IPC_FRAME_BYTES_MAX, -1), -ECONNRESET);
+	wait_closed(&fixture);
+	CHECK_INT(fixture.error, -ENOMEM);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(receiving_without_memory_ends_the_connection)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	send_bytes(&fixture, "\1\0\0\0a", 5);
+	orma_test_fail_allocation(1);
+	wait_closed(&fixture);
+	CHECK_INT(fixture.error, -ENOMEM);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(credentials_are_known_on_unix_sockets_only)
+{
+	struct orma_ipc_credentials credentials;
+	int ends[2], pipe_fds[2];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	CHECK_INT(orma_ipc_peer_credentials(ends[0], &credentials), 0);
+	CHECK(credentials.is_known);
+	CHECK_INT(credentials.family, AF_UNIX);
+	CHECK_INT(credentials.uid, getuid());
+	CHECK_INT(credentials.pid, getpid());
+	close(ends[0]);
+	close(ends[1]);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_INT(orma_ipc_peer_credentials(fd, &credentials), 0);
+	CHECK(!credentials.is_known);
+	CHECK_INT(credentials.family, AF_INET);
+	close(fd);
+	CHECK_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
+	CHECK_INT(orma_ipc_peer_credentials(pipe_fds[0], &credentials), -ENOTSOCK);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
