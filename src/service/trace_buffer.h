@@ -27,7 +27,7 @@ enum orma_buffer_policy {
 #define ORMA_BUFFER_SIZE_MAX_BYTES UINT64_C(0xfffff000)
 #define ORMA_BUFFER_PAGE_BYTES     4096u
 /* A chunk's payload; shared-memory pages have 32 KiB at most. */
-#define ORMA_BUFFER_PAYLOAD_MAX_BYTES 0xffffu
+#define ORMA_BUFFER_PAYLOAD_MAX_BYTES 0xfff0u
 /* Sequences without chunks that are remembered, to notice a gap when their writer comes back. */
 #define ORMA_BUFFER_EMPTY_SEQUENCES_MAX 1024u
 /* A packet that is spread over more chunks than this is dropped. */
@@ -126,7 +126,7 @@ void orma_service_buffer_clear(struct orma_trace_buffer *buffer);
  * A chunk whose id its sequence already has is a re-commit of a scraped one: it may only grow. Ends
  * the current read pass.
  *
- * Returns the bytes of payload that the chunk has in the buffer (0..65535; the value for the
+ * Returns the bytes of payload that the chunk has in the buffer (the value for the
  * writer's histogram), or -ENOBUFS (DISCARD and full; the chunk is dropped), -EMSGSIZE (larger than
  * the buffer or than a chunk can be), -EPROTO (already consumed, shrunk, or too far out of order),
  * -ENOMEM (the chunk is dropped). Each is counted in the statistics.
