@@ -231,16 +231,16 @@ static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_buffer_
 		chain.verdict = CHAIN_LOST;
 		chain.reason = ORMA_BUFFER_LOSS_OVERWRITE;
 	}
+	if (chain.verdict == CHAIN_WHOLE && ret && slices_reserve(buffer, chain.slice_count) < 0) {
+		chain.verdict = CHAIN_LOST;
+		chain.reason = 0;
+	}
 	if (!walk->erase && chain.verdict == CHAIN_WHOLE)
 		buffer->stats.readaheads_succeeded++;
 	else if (!walk->erase)
 		buffer->stats.readaheads_failed++;
 	if (chain.verdict == CHAIN_OPEN)
 		return -EAGAIN;
-	if (chain.verdict == CHAIN_WHOLE && ret && slices_reserve(buffer, chain.slice_count) < 0) {
-		chain.verdict = CHAIN_LOST;
-		chain.reason = 0;
-	}
 	bool is_whole = chain.verdict == CHAIN_WHOLE;
 	chain_consume(buffer, list, &chain, begin, walk->erase,
 		      ret && is_whole ? buffer->slices : NULL);
