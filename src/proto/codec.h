@@ -120,10 +120,10 @@ struct orma_proto_message {
 	struct orma_proto_unknown *unknown, *unknown_last;
 };
 
-#define ORMA_PROTO_REPEATED(type) \
-	struct {                  \
-		type *items;      \
-		size_t count;     \
+#define ORMA_PROTO_REPEATED(type)                                                                  \
+	struct {                                                                                   \
+		type *items;                                                                       \
+		size_t count;                                                                      \
 	}
 /* What every ORMA_PROTO_REPEATED looks like to the codec. */
 struct orma_proto_repeated {

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * text_print.c - arena structs as text, by the tables.
+ *
+ * Data structure: a stack of messages being printed. An entry walks a struct's fields and then its
+ * unknown ones, or the bytes of a message that no table describes. Rejected: recursion (depth may
+ * come from a peer); printing unknown fields as comments (they would be lost when the text is read
+ * back).
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "proto/kind.h"
+#include "proto/reader.h"
+#include "proto/text_lexer.h"
+
+struct print_frame {
+	const struct orma_proto_message *message; /* NULL: only bytes */
+	size_t next_field, next_item;
+	const struct orma_proto_unknown *unknown; /* behind the block in `reader` */
+	struct orma_proto_reader reader;
+};
+
+struct printer {
+	struct orma_buf *out;
+	unsigned indent;
+	size_t depth; /* frames in use */
+	struct print_frame frames[ORMA_PROTO_DEPTH_MAX + 1];
+};
+
+static int put_indent(struct printer *printer)
+{
+	return orma_base_buf_printf(printer->out, "%*s",
+				    (int)(2 * (printer->indent + printer->depth - 1)), "");
+}
+
+static int push(struct printer *printer, const struct orma_proto_message *message,
+		struct orma_str bytes)
+{
+	struct print_frame *frame;
+
+	if (printer->depth > ORMA_PROTO_DEPTH_MAX)
+		return -EMSGSIZE;
+	frame = &printer->frames[printer->depth++];
+	*frame = (struct print_frame){.message = message,
+				      .unknown = message ? message->unknown : NULL};
+	orma_proto_reader_init(&frame->reader, bytes.data, bytes.size);
+	return 0;
+}
+
+static int put_integer(struct orma_buf *out, enum orma_proto_kind kind, const void *at)
+{
+	int32_t narrow;
+	int64_t wide = 0;
+
+	memcpy(&wide, at, orma_proto_kind_size(kind));
+	switch (kind) {
+	case ORMA_PROTO_KIND_INT32:
+	case ORMA_PROTO_KIND_SINT32:
+	case ORMA_PROTO_KIND_SFIXED32:
+	case ORMA_PROTO_KIND_ENUM:
+		memcpy(&narrow, at, sizeof(narrow));
+		return orma_base_buf_printf(out, "%" PRId32, narrow);
+	case ORMA_PROTO_KIND_INT64:
+	case ORMA_PROTO_KIND_SINT64:
+	case ORMA_PROTO_KIND_SFIXED64:
+		return orma_base_buf_printf(out, "%" PRId64, wide);
+	default:
+		return orma_base_buf_printf(out, "%" PRIu64, (uint64_t)wide);
+	}
+}
+
+static int put_value(struct orma_buf *out, const struct orma_proto_desc *desc,
+		     const struct orma_proto_field_desc *field, const void *at)
+{
+	const char *name;
+
+	switch (field->kind) {
+	case ORMA_PROTO_KIND_BOOL:
+		return orma_base_buf_append_str(out, *(const uint8_t *)at ? "true" : "false");
+	case ORMA_PROTO_KIND_FLOAT:
+		return orma_proto_text_put_float(out, *(const float *)at);
+	case ORMA_PROTO_KIND_DOUBLE:
+		return orma_proto_text_put_double(out, *(const double *)at);
+	case ORMA_PROTO_KIND_STRING:
+	case ORMA_PROTO_KIND_BYTES:
+		return orma_proto_text_put_string(out, *(const struct orma_str *)at,
+						  field->kind == ORMA_PROTO_KIND_STRING);
+	case ORMA_PROTO_KIND_ENUM:
+		name = orma_proto_enum_name(desc->types[field->type_idx].enumeration,
+					    *(const int32_t *)at);
+		if (name)
+			return orma_base_buf_append_str(out, name);
+		break;
+	default:
+		break;
+	}
+	return put_integer(out, field->kind, at);
+}
+
+/* `name: value` or `name {`. */
+static int print_item(struct printer *printer, const struct orma_proto_message *message,
+		      const struct orma_proto_field_desc *field, const void *at)
+{
+	const char *name = orma_proto_field_name(message->desc, field);
+	int err = put_indent(printer);
+
+	if (err == 0)
+		err = orma_base_buf_append_str(printer->out, name);
+	if (err < 0)
+		return err;
+	if (field->kind == ORMA_PROTO_KIND_MESSAGE) {
+		err = orma_base_buf_append(printer->out, " {\n", 3);
+		return err < 0 ? err : push(printer, *(void *const *)at, ORMA_STR(""));
+	}
+	err = orma_base_buf_append(printer->out, ": ", 2);
+	if (err == 0)
+		err = put_value(printer->out, message->desc, field, at);
+	return err < 0 ? err : orma_base_buf_append(printer->out, "\n", 1);
+}
+
+/* One item of the next field that is there. */
+static int print_field(struct printer *printer, struct print_frame *frame)
+{
+	const struct orma_proto_message *message = frame->message;
+	const struct orma_proto_field_desc *field = &message->desc->fields[frame->next_field];
+	const struct orma_proto_repeated *repeated = orma_proto_const_member(message, field);
+
+	if (!(field->flags & ORMA_PROTO_REPEATED_FLAG)) {
+		frame->next_field++;
+		if (!orma_proto_has(message, field))
+			return 0;
+		return print_item(printer, message, field, repeated);
+	}
+	if (frame->next_item == repeated->count) {
+		frame->next_field++;
+		frame->next_item = 0;
+		return 0;
+	}
+	return print_item(printer, message, field,
+			  (const uint8_t *)repeated->items +
+				  frame->next_item++ * orma_proto_kind_size(field->kind));
+}
+
+/* Whether encoding what the reader gives for these bytes gives the same bytes. */
+static bool is_canonical_message(struct orma_str bytes)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int more;
+
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while ((more = orma_proto_reader_next(&reader, &field)) > 0) {
+		enum orma_proto_wire_type type = field.type;
+		size_t size = orma_proto_varint_size(orma_proto_tag(field.id, type));
+
+		if (type == ORMA_PROTO_FIXED32 || type == ORMA_PROTO_FIXED64)
+			size += type == ORMA_PROTO_FIXED32 ? 4 : 8;
+		else
+			size += orma_proto_varint_size(field.value);
+		if (type == ORMA_PROTO_BYTES)
+			size += field.bytes.size;
+		if (size != (size_t)(reader.at - field.begin))
+			return false;
+		if (type == ORMA_PROTO_VARINT && field.value >> 63 && reader.at[-1] != 1)
+			return false; /* bits beyond the 64th */
+	}
+	return more == 0 && bytes.size > 0;
+}
+
+static int print_unknown(struct printer *printer, const struct orma_proto_field *field)
+{
+	struct orma_buf *out = printer->out;
+	int err = put_indent(printer);
+
+	if (err == 0)
+		err = orma_base_buf_printf(out, "%" PRIu32, field->id);
+	if (err < 0)
+		return err;
+	switch (field->type) {
+	case ORMA_PROTO_VARINT:
+		return orma_base_buf_printf(out, ": %" PRIu64 "\n", field->value);
+	case ORMA_PROTO_FIXED32:
+		return orma_base_buf_printf(out, ": 0x%08" PRIx64 "\n", field->value);
+	case ORMA_PROTO_FIXED64:
+		return orma_base_buf_printf(out, ": 0x%016" PRIx64 "\n", field->value);
+	case ORMA_PROTO_BYTES:
+		break;
+	}
+	if (printer->depth <= ORMA_PROTO_DEPTH_MAX && !orma_proto_text_is_printable(field->bytes) &&
+	    is_canonical_message(field->bytes)) {
+		err = orma_base_buf_append(out, " {\n", 3);
+		return err < 0 ? err : push(printer, NULL, field->bytes);
+	}
+	err = orma_base_buf_append(out, ": ", 2);
+	if (err == 0)
+		err = orma_proto_text_put_string(out, field->bytes, true);
+	return err < 0 ? err : orma_base_buf_append(out, "\n", 1);
+}
+
+/* One field, or the end of the innermost message. */
+static int step(struct printer *printer)
+{
+	struct print_frame *frame = &printer->frames[printer->depth - 1];
+	struct orma_proto_field field;
+	int more, err;
+
+	if (frame->message && frame->next_field < frame->message->desc->field_count)
+		return print_field(printer, frame);
+	more = orma_proto_reader_next(&frame->reader, &field);
+	if (more > 0)
+		return print_unknown(printer, &field);
+	if (more < 0)
+		return more;
+	if (frame->unknown) {
+		orma_proto_reader_init(&frame->reader, frame->unknown->bytes.data,
+				       frame->unknown->bytes.size);
+		frame->unknown = frame->unknown->next;
+		return 0;
+	}
+	if (--printer->depth == 0)
+		return 0;
+	err = put_indent(printer);
+	return err < 0 ? err : orma_base_buf_append(printer->out, "}\n", 2);
+}
+
+int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf *buf)
+{
+	struct printer printer; /* frames are filled in as they are pushed */
+	size_t size_before = buf->size;
+	int err;
+
+	printer.out = buf;
+	printer.indent = indent;
+	printer.depth = 0;
+	err = push(&printer, message, ORMA_STR(""));
+	while (err == 0 && printer.depth > 0)
+		err = step(&printer);
+	if (err < 0)
+		buf->size = size_before;
+	return err;
+}
