@@ -387,6 +387,17 @@ ORMA_TEST(a_gap_is_reported_once_even_when_its_chunk_stalls)
 	orma_service_buffer_free(buffer);
 }
 
+ORMA_TEST(a_gap_is_reported_once_even_when_its_chunk_grows)
+{
+	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_DISCARD);
+	put(buffer, 1, 0, 0, "a1");
+	put(buffer, 1, 2, SCRAPED, "b1c1");
+	CHECK_READ(buffer, "a1 b1/3");
+	put(buffer, 1, 2, 0, "b1c1");
+	CHECK_READ(buffer, "c1");
+	orma_service_buffer_free(buffer);
+}
+
 ORMA_TEST(chunk_ids_wrap_round)
 {
 	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
