@@ -153,11 +153,9 @@ int orma_ipc_address_parse(const char *text, struct orma_ipc_address *ret)
 	memset(&address, 0, sizeof(address));
 	if (text[0] == '\0')
 		return -EINVAL;
-	if (text[0] == '@')
-		result = parse_unix(text, &address);
-	else if (strncmp(text, VSOCK_PREFIX, strlen(VSOCK_PREFIX)) == 0)
+	if (strncmp(text, VSOCK_PREFIX, strlen(VSOCK_PREFIX)) == 0)
 		result = parse_vsock(text + strlen(VSOCK_PREFIX), &address);
-	else if (strchr(text, '/') || !ends_in_number(colon))
+	else if (text[0] == '@' || strchr(text, '/') || !ends_in_number(colon))
 		result = parse_unix(text, &address);
 	else if (text[0] == '[')
 		result = parse_inet6(text, colon, &address);

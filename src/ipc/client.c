@@ -406,7 +406,7 @@ int orma_ipc_client_new(const struct orma_ipc_client_options *options, const cha
 		result = -EINVAL;
 	if (result == 0)
 		result = new_client(options, &client);
-	if (result < 0)
+	if (result != 0)
 		return result;
 	client->address = parsed;
 	client->start_error = try_connect(client);
@@ -425,7 +425,7 @@ int orma_ipc_client_new_from_fd(const struct orma_ipc_client_options *options, i
 
 	if (result == 0)
 		result = new_client(options, &client);
-	if (result < 0)
+	if (result != 0)
 		return result;
 	result = start_binding(client, fd);
 	if (result < 0) {

@@ -39,7 +39,7 @@ struct orma_ipc_connection_limits {
 	uint64_t stall_timeout_ns; /* 0 = never */
 };
 
-#define ORMA_IPC_QUEUE_BYTES_DEFAULT (1024 * 1024)
+#define ORMA_IPC_QUEUE_BYTES_DEFAULT ((size_t)1024 * 1024)
 
 struct orma_ipc_connection {
 	const struct orma_ipc_connection_ops *ops;

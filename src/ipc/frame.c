@@ -361,7 +361,7 @@ static size_t wanted_size(const struct orma_ipc_assembler *assembler)
 	if (held_size(assembler) >= ORMA_IPC_HEADER_BYTES)
 		wanted += announced_size(assembler);
 	/* An oversize announcement was refused by orma_ipc_assembler_next() before. */
-	return ORMA_MIN(wanted, (size_t)ORMA_IPC_FRAME_BYTES_MAX);
+	return ORMA_MIN(wanted, ORMA_IPC_FRAME_BYTES_MAX);
 }
 
 int orma_ipc_assembler_window(struct orma_ipc_assembler *assembler, uint8_t **ret_data,
@@ -372,7 +372,7 @@ int orma_ipc_assembler_window(struct orma_ipc_assembler *assembler, uint8_t **re
 
 	/* A full buffer means that the peer sends faster than we look: read more at a time. */
 	if (held == assembler->capacity && held < ORMA_IPC_FRAME_BYTES_MAX)
-		capacity = ORMA_MAX(capacity, ORMA_MIN(2 * held, (size_t)ORMA_IPC_FRAME_BYTES_MAX));
+		capacity = ORMA_MAX(capacity, ORMA_MIN(2 * held, ORMA_IPC_FRAME_BYTES_MAX));
 	if (assembler->begin > 0 && held > 0)
 		memmove(assembler->data, assembler->data + assembler->begin, held);
 	assembler->begin = 0;

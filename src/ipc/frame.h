@@ -19,7 +19,7 @@
 #include "proto/reader.h"
 
 #define ORMA_IPC_HEADER_BYTES    4
-#define ORMA_IPC_FRAME_BYTES_MAX (128 * 1024)
+#define ORMA_IPC_FRAME_BYTES_MAX ((size_t)128 * 1024)
 /* Arguments and replies of up to this size always fit in a frame. */
 #define ORMA_IPC_BODY_BYTES_MAX (ORMA_IPC_FRAME_BYTES_MAX - 128)
 

@@ -180,7 +180,7 @@ static void handle_bind(struct orma_ipc_peer *peer, const struct orma_ipc_frame 
 	/* An unknown service is an empty reply: its success is false by default. */
 	if (result == 0)
 		result = orma_ipc_envelope_bind_reply(&envelope, frame->request_id, fields.size);
-	if (result < 0) {
+	if (result != 0) {
 		orma_ipc_connection_close(&peer->connection, result);
 		return;
 	}
@@ -519,7 +519,7 @@ int orma_ipc_host_listen(struct orma_ipc_host *host, const char *addresses, unsi
 		if (result == 0)
 			result = orma_ipc_listener_new(host->options.loop, &address, flags,
 						       on_accept, host, &listener);
-		if (result < 0)
+		if (result != 0)
 			break;
 		orma_base_list_append(&listeners, &listener->link);
 	}

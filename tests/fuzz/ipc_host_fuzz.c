@@ -47,7 +47,7 @@ static void on_connected(void *ctx)
 	struct orma_ipc_client **client = ctx;
 
 	for (size_t i = 0; i < 4; i++)
-		orma_ipc_client_invoke(*client, i % 2, "x", i, on_reply, NULL);
+		orma_ipc_client_invoke(*client, i % 2, "xxxx", i, on_reply, NULL);
 }
 
 static void on_disconnected(void *ctx, int error)
