@@ -93,7 +93,8 @@ struct orma_buffer_packet {
 
 /* TraceStats.BufferStats, field by field. "Bytes" include the 16-byte header and the alignment of a
  * chunk. At any time bytes_written - bytes_read - bytes_overwritten is what chunks occupy (a clone
- * starts to count reads anew, so not there), padding_written - padding_cleared what padding does. */
+ * starts to count reads anew, so not there), padding_written - padding_cleared what padding does.
+ */
 struct orma_buffer_stats {
 	uint64_t buffer_size;
 	uint64_t bytes_written, bytes_overwritten, bytes_read;
