@@ -45,6 +45,8 @@ struct orma_service_file_ops {
 	int (*write)(void *ctx, void *file, const struct iovec *iov, int iov_count);
 	/* Makes what was written durable when asked, then closes; an event follows when done. */
 	void (*close)(void *ctx, void *file, bool sync);
+	/* Makes what was written durable (TraceConfig.fflush_post_write); may be NULL. */
+	void (*sync)(void *ctx, void *file);
 };
 
 struct orma_service_options {
@@ -87,6 +89,7 @@ struct orma_producer_info {
 	bool is_in_process;    /* shares the service's address space */
 	bool cannot_pass_fds;  /* chunks come inside commits (emulated shared memory) */
 	uint32_t machine_id;   /* 0 = this machine */
+	const char *machine_name; /* NULL = unknown */
 };
 
 /* The memory that producer and service share. */

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * commit.c - chunks on their way from a producer's memory into the buffers: committed, patched,
+ * scraped.
+ *
+ * A chunk is taken when the producer names it (commit), or when it is found unfinished or unsaid at
+ * a flush, a stop or a disconnect (scraping, which leaves the page as it is: the commit that
+ * follows is a re-commit of the same chunk id). Indices, ids and buffers in a commit are the
+ * producer's words: what does not check out is dropped and counted, and the rest of the commit goes
+ * on. Chunks inside commits (emulation) count only from producers that cannot pass descriptors, and
+ * only with a length that a chunk can have. Rejected: disconnecting liars (upstream's own clients
+ * race with session ends and are liars by accident), scraping on a timer (wakes an idle daemon).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "service/state.h"
+
+/* A chunk whose producer and bytes are settled; everything else is still the producer's word. */
+static void store_chunk(struct orma_producer_port *port, const struct orma_shm_chunk *chunk,
+			const void *payload, size_t payload_bytes, uint64_t buffer_id,
+			bool is_complete)
+{
+	struct orma_service *service = port->service;
+	struct orma_service_session_buffer *buffer = orma_service_producer_grant(port, buffer_id);
+	uint32_t registered = orma_service_producer_writer_buffer(port, chunk->writer_id);
+	struct orma_service_sequence *sequence;
+	struct orma_buffer_chunk copy;
+	int r;
+
+	if (!buffer || chunk->writer_id == 0 || (registered && registered != buffer_id)) {
+		service->chunks_discarded++;
+		return;
+	}
+	sequence = orma_service_session_sequence(buffer, port->id, chunk->writer_id);
+	if (!sequence) {
+		service->chunks_discarded++;
+		return;
+	}
+	copy = (struct orma_buffer_chunk){
+		.writer = {.producer_id = (uint16_t)port->id,
+			   .writer_id = chunk->writer_id,
+			   .sequence_id = sequence->id,
+			   .uid = (int32_t)port->uid,
+			   .pid = (int32_t)port->pid,
+			   .machine_id = port->machine_id},
+		.chunk_id = chunk->chunk_id,
+		.fragment_count = chunk->fragment_count,
+		.flags = chunk->flags,
+		.is_complete = is_complete,
+		.payload_untrusted = payload,
+		.payload_size_bytes = payload_bytes,
+	};
+	r = orma_service_buffer_write_chunk(buffer->trace_buffer, &copy);
+	if (r >= 0)
+		orma_service_session_sequence_count(sequence, (uint64_t)r);
+}
+
+static void move_emulated(struct orma_producer_port *port, const struct orma_chunk_move *move)
+{
+	struct orma_shm_chunk chunk = {0};
+	uint16_t packets;
+
+	if (!port->is_emulated || !port->has_memory ||
+	    move->size <= ORMA_SERVICE_EMULATED_CHUNK_MIN ||
+	    move->size > ORMA_SERVICE_EMULATED_CHUNK_MAX) {
+		port->service->chunks_discarded++;
+		return;
+	}
+	memcpy(&chunk.chunk_id, move->data, sizeof(chunk.chunk_id));
+	memcpy(&chunk.writer_id, (const uint8_t *)move->data + 4, sizeof(chunk.writer_id));
+	memcpy(&packets, (const uint8_t *)move->data + 6, sizeof(packets));
+	chunk.fragment_count = packets & ORMA_SHM_FRAGMENT_COUNT_MASK;
+	chunk.flags = (uint8_t)(packets >> ORMA_SHM_FLAGS_SHIFT);
+	store_chunk(port, &chunk,
+		    (const uint8_t *)move->data + sizeof(struct orma_shm_chunk_header),
+		    move->size - sizeof(struct orma_shm_chunk_header), move->target_buffer,
+		    !move->is_incomplete);
+}
+
+static void move_chunk(struct orma_producer_port *port, const struct orma_chunk_move *move)
+{
+	struct orma_shm_chunk chunk;
+
+	if (move->data) {
+		move_emulated(port, move);
+		return;
+	}
+	if (!port->memory.start ||
+	    orma_shm_view_begin_read(&port->view, move->page_idx, move->chunk_idx, &chunk) < 0) {
+		port->service->chunks_discarded++;
+		return;
+	}
+	store_chunk(port, &chunk, chunk.payload, chunk.payload_bytes, move->target_buffer, true);
+	(void)orma_shm_view_end_read(&port->view, &chunk);
+}
+
+static void apply_patches(struct orma_producer_port *port, const struct orma_chunk_patch *patch)
+{
+	struct orma_service *service = port->service;
+	struct orma_service_session_buffer *buffer =
+		orma_service_producer_grant(port, patch->target_buffer);
+	struct orma_buffer_patch patches[64];
+	size_t count;
+
+	if (!buffer || patch->writer_id == 0 || patch->writer_id > UINT16_MAX ||
+	    patch->count > ORMA_SERVICE_PATCHES_PER_CHUNK) {
+		service->patches_discarded += patch->count;
+		return;
+	}
+	for (size_t at = 0; at < patch->count || at == 0; at += count) {
+		bool is_last;
+
+		count = ORMA_MIN(patch->count - at, ORMA_ARRAY_SIZE(patches));
+		is_last = at + count == patch->count;
+		for (size_t i = 0; i < count; i++) {
+			patches[i].offset_untrusted = patch->patches[at + i].offset;
+			memcpy(patches[i].data, patch->patches[at + i].data,
+			       sizeof(patches[i].data));
+		}
+		(void)orma_service_buffer_patch(
+			buffer->trace_buffer, (uint16_t)port->id, (uint16_t)patch->writer_id,
+			patch->chunk_id, patches, count, patch->has_more_patches || !is_last);
+		if (count == 0)
+			break;
+	}
+}
+
+void orma_producer_port_commit(struct orma_producer_port *port, const struct orma_commit *commit)
+{
+	for (size_t i = 0; i < commit->move_count; i++)
+		move_chunk(port, &commit->moves[i]);
+	for (size_t i = 0; i < commit->patch_count; i++)
+		apply_patches(port, &commit->patches[i]);
+	if (commit->flush_request_id)
+		orma_service_flush_acknowledge(port, commit->flush_request_id);
+}
+
+static bool has_grant_of(const struct orma_producer_port *port,
+			 const struct orma_service_session *session)
+{
+	for (size_t i = 0; i < port->grant_count; i++)
+		if (port->grants[i].buffer->session == session)
+			return true;
+	return false;
+}
+
+void orma_service_scrape(struct orma_service_session *session, struct orma_producer_port *port)
+{
+	struct orma_service *service = session->service;
+	struct orma_shm_view_position position = {0};
+	struct orma_shm_chunk chunk;
+
+	if (!port->is_scraped || !port->memory.start || port->writers.count == 0 ||
+	    !has_grant_of(port, session))
+		return;
+	if (!service->scrape_copy)
+		service->scrape_copy = orma_base_alloc(ORMA_SERVICE_PAGE_BYTES_MAX);
+	if (!service->scrape_copy)
+		return;
+	while (orma_shm_view_next(&port->view, &position, &chunk)) {
+		uint32_t buffer_id = orma_service_producer_writer_buffer(port, chunk.writer_id);
+		struct orma_service_session_buffer *buffer =
+			buffer_id ? orma_service_producer_grant(port, buffer_id) : NULL;
+
+		if (chunk.writer_id == 0 || !buffer || buffer->session != session)
+			continue;
+		orma_shm_chunk_copy(&chunk, service->scrape_copy, chunk.payload_bytes);
+		store_chunk(port, &chunk, service->scrape_copy, chunk.payload_bytes, buffer_id,
+			    chunk.state == ORMA_SHM_COMPLETE);
+	}
+}
+
+void orma_service_scrape_all(struct orma_service_session *session)
+{
+	struct orma_producer_port *port;
+
+	ORMA_LIST_FOR_EACH (port, &session->service->producers, link)
+		orma_service_scrape(session, port);
+}

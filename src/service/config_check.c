@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * config_check.c - may this consumer have this session? Every answer that needs nothing but the
+ * config and the state of the service, given before anything is changed.
+ *
+ * The checks are a table of functions, run in order; the first that refuses has filled the error
+ * with a text that begins with the field's name. What only trying can tell (expressions, files,
+ * memory) is tried in enable.c, which takes everything back. Rejected: checking while building
+ * (upstream's way: a refused config has already locked the service or ended other sessions), one
+ * function with all checks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "service/state.h"
+
+struct check {
+	const struct orma_service *service;
+	const struct orma_consumer_port *port;
+	const struct orma_pb_trace_config *config;
+	int file_fd;
+	struct orma_error *reterr;
+};
+
+#define REFUSE(check, ...) orma_base_error_set((check)->reterr, -EINVAL, __VA_ARGS__)
+#define STR_ARGS(str)      (int)ORMA_MIN((str).size, (size_t)64), (str).data ? (str).data : ""
+
+/* Fields that mean something this service cannot do: silence would be a lie. */
+static int check_unsupported(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+	const char *field = NULL;
+
+	if (config->trigger_config && config->trigger_config->trigger_mode != 0)
+		field = "trigger_config";
+	else if (config->trace_filter)
+		field = "trace_filter";
+	else if (config->compression)
+		field = "compression";
+	else if (config->compression_type != 0)
+		field = "compression_type";
+	else if (config->exclusive_prio != 0)
+		field = "exclusive_prio";
+	else if (config->priority_boost)
+		field = "priority_boost";
+	if (field)
+		return orma_base_error_set(c->reterr, -ENOTSUP,
+					   "%s: this service does not support it", field);
+	for (size_t i = 0; i < config->data_sources.count; i++) {
+		const struct orma_pb_data_source_config *source =
+			config->data_sources.items[i]->config;
+
+		if (source && (source->priority_boost || source->protovm_config))
+			return orma_base_error_set(
+				c->reterr, -ENOTSUP,
+				"data_sources[%zu].config.%s: this service does not support it", i,
+				source->priority_boost ? "priority_boost" : "protovm_config");
+	}
+	return 0;
+}
+
+static int check_enums(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+
+	if (config->lockdown_mode < 0 || config->lockdown_mode > 2)
+		return REFUSE(c, "lockdown_mode: %d is not a mode", config->lockdown_mode);
+	if (config->write_flush_mode < 0 || config->write_flush_mode > 3)
+		return REFUSE(c, "write_flush_mode: %d is not a mode", config->write_flush_mode);
+	if (config->fflush_post_write < 0 || config->fflush_post_write > 2)
+		return REFUSE(c, "fflush_post_write: %d is not a mode", config->fflush_post_write);
+	for (size_t i = 0; i < config->buffers.count; i++) {
+		const struct orma_pb_trace_config_buffer_config *buffer = config->buffers.items[i];
+
+		if (buffer->fill_policy < 0 || buffer->fill_policy > 2)
+			return REFUSE(c, "buffers[%zu].fill_policy: %d is not a policy", i,
+				      buffer->fill_policy);
+	}
+	return 0;
+}
+
+static int check_consumer(const struct check *c)
+{
+	if (c->port->session)
+		return orma_base_error_set(
+			c->reterr, -EBUSY,
+			"this consumer has a session already (FreeBuffers ends it)");
+	return 0;
+}
+
+static int check_duration(const struct check *c)
+{
+	uint32_t max_ms = c->config->enable_extra_guardrails ? ORMA_SERVICE_GUARDED_DURATION_MS
+							     : ORMA_SERVICE_DURATION_MS_MAX;
+
+	if (c->config->duration_ms > max_ms)
+		return REFUSE(c, "duration_ms: %u is more than the maximum of %u",
+			      c->config->duration_ms, max_ms);
+	return 0;
+}
+
+static int check_names(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+
+	if (config->unique_session_name.size > ORMA_SERVICE_NAME_BYTES_MAX)
+		return REFUSE(c, "unique_session_name: longer than %u bytes",
+			      ORMA_SERVICE_NAME_BYTES_MAX);
+	for (size_t i = 0; i < config->bugreport_filename.size; i++) {
+		char at = config->bugreport_filename.data[i];
+
+		if (!(at >= 'a' && at <= 'z') && !(at >= 'A' && at <= 'Z') &&
+		    !(at >= '0' && at <= '9') && at != '.' && at != '_' && at != '-')
+			return REFUSE(c, "bugreport_filename: only letters, digits and \".\", "
+					 "\"_\", \"-\" are allowed");
+	}
+	return 0;
+}
+
+static int check_guardrails(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+	uint64_t sum_kb = 0, max_kb = ORMA_SERVICE_GUARDED_BUFFERS_KB;
+
+	if (!config->enable_extra_guardrails)
+		return 0;
+	if (config->deferred_start)
+		return REFUSE(c,
+			      "deferred_start: not allowed together with enable_extra_guardrails");
+	for (size_t i = 0; i < config->buffers.count; i++) {
+		uint32_t size_kb = config->buffers.items[i]->size_kb;
+
+		if (size_kb % 4)
+			return REFUSE(c,
+				      "buffers[%zu].size_kb: %u is not a multiple of 4 "
+				      "(enable_extra_guardrails)",
+				      i, size_kb);
+		sum_kb += size_kb;
+	}
+	if (config->guardrail_overrides)
+		max_kb = ORMA_MAX(
+			max_kb, (uint64_t)config->guardrail_overrides->max_tracing_buffer_size_kb);
+	if (sum_kb > max_kb)
+		return REFUSE(c,
+			      "buffers: %llu kB in all are more than the %llu kB of "
+			      "enable_extra_guardrails",
+			      (unsigned long long)sum_kb, (unsigned long long)max_kb);
+	return 0;
+}
+
+static int check_buffers(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+
+	if (config->buffers.count > ORMA_SERVICE_BUFFERS_PER_SESSION)
+		return REFUSE(c, "buffers: %zu are more than the maximum of %u",
+			      config->buffers.count, ORMA_SERVICE_BUFFERS_PER_SESSION);
+	for (size_t i = 0; i < config->buffers.count; i++) {
+		const struct orma_pb_trace_config_buffer_config *buffer = config->buffers.items[i];
+
+		if (buffer->size_kb == 0)
+			return REFUSE(c, "buffers[%zu].size_kb: 0 or missing", i);
+		if ((uint64_t)buffer->size_kb << 10 > ORMA_BUFFER_SIZE_MAX_BYTES)
+			return REFUSE(c,
+				      "buffers[%zu].size_kb: %u is more than the maximum of %llu",
+				      i, buffer->size_kb,
+				      (unsigned long long)(ORMA_BUFFER_SIZE_MAX_BYTES >> 10));
+		for (size_t k = 0; k < i && buffer->name.size; k++)
+			if (orma_base_str_is_equal(buffer->name, config->buffers.items[k]->name))
+				return REFUSE(c,
+					      "buffers[%zu].name: \"%.*s\" is the name of "
+					      "buffers[%zu] too",
+					      i, STR_ARGS(buffer->name), k);
+	}
+	return 0;
+}
+
+static int check_target(const struct check *c, size_t source_idx)
+{
+	const struct orma_pb_trace_config *config = c->config;
+	const struct orma_pb_data_source_config *source =
+		config->data_sources.items[source_idx]->config;
+	uint32_t target = source ? source->target_buffer : 0;
+
+	if (source && source->target_buffer_name.size) {
+		size_t found = 0;
+
+		while (found < config->buffers.count &&
+		       !orma_base_str_is_equal(config->buffers.items[found]->name,
+					       source->target_buffer_name))
+			found++;
+		if (found == config->buffers.count)
+			return REFUSE(c,
+				      "data_sources[%zu].config.target_buffer_name: no buffer is "
+				      "called \"%.*s\"",
+				      source_idx, STR_ARGS(source->target_buffer_name));
+		if (target != 0 && target != found)
+			return REFUSE(c,
+				      "data_sources[%zu].config.target_buffer: %u, but "
+				      "target_buffer_name says "
+				      "buffers[%zu]",
+				      source_idx, target, found);
+		return 0;
+	}
+	if (target >= config->buffers.count)
+		return REFUSE(
+			c, "data_sources[%zu].config.target_buffer: %u, but there are %zu buffers",
+			source_idx, target, config->buffers.count);
+	return 0;
+}
+
+static int check_sources(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+	int r = 0;
+
+	if (config->data_sources.count > ORMA_SERVICE_SOURCES_PER_CONFIG)
+		return REFUSE(c, "data_sources: %zu are more than the maximum of %u",
+			      config->data_sources.count, ORMA_SERVICE_SOURCES_PER_CONFIG);
+	for (size_t i = 0; i < config->data_sources.count && r == 0; i++)
+		r = check_target(c, i);
+	return r;
+}
+
+static int check_unique_name(const struct check *c)
+{
+	struct orma_service_session *session;
+
+	if (c->config->unique_session_name.size == 0)
+		return 0;
+	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
+		if (!session->is_orphaned &&
+		    orma_base_str_is(c->config->unique_session_name, session->name))
+			return orma_base_error_set(
+				c->reterr, -EEXIST,
+				"unique_session_name: a session \"%.*s\" exists already",
+				STR_ARGS(c->config->unique_session_name));
+	}
+	return 0;
+}
+
+static int check_semaphore(const struct check *c,
+			   const struct orma_pb_trace_config_session_semaphore *semaphore)
+{
+	uint64_t count = 0, max = semaphore->max_other_session_count;
+	struct orma_service_session *session;
+
+	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
+		if (session->state == ORMA_SERVICE_SESSION_DISABLED)
+			continue;
+		for (size_t i = 0; i < session->config->session_semaphores.count; i++) {
+			const struct orma_pb_trace_config_session_semaphore *other =
+				session->config->session_semaphores.items[i];
+
+			if (!orma_base_str_is_equal(other->name, semaphore->name))
+				continue;
+			count++;
+			max = ORMA_MIN(max, other->max_other_session_count);
+		}
+	}
+	if (count > max)
+		return orma_base_error_set(c->reterr, -EBUSY,
+					   "session_semaphores: \"%.*s\" is held by %llu other "
+					   "sessions, %llu are allowed",
+					   STR_ARGS(semaphore->name), (unsigned long long)count,
+					   (unsigned long long)max);
+	return 0;
+}
+
+static int check_semaphores(const struct check *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->config->session_semaphores.count && r == 0; i++)
+		r = check_semaphore(c, c->config->session_semaphores.items[i]);
+	return r;
+}
+
+static int check_name_age(const struct check *c)
+{
+	struct orma_str name = c->config->unique_session_name;
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, name.data, name.size);
+	uint64_t now_ns = orma_service_boot_ns(c->service);
+
+	if (!c->config->enable_extra_guardrails)
+		return 0;
+	for (size_t i = 0; i < c->service->name_use_count; i++) {
+		const struct orma_service_name_use *use = &c->service->name_uses[i];
+
+		if (use->hash == hash && now_ns - use->time_ns < ORMA_SERVICE_GUARDED_NAME_NS)
+			return orma_base_error_set(
+				c->reterr, -EBUSY,
+				"unique_session_name: \"%.*s\" was used less than 300 s ago "
+				"(enable_extra_guardrails)",
+				STR_ARGS(name));
+	}
+	return 0;
+}
+
+static int check_caps(const struct check *c)
+{
+	struct orma_service_session *session;
+	uint32_t of_uid = 0, max_of_uid = ORMA_SERVICE_SESSIONS_PER_UID;
+
+	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
+		of_uid += session->uid == c->port->uid;
+	}
+	if (c->port->uid == ORMA_SERVICE_STATSD_UID)
+		max_of_uid = ORMA_SERVICE_SESSIONS_OF_STATSD;
+	if (of_uid >= max_of_uid)
+		return orma_base_error_set(c->reterr, -EBUSY,
+					   "too many sessions: user %u has %u, the maximum",
+					   (unsigned)c->port->uid, of_uid);
+	if (c->service->session_count >= ORMA_SERVICE_SESSIONS_MAX)
+		return orma_base_error_set(c->reterr, -EBUSY,
+					   "too many sessions: the service has %zu, the maximum",
+					   c->service->session_count);
+	return 0;
+}
+
+static int check_output(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+	int flags;
+
+	if (!config->write_into_file) {
+		if (config->output_path.size)
+			return REFUSE(c, "output_path: needs write_into_file");
+		return 0;
+	}
+	if ((c->file_fd >= 0) == (config->output_path.size > 0))
+		return REFUSE(c, "write_into_file: needs either a file descriptor or output_path, "
+				 "and not both");
+	if (config->output_path.size &&
+	    (config->output_path.size >= ORMA_SERVICE_PATH_BYTES_MAX ||
+	     memchr(config->output_path.data, '\0', config->output_path.size)))
+		return REFUSE(c, "output_path: not a path");
+	if (c->file_fd < 0)
+		return 0;
+	flags = fcntl(c->file_fd, F_GETFL);
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return REFUSE(c, "write_into_file: the file descriptor cannot be written to");
+	return 0;
+}
+
+int orma_service_config_check(const struct orma_service *service,
+			      const struct orma_consumer_port *port,
+			      const struct orma_pb_trace_config *config, int file_fd,
+			      struct orma_error *reterr)
+{
+	static int (*const checks[])(const struct check *c) = {
+		check_consumer,    check_unsupported, check_enums,    check_duration,
+		check_names,       check_guardrails,  check_buffers,  check_sources,
+		check_unique_name, check_semaphores,  check_name_age, check_caps,
+		check_output,
+	};
+	struct check c = {service, port, config, file_fd, reterr};
+	int r = 0;
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(checks) && r == 0; i++)
+		r = checks[i](&c);
+	return r;
+}

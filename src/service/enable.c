@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * enable.c - from the bytes of a TraceConfig to a configured session.
+ *
+ * Three steps: decode and check (nothing changes), build everything that can fail in a session that
+ * nobody can see yet (buffers, expressions, instances, output file - the file last, because it is
+ * visible), then make it known, which cannot fail. A failure in the first two leaves the service as
+ * it was. Rejected: telling producers while building (upstream: a failed session has already set
+ * them up).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "service/state.h"
+
+static uint32_t or_default(uint32_t value, uint32_t fallback)
+{
+	return value ? value : fallback;
+}
+
+static int decode(struct orma_service_session *session, const void *config, size_t size,
+		  struct orma_error *reterr)
+{
+	struct orma_pb_trace_config *decoded;
+	int r;
+
+	if (size > ORMA_SERVICE_CONFIG_BYTES_MAX)
+		return orma_base_error_set(reterr, -EMSGSIZE,
+					   "the config has %zu bytes, more than the maximum of %u",
+					   size, ORMA_SERVICE_CONFIG_BYTES_MAX);
+	session->arena.limit_bytes = ORMA_SERVICE_CONFIG_ARENA_MAX;
+	r = orma_base_buf_append(&session->config_bytes, config, size);
+	if (r == 0)
+		r = orma_proto_decode(&orma_pb_trace_config_desc, session->config_bytes.data, size,
+				      &session->arena, &decoded);
+	if (r == -EBADMSG)
+		return orma_base_error_set(reterr, r, "the config is not an encoded TraceConfig");
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "no memory for the config");
+	session->config = decoded;
+	return 0;
+}
+
+static void set_uuid(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config *config = session->config;
+	uint64_t words[2];
+
+	if (config->trace_uuid_msb || config->trace_uuid_lsb) {
+		session->uuid_msb = (uint64_t)config->trace_uuid_msb;
+		session->uuid_lsb = (uint64_t)config->trace_uuid_lsb;
+		return;
+	}
+	session->service->random(session->service->ctx, words, sizeof(words));
+	/* Version 4, variant 1. */
+	session->uuid_msb = (words[0] & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
+	session->uuid_lsb = (words[1] & ~(UINT64_C(3) << 62)) | UINT64_C(2) << 62;
+}
+
+static int take_config(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config *config = session->config;
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		config->builtin_data_sources;
+
+	session->name = orma_base_arena_strdup(&session->arena, config->unique_session_name);
+	if (!session->name)
+		return -ENOMEM;
+	session->duration_ms = config->duration_ms;
+	session->flush_timeout_ms =
+		or_default(config->flush_timeout_ms, ORMA_SERVICE_FLUSH_TIMEOUT_MS);
+	session->stop_timeout_ms =
+		or_default(config->data_source_stop_timeout_ms, ORMA_SERVICE_STOP_TIMEOUT_MS);
+	session->snapshot_interval_ms = or_default(builtin ? builtin->snapshot_interval_ms : 0,
+						   ORMA_SERVICE_SNAPSHOT_INTERVAL_MS);
+	session->clear_period_ms = config->incremental_state_config
+					   ? config->incremental_state_config->clear_period_ms
+					   : 0;
+	session->flush_period_ms = config->flush_period_ms;
+	session->flush_strategy =
+		config->flush_period_ms ? ORMA_SERVICE_FLUSH_PERIODIC : ORMA_SERVICE_FLUSH_NEVER;
+	set_uuid(session);
+	return 0;
+}
+
+static uint32_t pick_buffer_id(struct orma_service *service)
+{
+	uint32_t id = service->last_buffer_id;
+
+	for (uint32_t tried = 0; tried < ORMA_SERVICE_BUFFER_ID_MAX; tried++) {
+		id = id % ORMA_SERVICE_BUFFER_ID_MAX + 1;
+		if (service->used_buffer_ids[id / 64] >> id % 64 & 1)
+			continue;
+		service->used_buffer_ids[id / 64] |= UINT64_C(1) << id % 64;
+		service->last_buffer_id = id;
+		return id;
+	}
+	return 0;
+}
+
+static int make_buffers(struct orma_service_session *session, struct orma_error *reterr)
+{
+	const struct orma_pb_trace_config *config = session->config;
+	struct orma_service *service = session->service;
+
+	session->buffers =
+		orma_base_alloc_array(config->buffers.count + 1, sizeof(*session->buffers));
+	if (!session->buffers)
+		return -ENOMEM;
+	for (size_t i = 0; i < config->buffers.count; i++) {
+		const struct orma_pb_trace_config_buffer_config *wanted = config->buffers.items[i];
+		struct orma_service_session_buffer *buffer = &session->buffers[i];
+		bool discards = wanted->fill_policy ==
+				ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_FILL_POLICY_DISCARD;
+		int r = orma_service_buffer_new((uint64_t)wanted->size_kb << 10,
+						discards ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING,
+						&buffer->trace_buffer);
+
+		if (r < 0)
+			return orma_base_error_set(reterr, r,
+						   "buffers[%zu].size_kb: cannot reserve %u kB", i,
+						   wanted->size_kb);
+		buffer->session = session;
+		buffer->idx = (uint32_t)i;
+		buffer->size_kb = wanted->size_kb;
+		buffer->id = pick_buffer_id(service);
+		session->buffer_count++;
+		service->buffer_count++;
+		if (buffer->id == 0)
+			return orma_base_error_set(reterr, -ENOSPC,
+						   "buffers: the service has no buffer id left");
+	}
+	return 0;
+}
+
+static int make_sources(struct orma_service_session *session, struct orma_error *reterr)
+{
+	size_t count = session->config->data_sources.count;
+	int r;
+
+	session->sources = orma_base_alloc_array(count + 1, sizeof(*session->sources));
+	if (!session->sources)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		session->source_count++;
+		r = orma_service_source_init(session, i, reterr);
+		if (r == 0)
+			r = orma_service_source_encode(session, i);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int make_instances(struct orma_service_session *session)
+{
+	for (size_t i = 0; i < session->source_count; i++) {
+		struct orma_service_source *source = &session->sources[i];
+		struct orma_service_name *name =
+			orma_service_name_find(session->service, orma_base_str(source->name));
+		struct orma_service_data_source *data_source;
+		struct orma_service_instance *instance;
+
+		if (!name)
+			continue;
+		ORMA_LIST_FOR_EACH (data_source, &name->data_sources, name_link) {
+			int r = orma_service_instance_new(session, source, data_source, &instance);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static bool lockdown_after(const struct orma_service_session *session)
+{
+	switch (session->config->lockdown_mode) {
+	case ORMA_PB_TRACE_CONFIG_LOCKDOWN_MODE_OPERATION_LOCKDOWN_SET:
+		return true;
+	case ORMA_PB_TRACE_CONFIG_LOCKDOWN_MODE_OPERATION_LOCKDOWN_CLEAR:
+		return false;
+	default:
+		return session->service->is_locked_down;
+	}
+}
+
+static int build(struct orma_service_session *session, int file_fd, struct orma_error *reterr)
+{
+	struct orma_service *service = session->service;
+	bool was_locked_down = service->is_locked_down;
+	int r = take_config(session);
+
+	session->id = service->last_session_id + 1;
+	if (r == 0)
+		r = make_buffers(session, reterr);
+	if (r == 0)
+		r = make_sources(session, reterr);
+	if (r == 0) {
+		/* Which producers take part depends on it. */
+		service->is_locked_down = lockdown_after(session);
+		r = make_instances(session);
+	}
+	if (r == 0)
+		r = orma_service_output_open(session, file_fd, reterr);
+	if (r < 0)
+		service->is_locked_down = was_locked_down;
+	return r;
+}
+
+static void note_name(struct orma_service *service, struct orma_str name)
+{
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, name.data, name.size);
+	size_t at = 0;
+
+	/* The same name's place, a free one, or the oldest. */
+	for (size_t i = 0; i < service->name_use_count; i++) {
+		if (service->name_uses[i].hash == hash) {
+			at = i;
+			break;
+		}
+		if (service->name_uses[i].time_ns < service->name_uses[at].time_ns)
+			at = i;
+	}
+	if (service->name_use_count < ORMA_SERVICE_GUARDED_NAMES_MAX &&
+	    (service->name_use_count == 0 || service->name_uses[at].hash != hash))
+		at = service->name_use_count++;
+	service->name_uses[at] =
+		(struct orma_service_name_use){hash, orma_service_boot_ns(service)};
+}
+
+static void make_known(struct orma_service_session *session, struct orma_consumer_port *port)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_instance *instance, *next;
+
+	service->last_session_id = session->id;
+	service->session_count++;
+	orma_base_list_append(&service->sessions, &session->link);
+	session->consumer = port;
+	port->session = session;
+	if (session->config->enable_extra_guardrails)
+		note_name(service, session->config->unique_session_name);
+	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
+		orma_service_instance_setup(instance);
+	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_CONFIGURED);
+	if (!session->config->deferred_start)
+		orma_service_session_start(session);
+}
+
+static int new_session(struct orma_consumer_port *port, struct orma_service_session **ret)
+{
+	struct orma_service_session *session = orma_base_zalloc(sizeof(*session));
+
+	if (!session)
+		return -ENOMEM;
+	session->service = port->service;
+	session->uid = port->uid;
+	session->pid = port->pid;
+	session->state = ORMA_SERVICE_SESSION_DISABLED;
+	session->last_sequence_id = ORMA_SERVICE_SEQUENCE_ID;
+	session->emits_sync_marker = true;
+	session->emits_stats = true;
+	orma_base_list_init(&session->link);
+	orma_base_list_init(&session->instances);
+	orma_base_list_init(&session->flushes);
+	*ret = session;
+	return 0;
+}
+
+int orma_consumer_port_enable(struct orma_consumer_port *port, const void *config, size_t size,
+			      int file_fd, struct orma_error *reterr)
+{
+	struct orma_error unused, *error = reterr ? reterr : &unused;
+	struct orma_service_session *session;
+	int r = new_session(port, &session);
+
+	error->message[0] = '\0';
+	if (r == 0) {
+		r = decode(session, config, size, error);
+		if (r == 0)
+			r = orma_service_config_check(port->service, port, session->config, file_fd,
+						      error);
+		if (r == 0)
+			r = build(session, file_fd, error);
+		if (r < 0)
+			orma_service_session_delete(session);
+	}
+	if (r < 0 && error->message[0] == '\0')
+		orma_base_error_set(error, r, "no memory for the session");
+	if (r < 0)
+		return r;
+	if (session->config->base.unknown)
+		orma_base_log(ORMA_LOG_WARNING,
+			      "session %llu: the config has fields that this service does not know",
+			      (unsigned long long)session->id);
+	make_known(session, port);
+	return 0;
+}
+
+void orma_service_session_delete(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	struct orma_producer_port *port;
+
+	orma_service_output_done(session);
+	orma_service_own_done(session);
+	while (!orma_base_list_is_empty(&session->instances))
+		orma_service_instance_free(ORMA_LIST_ENTRY(
+			session->instances.next, struct orma_service_instance, session_link));
+	ORMA_LIST_FOR_EACH (port, &service->producers, link)
+		orma_service_producer_remove_grants(port, session);
+	for (size_t i = 0; i < session->buffer_count; i++) {
+		uint32_t id = session->buffers[i].id;
+
+		orma_service_buffer_free(session->buffers[i].trace_buffer);
+		service->used_buffer_ids[id / 64] &= ~(UINT64_C(1) << id % 64);
+		service->buffer_count--;
+	}
+	for (size_t i = 0; i < session->source_count; i++)
+		orma_service_source_done(&session->sources[i]);
+	orma_service_session_sequences_done(session);
+	orma_base_free(session->buffers);
+	orma_base_free(session->sources);
+	orma_base_free(session->detach_key);
+	orma_base_buf_done(&session->config_bytes);
+	orma_base_arena_done(&session->arena);
+	orma_base_free(session);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * flush.c - asking producers to hand over what they hold, and waiting for them.
+ *
+ * A flush lists the producers that were asked; each answer (a commit with this request's id or a
+ * later one) takes one off. With the last one, or at the timeout, the session's buffers are scraped
+ * and whoever asked is told. A producer that leaves counts as having answered. Ids grow over the
+ * whole service, so a session's list is ascending. Rejected: a counter instead of the list (an
+ * answer given twice would count twice), a map per producer (a flush has few producers and lives
+ * for milliseconds).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "proto/writer.h"
+#include "schema/gen/service_event.pb.h"
+#include "service/state.h"
+
+enum { FLUSH_REASON_MASK = 0xf, FLUSH_REASON_TRACE_STOP = 2, FLUSH_REASON_TRACE_CLONE = 3 };
+
+static void free_flush(struct orma_service_flush *flush)
+{
+	orma_service_timer_disarm(&flush->timer);
+	orma_base_list_remove(&flush->link);
+	flush->session->flush_count--;
+	orma_base_free(flush->pending);
+	orma_base_free(flush);
+}
+
+static void complete(struct orma_service_flush *flush, bool is_complete)
+{
+	struct orma_service_session *session = flush->session;
+	struct orma_service_flush copy = *flush;
+
+	free_flush(flush);
+	/* Producers may hold chunks that they could not finish; take what is there. */
+	orma_service_scrape_all(session);
+	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_FLUSHED,
+			       true);
+	if (is_complete)
+		session->flushes_succeeded++;
+	else
+		session->flushes_failed++;
+	if (copy.done)
+		copy.done(copy.done_ctx, is_complete);
+	if (copy.after)
+		copy.after(session, is_complete);
+}
+
+static void list_slow(struct orma_service_flush *flush)
+{
+	struct orma_service_session *session = flush->session;
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested event, item;
+	struct orma_buf data = {0};
+	size_t listed = 0;
+
+	orma_proto_heap_writer_init(&heap, &data);
+	orma_proto_nested_begin(&heap.writer, &event,
+				ORMA_PB_TRACING_SERVICE_EVENT_LAST_FLUSH_SLOW_DATA_SOURCES);
+	for (size_t i = 0; i < flush->pending_count; i++) {
+		struct orma_producer_port *port =
+			orma_service_producer_by_id(session->service, flush->pending[i]);
+		struct orma_service_instance *instance;
+
+		ORMA_LIST_FOR_EACH (instance, &port->instances, producer_link) {
+			if (instance->session != session ||
+			    ++listed > ORMA_SERVICE_SLOW_SOURCES_LISTED)
+				continue;
+			orma_proto_nested_begin(
+				&heap.writer, &item,
+				ORMA_PB_TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE);
+			orma_proto_write_string(
+				&heap.writer,
+				ORMA_PB_TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_PRODUCER_NAME,
+				port->name);
+			orma_proto_write_string(
+				&heap.writer,
+				ORMA_PB_TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_DATA_SOURCE_NAME,
+				instance->data_source->name->text);
+			orma_proto_nested_end(&heap.writer, &item);
+		}
+	}
+	orma_proto_nested_end(&heap.writer, &event);
+	if (orma_proto_heap_writer_finish(&heap) == 0)
+		(void)orma_service_event_add_message(
+			session, ORMA_PB_TRACING_SERVICE_EVENT_LAST_FLUSH_SLOW_DATA_SOURCES, &data);
+	orma_base_buf_done(&data);
+}
+
+static void on_timeout(struct orma_service_timer *timer)
+{
+	struct orma_service_flush *flush =
+		ORMA_CONTAINER_OF(timer, struct orma_service_flush, timer);
+	uint64_t reason = flush->flags & FLUSH_REASON_MASK;
+
+	if (reason == FLUSH_REASON_TRACE_STOP || reason == FLUSH_REASON_TRACE_CLONE)
+		list_slow(flush);
+	complete(flush, false);
+}
+
+static bool is_asked(const struct orma_service_instance *instance)
+{
+	return !instance->data_source->no_flush &&
+	       instance->state != ORMA_SERVICE_INSTANCE_CONFIGURED &&
+	       instance->state != ORMA_SERVICE_INSTANCE_STOPPED;
+}
+
+/* Asks one producer; true when an answer is to be waited for. `ids` has room for all instances of
+ * the session. */
+static bool ask(struct orma_producer_port *port, struct orma_service_flush *flush, uint64_t *ids)
+{
+	struct orma_service_instance *instance;
+	size_t count = 0;
+	bool takes_part = false;
+
+	ORMA_LIST_FOR_EACH (instance, &port->instances, producer_link) {
+		if (instance->session != flush->session)
+			continue;
+		takes_part = true;
+		if (is_asked(instance))
+			ids[count++] = instance->id;
+	}
+	/* Memory that we cannot scrape: the producer does it itself when asked, even for nothing.
+	 */
+	if (!takes_part || (count == 0 && !(port->is_emulated && port->is_scraped)) ||
+	    !port->callbacks.flush)
+		return false;
+	port->callbacks.flush(port->ctx, flush->id, ids, count, flush->flags);
+	return true;
+}
+
+static int begin(struct orma_service_flush *flush)
+{
+	struct orma_service *service = flush->session->service;
+	struct orma_producer_port *port;
+	size_t capacity = ORMA_MIN(service->producer_count, flush->session->instance_count);
+	uint64_t *ids = NULL;
+
+	if (capacity == 0)
+		return 0;
+	flush->pending = orma_base_alloc_array(capacity, sizeof(*flush->pending));
+	ids = orma_base_alloc_array(flush->session->instance_count, sizeof(*ids));
+	if (!flush->pending || !ids) {
+		orma_base_free(ids);
+		return -ENOMEM;
+	}
+	ORMA_LIST_FOR_EACH (port, &service->producers, link) {
+		if (ask(port, flush, ids))
+			flush->pending[flush->pending_count++] = port->id;
+	}
+	orma_base_free(ids);
+	return 0;
+}
+
+static int refuse(struct orma_service_session *session, orma_service_flushed_fn *after,
+		  orma_flush_done_fn *done, void *done_ctx)
+{
+	if (done)
+		done(done_ctx, false);
+	if (after)
+		after(session, false);
+	return 0;
+}
+
+int orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,
+			     uint64_t flags, orma_service_flushed_fn *after,
+			     orma_flush_done_fn *done, void *done_ctx)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_flush *flush;
+
+	if (session->state != ORMA_SERVICE_SESSION_STARTED ||
+	    session->flush_count >= ORMA_SERVICE_FLUSHES_PENDING_MAX)
+		return refuse(session, after, done, done_ctx);
+	flush = orma_base_zalloc(sizeof(*flush));
+	if (!flush)
+		return refuse(session, after, done, done_ctx);
+	flush->session = session;
+	flush->id = ++service->last_flush_id;
+	flush->flags = flags;
+	flush->after = after;
+	flush->done = done;
+	flush->done_ctx = done_ctx;
+	orma_base_list_append(&session->flushes, &flush->link);
+	session->flush_count++;
+	session->flushes_requested++;
+	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_FLUSH_STARTED, false);
+	if (begin(flush) < 0) {
+		complete(flush, false);
+		return 0;
+	}
+	if (flush->pending_count == 0) {
+		complete(flush, true);
+		return 0;
+	}
+	timeout_ms = timeout_ms ? timeout_ms : session->flush_timeout_ms;
+	orma_service_timer_arm(&service->timers, &flush->timer,
+			       orma_service_now_ns(service) + timeout_ms * ORMA_NS_PER_MS,
+			       on_timeout);
+	return 0;
+}
+
+static void forget(struct orma_service_flush *flush, uint32_t producer_id)
+{
+	for (size_t i = 0; i < flush->pending_count; i++) {
+		if (flush->pending[i] != producer_id)
+			continue;
+		memmove(&flush->pending[i], &flush->pending[i + 1],
+			(flush->pending_count - i - 1) * sizeof(flush->pending[0]));
+		flush->pending_count--;
+		return;
+	}
+}
+
+/* The oldest flush that waits for nobody, or NULL. */
+static struct orma_service_flush *find_answered(struct orma_service *service)
+{
+	struct orma_service_session *session;
+	struct orma_service_flush *flush;
+
+	ORMA_LIST_FOR_EACH (session, &service->sessions, link) {
+		ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
+			if (flush->pending_count == 0)
+				return flush;
+		}
+	}
+	return NULL;
+}
+
+static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
+{
+	struct orma_service_session *session;
+	struct orma_service_flush *flush;
+
+	ORMA_LIST_FOR_EACH (session, &port->service->sessions, link) {
+		ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
+			if (flush->id > up_to_id)
+				break;
+			forget(flush, port->id);
+		}
+	}
+	/* What follows a flush may end its session, so look anew each time. */
+	while ((flush = find_answered(port->service)))
+		complete(flush, true);
+}
+
+void orma_service_flush_acknowledge(struct orma_producer_port *port, uint64_t request_id)
+{
+	acknowledge(port, request_id);
+}
+
+void orma_service_flush_forget_producer(struct orma_producer_port *port)
+{
+	acknowledge(port, UINT64_MAX);
+}
+
+void orma_service_flush_cancel_all(struct orma_service_session *session)
+{
+	while (!orma_base_list_is_empty(&session->flushes)) {
+		struct orma_service_flush *flush =
+			ORMA_LIST_ENTRY(session->flushes.next, struct orma_service_flush, link);
+		orma_flush_done_fn *done = flush->done;
+		void *done_ctx = flush->done_ctx;
+
+		free_flush(flush);
+		if (done)
+			done(done_ctx, false);
+	}
+}
+
+void orma_service_flush_forget_consumer(struct orma_service_session *session)
+{
+	struct orma_service_flush *flush;
+
+	ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+		flush->done = NULL;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * limits.h - every quantity that a peer of the service can make grow, and the service's fixed
+ * times.
+ */
+#ifndef ORMA_SERVICE_LIMITS_H
+#define ORMA_SERVICE_LIMITS_H
+
+#include "base/clock.h"
+
+/* --- producers
+ * ------------------------------------------------------------------------------------------------
+ */
+#define ORMA_SERVICE_PRODUCER_ID_MAX       65535u
+#define ORMA_SERVICE_NAME_BYTES_MAX        1024u /* producer, data source, buffer, session names */
+#define ORMA_SERVICE_SOURCES_PER_PRODUCER  4096u
+#define ORMA_SERVICE_DESCRIPTOR_BYTES_MAX  (128u << 10)
+#define ORMA_SERVICE_DESCRIPTORS_BYTES_MAX (4u << 20) /* all descriptors of one producer */
+#define ORMA_SERVICE_WRITER_ID_MAX         32767u
+#define ORMA_SERVICE_PATCHES_PER_CHUNK     1024u
+
+#define ORMA_SERVICE_PAGE_BYTES_MIN     4096u
+#define ORMA_SERVICE_PAGE_BYTES_MAX     (32u << 10)
+#define ORMA_SERVICE_PAGE_BYTES_DEFAULT 4096u
+#define ORMA_SERVICE_SHM_BYTES_MAX      (32u << 20)
+#define ORMA_SERVICE_SHM_BYTES_DEFAULT  (256u << 10)
+#define ORMA_SERVICE_EMULATED_CHUNK_MIN 8u /* the chunk header */
+#define ORMA_SERVICE_EMULATED_CHUNK_MAX ORMA_SERVICE_PAGE_BYTES_MAX
+
+/* --- sessions
+ * -------------------------------------------------------------------------------------------------
+ */
+#define ORMA_SERVICE_SESSIONS_MAX          15u
+#define ORMA_SERVICE_SESSIONS_PER_UID      5u
+#define ORMA_SERVICE_STATSD_UID            1066u /* Android's; harmless elsewhere */
+#define ORMA_SERVICE_SESSIONS_OF_STATSD    10u
+#define ORMA_SERVICE_SOURCES_PER_CONFIG    4096u
+#define ORMA_SERVICE_PATH_BYTES_MAX        4096u
+#define ORMA_SERVICE_CONFIG_BYTES_MAX      (1u << 20)
+#define ORMA_SERVICE_CONFIG_ARENA_MAX      (64u << 20)
+#define ORMA_SERVICE_BUFFERS_PER_SESSION   128u
+#define ORMA_SERVICE_BUFFER_ID_MAX         65535u
+#define ORMA_SERVICE_INSTANCES_PER_SESSION 65536u
+#define ORMA_SERVICE_REGEX_BYTES_MAX       512u
+#define ORMA_SERVICE_REGEX_REPEAT_MAX      1000u /* product of all {n,m} bounds in one expression */
+#define ORMA_SERVICE_FLUSHES_PENDING_MAX   1000u
+#define ORMA_SERVICE_CONSUMERS_MAX         4096u
+#define ORMA_SERVICE_EVENT_BYTES_MAX       (96u << 10) /* one ObservableEvents message */
+
+#define ORMA_SERVICE_DURATION_MS_MAX     (7u * 24 * 3600 * 1000)
+#define ORMA_SERVICE_GUARDED_DURATION_MS (24u * 3600 * 1000)
+#define ORMA_SERVICE_GUARDED_BUFFERS_KB  131072u
+#define ORMA_SERVICE_GUARDED_NAME_NS     (300 * ORMA_NS_PER_SEC) /* between sessions of one name */
+#define ORMA_SERVICE_GUARDED_NAMES_MAX   256u                    /* names remembered for that */
+
+#define ORMA_SERVICE_FLUSH_TIMEOUT_MS     5000u
+#define ORMA_SERVICE_STOP_TIMEOUT_MS      5000u
+#define ORMA_SERVICE_STARTED_TIMEOUT_MS   20000u
+#define ORMA_SERVICE_SNAPSHOT_INTERVAL_MS 10000u
+#define ORMA_SERVICE_SUSPEND_CHECK_NS                                                              \
+	ORMA_NS_PER_SEC /* how late a suspend-aware deadline may be noticed */
+
+#define ORMA_SERVICE_SEQUENCES_MAX     (1u << 20) /* of one session */
+#define ORMA_SERVICE_SEQUENCE_ID       1u         /* the service's own packets */
+#define ORMA_SERVICE_HISTOGRAM_BUCKETS 11u
+
+/* --- read-back
+ * ------------------------------------------------------------------------------------------------
+ */
+#define ORMA_SERVICE_BATCH_TRAILERS_MAX 1024u /* changes of sequence in one batch */
+#define ORMA_SERVICE_BATCH_SLICES_MAX   (1u << 16)
+#define ORMA_SERVICE_IOV_MAX            1024u
+#define ORMA_SERVICE_TRAILER_BYTES      48u
+#define ORMA_SERVICE_PREAMBLE_BYTES     11u /* Trace.packet: tag and length */
+#define ORMA_SERVICE_FILE_STEP_BYTES    (1u << 20)
+#define ORMA_SERVICE_FILE_PERIOD_MS     5000u
+#define ORMA_SERVICE_FILE_PERIOD_MS_MIN 100u
+#define ORMA_SERVICE_FILE_STEPS_PER_RUN 4u
+
+#define ORMA_SERVICE_CLOCK_SNAPSHOTS_KEPT   16u
+#define ORMA_SERVICE_CLOCK_DRIFT_NS         (10 * ORMA_NS_PER_MS)
+#define ORMA_SERVICE_EVENT_TIMES_KEPT       64u /* flush_started, all_data_sources_flushed */
+#define ORMA_SERVICE_SLOW_SOURCES_LISTED    32u
+#define ORMA_SERVICE_CONCURRENT_EVENTS_KEPT 4096u
+
+#endif

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * own_packets.c - the packets that the service itself puts into a trace, and what it collects for
+ * them.
+ *
+ * Before the buffers' packets of each read: clock snapshots, sync marker, config, uuid, provenance,
+ * system info, service events, events of other sessions; behind the last one of a pass: "buffers
+ * read", and the stats. Snapshots and events are kept as numbers until they are read, in rings with
+ * named limits. All timestamps are CLOCK_BOOTTIME, and say so. Drift between clocks is judged in
+ * nanoseconds: the TSC counts ticks and takes no part. Rejected: encoding events when they happen
+ * (most are never read), one snapshot per event (the first of two equal ones is worth more: it is
+ * valid for longer).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "proto/writer.h"
+#include "schema/gen/builtin_clock.pb.h"
+#include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/concurrent_session_event.pb.h"
+#include "schema/gen/service_event.pb.h"
+#include "schema/gen/system_info.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_provenance.pb.h"
+#include "schema/gen/trace_uuid.pb.h"
+#include "service/state.h"
+
+static const uint8_t sync_marker[16] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,
+					0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79};
+
+/* --- collecting
+ * -------------------------------------------------------------------------------------------------
+ */
+
+void orma_service_clocks_take(struct orma_service *service, struct orma_service_clock_snapshot *ret)
+{
+	static const struct {
+		uint32_t id;
+		int clock_id;
+	} clocks[] = {
+		{ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME, CLOCK_BOOTTIME},
+		{ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_REALTIME_COARSE, CLOCK_REALTIME_COARSE},
+		{ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_COARSE},
+		{ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_REALTIME, CLOCK_REALTIME},
+		{ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MONOTONIC, CLOCK_MONOTONIC},
+		{ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC_RAW},
+	};
+	uint64_t tsc = orma_service_tsc();
+
+	ret->count = 0;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(clocks); i++)
+		ret->clocks[ret->count++] = (struct orma_service_clock){
+			clocks[i].id, service->clock_ns(service->ctx, clocks[i].clock_id)};
+	if (tsc)
+		ret->clocks[ret->count++] =
+			(struct orma_service_clock){ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_TSC, tsc};
+}
+
+static bool has_drifted(const struct orma_service_clock_snapshot *old,
+			const struct orma_service_clock_snapshot *now)
+{
+	int64_t boot_ns = (int64_t)(now->clocks[0].value - old->clocks[0].value);
+
+	for (uint32_t i = 1; i < now->count; i++) {
+		int64_t passed_ns = (int64_t)(now->clocks[i].value - old->clocks[i].value);
+
+		if (now->clocks[i].id != ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_TSC &&
+		    llabs(boot_ns - passed_ns) >= (int64_t)ORMA_SERVICE_CLOCK_DRIFT_NS)
+			return true;
+	}
+	return false;
+}
+
+void orma_service_clocks_snapshot(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		session->config->builtin_data_sources;
+	struct orma_service_clock_snapshot now;
+
+	if (builtin && builtin->disable_clock_snapshotting)
+		return;
+	orma_service_clocks_take(session->service, &now);
+	if (session->clocks_count &&
+	    !has_drifted(&session->clocks[session->clocks_count - 1], &now))
+		return;
+	if (session->clocks_count == ORMA_SERVICE_CLOCK_SNAPSHOTS_KEPT) {
+		memmove(&session->clocks[0], &session->clocks[1],
+			(ORMA_SERVICE_CLOCK_SNAPSHOTS_KEPT - 1) * sizeof(session->clocks[0]));
+		session->clocks_count--;
+	}
+	session->clocks[session->clocks_count++] = now;
+}
+
+static void remove_event(struct orma_service_session *session, size_t idx)
+{
+	orma_base_buf_done(&session->events[idx].data);
+	memmove(&session->events[idx], &session->events[idx + 1],
+		(session->event_count - idx - 1) * sizeof(session->events[0]));
+	session->event_count--;
+}
+
+/* Room for one more event of a kind, at the cost of the oldest of that kind. */
+static struct orma_service_event *push_event(struct orma_service_session *session,
+					     uint32_t field_id)
+{
+	bool is_frequent = field_id == ORMA_PB_TRACING_SERVICE_EVENT_FLUSH_STARTED ||
+			   field_id == ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_FLUSHED;
+	size_t max = is_frequent ? ORMA_SERVICE_EVENT_TIMES_KEPT : 1, count = 0, oldest = 0;
+
+	for (size_t i = session->event_count; i-- > 0;) {
+		if (session->events[i].field_id != field_id)
+			continue;
+		oldest = i;
+		count++;
+	}
+	if (count >= max)
+		remove_event(session, oldest);
+	if (session->event_count == session->event_capacity) {
+		size_t capacity = session->event_capacity ? 2 * session->event_capacity : 8;
+		struct orma_service_event *events =
+			orma_base_realloc_array(session->events, capacity, sizeof(*events));
+
+		if (!events)
+			return NULL;
+		session->events = events;
+		session->event_capacity = capacity;
+	}
+	session->events[session->event_count] = (struct orma_service_event){
+		.time_ns = orma_service_boot_ns(session->service), .field_id = field_id};
+	return &session->events[session->event_count++];
+}
+
+void orma_service_event_add(struct orma_service_session *session, uint32_t field_id,
+			    bool snapshots_clocks)
+{
+	/* The snapshot comes first, so that it can place the event's timestamp. */
+	if (snapshots_clocks)
+		orma_service_clocks_snapshot(session);
+	(void)push_event(session, field_id);
+}
+
+int orma_service_event_add_message(struct orma_service_session *session, uint32_t field_id,
+				   struct orma_buf *data)
+{
+	struct orma_service_event *event = push_event(session, field_id);
+
+	if (!event)
+		return -ENOMEM;
+	event->data = *data;
+	*data = (struct orma_buf){0};
+	return 0;
+}
+
+void orma_service_own_done(struct orma_service_session *session)
+{
+	for (size_t i = 0; i < session->event_count; i++)
+		orma_base_buf_done(&session->events[i].data);
+	for (size_t i = 0; i < session->concurrent_count; i++)
+		orma_base_free(session->concurrent_events[i].name);
+	orma_base_free(session->events);
+	orma_base_free(session->concurrent_events);
+}
+
+/* --- writing
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void begin_packet(struct orma_service *service, struct orma_proto_heap_writer *heap)
+{
+	service->scratch.size = 0;
+	orma_proto_heap_writer_init(heap, &service->scratch);
+}
+
+static void write_trusted(struct orma_service *service, struct orma_proto_writer *writer)
+{
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TRUSTED_UID,
+				(uint64_t)(int64_t)(int32_t)service->uid);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID,
+				ORMA_SERVICE_SEQUENCE_ID);
+}
+
+static int end_packet(struct orma_service *service, struct orma_proto_heap_writer *heap)
+{
+	int r;
+
+	orma_proto_writer_end_all(&heap->writer);
+	write_trusted(service, &heap->writer);
+	orma_proto_write_varint(&heap->writer, ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID,
+				ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME);
+	r = orma_proto_heap_writer_finish(heap);
+	return r < 0 ? r
+		     : orma_service_batch_add_own(service, service->scratch.data,
+						  service->scratch.size);
+}
+
+static int write_clocks(struct orma_service_session *session,
+			const struct orma_service_clock_snapshot *snapshot)
+{
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		session->config->builtin_data_sources;
+	int32_t primary = builtin ? builtin->primary_trace_clock : 0;
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested nested, clock;
+
+	begin_packet(session->service, &heap);
+	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT);
+	orma_proto_write_varint(
+		&heap.writer, ORMA_PB_CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK,
+		(uint64_t)(int64_t)(primary ? primary
+					    : ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME));
+	for (uint32_t i = 0; i < snapshot->count; i++) {
+		orma_proto_nested_begin(&heap.writer, &clock, ORMA_PB_CLOCK_SNAPSHOT_CLOCKS);
+		orma_proto_write_varint(&heap.writer, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_CLOCK_ID,
+					snapshot->clocks[i].id);
+		orma_proto_write_varint(&heap.writer, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_TIMESTAMP,
+					snapshot->clocks[i].value);
+		orma_proto_nested_end(&heap.writer, &clock);
+	}
+	return end_packet(session->service, &heap);
+}
+
+static int write_all_clocks(struct orma_service_session *session)
+{
+	int r = 0;
+
+	if (session->initial_clocks.count)
+		r = write_clocks(session, &session->initial_clocks);
+	session->initial_clocks.count = 0;
+	for (size_t i = 0; i < session->clocks_count && r == 0; i++)
+		r = write_clocks(session, &session->clocks[i]);
+	session->clocks_count = 0;
+	return r;
+}
+
+/* Fixed form: the marker is the last field, so that a reader finds the end of a packet. */
+static int write_sync_marker(struct orma_service_session *session)
+{
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	if (!session->emits_sync_marker)
+		return 0;
+	session->emits_sync_marker = false;
+	begin_packet(session->service, &heap);
+	write_trusted(session->service, &heap.writer);
+	orma_proto_write_bytes(&heap.writer, ORMA_PB_TRACE_PACKET_SYNCHRONIZATION_MARKER,
+			       sync_marker, sizeof(sync_marker));
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r < 0)
+		return r;
+	return orma_service_batch_add_own(session->service, session->service->scratch.data,
+					  session->service->scratch.size);
+}
+
+static int write_config(struct orma_service_session *session)
+{
+	struct orma_proto_heap_writer heap;
+
+	begin_packet(session->service, &heap);
+	orma_proto_write_bytes(&heap.writer, ORMA_PB_TRACE_PACKET_TRACE_CONFIG,
+			       session->config_bytes.data, session->config_bytes.size);
+	return end_packet(session->service, &heap);
+}
+
+static int write_uuid(struct orma_service_session *session)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested nested;
+
+	begin_packet(session->service, &heap);
+	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_TRACE_UUID);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_UUID_MSB, session->uuid_msb);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_UUID_LSB, session->uuid_lsb);
+	return end_packet(session->service, &heap);
+}
+
+static int write_provenance(struct orma_service_session *session)
+{
+	struct orma_service_sequence **sequences = orma_service_session_sequences_sorted(session);
+	size_t count = sequences ? session->sequences.count : 0, at = 0;
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested provenance, buffer, sequence;
+	int r;
+
+	begin_packet(session->service, &heap);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_PACKET_TIMESTAMP,
+				orma_service_boot_ns(session->service));
+	orma_proto_nested_begin(&heap.writer, &provenance, ORMA_PB_TRACE_PACKET_TRACE_PROVENANCE);
+	for (size_t i = 0; i < session->buffer_count; i++) {
+		orma_proto_nested_begin(&heap.writer, &buffer, ORMA_PB_TRACE_PROVENANCE_BUFFERS);
+		for (; at < count && sequences[at]->buffer_idx == i; at++) {
+			orma_proto_nested_begin(&heap.writer, &sequence,
+						ORMA_PB_TRACE_PROVENANCE_BUFFER_SEQUENCES);
+			orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_PROVENANCE_SEQUENCE_ID,
+						sequences[at]->id);
+			orma_proto_write_varint(&heap.writer,
+						ORMA_PB_TRACE_PROVENANCE_SEQUENCE_PRODUCER_ID,
+						sequences[at]->producer_id);
+			orma_proto_nested_end(&heap.writer, &sequence);
+		}
+		orma_proto_nested_end(&heap.writer, &buffer);
+	}
+	r = end_packet(session->service, &heap);
+	orma_base_free(sequences);
+	return r;
+}
+
+static void write_utsname(struct orma_proto_writer *writer)
+{
+	struct orma_proto_nested nested;
+	struct utsname names;
+
+	if (uname(&names) < 0)
+		return;
+	orma_proto_nested_begin(writer, &nested, ORMA_PB_SYSTEM_INFO_UTSNAME);
+	orma_proto_write_string(writer, ORMA_PB_UTSNAME_SYSNAME, names.sysname);
+	orma_proto_write_string(writer, ORMA_PB_UTSNAME_VERSION, names.version);
+	orma_proto_write_string(writer, ORMA_PB_UTSNAME_RELEASE, names.release);
+	orma_proto_write_string(writer, ORMA_PB_UTSNAME_MACHINE, names.machine);
+	orma_proto_nested_end(writer, &nested);
+}
+
+static int write_system_info(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	time_t now = (time_t)(orma_service_realtime_ns(service) / ORMA_NS_PER_SEC);
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested nested;
+	struct tm local;
+
+	begin_packet(service, &heap);
+	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_SYSTEM_INFO);
+	write_utsname(&heap.writer);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_SYSTEM_INFO_HZ,
+				(uint64_t)sysconf(_SC_CLK_TCK));
+	orma_proto_write_string(&heap.writer, ORMA_PB_SYSTEM_INFO_TRACING_SERVICE_VERSION,
+				service->version);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_SYSTEM_INFO_PAGE_SIZE,
+				(uint64_t)sysconf(_SC_PAGESIZE));
+	if (localtime_r(&now, &local))
+		orma_proto_write_varint(&heap.writer, ORMA_PB_SYSTEM_INFO_TIMEZONE_OFF_MINS,
+					(uint64_t)(int64_t)(local.tm_gmtoff / 60));
+	orma_proto_write_varint(&heap.writer, ORMA_PB_SYSTEM_INFO_NUM_CPUS,
+				(uint64_t)sysconf(_SC_NPROCESSORS_CONF));
+	return end_packet(service, &heap);
+}
+
+static int write_event(struct orma_service *service, const struct orma_service_event *event)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested nested;
+
+	begin_packet(service, &heap);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, event->time_ns);
+	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_SERVICE_EVENT);
+	if (event->data.size)
+		orma_proto_write_raw(&heap.writer, event->data.data, event->data.size);
+	else
+		orma_proto_write_bool(&heap.writer, event->field_id, true);
+	return end_packet(service, &heap);
+}
+
+static int write_events(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		session->config->builtin_data_sources;
+	int r = 0;
+
+	if (builtin && builtin->disable_service_events)
+		return 0;
+	for (size_t i = 0; i < session->event_count && r == 0; i++)
+		r = write_event(session->service, &session->events[i]);
+	while (session->event_count)
+		orma_base_buf_done(&session->events[--session->event_count].data);
+	return r;
+}
+
+static int write_concurrent_event(struct orma_service *service,
+				  const struct orma_service_concurrent_event *event)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_writer *writer = &heap.writer;
+	struct orma_proto_nested nested;
+
+	begin_packet(service, &heap);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, event->time_ns);
+	orma_proto_nested_begin(writer, &nested, ORMA_PB_TRACE_PACKET_CONCURRENT_SESSION_EVENT);
+	orma_proto_write_varint(writer, ORMA_PB_CONCURRENT_SESSION_EVENT_STATE, event->state);
+	if (event->name)
+		orma_proto_write_string(writer, ORMA_PB_CONCURRENT_SESSION_EVENT_SESSION_NAME,
+					event->name);
+	orma_proto_write_varint(writer, ORMA_PB_CONCURRENT_SESSION_EVENT_SESSION_ID,
+				event->session_id);
+	orma_proto_write_varint(writer, ORMA_PB_CONCURRENT_SESSION_EVENT_CONSUMER_UID,
+				(uint64_t)(int64_t)(int32_t)event->uid);
+	orma_proto_write_varint(writer, ORMA_PB_CONCURRENT_SESSION_EVENT_NUM_DATA_SOURCES,
+				event->data_source_count);
+	return end_packet(service, &heap);
+}
+
+static int write_concurrent_events(struct orma_service_session *session)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < session->concurrent_count && r == 0; i++)
+		r = write_concurrent_event(session->service, &session->concurrent_events[i]);
+	while (session->concurrent_count)
+		orma_base_free(session->concurrent_events[--session->concurrent_count].name);
+	return r;
+}
+
+static int write_initial(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		session->config->builtin_data_sources;
+	int r = 0;
+
+	if (session->has_emitted_initial)
+		return 0;
+	session->has_emitted_initial = true;
+	if (!builtin || !builtin->disable_trace_config)
+		r = write_config(session);
+	if (r == 0)
+		r = write_uuid(session);
+	if (r == 0)
+		r = write_provenance(session);
+	if (r == 0 && (!builtin || !builtin->disable_system_info))
+		r = write_system_info(session);
+	return r;
+}
+
+int orma_service_own_before(struct orma_service_session *session)
+{
+	int r = write_all_clocks(session);
+
+	if (r == 0)
+		r = write_sync_marker(session);
+	if (r == 0)
+		r = write_initial(session);
+	if (r == 0)
+		r = write_events(session);
+	if (r == 0)
+		r = write_concurrent_events(session);
+	return r;
+}
+
+static int write_stats(struct orma_service_session *session)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf stats = {0};
+	struct orma_proto_heap_writer heap;
+	int r = orma_service_stats_encode(session, &stats);
+
+	if (r < 0)
+		return r;
+	begin_packet(session->service, &heap);
+	orma_proto_write_bytes(&heap.writer, ORMA_PB_TRACE_PACKET_TRACE_STATS, stats.data,
+			       stats.size);
+	return end_packet(session->service, &heap);
+}
+
+int orma_service_own_after(struct orma_service_session *session)
+{
+	int r;
+
+	orma_service_event_add(session,
+			       ORMA_PB_TRACING_SERVICE_EVENT_READ_TRACING_BUFFERS_COMPLETED, false);
+	r = write_events(session);
+	if (r == 0 && session->emits_stats) {
+		session->emits_stats = false;
+		r = write_stats(session);
+	}
+	return r;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * read.c - taking packets out of a session: its own ones, then its buffers' in the order of the
+ * config.
+ *
+ * The result is the service's one batch: slices that point into the trace buffers (nothing is
+ * copied), into the batch's arena (the service's packets) and into its trailers (the trusted fields
+ * appended to each packet of a producer). Consecutive packets of one sequence share a trailer. All
+ * of it stays valid until the next call, which may overwrite a buffer. A pass begins with
+ * own_before(), goes through the buffers once and ends with own_after(); each call does a bounded
+ * part of it. Rejected: packets as objects (a malloc per packet), starting each call at the first
+ * buffer (a busy one would starve the rest).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "proto/wire.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "service/state.h"
+
+void orma_service_batch_done(struct orma_service_batch *batch)
+{
+	orma_base_free(batch->slices);
+	orma_base_free(batch->trailers);
+	orma_base_arena_done(&batch->own);
+}
+
+void orma_service_batch_begin(struct orma_service *service)
+{
+	struct orma_service_batch *batch = &service->batch;
+
+	batch->count = 0;
+	batch->packet_count = 0;
+	batch->bytes = 0;
+	batch->trailer_count = 0;
+	batch->last_sequence_id = 0;
+	orma_base_arena_clear(&batch->own);
+}
+
+static int reserve(struct orma_service_batch *batch, size_t extra)
+{
+	size_t capacity = batch->capacity ? batch->capacity : 256;
+	struct orma_trace_slice *slices;
+
+	if (batch->count + extra <= batch->capacity)
+		return 0;
+	while (capacity < batch->count + extra)
+		capacity *= 2;
+	slices = orma_base_realloc_array(batch->slices, capacity, sizeof(*slices));
+	if (!slices)
+		return -ENOMEM;
+	batch->slices = slices;
+	batch->capacity = capacity;
+	return 0;
+}
+
+static void append(struct orma_service_batch *batch, const void *data, size_t size,
+		   bool ends_packet)
+{
+	batch->slices[batch->count++] = (struct orma_trace_slice){data, size, ends_packet};
+	batch->bytes += size;
+	batch->packet_count += ends_packet;
+}
+
+int orma_service_batch_add_own(struct orma_service *service, const void *data, size_t size)
+{
+	struct orma_service_batch *batch = &service->batch;
+	void *copy = orma_base_arena_memdup(&batch->own, data, size);
+
+	if (!copy || reserve(batch, 1) < 0)
+		return -ENOMEM;
+	append(batch, copy, size, true);
+	return 0;
+}
+
+static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
+{
+	at = orma_proto_put_varint(at, orma_proto_tag(field_id, ORMA_PROTO_VARINT));
+	return orma_proto_put_varint(at, value);
+}
+
+/* The trusted fields; at most 12 + 6 + 12 + 7 + 7 bytes. */
+static void make_trailer(struct orma_service_batch *batch, const struct orma_buffer_packet *packet)
+{
+	const struct orma_buffer_writer *writer = packet->writer;
+	uint8_t *begin = batch->trailers[batch->trailer_count++];
+	uint8_t *at = begin;
+
+	at = put_field(at, ORMA_PB_TRACE_PACKET_TRUSTED_UID, (uint64_t)(int64_t)writer->uid);
+	at = put_field(at, ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, writer->sequence_id);
+	if (writer->pid > 0)
+		at = put_field(at, ORMA_PB_TRACE_PACKET_TRUSTED_PID, (uint64_t)writer->pid);
+	if (writer->machine_id)
+		at = put_field(at, ORMA_PB_TRACE_PACKET_MACHINE_ID, writer->machine_id);
+	if (packet->loss)
+		at = put_field(at, ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED, packet->loss);
+	batch->last_trailer = begin;
+	batch->last_trailer_bytes = (size_t)(at - begin);
+	/* One with a loss is for its packet alone. */
+	batch->last_sequence_id = packet->loss ? 0 : writer->sequence_id;
+}
+
+/* 1 = taken, 0 = refused and counted, -ENOMEM = lost and marked as such. */
+static int take_packet(struct orma_service_session *session, struct orma_trace_buffer *buffer,
+		       const struct orma_buffer_packet *packet)
+{
+	struct orma_service_batch *batch = &session->service->batch;
+	size_t begin = batch->count;
+
+	if (reserve(batch, packet->slice_count + 1) < 0) {
+		orma_service_buffer_packet_refused(buffer);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < packet->slice_count; i++)
+		batch->slices[batch->count++] = (struct orma_trace_slice){
+			packet->slices[i].data, packet->slices[i].size, false};
+	if (!orma_service_packet_is_valid(&batch->slices[begin], packet->slice_count)) {
+		batch->count = begin;
+		session->invalid_packets++;
+		orma_service_buffer_packet_refused(buffer);
+		return 0;
+	}
+	batch->bytes += packet->size_bytes;
+	if (packet->loss || batch->last_sequence_id != packet->writer->sequence_id)
+		make_trailer(batch, packet);
+	append(batch, batch->last_trailer, batch->last_trailer_bytes, true);
+	return 1;
+}
+
+/* 1 = the batch is full, 0 = the buffer is empty, -ENOMEM. */
+static int read_buffer(struct orma_service_session *session, struct orma_trace_buffer *buffer,
+		       size_t max_bytes)
+{
+	struct orma_service_batch *batch = &session->service->batch;
+	struct orma_buffer_packet packet;
+	size_t work_bytes = 0; /* refused packets cost time too */
+	int r;
+
+	orma_service_buffer_read_begin(buffer);
+	while (batch->bytes < max_bytes && batch->trailer_count < ORMA_SERVICE_BATCH_TRAILERS_MAX &&
+	       batch->count < ORMA_SERVICE_BATCH_SLICES_MAX && work_bytes < 4 * max_bytes) {
+		r = orma_service_buffer_read_packet(buffer, &packet);
+		if (r <= 0)
+			return r;
+		work_bytes += packet.size_bytes + ORMA_SERVICE_TRAILER_BYTES;
+		r = take_packet(session, buffer, &packet);
+		if (r < 0)
+			return r;
+	}
+	return 1;
+}
+
+int orma_service_read(struct orma_service_session *session, size_t max_bytes)
+{
+	struct orma_service_batch *batch = &session->service->batch;
+	int r;
+
+	if (!batch->trailers)
+		batch->trailers = orma_base_alloc_array(ORMA_SERVICE_BATCH_TRAILERS_MAX,
+							sizeof(*batch->trailers));
+	if (!batch->trailers)
+		return -ENOMEM;
+	orma_service_batch_begin(session->service);
+	r = orma_service_own_before(session);
+	if (r < 0)
+		return r;
+	max_bytes = batch->bytes + ORMA_MAX(max_bytes, (size_t)1);
+	while (session->read_buffer_idx < session->buffer_count) {
+		r = read_buffer(session, session->buffers[session->read_buffer_idx].trace_buffer,
+				max_bytes);
+		if (r != 0)
+			return r;
+		session->read_buffer_idx++;
+	}
+	session->read_buffer_idx = 0;
+	return orma_service_own_after(session);
+}

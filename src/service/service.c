@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * service.c - lifetime of the service, its clocks, and what runs when time passes.
+ *
+ * The service is a passive object: every effect happens inside a call of a port or of
+ * orma_service_run(). Time and randomness come through the options, so that a test owns both.
+ * Rejected: an own event loop or thread (an embedder has one already), callbacks that may call back
+ * (each loop over a list would have to survive anything).
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "service/state.h"
+
+#ifndef ORMA_VERSION_STRING
+#define ORMA_VERSION_STRING "unknown"
+#endif
+
+/* Timers that one orma_service_run() serves; the rest stays due, and next_deadline says so. */
+#define ORMA_SERVICE_TIMERS_PER_RUN 64
+
+static uint64_t read_clock(void *ctx, int clock_id)
+{
+	(void)ctx;
+	return orma_base_clock_ns(clock_id);
+}
+
+static void read_random(void *ctx, void *data, size_t size)
+{
+	uint8_t *at = data;
+
+	(void)ctx;
+	while (size > 0) {
+		ssize_t got = getrandom(at, size, 0);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		at += got;
+		size -= (size_t)got;
+	}
+	/* A kernel without getrandom(): uniqueness is all that is asked for. */
+	for (; size > 0; size--, at++)
+		*at = (uint8_t)(orma_base_clock_ns(CLOCK_MONOTONIC) >> (size % 8 * 4));
+}
+
+static void take_options(struct orma_service *service, const struct orma_service_options *options)
+{
+	size_t ops_size = 0;
+
+	service->clock_ns = options && options->now_ns ? options->now_ns : read_clock;
+	service->random = options && options->random ? options->random : read_random;
+	service->ctx = options ? options->ctx : NULL;
+	service->scrape_by_default = options && options->scrape_by_default;
+	service->file_ops = orma_service_file_ops_sync;
+	service->file_ctx = service;
+	if (options && options->file_ops) {
+		ops_size = ORMA_MIN(options->file_ops->struct_size, sizeof(service->file_ops));
+		memset(&service->file_ops, 0, sizeof(service->file_ops));
+		memcpy(&service->file_ops, options->file_ops, ops_size);
+		service->file_ctx = options->ctx;
+		service->has_async_files = true;
+	}
+}
+
+int orma_service_new(const struct orma_service_options *options, struct orma_service **ret)
+{
+	struct orma_service_options whole = {.struct_size = sizeof(whole)};
+	struct orma_service *service;
+
+	if (options) {
+		if (options->struct_size < offsetof(struct orma_service_options, now_ns))
+			return -EINVAL;
+		memcpy(&whole, options, ORMA_MIN(options->struct_size, sizeof(whole)));
+	}
+	if (whole.file_ops &&
+	    (whole.file_ops->struct_size < offsetof(struct orma_service_file_ops, sync) ||
+	     !whole.file_ops->open || !whole.file_ops->write || !whole.file_ops->close))
+		return -EINVAL;
+	service = orma_base_zalloc(sizeof(*service));
+	if (!service)
+		return -ENOMEM;
+	take_options(service, &whole);
+	service->version =
+		orma_base_strdup(whole.version ? whole.version : "orma " ORMA_VERSION_STRING);
+	if (!service->version) {
+		orma_base_free(service);
+		return -ENOMEM;
+	}
+	service->uid = geteuid();
+	orma_service_timers_init(&service->timers);
+	orma_base_list_init(&service->producers);
+	orma_base_list_init(&service->consumers);
+	orma_base_list_init(&service->sessions);
+	orma_base_list_init(&service->data_sources);
+	*ret = service;
+	return 0;
+}
+
+void orma_service_free(struct orma_service *service)
+{
+	struct orma_service_session *session, *next_session;
+
+	if (!service)
+		return;
+	while (!orma_base_list_is_empty(&service->consumers))
+		orma_consumer_port_close(
+			ORMA_LIST_ENTRY(service->consumers.next, struct orma_consumer_port, link));
+	ORMA_LIST_FOR_EACH_SAFE (session, next_session, &service->sessions, link)
+		orma_service_session_free(session);
+	while (!orma_base_list_is_empty(&service->producers))
+		orma_producer_port_close(
+			ORMA_LIST_ENTRY(service->producers.next, struct orma_producer_port, link));
+	orma_base_map_done(&service->producers_by_id);
+	orma_base_map_done(&service->by_name);
+	orma_service_batch_done(&service->batch);
+	orma_base_buf_done(&service->reply);
+	orma_base_buf_done(&service->scratch);
+	orma_base_free(service->iov);
+	orma_base_free(service->preambles);
+	orma_base_free(service->scrape_copy);
+	orma_base_free(service->version);
+	orma_base_free(service);
+}
+
+uint64_t orma_service_next_deadline_ns(const struct orma_service *service)
+{
+	return orma_service_timers_next_ns(&service->timers);
+}
+
+void orma_service_run(struct orma_service *service)
+{
+	uint64_t now_ns = orma_service_now_ns(service);
+
+	for (int i = 0; i < ORMA_SERVICE_TIMERS_PER_RUN; i++)
+		if (!orma_service_timers_run_one(&service->timers, now_ns))
+			return;
+}
+
+void orma_service_file_event(struct orma_service *service, uint64_t session_id, int status)
+{
+	struct orma_service_session *session, *next;
+
+	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link) {
+		if (session->id == session_id) {
+			orma_service_output_event(session, status);
+			return;
+		}
+	}
+}
+
+uint64_t orma_service_now_ns(const struct orma_service *service)
+{
+	return service->clock_ns(service->ctx, CLOCK_MONOTONIC);
+}
+
+uint64_t orma_service_boot_ns(const struct orma_service *service)
+{
+	return service->clock_ns(service->ctx, CLOCK_BOOTTIME);
+}
+
+uint64_t orma_service_realtime_ns(const struct orma_service *service)
+{
+	return service->clock_ns(service->ctx, CLOCK_REALTIME);
+}
+
+void orma_service_arm_aligned(struct orma_service *service, struct orma_service_timer *timer,
+			      uint32_t period_ms)
+{
+	uint64_t wall_ms = orma_service_realtime_ns(service) / ORMA_NS_PER_MS;
+	uint64_t delay_ms = period_ms - wall_ms % period_ms;
+
+	orma_service_timer_arm(&service->timers, timer,
+			       orma_service_now_ns(service) + delay_ms * ORMA_NS_PER_MS, timer->fn);
+}
+
+uint64_t orma_service_tsc(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}

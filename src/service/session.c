@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session.c - the life of a session after it was built.
+ *
+ *   CONFIGURED --start--> STARTED --disable--> STOPPING --all stopped, or timeout--> DISABLED -->
+ * freed
+ *        \____________________\___(at once, or nobody has to acknowledge)______________^
+ *
+ * In DISABLED the last bytes go to the output file, if there is one; only then is the consumer
+ * told. A session whose consumer is gone (detached or closed) is freed at that point; one that is
+ * still attached stays readable until its buffers are freed. Rejected: writing the whole rest of
+ * the file in the call that stops the session (64 MiB on the service thread), freeing on disable
+ * (nothing could be read back).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "proto/writer.h"
+#include "schema/gen/concurrent_session_event.pb.h"
+#include "schema/gen/service_event.pb.h"
+#include "schema/gen/trace_stats.pb.h"
+#include "service/state.h"
+
+/* Flush flags: initiator traced, and the reason. */
+enum { FLUSH_FLAGS_PERIODIC = 0x11, FLUSH_FLAGS_STOP = 0x12 };
+
+const char *orma_service_session_state_name(const struct orma_service_session *session)
+{
+	switch (session->state) {
+	case ORMA_SERVICE_SESSION_CONFIGURED:
+		return "CONFIGURED";
+	case ORMA_SERVICE_SESSION_STARTED:
+		return "STARTED";
+	case ORMA_SERVICE_SESSION_STOPPING:
+		return "STOP_WAIT";
+	case ORMA_SERVICE_SESSION_DISABLED:
+		break;
+	}
+	return "DISABLED";
+}
+
+static uint32_t concurrent_state(enum orma_service_session_state state)
+{
+	switch (state) {
+	case ORMA_SERVICE_SESSION_CONFIGURED:
+		return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_CONFIGURED;
+	case ORMA_SERVICE_SESSION_STARTED:
+		return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_STARTED;
+	case ORMA_SERVICE_SESSION_STOPPING:
+		return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_DISABLING_WAITING_STOP_ACKS;
+	case ORMA_SERVICE_SESSION_DISABLED:
+		break;
+	}
+	return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_DISABLED;
+}
+
+static void tell_session(struct orma_service_session *listener,
+			 const struct orma_service_session *session)
+{
+	struct orma_service_concurrent_event *event;
+
+	if (listener->concurrent_count >= ORMA_SERVICE_CONCURRENT_EVENTS_KEPT)
+		return;
+	if (listener->concurrent_count == listener->concurrent_capacity) {
+		size_t capacity =
+			listener->concurrent_capacity ? 2 * listener->concurrent_capacity : 16;
+
+		event = orma_base_realloc_array(listener->concurrent_events, capacity,
+						sizeof(*event));
+		if (!event)
+			return;
+		listener->concurrent_events = event;
+		listener->concurrent_capacity = capacity;
+	}
+	event = &listener->concurrent_events[listener->concurrent_count++];
+	*event = (struct orma_service_concurrent_event){
+		.time_ns = orma_service_boot_ns(session->service),
+		.session_id = session->id,
+		.state = concurrent_state(session->state),
+		.data_source_count = (uint32_t)session->instance_count,
+		.uid = session->uid,
+		.name = session->name[0] ? orma_base_strdup(session->name) : NULL,
+	};
+}
+
+void orma_service_session_set_state(struct orma_service_session *session,
+				    enum orma_service_session_state state)
+{
+	struct orma_service_session *listener;
+
+	if (session->state == state)
+		return;
+	session->state = state;
+	ORMA_LIST_FOR_EACH (listener, &session->service->sessions, link) {
+		const struct orma_pb_trace_config_builtin_data_source *builtin =
+			listener->config->builtin_data_sources;
+
+		if (listener != session && builtin && builtin->enable_concurrent_session_events &&
+		    listener->state != ORMA_SERVICE_SESSION_DISABLED)
+			tell_session(listener, session);
+	}
+}
+
+/* --- what runs while it is started
+ * ------------------------------------------------------------------------------ */
+
+static void on_final_flush(struct orma_service_session *session, bool is_complete)
+{
+	session->final_flush_outcome =
+		is_complete ? ORMA_PB_TRACE_STATS_FINAL_FLUSH_OUTCOME_FINAL_FLUSH_SUCCEEDED
+			    : ORMA_PB_TRACE_STATS_FINAL_FLUSH_OUTCOME_FINAL_FLUSH_FAILED;
+	orma_service_session_disable(session, false, NULL);
+}
+
+static void on_duration(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, duration_timer);
+	struct orma_service *service = session->service;
+
+	if (session->config->prefer_suspend_clock_for_duration) {
+		uint64_t passed_ns = orma_service_boot_ns(service) - session->started_boot_ns;
+		uint64_t whole_ns = session->duration_ms * ORMA_NS_PER_MS;
+
+		if (passed_ns < whole_ns) {
+			uint64_t step_ns =
+				ORMA_MIN(whole_ns - passed_ns, ORMA_SERVICE_SUSPEND_CHECK_NS);
+
+			orma_service_timer_arm(&service->timers, timer,
+					       orma_service_now_ns(service) + step_ns, on_duration);
+			return;
+		}
+	}
+	orma_service_flush_begin(session, 0, FLUSH_FLAGS_STOP, on_final_flush, NULL, NULL);
+}
+
+static void arm_duration(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	uint64_t delay_ns = session->duration_ms * ORMA_NS_PER_MS;
+
+	if (session->duration_ms == 0)
+		return;
+	/* The deadlines are on a clock that stands still in suspend, so look again now and then. */
+	if (session->config->prefer_suspend_clock_for_duration)
+		delay_ns = ORMA_MIN(delay_ns, ORMA_SERVICE_SUSPEND_CHECK_NS);
+	orma_service_timer_arm(&service->timers, &session->duration_timer,
+			       orma_service_now_ns(service) + delay_ns, on_duration);
+}
+
+static void on_flush_period(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, flush_timer);
+
+	orma_service_arm_aligned(session->service, timer, session->flush_period_ms);
+	orma_service_flush_begin(session, 0, FLUSH_FLAGS_PERIODIC, NULL, NULL, NULL);
+}
+
+static void on_clear_period(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, clear_timer);
+
+	orma_service_arm_aligned(session->service, timer, session->clear_period_ms);
+	orma_service_instances_clear_incremental(session);
+}
+
+static void on_snapshot_period(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, snapshot_timer);
+
+	orma_service_arm_aligned(session->service, timer, session->snapshot_interval_ms);
+	session->emits_sync_marker = true;
+	session->emits_stats = true;
+	orma_service_clocks_snapshot(session);
+}
+
+static void write_slow_source(struct orma_proto_writer *writer,
+			      const struct orma_service_instance *instance)
+{
+	struct orma_proto_nested item;
+
+	orma_proto_nested_begin(writer, &item,
+				ORMA_PB_TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE);
+	orma_proto_write_string(
+		writer, ORMA_PB_TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_PRODUCER_NAME,
+		instance->producer->name);
+	orma_proto_write_string(
+		writer, ORMA_PB_TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_DATA_SOURCE_NAME,
+		instance->data_source->name->text);
+	orma_proto_nested_end(writer, &item);
+}
+
+static void on_start_timeout(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, started_timer);
+	uint32_t field_id = ORMA_PB_TRACING_SERVICE_EVENT_SLOW_STARTING_DATA_SOURCES;
+	struct orma_service_instance *instance;
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested event;
+	struct orma_buf data = {0};
+	size_t listed = 0;
+
+	if (session->has_said_all_started)
+		return;
+	orma_proto_heap_writer_init(&heap, &data);
+	orma_proto_nested_begin(&heap.writer, &event, field_id);
+	ORMA_LIST_FOR_EACH (instance, &session->instances, session_link) {
+		if (instance->state != ORMA_SERVICE_INSTANCE_STARTED &&
+		    listed++ < ORMA_SERVICE_SLOW_SOURCES_LISTED)
+			write_slow_source(&heap.writer, instance);
+	}
+	orma_proto_nested_end(&heap.writer, &event);
+	if (orma_proto_heap_writer_finish(&heap) == 0)
+		(void)orma_service_event_add_message(session, field_id, &data);
+	orma_base_buf_done(&data);
+}
+
+static void arm_periods(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	uint64_t now_ns = orma_service_now_ns(service);
+
+	session->snapshot_timer.fn = on_snapshot_period;
+	orma_service_arm_aligned(service, &session->snapshot_timer, session->snapshot_interval_ms);
+	if (session->flush_strategy == ORMA_SERVICE_FLUSH_PERIODIC) {
+		session->flush_timer.fn = on_flush_period;
+		orma_service_arm_aligned(service, &session->flush_timer, session->flush_period_ms);
+	}
+	if (session->clear_period_ms) {
+		session->clear_timer.fn = on_clear_period;
+		orma_service_arm_aligned(service, &session->clear_timer, session->clear_period_ms);
+	}
+	orma_service_timer_arm(&service->timers, &session->started_timer,
+			       now_ns + ORMA_SERVICE_STARTED_TIMEOUT_MS * ORMA_NS_PER_MS,
+			       on_start_timeout);
+	arm_duration(session);
+}
+
+void orma_service_session_start(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		session->config->builtin_data_sources;
+	struct orma_service_instance *instance, *next;
+
+	session->started_realtime_ns = orma_service_realtime_ns(service);
+	session->started_boot_ns = orma_service_boot_ns(service);
+	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_STARTED);
+	if (!builtin || !builtin->disable_clock_snapshotting)
+		orma_service_clocks_take(service, &session->initial_clocks);
+	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_STARTED, false);
+	arm_periods(session);
+	orma_service_output_start(session);
+	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
+		orma_service_instance_start(instance);
+	orma_service_session_check_started(session);
+}
+
+void orma_service_session_check_started(struct orma_service_session *session)
+{
+	struct orma_service_instance *instance;
+
+	if (session->has_said_all_started || session->state != ORMA_SERVICE_SESSION_STARTED)
+		return;
+	ORMA_LIST_FOR_EACH (instance, &session->instances, session_link) {
+		if (instance->state != ORMA_SERVICE_INSTANCE_STARTED)
+			return;
+	}
+	session->has_said_all_started = true;
+	orma_service_timer_disarm(&session->started_timer);
+	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_STARTED,
+			       true);
+	orma_service_observe_all_started(session);
+}
+
+/* --- the end
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void set_error(struct orma_service_session *session, const char *error)
+{
+	if (error && session->error[0] == '\0')
+		snprintf(session->error, sizeof(session->error), "%s", error);
+}
+
+static void say_disabled(struct orma_service_session *session)
+{
+	struct orma_consumer_port *port = session->consumer;
+
+	if (session->has_said_disabled)
+		return;
+	session->has_said_disabled = true;
+	if (port && port->callbacks.tracing_disabled)
+		port->callbacks.tracing_disabled(port->ctx,
+						 session->error[0] ? session->error : NULL);
+}
+
+static void end(struct orma_service_session *session)
+{
+	struct orma_service_instance *instance, *next;
+
+	orma_service_timer_disarm(&session->stop_timer);
+	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
+		orma_service_instance_stop(instance, true);
+	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_DISABLED);
+	orma_service_scrape_all(session);
+	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED, true);
+	session->emits_stats = true;
+	orma_service_output_finish(session);
+}
+
+static void on_stop_timeout(struct orma_service_timer *timer)
+{
+	end(ORMA_CONTAINER_OF(timer, struct orma_service_session, stop_timer));
+}
+
+static bool has_stopped(const struct orma_service_session *session)
+{
+	struct orma_service_instance *instance;
+
+	ORMA_LIST_FOR_EACH (instance, &session->instances, session_link) {
+		if (instance->state != ORMA_SERVICE_INSTANCE_STOPPED)
+			return false;
+	}
+	return true;
+}
+
+void orma_service_session_check_stopped(struct orma_service_session *session)
+{
+	if (session->state == ORMA_SERVICE_SESSION_STOPPING && has_stopped(session))
+		end(session);
+}
+
+static void disarm_periods(struct orma_service_session *session)
+{
+	orma_service_timer_disarm(&session->duration_timer);
+	orma_service_timer_disarm(&session->flush_timer);
+	orma_service_timer_disarm(&session->clear_timer);
+	orma_service_timer_disarm(&session->snapshot_timer);
+	orma_service_timer_disarm(&session->started_timer);
+}
+
+void orma_service_session_disable(struct orma_service_session *session, bool at_once,
+				  const char *error)
+{
+	struct orma_service_instance *instance, *next;
+
+	if (session->state == ORMA_SERVICE_SESSION_DISABLED)
+		return;
+	set_error(session, error);
+	if (session->state == ORMA_SERVICE_SESSION_STOPPING) {
+		if (at_once)
+			end(session);
+		return;
+	}
+	at_once = at_once || session->state == ORMA_SERVICE_SESSION_CONFIGURED;
+	disarm_periods(session);
+	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
+		orma_service_instance_stop(instance, at_once);
+	if (has_stopped(session)) {
+		end(session);
+		return;
+	}
+	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_STOPPING);
+	orma_service_timer_arm(&session->service->timers, &session->stop_timer,
+			       orma_service_now_ns(session->service) +
+				       session->stop_timeout_ms * ORMA_NS_PER_MS,
+			       on_stop_timeout);
+}
+
+void orma_service_session_finish(struct orma_service_session *session)
+{
+	say_disabled(session);
+	if (!session->consumer)
+		orma_service_session_free(session);
+}
+
+void orma_service_session_abandon(struct orma_service_session *session, const char *error)
+{
+	bool is_over;
+
+	set_error(session, error);
+	orma_service_flush_forget_consumer(session);
+	session->consumer->session = NULL;
+	session->consumer = NULL;
+	session->is_orphaned = true;
+	session->has_said_disabled = true;
+	is_over = session->state == ORMA_SERVICE_SESSION_DISABLED && !session->output.file &&
+		  !session->output.is_closing;
+	if (is_over)
+		orma_service_session_free(session);
+	else
+		orma_service_session_disable(session, true, NULL);
+}
+
+void orma_service_session_free(struct orma_service_session *session)
+{
+	struct orma_service_instance *instance, *next;
+
+	disarm_periods(session);
+	orma_service_timer_disarm(&session->stop_timer);
+	orma_service_timer_disarm(&session->write_timer);
+	orma_service_timer_disarm(&session->step_timer);
+	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
+		orma_service_instance_stop(instance, true);
+	orma_service_flush_cancel_all(session);
+	if (session->consumer)
+		session->consumer->session = NULL;
+	orma_base_list_remove(&session->link);
+	session->service->session_count--;
+	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_DISABLED);
+	orma_service_session_delete(session);
+}

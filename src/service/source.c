@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * source.c - one entry of TraceConfig.data_sources: which producers it is for, and the config that
+ * they get.
+ *
+ * A producer receives the bytes of the consumer's DataSourceConfig as they came, unknown fields
+ * included, without the fields that are the service's to say; those are appended. Rejected: decode,
+ * change, encode (loses what the tables do not know inside oneofs, and costs more), one config per
+ * instance (all producers get the same one). The encoded config lives in the source, the names in
+ * the session's arena.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "proto/reader.h"
+#include "proto/writer.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "service/state.h"
+
+/*
+ * POSIX expressions of strangers: glibc expands bounded repeats and backtracks over references, so
+ * that few characters can cost gigabytes or years. References are refused, and the product of all
+ * bounds is limited.
+ */
+static bool regex_is_tame(const char *text)
+{
+	uint64_t product = 1;
+
+	for (const char *at = text; *at; at++) {
+		if (*at == '\\' && at[1] >= '1' && at[1] <= '9')
+			return false;
+		if (*at == '\\' && at[1]) {
+			at++;
+			continue;
+		}
+		if (*at != '{')
+			continue;
+		for (uint64_t bound = 0; *at && *at != '}'; at++) {
+			bound = *at >= '0' && *at <= '9' ? bound * 10 + (uint64_t)(*at - '0') : 0;
+			if (bound > ORMA_SERVICE_REGEX_REPEAT_MAX)
+				return false;
+			if (bound > 1 && (at[1] < '0' || at[1] > '9'))
+				product *= bound;
+			if (product > ORMA_SERVICE_REGEX_REPEAT_MAX)
+				return false;
+		}
+		if (!*at)
+			break;
+	}
+	return true;
+}
+
+int orma_service_regex_compile(struct orma_str pattern, regex_t *ret)
+{
+	char text[ORMA_SERVICE_REGEX_BYTES_MAX + 8];
+	int r;
+
+	if (pattern.size > ORMA_SERVICE_REGEX_BYTES_MAX ||
+	    (pattern.size && memchr(pattern.data, '\0', pattern.size)))
+		return -EINVAL;
+	snprintf(text, sizeof(text), "^(%.*s)$", (int)pattern.size,
+		 pattern.data ? pattern.data : "");
+	if (!regex_is_tame(text))
+		return -EINVAL;
+	r = regcomp(ret, text, REG_EXTENDED | REG_NOSUB);
+	return r == 0 ? 0 : r == REG_ESPACE ? -ENOMEM : -EINVAL;
+}
+
+static int copy_strings(struct orma_arena *arena, const struct orma_str *items, size_t count,
+			const char ***ret)
+{
+	const char **copies = NULL;
+
+	if (count) {
+		copies = orma_base_arena_alloc(arena, count * sizeof(*copies));
+		if (!copies)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++) {
+		copies[i] = orma_base_arena_strdup(arena, items[i]);
+		if (!copies[i])
+			return -ENOMEM;
+	}
+	*ret = copies;
+	return 0;
+}
+
+static uint32_t find_buffer(const struct orma_pb_trace_config *config,
+			    const struct orma_pb_data_source_config *source)
+{
+	if (source->target_buffer_name.size)
+		for (size_t i = 0; i < config->buffers.count; i++)
+			if (orma_base_str_is_equal(config->buffers.items[i]->name,
+						   source->target_buffer_name))
+				return (uint32_t)i;
+	return source->target_buffer;
+}
+
+int orma_service_source_init(struct orma_service_session *session, size_t source_idx,
+			     struct orma_error *reterr)
+{
+	const struct orma_pb_trace_config_data_source *entry =
+		session->config->data_sources.items[source_idx];
+	struct orma_service_source *source = &session->sources[source_idx];
+	struct orma_arena *arena = &session->arena;
+	const char **unused;
+	int r;
+
+	source->name = "";
+	if (entry->config) {
+		source->buffer_idx = find_buffer(session->config, entry->config);
+		source->name = orma_base_arena_strdup(arena, entry->config->name);
+		if (!source->name)
+			return -ENOMEM;
+	}
+	r = copy_strings(arena, entry->producer_name_filter.items,
+			 entry->producer_name_filter.count, &source->producer_names);
+	if (r == 0)
+		r = copy_strings(arena, entry->machine_name_filter.items,
+				 entry->machine_name_filter.count, &unused);
+	if (r < 0)
+		return r;
+	source->producer_name_count = entry->producer_name_filter.count;
+	source->machine_names = unused;
+	source->machine_name_count = entry->machine_name_filter.count;
+	if (entry->producer_name_regex_filter.count == 0)
+		return 0;
+	source->producer_regexes = orma_base_alloc_array(entry->producer_name_regex_filter.count,
+							 sizeof(*source->producer_regexes));
+	if (!source->producer_regexes)
+		return -ENOMEM;
+	for (size_t i = 0; i < entry->producer_name_regex_filter.count; i++) {
+		r = orma_service_regex_compile(entry->producer_name_regex_filter.items[i],
+					       &source->producer_regexes[i]);
+		if (r < 0)
+			return orma_base_error_set(reterr, r,
+						   "data_sources[%zu].producer_name_regex_filter[%"
+						   "zu]: not an expression that can be used",
+						   source_idx, i);
+		source->producer_regex_count++;
+	}
+	return 0;
+}
+
+static bool is_the_services(uint32_t field_id)
+{
+	switch (field_id) {
+	case ORMA_PB_DATA_SOURCE_CONFIG_TARGET_BUFFER:
+	case ORMA_PB_DATA_SOURCE_CONFIG_TRACE_DURATION_MS:
+	case ORMA_PB_DATA_SOURCE_CONFIG_TRACING_SESSION_ID:
+	case ORMA_PB_DATA_SOURCE_CONFIG_ENABLE_EXTRA_GUARDRAILS:
+	case ORMA_PB_DATA_SOURCE_CONFIG_STOP_TIMEOUT_MS:
+	case ORMA_PB_DATA_SOURCE_CONFIG_SESSION_INITIATOR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Appends the fields of an encoded message that pass; several occurrences of one message are its
+ * parts. */
+static int copy_foreign_fields(const void *data, size_t size, struct orma_buf *buf)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int r;
+
+	orma_proto_reader_init(&reader, data, size);
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
+		if (is_the_services(field.id))
+			continue;
+		r = orma_base_buf_append(buf, field.begin, (size_t)(reader.at - field.begin));
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int copy_config(const struct orma_service_session *session, size_t source_idx,
+		       struct orma_buf *buf)
+{
+	struct orma_proto_reader outer, inner;
+	struct orma_proto_field field, part;
+	size_t seen = 0;
+	int r;
+
+	orma_proto_reader_init(&outer, session->config_bytes.data, session->config_bytes.size);
+	while ((r = orma_proto_reader_next(&outer, &field)) > 0) {
+		if (field.id != ORMA_PB_TRACE_CONFIG_DATA_SOURCES ||
+		    field.type != ORMA_PROTO_BYTES || seen++ != source_idx)
+			continue;
+		orma_proto_reader_init(&inner, field.bytes.data, field.bytes.size);
+		while ((r = orma_proto_reader_next(&inner, &part)) > 0) {
+			if (part.id != ORMA_PB_TRACE_CONFIG_DATA_SOURCE_CONFIG ||
+			    part.type != ORMA_PROTO_BYTES)
+				continue;
+			r = copy_foreign_fields(part.bytes.data, part.bytes.size, buf);
+			if (r < 0)
+				return r;
+		}
+		return r;
+	}
+	return r;
+}
+
+int orma_service_source_encode(struct orma_service_session *session, size_t source_idx)
+{
+	struct orma_service_source *source = &session->sources[source_idx];
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_writer *writer = &heap.writer;
+	int r = copy_config(session, source_idx, &source->config);
+
+	if (r < 0)
+		return r;
+	orma_proto_heap_writer_init(&heap, &source->config);
+	if (source->buffer_idx < session->buffer_count)
+		orma_proto_write_varint(writer, ORMA_PB_DATA_SOURCE_CONFIG_TARGET_BUFFER,
+					session->buffers[source->buffer_idx].id);
+	orma_proto_write_varint(writer, ORMA_PB_DATA_SOURCE_CONFIG_TRACE_DURATION_MS,
+				session->duration_ms);
+	orma_proto_write_varint(writer, ORMA_PB_DATA_SOURCE_CONFIG_TRACING_SESSION_ID, session->id);
+	orma_proto_write_bool(writer, ORMA_PB_DATA_SOURCE_CONFIG_ENABLE_EXTRA_GUARDRAILS,
+			      session->config->enable_extra_guardrails);
+	orma_proto_write_varint(writer, ORMA_PB_DATA_SOURCE_CONFIG_STOP_TIMEOUT_MS,
+				session->stop_timeout_ms);
+	orma_proto_write_varint(writer, ORMA_PB_DATA_SOURCE_CONFIG_SESSION_INITIATOR, 0);
+	if (session->config->prefer_suspend_clock_for_duration)
+		orma_proto_write_bool(
+			writer, ORMA_PB_DATA_SOURCE_CONFIG_PREFER_SUSPEND_CLOCK_FOR_DURATION, true);
+	return orma_proto_heap_writer_finish(&heap);
+}
+
+void orma_service_source_done(struct orma_service_source *source)
+{
+	for (size_t i = 0; i < source->producer_regex_count; i++)
+		regfree(&source->producer_regexes[i]);
+	orma_base_free(source->producer_regexes);
+	orma_base_buf_done(&source->config);
+}
+
+static bool machine_matches(const struct orma_service_session *session,
+			    const struct orma_service_source *source,
+			    const struct orma_producer_port *producer)
+{
+	bool is_host = producer->machine_id == 0;
+
+	if (source->machine_name_count == 0)
+		return is_host || session->config->trace_all_machines;
+	for (size_t i = 0; i < source->machine_name_count; i++) {
+		if (is_host && strcmp(source->machine_names[i], "host") == 0)
+			return true;
+		if (producer->machine_name[0] &&
+		    strcmp(source->machine_names[i], producer->machine_name) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool orma_service_source_matches(const struct orma_service_session *session,
+				 const struct orma_service_source *source,
+				 const struct orma_producer_port *producer)
+{
+	if (!machine_matches(session, source, producer))
+		return false;
+	if (source->producer_name_count == 0 && source->producer_regex_count == 0)
+		return true;
+	for (size_t i = 0; i < source->producer_name_count; i++)
+		if (strcmp(source->producer_names[i], producer->name) == 0)
+			return true;
+	for (size_t i = 0; i < source->producer_regex_count; i++)
+		if (regexec(&source->producer_regexes[i], producer->name, 0, NULL, 0) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * state.h - the data that the service's files share, and what holds between them.
+ *
+ *   service --+-- producers --+-- data sources (also in the service's by_name map)
+ *             |               +-- instances  (links of the sessions' instances)
+ *             |               +-- grants     (session buffers it may write to)
+ *             +-- sessions  --+-- sources    (one per TraceConfig.data_sources entry)
+ *             |               +-- instances  (source x registered data source)
+ *             |               +-- buffers
+ *             |               +-- flushes    (oldest first; ids ascending)
+ *             +-- consumers --- session      (at most one, and back; a detached session has none)
+ *
+ * Invariants
+ *  - An instance is in exactly one session list and one producer list; it dies with the first of
+ * its session, its producer or its registered data source.
+ *  - A grant outlives the instance that it was made for, until its session's buffers go: data may
+ * still be on its way when a data source is unregistered.
+ *  - A session's `buffers` exist from enable to free; `file` only while it still takes data.
+ *  - Callbacks never come back into the service, so lists do not change under the loops that call
+ * them.
+ */
+#ifndef ORMA_SERVICE_STATE_H
+#define ORMA_SERVICE_STATE_H
+
+#include <orma/service.h>
+#include <regex.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "schema/gen/trace_config.pb.h"
+#include "service/limits.h"
+#include "service/timer.h"
+#include "service/trace_buffer.h"
+#include "shm/view.h"
+
+/* --- data sources and producers
+ * ------------------------------------------------------------------------------- */
+
+/* All registered data sources of one name. */
+struct orma_service_name {
+	uint64_t hash; /* key in service->by_name */
+	struct orma_service_name
+		*next; /* another name of the same hash: peers can make them collide */
+	struct orma_list data_sources;
+	char text[];
+};
+
+struct orma_service_data_source {
+	struct orma_list link;      /* service->data_sources, in order of registration */
+	struct orma_list name_link; /* name->data_sources */
+	struct orma_list producer_link;
+	struct orma_producer_port *producer;
+	struct orma_service_name *name;
+	uint64_t id; /* as the producer says; 0 = none */
+	bool will_notify_on_start, will_notify_on_stop, handles_incremental_state_clear, no_flush;
+	struct orma_buf descriptor; /* as received */
+};
+
+struct orma_service_grant {
+	uint32_t buffer_id;
+	struct orma_service_session_buffer *buffer;
+};
+
+struct orma_producer_port {
+	struct orma_service *service;
+	struct orma_list link;
+	uint32_t id; /* 1..65535 */
+	uid_t uid;
+	pid_t pid;
+	uint32_t machine_id;
+	char *name, *sdk_version, *machine_name;
+	struct orma_producer_callbacks callbacks;
+	void *ctx;
+	uint32_t page_size_hint_bytes, shm_size_hint_bytes;
+	bool is_in_process, is_emulated, is_scraped;
+
+	/* Shared memory; start is NULL until the first instance (or for good when emulated). */
+	struct orma_shared_memory memory;
+	struct orma_shm_view view; /* of memory.start */
+	bool has_memory, is_memory_announced;
+
+	struct orma_list data_sources;
+	size_t data_source_count, descriptor_bytes;
+	struct orma_list instances;
+	struct orma_service_grant *grants;
+	size_t grant_count, grant_capacity;
+	struct orma_map writers; /* writer id -> buffer id + 1, as a pointer */
+};
+
+/* --- sessions
+ * -------------------------------------------------------------------------------------------------
+ */
+
+enum orma_service_session_state {
+	ORMA_SERVICE_SESSION_CONFIGURED,
+	ORMA_SERVICE_SESSION_STARTED,
+	ORMA_SERVICE_SESSION_STOPPING, /* waits for stop acknowledgements */
+	ORMA_SERVICE_SESSION_DISABLED,
+};
+
+enum orma_service_instance_state {
+	ORMA_SERVICE_INSTANCE_CONFIGURED,
+	ORMA_SERVICE_INSTANCE_STARTING,
+	ORMA_SERVICE_INSTANCE_STARTED,
+	ORMA_SERVICE_INSTANCE_STOPPING,
+	ORMA_SERVICE_INSTANCE_STOPPED,
+};
+
+struct orma_service_session;
+
+struct orma_service_session_buffer {
+	uint32_t id;  /* service-wide, 1..65535 */
+	uint32_t idx; /* in the session */
+	uint32_t size_kb;
+	struct orma_service_session *session;
+	struct orma_trace_buffer *trace_buffer;
+};
+
+/* One entry of TraceConfig.data_sources. */
+struct orma_service_source {
+	const char *name;
+	const char **producer_names; /* exact; grows by change_config */
+	size_t producer_name_count;
+	regex_t *producer_regexes; /* compiled, full match */
+	size_t producer_regex_count;
+	const char **machine_names;
+	size_t machine_name_count;
+	uint32_t buffer_idx;
+	struct orma_buf config; /* the DataSourceConfig that producers get */
+};
+
+struct orma_service_instance {
+	struct orma_list session_link, producer_link;
+	uint64_t id;
+	struct orma_service_session *session;
+	struct orma_producer_port *producer;
+	struct orma_service_data_source *data_source;
+	struct orma_service_source *source;
+	enum orma_service_instance_state state;
+	enum {
+		ORMA_SERVICE_REPORTED_NOTHING,
+		ORMA_SERVICE_REPORTED_STOPPED,
+		ORMA_SERVICE_REPORTED_STARTED
+	} reported;
+};
+
+typedef void orma_service_flushed_fn(struct orma_service_session *session, bool is_complete);
+
+struct orma_service_flush {
+	struct orma_list link;
+	struct orma_service_timer timer;
+	struct orma_service_session *session;
+	uint64_t id, flags;
+	uint32_t *pending; /* ids of producers that have not answered, ascending */
+	size_t pending_count;
+	orma_service_flushed_fn *after; /* the service's own; may free the session */
+	orma_flush_done_fn *done;       /* the consumer's */
+	void *done_ctx;
+};
+
+struct orma_service_clock {
+	uint32_t id; /* BuiltinClock */
+	uint64_t value;
+};
+
+#define ORMA_SERVICE_CLOCK_COUNT_MAX 7
+
+struct orma_service_clock_snapshot {
+	struct orma_service_clock clocks[ORMA_SERVICE_CLOCK_COUNT_MAX];
+	uint32_t count; /* 0 = none */
+};
+
+/* A service event that waits to be read: the packet's timestamp and its encoded
+ * TracingServiceEvent. */
+struct orma_service_event {
+	uint64_t time_ns;
+	uint32_t field_id;
+	struct orma_buf data; /* message events; empty = a bool field */
+};
+
+struct orma_service_concurrent_event {
+	uint64_t time_ns, session_id;
+	uint32_t state, data_source_count;
+	uid_t uid;
+	char *name; /* may be NULL */
+};
+
+enum orma_service_flush_strategy {
+	ORMA_SERVICE_FLUSH_NEVER,
+	ORMA_SERVICE_FLUSH_PERIODIC,
+	ORMA_SERVICE_FLUSH_ON_WRITE,
+};
+
+/* One writer in one buffer. */
+struct orma_service_sequence {
+	uint32_t id; /* trusted_packet_sequence_id; the same in all buffers of the session */
+	uint32_t producer_id, writer_id;
+	uint32_t buffer_idx;
+	uint64_t histogram_counts[ORMA_SERVICE_HISTOGRAM_BUCKETS]; /* of chunk payloads, see stats.c
+								    */
+	uint64_t histogram_sums[ORMA_SERVICE_HISTOGRAM_BUCKETS];
+};
+
+struct orma_service_output {
+	void *file; /* NULL = none, or closed */
+	uint64_t written_bytes, max_bytes;
+	uint32_t period_ms;
+	bool is_synced;          /* after each write */
+	bool is_waiting;         /* the file said -EAGAIN */
+	bool is_draining;        /* a write period is being read out */
+	bool is_closing;         /* close() was called, its event is awaited */
+	struct orma_buf refused; /* what -EAGAIN left over */
+};
+
+struct orma_service_session {
+	struct orma_list link;
+	struct orma_service *service;
+	uint64_t id;
+	enum orma_service_session_state state;
+	struct orma_consumer_port *consumer; /* NULL = detached or orphaned */
+	bool is_orphaned; /* nobody can reach it: freed once its file is written */
+	uid_t uid;
+	pid_t pid;
+	char *detach_key;
+	bool has_said_disabled;
+	char error[256]; /* "" = none */
+
+	struct orma_arena arena; /* owns `config` and what hangs off the sources */
+	const struct orma_pb_trace_config *config;
+	struct orma_buf config_bytes;
+	const char *name; /* "" = none */
+	uint32_t duration_ms, flush_timeout_ms, stop_timeout_ms;
+	uint32_t snapshot_interval_ms, flush_period_ms, clear_period_ms;
+	enum orma_service_flush_strategy flush_strategy;
+	uint64_t started_realtime_ns, started_boot_ns, configured_ns;
+	uint64_t uuid_msb, uuid_lsb;
+
+	struct orma_service_source *sources;
+	size_t source_count;
+	struct orma_service_session_buffer *buffers;
+	size_t buffer_count;
+	struct orma_list instances;
+	size_t instance_count;
+
+	struct orma_service_timer duration_timer, flush_timer, write_timer, clear_timer,
+		snapshot_timer, stop_timer, started_timer, step_timer;
+	struct orma_list flushes;
+	size_t flush_count;
+
+	struct orma_map sequences; /* buffer_idx << 32 | producer id << 16 | writer id -> struct
+				      orma_service_sequence */
+	uint32_t last_sequence_id;
+
+	/* What the next read begins with. */
+	struct orma_service_clock_snapshot initial_clocks;
+	struct orma_service_clock_snapshot
+		clocks[ORMA_SERVICE_CLOCK_SNAPSHOTS_KEPT]; /* oldest first */
+	size_t clocks_count;
+	struct orma_service_event *events;
+	size_t event_count, event_capacity;
+	struct orma_service_concurrent_event *concurrent_events;
+	size_t concurrent_count, concurrent_capacity;
+	bool emits_sync_marker, emits_stats, has_emitted_initial;
+	size_t read_buffer_idx;
+	bool has_said_all_started;
+
+	struct orma_service_output output;
+
+	uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
+	uint32_t final_flush_outcome; /* TraceStats.FinalFlushOutcome */
+};
+
+/* --- consumers
+ * ------------------------------------------------------------------------------------------------
+ */
+
+struct orma_consumer_port {
+	struct orma_service *service;
+	struct orma_list link;
+	uid_t uid;
+	pid_t pid;
+	struct orma_consumer_callbacks callbacks;
+	void *ctx;
+	struct orma_service_session *session;
+	uint32_t observed; /* ObservableEvents.Type bits */
+};
+
+/* --- the service
+ * ---------------------------------------------------------------------------------------------- */
+
+/* When a session of a name was started last, for enable_extra_guardrails. */
+struct orma_service_name_use {
+	uint64_t hash, time_ns;
+};
+
+/* The packets of one read; see read.c. */
+struct orma_service_batch {
+	struct orma_trace_slice *slices;
+	size_t count, capacity;
+	size_t packet_count, bytes;
+	uint8_t (*trailers)[ORMA_SERVICE_TRAILER_BYTES];
+	size_t trailer_count;
+	const uint8_t *last_trailer;
+	size_t last_trailer_bytes;
+	uint32_t last_sequence_id; /* whose trailer that is; 0 = cannot be used again */
+	struct orma_arena own;     /* the service's packets */
+};
+
+struct orma_service {
+	void *ctx;
+	uint64_t (*clock_ns)(void *ctx, int clock_id);
+	void (*random)(void *ctx, void *data, size_t size);
+	struct orma_service_file_ops file_ops;
+	void *file_ctx;
+	bool has_async_files; /* the embedder's: their ends come as events */
+	bool scrape_by_default;
+	bool is_locked_down;
+	char *version;
+	uid_t uid;
+
+	struct orma_service_timers timers;
+
+	struct orma_list producers, consumers, sessions, data_sources;
+	size_t producer_count, consumer_count, session_count, data_source_count, buffer_count;
+	struct orma_map producers_by_id;
+	struct orma_map by_name; /* name hash -> first struct orma_service_name */
+	uint32_t last_producer_id, last_buffer_id;
+	uint64_t last_instance_id, last_session_id, last_flush_id;
+	uint64_t used_buffer_ids[(ORMA_SERVICE_BUFFER_ID_MAX + 64) / 64];
+	struct orma_service_name_use name_uses[ORMA_SERVICE_GUARDED_NAMES_MAX];
+	size_t name_use_count;
+
+	uint64_t producers_seen, data_sources_seen, chunks_discarded, patches_discarded;
+
+	struct orma_service_batch batch;
+	uint8_t *scrape_copy; /* one chunk; NULL until the first scrape */
+	struct iovec *iov;    /* of file_output.c, for one step */
+	uint8_t (*preambles)[ORMA_SERVICE_PREAMBLE_BYTES];
+	struct orma_buf reply;   /* of the last query */
+	struct orma_buf scratch; /* one packet under construction */
+};
+
+/* service.c */
+uint64_t orma_service_now_ns(const struct orma_service *service);      /* CLOCK_MONOTONIC */
+uint64_t orma_service_boot_ns(const struct orma_service *service);     /* CLOCK_BOOTTIME */
+uint64_t orma_service_realtime_ns(const struct orma_service *service); /* CLOCK_REALTIME */
+/* Arms for the next multiple of the period on the wall clock. */
+void orma_service_arm_aligned(struct orma_service *service, struct orma_service_timer *timer,
+			      uint32_t period_ms);
+/* One TSC reading, or 0 where there is none. */
+uint64_t orma_service_tsc(void);
+
+/* producer.c */
+struct orma_service_name *orma_service_name_find(const struct orma_service *service,
+						 struct orma_str text);
+struct orma_producer_port *orma_service_producer_by_id(const struct orma_service *service,
+						       uint32_t id);
+struct orma_service_session_buffer *
+orma_service_producer_grant(const struct orma_producer_port *port, uint64_t buffer_id);
+int orma_service_producer_add_grant(struct orma_producer_port *port,
+				    struct orma_service_session_buffer *buffer);
+void orma_service_producer_remove_grants(struct orma_producer_port *port,
+					 const struct orma_service_session *session);
+/* The buffer id that a writer was registered for, or 0. */
+uint32_t orma_service_producer_writer_buffer(const struct orma_producer_port *port,
+					     uint32_t writer_id);
+
+/* memory.c */
+int orma_service_memory_map_provided(struct orma_producer_port *port, int fd);
+int orma_service_memory_create(struct orma_producer_port *port,
+			       const struct orma_pb_trace_config *config);
+void orma_service_memory_announce(struct orma_producer_port *port);
+void orma_service_memory_done(struct orma_producer_port *port);
+void orma_service_memory_sizes(uint64_t *shm_bytes, uint64_t *page_bytes);
+
+/* config_check.c */
+int orma_service_config_check(const struct orma_service *service,
+			      const struct orma_consumer_port *port,
+			      const struct orma_pb_trace_config *config, int file_fd,
+			      struct orma_error *reterr);
+
+/* source.c */
+int orma_service_source_init(struct orma_service_session *session, size_t source_idx,
+			     struct orma_error *reterr);
+int orma_service_source_encode(struct orma_service_session *session, size_t source_idx);
+void orma_service_source_done(struct orma_service_source *source);
+bool orma_service_source_matches(const struct orma_service_session *session,
+				 const struct orma_service_source *source,
+				 const struct orma_producer_port *producer);
+/* `pattern` compiled for matching whole names; 0, -EINVAL, -ENOMEM. */
+int orma_service_regex_compile(struct orma_str pattern, regex_t *ret);
+
+/* session.c */
+void orma_service_session_start(struct orma_service_session *session);
+/* `error` (may be NULL) is what the consumer is told. */
+void orma_service_session_disable(struct orma_service_session *session, bool at_once,
+				  const char *error);
+void orma_service_session_free(struct orma_service_session *session);
+/* Takes the session away from its consumer: it ends, its file is completed, then it is freed. */
+void orma_service_session_abandon(struct orma_service_session *session, const char *error);
+/* Called when the last file byte is out, or there is no file. May free the session. */
+void orma_service_session_finish(struct orma_service_session *session);
+void orma_service_session_check_stopped(struct orma_service_session *session);
+void orma_service_session_check_started(struct orma_service_session *session);
+void orma_service_session_set_state(struct orma_service_session *session,
+				    enum orma_service_session_state state);
+const char *orma_service_session_state_name(const struct orma_service_session *session);
+
+/* enable.c */
+void orma_service_session_delete(struct orma_service_session *session); /* any half-built one */
+
+/* instance.c */
+/* Creates the instances of one source for one data source; nothing is sent yet. 1 = made, 0 = no
+ * match, -ENOMEM. */
+int orma_service_instance_new(struct orma_service_session *session,
+			      struct orma_service_source *source,
+			      struct orma_service_data_source *data_source,
+			      struct orma_service_instance **ret);
+void orma_service_instance_setup(struct orma_service_instance *instance);
+void orma_service_instance_start(struct orma_service_instance *instance);
+void orma_service_instance_stop(struct orma_service_instance *instance, bool at_once);
+void orma_service_instance_set_state(struct orma_service_instance *instance,
+				     enum orma_service_instance_state state);
+void orma_service_instance_free(struct orma_service_instance *instance);
+/* A data source was registered or changed: set it up in the sessions that want it. */
+void orma_service_data_source_join(struct orma_service_data_source *data_source);
+/* It goes away: its instances stop and vanish. */
+void orma_service_data_source_leave(struct orma_service_data_source *data_source,
+				    bool is_producer_gone);
+void orma_service_instances_clear_incremental(struct orma_service_session *session);
+
+/* observe.c */
+void orma_service_observe_instance(struct orma_service_instance *instance);
+void orma_service_observe_all_started(struct orma_service_session *session);
+
+/* flush.c */
+int orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,
+			     uint64_t flags, orma_service_flushed_fn *after,
+			     orma_flush_done_fn *done, void *done_ctx);
+void orma_service_flush_acknowledge(struct orma_producer_port *port, uint64_t request_id);
+void orma_service_flush_forget_producer(struct orma_producer_port *port);
+/* The session ends: consumers hear that their flushes failed. */
+void orma_service_flush_cancel_all(struct orma_service_session *session);
+/* The consumer is gone: its callbacks must not run. */
+void orma_service_flush_forget_consumer(struct orma_service_session *session);
+
+/* sequence.c */
+struct orma_service_sequence *orma_service_session_sequence(struct orma_service_session_buffer *buffer,
+							uint32_t producer_id, uint32_t writer_id);
+void orma_service_session_sequence_count(struct orma_service_sequence *sequence, uint64_t payload_bytes);
+extern const uint32_t orma_service_histogram_bounds[ORMA_SERVICE_HISTOGRAM_BUCKETS - 1];
+/* All of them by buffer and id; free the array. NULL without memory or sequences. */
+struct orma_service_sequence **
+orma_service_session_sequences_sorted(const struct orma_service_session *session);
+void orma_service_session_sequences_done(struct orma_service_session *session);
+
+/* commit.c */
+void orma_service_scrape(struct orma_service_session *session, struct orma_producer_port *port);
+void orma_service_scrape_all(struct orma_service_session *session);
+
+/* read.c */
+void orma_service_batch_done(struct orma_service_batch *batch);
+void orma_service_batch_begin(struct orma_service *service);
+/* Appends a packet of the service's own; it is copied. */
+int orma_service_batch_add_own(struct orma_service *service, const void *data, size_t size);
+/* Fills the service's batch with the session's next packets; 1 = there is more, 0 = a pass has
+ * ended, -ENOMEM. */
+int orma_service_read(struct orma_service_session *session, size_t max_bytes);
+
+/* packet_check.c */
+bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count);
+
+/* own_packets.c */
+int orma_service_own_before(struct orma_service_session *session);
+int orma_service_own_after(struct orma_service_session *session);
+void orma_service_event_add(struct orma_service_session *session, uint32_t field_id,
+			    bool snapshots_clocks);
+int orma_service_event_add_message(struct orma_service_session *session, uint32_t field_id,
+				   struct orma_buf *data);
+void orma_service_clocks_take(struct orma_service *service,
+			      struct orma_service_clock_snapshot *ret);
+void orma_service_clocks_snapshot(struct orma_service_session *session);
+void orma_service_own_done(struct orma_service_session *session);
+
+/* stats.c */
+int orma_service_stats_encode(struct orma_service_session *session, struct orma_buf *buf);
+
+/* file_output.c */
+extern const struct orma_service_file_ops orma_service_file_ops_sync;
+int orma_service_output_open(struct orma_service_session *session, int file_fd,
+			     struct orma_error *reterr);
+void orma_service_output_start(struct orma_service_session *session);
+/* Writes what is left, closes, then orma_service_session_finish(). */
+void orma_service_output_finish(struct orma_service_session *session);
+void orma_service_output_done(struct orma_service_session *session);
+void orma_service_output_event(struct orma_service_session *session, int status);
+
+#endif
