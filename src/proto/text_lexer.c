@@ -120,7 +120,7 @@ static int show_line(const struct orma_proto_lexer *lexer, struct orma_str at, s
 		begin++;
 	while (end < lexer->end && *end != '\n' && end - begin < LINE_SHOWN_MAX)
 		end++;
-	while (end < lexer->end && is_continuation(*end))
+	while (end > at.data && end < lexer->end && is_continuation(*end))
 		end--;
 	for (const char *c = begin; c < end; c++) {
 		bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
@@ -194,7 +194,7 @@ int orma_proto_lexer_expected(struct orma_proto_lexer *lexer, const char *format
 struct orma_proto_quoted orma_proto_quote(struct orma_str text)
 {
 	struct orma_proto_quoted quoted;
-	const size_t max = sizeof(quoted.text) - 6; /* two quotes, three points, NUL */
+	const size_t max = sizeof(quoted.text) - 8; /* half a code point, points, quote, NUL */
 	bool has_own_quotes = text.size > 0 && (text.data[0] == '"' || text.data[0] == '\'');
 	size_t size = 0;
 

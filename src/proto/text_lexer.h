@@ -61,7 +61,7 @@ int orma_proto_lexer_expected(struct orma_proto_lexer *lexer, const char *format
 
 /* Text shown to people: quoted, without control characters, shortened. */
 struct orma_proto_quoted {
-	char text[64];
+	char text[72];
 };
 struct orma_proto_quoted orma_proto_quote(struct orma_str text);
 

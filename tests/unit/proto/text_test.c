@@ -339,6 +339,11 @@ ORMA_TEST(a_long_line_is_shown_around_the_error)
 	memset(text, 'x', sizeof(text) - 1);
 	CHECK_INT(parse(&orma_pb_trace_config_desc, text, 0, &arena, &message, &error), -EBADMSG);
 	CHECK(strstr(error.message, "xxx...\" in TraceConfig") != NULL);
+	text[0] = '['; /* begins a token that continuation bytes belong to */
+	memset(text + 1, 0x98, sizeof(text) - 2);
+	CHECK_INT(parse(&orma_pb_trace_config_desc, text, 0, &arena, &message, &error), -EBADMSG);
+	memset(text, 0xbf, sizeof(text) - 1); /* no code point begins anywhere */
+	CHECK_INT(parse(&orma_pb_trace_config_desc, text, 0, &arena, &message, &error), -EBADMSG);
 	orma_base_arena_done(&arena);
 }
 
