@@ -23,7 +23,7 @@
  *          +-----------S: and ~3----------- BeingRead 2 <--S: and ~1-----+
  *
  *   and, where the producer's memory is not shared at all (emulation), Complete -> Free by P. A
- * page whose word is 0 has no layout; the compare-exchange that takes its first chunk sets one.
+ * page whose word is 0 has no layout; the thread that takes its first chunk sets one.
  * Whoever makes the last chunk of a page free clears the whole word, so that the page can be cut
  * anew.
  *
@@ -67,7 +67,12 @@ enum orma_shm_layout {
 	ORMA_SHM_LAYOUT_4 = 3,
 	ORMA_SHM_LAYOUT_7 = 4,
 	ORMA_SHM_LAYOUT_14 = 5,
-	/* 6 and 7 are reserved: no chunks */
+	/*
+	 * 6 and 7 are reserved and mean no chunks to everybody. Our producer puts 6 into the word
+	 * of a free page for the moment in which it clears the headers of the chunks to be: what
+	 * used to be payload there would look like headers to a scraper.
+	 */
+	ORMA_SHM_LAYOUT_BEING_CUT = 6,
 };
 
 enum orma_shm_state {
@@ -103,7 +108,7 @@ struct orma_shm_chunk_header {
 #define ORMA_SHM_FLAGS_SHIFT         10
 
 /* Flags of a chunk, in the upper bits of `packets`. */
-#define ORMA_SHM_CONTINUES_FROM_PREVIOUS \
+#define ORMA_SHM_CONTINUES_FROM_PREVIOUS                                                           \
 	1u /* the first fragment goes on from the previous chunk's last */
 #define ORMA_SHM_CONTINUES_IN_NEXT 2u /* the last fragment goes on in the next chunk */
 #define ORMA_SHM_NEEDS_PATCHING    4u /* not readable before its patches have arrived */
@@ -153,6 +158,29 @@ static inline uint32_t orma_shm_word_layout(uint32_t word)
 static inline enum orma_shm_state orma_shm_word_state(uint32_t word, uint32_t chunk_idx)
 {
 	return (enum orma_shm_state)(word >> 2 * chunk_idx & ORMA_SHM_STATE_MASK);
+}
+
+/* Before a chunk becomes free: a header without a writer is how scrapers know one not yet written.
+ */
+static inline void orma_shm_chunk_clear(struct orma_shm_chunk_header *header)
+{
+	atomic_store_explicit(&header->chunk_id, 0, memory_order_relaxed);
+	atomic_store_explicit(&header->writer_id, 0, memory_order_relaxed);
+	atomic_store_explicit(&header->packets, 0, memory_order_relaxed);
+}
+
+/* The owner's move to Free. Release pairs with the acquire of the thread that takes the chunk next.
+ */
+static inline void orma_shm_page_free_chunk(_Atomic uint32_t *word, uint32_t chunk_idx)
+{
+	uint32_t mask = ORMA_SHM_STATE_MASK << 2 * chunk_idx;
+	uint32_t left = atomic_fetch_and_explicit(word, ~mask, memory_order_release) & ~mask;
+
+	/* When this fails a chunk has been taken meanwhile, and whoever frees that one clears the
+	 * word. */
+	if (left != 0 && (left & ORMA_SHM_STATES_MASK) == 0)
+		atomic_compare_exchange_strong_explicit(word, &left, 0, memory_order_acq_rel,
+							memory_order_relaxed);
 }
 
 /* Sizes that a service accepts: a page of 4 to 32 KiB, a power of two, and a whole number of pages.

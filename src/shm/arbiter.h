@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "shm/abi.h"
+#include "shm/view.h"
 
 struct orma_shm_arbiter;
 
@@ -76,8 +77,8 @@ void orma_shm_arbiter_abandon(struct orma_shm_arbiter *arbiter);
 /* Abandons and drops the creator's reference. NULL is fine. */
 void orma_shm_arbiter_unref(struct orma_shm_arbiter *arbiter);
 
-/* Readable when a commit is wanted: watch it (ORMA_LOOP_READ). Borrowed: open until abandon or
- * unref. */
+/* Readable when a commit is wanted: watch it (ORMA_LOOP_READ). Borrowed: open until
+ * the last user is gone; stop watching it before orma_shm_arbiter_unref(). */
 int orma_shm_arbiter_wake_fd(const struct orma_shm_arbiter *arbiter);
 
 enum orma_shm_wanted {
@@ -113,10 +114,11 @@ void orma_shm_arbiter_commit_done(struct orma_shm_arbiter *arbiter);
 
 /*
  * Emulation only, instead of the scraping that the service cannot do: hands out copies of the
- * chunks that are being written, marked incomplete. *position starts at 0. Same rules as
+ * chunks that are being written, marked incomplete. *position starts as {0}. Same rules as
  * take_commit(); false at the end.
  */
-bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter, uint32_t *position,
+bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
+				      struct orma_shm_view_position *position,
 				      struct orma_shm_batch *ret);
 
 #define ORMA_SHM_BATCH_BYTES_MAX (127u * 1024)

@@ -54,6 +54,7 @@ struct orma_shm_writer {
 	bool has_lost;      /* the next good packet must say so */
 	bool is_first;      /* no good packet yet */
 	bool has_fragments; /* the open packet began in an earlier chunk */
+	bool is_doomed;     /* no record for a patch: the open packet cannot be completed */
 	uint8_t layout;     /* of the next chunk, before pressure is considered */
 	uint8_t policy;
 	_Atomic uint16_t scrap_packets;
@@ -71,9 +72,9 @@ struct orma_shm_writer {
 	uint64_t lost_packets;
 
 	struct orma_shm_arbiter *arbiter;
-	struct orma_shm_event *registration, *departure;
 	uint32_t target_buffer;
 	uint16_t id; /* 0 = ids are exhausted: everything is lost and counted */
+	uint8_t scrap_length[ORMA_PROTO_LENGTH_BYTES]; /* for lengths of a packet that is lost */
 	uint8_t scrap[ORMA_SHM_SCRAP_BYTES];
 };
 

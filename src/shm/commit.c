@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * commit.c - from complete chunks to messages for the service: the queue, its wake-ups, batches,
+ * and the pool of patches.
+ *
+ * Owns arbiter->queue (arbiter_state.h has the picture), `wanted`, and on the loop thread the list
+ * `ready` and one batch.
+ *
+ * Why no wake-up is lost: a writer pushes and then reads `wanted`; the loop thread clears `wanted`
+ * and then takes the queue. All four are sequentially consistent, so either the writer sees the
+ * cleared word and wakes the loop, or the loop sees what was pushed. `wanted` only grows between
+ * two takes, and only growing writes to the descriptor: two system calls per batch at the most,
+ * however many threads push.
+ *
+ * The pool of patches is a stack of indices with a change count in the other half of the word,
+ * because here single items are popped and the ABA problem does arise.
+ *
+ * Rejected: a mutex around a growing vector (stalls every thread behind the one that the scheduler
+ * took off); a ring per writer (memory per thread, and the loop would have to visit thousands of
+ * idle ones).
+ *
+ * Chunks stay where they are; a batch only names them, except under emulation, where it points at
+ * their bytes.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "shm/arbiter_state.h"
+
+/* Stands in the queue once it is closed. */
+static struct orma_shm_event closed;
+
+static void raise_wanted(struct orma_shm_arbiter *arbiter, uint32_t wanted)
+{
+	uint32_t before = atomic_load(&arbiter->wanted);
+	uint64_t one = 1;
+	int saved_errno = errno;
+
+	do {
+		if (before >= wanted)
+			return;
+	} while (!atomic_compare_exchange_weak(&arbiter->wanted, &before, wanted));
+	/* Cannot fail but by being readable already. */
+	if (write(arbiter->wake_fd, &one, sizeof(one)) < 0)
+		errno = saved_errno;
+}
+
+void orma_shm_arbiter_want(struct orma_shm_arbiter *arbiter, enum orma_shm_wanted wanted)
+{
+	raise_wanted(arbiter, wanted);
+}
+
+enum orma_shm_wanted orma_shm_arbiter_wanted(struct orma_shm_arbiter *arbiter)
+{
+	uint64_t count;
+
+	while (read(arbiter->wake_fd, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+	return (enum orma_shm_wanted)atomic_load(&arbiter->wanted);
+}
+
+bool orma_shm_arbiter_push(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
+{
+	struct orma_shm_event *head = atomic_load_explicit(&arbiter->queue, memory_order_relaxed);
+
+	do {
+		if (head == &closed)
+			return false;
+		event->next = head;
+	} while (!atomic_compare_exchange_weak(&arbiter->queue, &head, event));
+	raise_wanted(arbiter, ORMA_SHM_WANTED_SOON);
+	return true;
+}
+
+/* Moves what is queued to the end of `ready`, oldest first. */
+static void gather(struct orma_shm_arbiter *arbiter, struct orma_shm_event *instead)
+{
+	struct orma_shm_event *head, *first = NULL, *last;
+
+	atomic_store(&arbiter->wanted, 0);
+	head = atomic_exchange(&arbiter->queue, instead);
+	last = head;
+	while (head) {
+		struct orma_shm_event *older = head->next;
+
+		head->next = first;
+		first = head;
+		head = older;
+	}
+	if (!first)
+		return;
+	if (arbiter->ready_last)
+		arbiter->ready_last->next = first;
+	else
+		arbiter->ready_first = first;
+	arbiter->ready_last = last;
+}
+
+static void drop_first_ready(struct orma_shm_arbiter *arbiter)
+{
+	arbiter->ready_first = arbiter->ready_first->next;
+	if (!arbiter->ready_first)
+		arbiter->ready_last = NULL;
+}
+
+static struct orma_shm_writer_block *block_of(struct orma_shm_event *event)
+{
+	return event->kind == ORMA_SHM_EVENT_DEPARTURE
+		       ? ORMA_CONTAINER_OF(event, struct orma_shm_writer_block, departure)
+		       : ORMA_CONTAINER_OF(event, struct orma_shm_writer_block, registration);
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static bool has_room(const struct orma_shm_arbiter *arbiter, size_t bytes)
+{
+	return arbiter->batch_bytes + ORMA_SHM_BATCH_ENTRY_BYTES + bytes <=
+	       ORMA_SHM_BATCH_BYTES_MAX;
+}
+
+static bool take_chunk(struct orma_shm_arbiter *arbiter, struct orma_shm_event *chunk)
+{
+	uint32_t slot = (uint32_t)(chunk - arbiter->slots);
+	uint32_t bytes = arbiter->chunk_bytes[chunk->layout];
+	uint32_t data_bytes = arbiter->options.is_emulated ? bytes : 0;
+	struct orma_chunk_move *move = &arbiter->moves[arbiter->move_count];
+
+	if (arbiter->move_count == ORMA_SHM_BATCH_MOVES || !has_room(arbiter, data_bytes))
+		return false;
+	*move = (struct orma_chunk_move){
+		.page_idx = slot / ORMA_SHM_CHUNKS_PER_PAGE,
+		.chunk_idx = slot % ORMA_SHM_CHUNKS_PER_PAGE,
+		.target_buffer = chunk->target_buffer,
+	};
+	if (arbiter->options.is_emulated) {
+		move->data = orma_shm_arbiter_chunk_start(arbiter, chunk);
+		move->size = bytes;
+	}
+	arbiter->move_count++;
+	arbiter->batch_bytes += ORMA_SHM_BATCH_ENTRY_BYTES + data_bytes;
+	atomic_fetch_sub_explicit(&arbiter->pending_bytes, bytes, memory_order_relaxed);
+	return true;
+}
+
+static bool take_patch(struct orma_shm_arbiter *arbiter, struct orma_shm_patch *patch)
+{
+	struct orma_chunk_patch *entry = NULL;
+	struct orma_patch *ret = &arbiter->batch_patches[arbiter->batch_patch_count];
+
+	if (arbiter->batch_patch_count == ORMA_SHM_BATCH_PATCHES || !has_room(arbiter, 0))
+		return false;
+	*ret = (struct orma_patch){.offset = patch->offset};
+	memcpy(ret->data, patch->data, sizeof(ret->data));
+	if (arbiter->patch_entry_count > 0)
+		entry = &arbiter->patch_entries[arbiter->patch_entry_count - 1];
+	if (!entry || entry->writer_id != patch->writer_id || entry->chunk_id != patch->chunk_id) {
+		entry = &arbiter->patch_entries[arbiter->patch_entry_count++];
+		*entry = (struct orma_chunk_patch){
+			.target_buffer = patch->event.target_buffer,
+			.writer_id = patch->writer_id,
+			.chunk_id = patch->chunk_id,
+			.patches = ret,
+		};
+	}
+	entry->count++;
+	entry->has_more_patches = patch->has_more;
+	arbiter->batch_patch_count++;
+	arbiter->batch_bytes += ORMA_SHM_BATCH_ENTRY_BYTES;
+	return true;
+}
+
+static bool take_notice(struct orma_shm_writer_notice *notices, size_t *count,
+			const struct orma_shm_writer *writer)
+{
+	if (*count == ORMA_SHM_BATCH_NOTICES)
+		return false;
+	notices[(*count)++] = (struct orma_shm_writer_notice){
+		.writer_id = writer->id,
+		.target_buffer = writer->target_buffer,
+	};
+	return true;
+}
+
+/* False: does not fit any more. The event is out of `ready` when this is called. */
+static bool take_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
+{
+	switch ((enum orma_shm_event_kind)event->kind) {
+	case ORMA_SHM_EVENT_CHUNK:
+		return take_chunk(arbiter, event);
+	case ORMA_SHM_EVENT_PATCH:
+		return take_patch(arbiter, ORMA_CONTAINER_OF(event, struct orma_shm_patch, event));
+	case ORMA_SHM_EVENT_REGISTRATION:
+		/* Registrations are sent first: one that follows a departure may be the same id. */
+		return arbiter->unregistered_count == 0 &&
+		       take_notice(arbiter->registered, &arbiter->registered_count,
+				   &block_of(event)->writer);
+	case ORMA_SHM_EVENT_DEPARTURE:
+		return take_notice(arbiter->unregistered, &arbiter->unregistered_count,
+				   &block_of(event)->writer);
+	}
+	return true;
+}
+
+/* What the event's record is needed for is done, or never will be. */
+static void release_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
+{
+	switch ((enum orma_shm_event_kind)event->kind) {
+	case ORMA_SHM_EVENT_CHUNK:
+		/* Pairs with the acquire in own(). */
+		atomic_store_explicit(&event->is_owned, false, memory_order_release);
+		break;
+	case ORMA_SHM_EVENT_PATCH:
+		orma_shm_arbiter_return_patch(
+			arbiter, ORMA_CONTAINER_OF(event, struct orma_shm_patch, event));
+		break;
+	case ORMA_SHM_EVENT_REGISTRATION:
+	case ORMA_SHM_EVENT_DEPARTURE:
+		orma_shm_writer_block_put(block_of(event));
+		break;
+	}
+}
+
+static void clear_batch(struct orma_shm_arbiter *arbiter)
+{
+	arbiter->move_count = arbiter->patch_entry_count = arbiter->batch_patch_count = 0;
+	arbiter->registered_count = arbiter->unregistered_count = arbiter->batch_bytes = 0;
+}
+
+static void describe_batch(struct orma_shm_arbiter *arbiter, bool has_more,
+			   struct orma_shm_batch *ret)
+{
+	*ret = (struct orma_shm_batch){
+		.registered = arbiter->registered,
+		.registered_count = arbiter->registered_count,
+		.commit = {.moves = arbiter->moves,
+			   .move_count = arbiter->move_count,
+			   .patches = arbiter->patch_entries,
+			   .patch_count = arbiter->patch_entry_count},
+		.unregistered = arbiter->unregistered,
+		.unregistered_count = arbiter->unregistered_count,
+		.has_more = has_more,
+	};
+	arbiter->is_commit_out = true;
+}
+
+bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_shm_batch *ret)
+{
+	orma_shm_arbiter_commit_done(arbiter);
+	if (!atomic_load_explicit(&arbiter->is_abandoned, memory_order_relaxed))
+		gather(arbiter, NULL);
+	while (arbiter->ready_first) {
+		struct orma_shm_event *event = arbiter->ready_first;
+
+		if (!take_event(arbiter, event))
+			break;
+		drop_first_ready(arbiter);
+		/* An emulated chunk's bytes are needed until they are sent. */
+		if (!arbiter->options.is_emulated || event->kind != ORMA_SHM_EVENT_CHUNK)
+			release_event(arbiter, event);
+	}
+	describe_batch(arbiter, arbiter->ready_first != NULL, ret);
+	return arbiter->move_count + arbiter->patch_entry_count + arbiter->registered_count +
+		       arbiter->unregistered_count >
+	       0;
+}
+
+/* Complete -> Free by the producer itself. */
+static void free_emulated_chunk(struct orma_shm_arbiter *arbiter,
+				const struct orma_chunk_move *move)
+{
+	uint32_t slot = move->page_idx * ORMA_SHM_CHUNKS_PER_PAGE + move->chunk_idx;
+	struct orma_shm_event *chunk = &arbiter->slots[slot];
+
+	orma_shm_chunk_clear((struct orma_shm_chunk_header *)(void *)orma_shm_arbiter_chunk_start(
+		arbiter, chunk));
+	release_event(arbiter, chunk);
+	orma_shm_page_free_chunk(&orma_shm_arbiter_page(arbiter, move->page_idx)->word,
+				 move->chunk_idx);
+}
+
+void orma_shm_arbiter_commit_done(struct orma_shm_arbiter *arbiter)
+{
+	if (arbiter->options.is_emulated && arbiter->is_commit_out)
+		for (size_t i = 0; i < arbiter->move_count; i++)
+			if (!arbiter->moves[i].is_incomplete)
+				free_emulated_chunk(arbiter, &arbiter->moves[i]);
+	clear_batch(arbiter);
+	arbiter->is_commit_out = false;
+}
+
+bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
+				      struct orma_shm_view_position *position,
+				      struct orma_shm_batch *ret)
+{
+	struct orma_shm_chunk chunk;
+	size_t used = 0;
+
+	orma_shm_arbiter_commit_done(arbiter);
+	if (!arbiter->options.is_emulated)
+		return false;
+	while (arbiter->move_count < ORMA_SHM_BATCH_MOVES &&
+	       has_room(arbiter, arbiter->view.page_bytes) &&
+	       orma_shm_view_next(&arbiter->view, position, &chunk)) {
+		uint8_t *to = arbiter->copies + used;
+		uint16_t packets =
+			(uint16_t)(chunk.fragment_count | chunk.flags << ORMA_SHM_FLAGS_SHIFT);
+		uint32_t slot = chunk.page_idx * ORMA_SHM_CHUNKS_PER_PAGE + chunk.chunk_idx;
+
+		/* One fragment is under construction: with it alone there is nothing to hand out.
+		 */
+		if (chunk.state != ORMA_SHM_BEING_WRITTEN || chunk.fragment_count < 2)
+			continue;
+		memcpy(to, &chunk.chunk_id, 4);
+		memcpy(to + 4, &chunk.writer_id, 2);
+		memcpy(to + 6, &packets, 2);
+		orma_shm_chunk_copy(&chunk, to + 8, chunk.payload_bytes);
+		used += 8 + chunk.payload_bytes;
+		arbiter->moves[arbiter->move_count++] = (struct orma_chunk_move){
+			.page_idx = chunk.page_idx,
+			.chunk_idx = chunk.chunk_idx,
+			.target_buffer = arbiter->slots[slot].target_buffer,
+			.data = to,
+			.size = 8 + chunk.payload_bytes,
+			.is_incomplete = true,
+		};
+		arbiter->batch_bytes += ORMA_SHM_BATCH_ENTRY_BYTES + 8 + chunk.payload_bytes;
+	}
+	describe_batch(arbiter, position->page_idx < arbiter->view.page_count, ret);
+	return arbiter->move_count > 0;
+}
+
+void orma_shm_arbiter_close_queue(struct orma_shm_arbiter *arbiter)
+{
+	gather(arbiter, &closed);
+	while (arbiter->ready_first) {
+		struct orma_shm_event *event = arbiter->ready_first;
+
+		drop_first_ready(arbiter);
+		release_event(arbiter, event);
+	}
+}
+
+/* --- the pool of patches ---------------------------------------------------------------------- */
+
+struct orma_shm_patch *orma_shm_arbiter_take_patch(struct orma_shm_arbiter *arbiter)
+{
+	uint64_t head = atomic_load_explicit(&arbiter->free_patches, memory_order_acquire);
+	struct orma_shm_patch *patch;
+	uint64_t next;
+
+	do {
+		if ((uint32_t)head == 0)
+			return NULL;
+		patch = &arbiter->patches[(uint32_t)head - 1];
+		next = ((head >> 32) + 1) << 32 |
+		       atomic_load_explicit(&patch->next_free, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(
+		&arbiter->free_patches, &head, next, memory_order_acquire, memory_order_acquire));
+	return patch;
+}
+
+void orma_shm_arbiter_return_patch(struct orma_shm_arbiter *arbiter, struct orma_shm_patch *patch)
+{
+	uint64_t head = atomic_load_explicit(&arbiter->free_patches, memory_order_relaxed);
+	uint64_t index = (uint64_t)(patch - arbiter->patches) + 1;
+	uint64_t next;
+
+	do {
+		atomic_store_explicit(&patch->next_free, (uint32_t)head, memory_order_relaxed);
+		next = ((head >> 32) + 1) << 32 | index;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&arbiter->free_patches, &head, next, memory_order_release, memory_order_relaxed));
+}
