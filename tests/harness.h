@@ -68,7 +68,7 @@ bool orma_test_allocation_failed(void);
 #define CHECK_MEM(actual, actual_size, expected, expected_size)                                    \
 	do {                                                                                       \
 		CHECK_INT(actual_size, expected_size);                                             \
-		CHECK(memcmp((actual), (expected), (expected_size)) == 0);                         \
+		CHECK((expected_size) == 0 || memcmp((actual), (expected), (expected_size)) == 0); \
 	} while (0)
 
 #endif
