@@ -209,7 +209,7 @@ struct orma_proto_quoted orma_proto_quote(struct orma_str text)
 			break;
 		}
 		if (size < max + 2) /* the rest of one code point, or of something that is none */
-			quoted.text[size++] = c < 0x20 || c == 0x7f ? '?' : (char)c;
+			quoted.text[size++] = (char)(c < 0x20 || c == 0x7f ? '?' : c);
 	}
 	if (!has_own_quotes)
 		quoted.text[size++] = '"';
@@ -221,7 +221,9 @@ struct orma_proto_quoted orma_proto_quote(struct orma_str text)
 
 static char lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c | 0x20);
+	return c;
 }
 
 /* Insertions, deletions, replacements and swaps of neighbours that make `a` of `b`; letters' case

@@ -197,25 +197,14 @@ static void read_enum(struct pg_model *model, const struct pg_file *file, const 
 	}
 }
 
-/* A message found and not yet read; messages[i] and waiting[i] belong together. */
-struct waiting {
-	struct orma_str data;
-};
-
-struct queue {
-	struct waiting *items;
-	size_t count;
-};
-
-static void enqueue(struct pg_model *model, struct queue *queue, const struct pg_file *file,
-		    const char *scope, const char *display_scope, struct orma_str data)
+static void enqueue(struct pg_model *model, const struct pg_file *file, const char *scope,
+		    const char *display_scope, struct orma_str data)
 {
 	struct pg_message *message =
 		add_new(model, &model->messages, &model->message_count, sizeof(*message));
-	struct waiting *waiting = add(model, &queue->items, &queue->count, sizeof(*waiting));
 	const char *name = copy(model, string_of(data, MESSAGE_NAME));
 
-	waiting->data = data;
+	message->data = data;
 	message->file = file;
 	message->full_name = pg_printf(&model->arena, "%s.%s", scope, name);
 	message->display = pg_printf(&model->arena, "%s%s", display_scope, name);
@@ -229,21 +218,19 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int read_message(struct pg_model *model, struct queue *queue, size_t idx)
+static int read_message(struct pg_model *model, struct pg_message *message)
 {
-	struct pg_message *message = model->messages[idx];
-	struct orma_str data = queue->items[idx].data;
 	const char *display_scope = pg_printf(&model->arena, "%s.", message->display);
 	struct orma_proto_reader reader;
 	struct orma_proto_field each;
 	int err = 0;
 
-	orma_proto_reader_init(&reader, data.data, data.size);
+	orma_proto_reader_init(&reader, message->data.data, message->data.size);
 	while (err == 0 && orma_proto_reader_next(&reader, &each) > 0) {
 		if (each.id == MESSAGE_FIELD) {
 			err = read_field(model, message, each.bytes);
 		} else if (each.id == MESSAGE_NESTED) {
-			enqueue(model, queue, message->file, message->full_name, display_scope,
+			enqueue(model, message->file, message->full_name, display_scope,
 				each.bytes);
 		} else if (each.id == MESSAGE_ENUM) {
 			read_enum(model, message->file, message->full_name, display_scope,
@@ -259,7 +246,7 @@ static int read_message(struct pg_model *model, struct queue *queue, size_t idx)
 	return err;
 }
 
-static int read_file(struct pg_model *model, struct queue *queue, struct orma_str data)
+static int read_file(struct pg_model *model, struct orma_str data)
 {
 	struct pg_file *file = add_new(model, &model->files, &model->file_count, sizeof(*file));
 	struct orma_proto_reader reader;
@@ -277,7 +264,7 @@ static int read_file(struct pg_model *model, struct queue *queue, struct orma_st
 						  sizeof(*file->imports));
 			*import = stem(model, each.bytes);
 		} else if (each.id == FILE_MESSAGE) {
-			enqueue(model, queue, file, scope, "", each.bytes);
+			enqueue(model, file, scope, "", each.bytes);
 		} else if (each.id == FILE_ENUM) {
 			read_enum(model, file, scope, "", each.bytes);
 		} else if (each.id == FILE_EXTENSION) {
@@ -383,18 +370,17 @@ int pg_model_read(struct pg_model *model, const void *data, size_t size)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field each;
-	struct queue queue = {0};
 	int err;
 
 	orma_proto_reader_init(&reader, data, size);
 	while ((err = orma_proto_reader_next(&reader, &each)) > 0) {
 		if (each.id == SET_FILE)
-			err = read_file(model, &queue, each.bytes);
+			err = read_file(model, each.bytes);
 		if (err < 0)
 			return err;
 	}
 	for (size_t i = 0; err == 0 && i < model->message_count; i++)
-		err = read_message(model, &queue, i);
+		err = read_message(model, model->messages[i]);
 	for (size_t i = 0; err == 0 && i < model->message_count; i++)
 		err = resolve_message(model, model->messages[i]);
 	if (err == 0)

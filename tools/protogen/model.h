@@ -32,7 +32,7 @@ struct pg_message;
 struct pg_field {
 	const char *name;                      /* as written */
 	const char *member;                    /* the same, or with an underscore behind it */
-	const char *constant; /* of the field id */
+	const char *constant;                  /* of the field id */
 	const char *type_name, *default_value; /* may be NULL */
 	uint32_t id;
 	enum orma_proto_kind kind;
@@ -45,6 +45,7 @@ struct pg_field {
 
 struct pg_message {
 	const struct pg_file *file;
+	struct orma_str data; /* its descriptor */
 	const char *full_name, *display, *symbol;
 	struct pg_field *fields; /* ascending ids */
 	size_t field_count;

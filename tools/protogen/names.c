@@ -43,7 +43,7 @@ const char *pg_snake(struct orma_arena *arena, const char *camel)
 
 		if (isupper(c) && last != '_' && last != '.' && (!isupper(last) || islower(next)))
 			out[size++] = '_';
-		out[size++] = c == '.' ? '_' : (char)tolower(c);
+		out[size++] = (char)(c == '.' ? '_' : tolower(c));
 	}
 	return pg_printf(arena, "%.*s", (int)size, out);
 }

@@ -223,9 +223,8 @@ ORMA_TEST(errors_say_where_what_and_what_instead)
 		{"duration_ms: 1\nduration_ms: 2",
 		 "t.cfg:2:1: found duration_ms twice in TraceConfig, expected one: it is not a "
 		 "list\nduration_ms: 2\n^~~~~~~~~~~"},
-		{"duration_ms: [1]",
-		 "t.cfg:1:14: found \"[\", expected a whole number from 0 to 2^32-1; duration_ms "
-		 "is not a list\nduration_ms: [1]\n             ^"},
+		{"duration_ms: [1]", "t.cfg:1:14: found \"[\", expected one value; duration_ms is "
+				     "not a list\nduration_ms: [1]\n             ^"},
 		{"write_into_file: yes", "t.cfg:1:18: found \"yes\", expected true or false for "
 					 "write_into_file\nwrite_into_file: yes\n"
 					 "                 ^~~"},
