@@ -53,9 +53,9 @@
 #define ORMA_SHM_PAGE_BYTES_MIN     4096u
 #define ORMA_SHM_PAGE_BYTES_MAX     32768u
 #define ORMA_SHM_PAGE_BYTES_DEFAULT 4096u
-#define ORMA_SHM_BYTES_DEFAULT      (256u * 1024)
-#define ORMA_SHM_BYTES_MAX          (32u * 1024 * 1024)
-#define ORMA_SHM_EMULATED_BYTES     (1024u * 1024)
+#define ORMA_SHM_BYTES_DEFAULT      ((size_t)256 * 1024)
+#define ORMA_SHM_BYTES_MAX          ((size_t)32 * 1024 * 1024)
+#define ORMA_SHM_EMULATED_BYTES     ((size_t)1024 * 1024)
 #define ORMA_SHM_CHUNKS_PER_PAGE    14u
 #define ORMA_SHM_WRITER_ID_MAX      32767u
 #define ORMA_SHM_MEMFD_NAME         "perfetto_shmem"

@@ -121,7 +121,7 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 				      struct orma_shm_view_position *position,
 				      struct orma_shm_batch *ret);
 
-#define ORMA_SHM_BATCH_BYTES_MAX (127u * 1024)
+#define ORMA_SHM_BATCH_BYTES_MAX ((size_t)127 * 1024)
 
 /* Since the start, over all writers; relaxed counters. */
 struct orma_shm_stats {

@@ -21,7 +21,6 @@
 #define ORMA_SHM_ARBITER_STATE_H
 
 #include <pthread.h>
-#include <stdalign.h>
 
 #include "shm/arbiter.h"
 #include "shm/trace_writer.h"
@@ -77,47 +76,51 @@ struct orma_shm_arbiter {
 	/* Constant after orma_shm_arbiter_new(). */
 	struct orma_shm_arbiter_options options;
 	struct orma_shm_view view;
-	uint32_t chunk_bytes[8];      /* by layout */
 	struct orma_shm_event *slots; /* page_idx * ORMA_SHM_CHUNKS_PER_PAGE + chunk_idx */
 	struct orma_shm_patch *patches;
+	uint8_t *copies;         /* emulation: bytes of incomplete chunks; the loop thread's */
+	uint32_t chunk_bytes[8]; /* by layout */
 	uint32_t patch_count;
 	uint32_t now_bytes; /* pending bytes that ask for a commit at once */
 	int wake_fd;
-
 	_Atomic uint32_t ref_count; /* acq_rel: the last one frees */
-	/* Written by the loop thread, read by writers; relaxed, because what matters is that the
-	 * queue is closed. */
-	_Atomic bool is_abandoned;
-	_Atomic pthread_t loop_thread; /* relaxed: only ever compared with oneself */
 
-	/* Written by all. Orders: see commit.c for queue and wanted; the rest is relaxed, estimates
-	 * and counters. */
-	alignas(64) _Atomic(struct orma_shm_event *) queue;
-	_Atomic uint32_t wanted;
-	_Atomic uint32_t pending_bytes;  /* complete, not taken by the loop thread */
-	_Atomic uint32_t in_hand_bytes;  /* being written */
-	_Atomic uint32_t held_bytes;     /* those of them that only wait for lengths */
+	/*
+	 * Written when writers come and go; bit id - 1 set = taken. Orders: see
+	 * orma_shm_arbiter_take_id(). The array keeps the busy words below away from the constants
+	 * above, as the batch does on the other side.
+	 */
+	_Atomic uint64_t ids[(ORMA_SHM_WRITER_ID_MAX + 64) / 64];
+
+	/* Written by all. Orders: commit.c for queue and wanted; else relaxed, estimates and
+	 * counters. */
+	_Atomic(struct orma_shm_event *) queue;
 	_Atomic uint64_t turnover_bytes; /* handed out since the start */
-	_Atomic uint32_t cursor;         /* page where the next search begins */
-	_Atomic uint32_t hints[8];       /* by layout: page that had a free chunk */
 	_Atomic uint64_t free_patches;   /* head: change count << 32 | index + 1; acq_rel */
-	_Atomic uint32_t id_cursor;
-	_Atomic uint64_t ids[(ORMA_SHM_WRITER_ID_MAX + 64) / 64]; /* bit id - 1 set = taken */
 	_Atomic uint64_t chunks_acquired, packets_lost, stalls, patches_sent, violations;
-	_Atomic uint32_t writers;
+	_Atomic pthread_t loop_thread; /* relaxed: only ever compared with oneself */
+	_Atomic uint32_t wanted;
+	_Atomic uint32_t pending_bytes; /* complete, not taken by the loop thread */
+	_Atomic uint32_t in_hand_bytes; /* being written */
+	_Atomic uint32_t held_bytes;    /* those of them that only wait for lengths */
+	_Atomic uint32_t cursor;        /* page where the next search begins */
+	_Atomic uint32_t hints[8];      /* by layout: page that had a free chunk */
+	_Atomic uint32_t id_cursor, writers;
+	/* Written by the loop thread, read by writers; relaxed: what matters is that the queue is
+	 * closed. */
+	_Atomic bool is_abandoned;
 
 	/* The loop thread's own. */
-	struct orma_shm_event *ready_first, *ready_last;
 	bool is_commit_out;
-	uint8_t *copies; /* emulation: bytes of incomplete chunks */
-	size_t move_count, patch_entry_count, batch_patch_count, registered_count,
-		unregistered_count;
-	size_t batch_bytes;
 	struct orma_chunk_move moves[ORMA_SHM_BATCH_MOVES];
 	struct orma_chunk_patch patch_entries[ORMA_SHM_BATCH_PATCHES];
 	struct orma_patch batch_patches[ORMA_SHM_BATCH_PATCHES];
 	struct orma_shm_writer_notice registered[ORMA_SHM_BATCH_NOTICES];
 	struct orma_shm_writer_notice unregistered[ORMA_SHM_BATCH_NOTICES];
+	size_t move_count, patch_entry_count, batch_patch_count, registered_count,
+		unregistered_count;
+	size_t batch_bytes;
+	struct orma_shm_event *ready_first, *ready_last;
 };
 
 /* --- arbiter.c -------------------------------------------------------------------------------- */

@@ -44,7 +44,7 @@ ORMA_TEST(a_writer_that_keeps_filling_its_chunks_gets_larger_ones)
 {
 	struct orma_shm_writer *writer;
 
-	reader_init(&reader, 256 * 1024, 4096);
+	reader_init(&reader, 256 * KIB, 4096);
 	writer = new_writer();
 	for (int i = 0; i < 400; i++) {
 		write_packet(writer, 100);
@@ -61,7 +61,7 @@ ORMA_TEST(a_large_packet_goes_to_whole_pages_after_its_second_chunk)
 {
 	struct orma_shm_writer *writer;
 
-	reader_init(&reader, 256 * 1024, 4096);
+	reader_init(&reader, 256 * KIB, 4096);
 	writer = new_writer();
 	write_packet(writer, 30000);
 	orma_shm_writer_free(writer);
@@ -76,7 +76,7 @@ ORMA_TEST(a_writer_slower_than_the_memory_turns_over_goes_back_to_small_chunks)
 {
 	struct orma_shm_writer *fast, *slow;
 
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	fast = new_writer();
 	slow = new_writer();
 	for (int i = 0; i < 200; i++)
@@ -104,7 +104,7 @@ ORMA_TEST(eighty_writers_share_eight_pages)
 {
 	struct orma_shm_writer *writers[80], *fast;
 
-	reader_init(&reader, 32 * 1024, 4096);
+	reader_init(&reader, 32 * KIB, 4096);
 	fast = new_writer();
 	for (int i = 0; i < 80; i++) {
 		writers[i] = new_writer();
@@ -139,7 +139,7 @@ ORMA_TEST(bursting_writers_leave_a_quarter_to_others)
 	struct orma_shm_chunk chunk;
 	size_t pinned = 0;
 
-	reader_init(&reader, 256 * 1024, 4096);
+	reader_init(&reader, 256 * KIB, 4096);
 	for (int i = 0; i < 100; i++) {
 		writers[i] = new_writer();
 		for (int j = 0; j < 200; j++) {
@@ -149,7 +149,7 @@ ORMA_TEST(bursting_writers_leave_a_quarter_to_others)
 	}
 	while (orma_shm_view_next(&reader.view, &position, &chunk))
 		pinned += chunk.payload_bytes + 8;
-	CHECK(pinned > 100 * 292 && pinned <= 256 * 1024 * 4 / 5);
+	CHECK(pinned > (size_t)100 * 292 && pinned <= 256 * KIB * 4 / 5);
 	CHECK_INT(lost_packets(), 0);
 	for (int i = 0; i < 100; i++)
 		orma_shm_writer_free(writers[i]);
@@ -160,7 +160,7 @@ ORMA_TEST(one_wake_up_for_the_first_chunk_and_one_when_it_presses)
 {
 	struct orma_shm_writer *writer;
 
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	CHECK(!is_wake_fd_readable());
 	writer = new_writer(); /* registration */
 	CHECK(is_wake_fd_readable());
@@ -190,7 +190,7 @@ ORMA_TEST(a_large_backlog_comes_in_several_batches_in_order)
 	struct orma_shm_writer *writer;
 	struct orma_shm_batch batch;
 
-	reader_init(&reader, 4 * 1024 * 1024, 4096);
+	reader_init(&reader, 4 * KIB * 1024, 4096);
 	writer = new_writer();
 	while (reader.view.page_count * 3 / 4 > writer->next_chunk_id)
 		write_packet(writer, 1000);
@@ -229,7 +229,7 @@ ORMA_TEST(ids_are_reused_late_and_running_out_of_them_loses_packets_only)
 	struct orma_shm_writer *extra;
 	struct orma_shm_batch batch;
 
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	writers[0] = new_writer();
 	CHECK_INT(orma_shm_writer_id(writers[0]), 1);
 	orma_shm_writer_free(writers[0]);
@@ -268,7 +268,7 @@ ORMA_TEST(a_reused_id_is_registered_after_its_departure)
 	struct orma_shm_batch batch;
 	struct orma_shm_writer *writer;
 
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	writer = new_writer();
 	orma_shm_writer_free(writer);
 	writer = new_writer();
@@ -289,7 +289,7 @@ ORMA_TEST(after_the_connection_writers_lose_packets_and_the_last_one_unmaps)
 	struct orma_shm_writer *in_hand, *idle, *open;
 	struct orma_shm_batch batch;
 
-	reader_init(&reader, 16 * 1024, 4096);
+	reader_init(&reader, 16 * KIB, 4096);
 	in_hand = new_writer();
 	idle = new_writer();
 	open = new_writer();
@@ -323,7 +323,7 @@ ORMA_TEST(abandoning_drops_what_is_queued)
 {
 	struct orma_shm_writer *writer, *gone;
 
-	reader_init_with(&reader, 64 * 1024, 4096, (struct orma_shm_arbiter_options){0});
+	reader_init_with(&reader, 64 * KIB, 4096, (struct orma_shm_arbiter_options){0});
 	writer = new_writer();
 	gone = new_writer();
 	for (int i = 0; i < 6; i++) {
@@ -401,7 +401,7 @@ ORMA_TEST(without_shared_memory_commits_carry_the_chunks)
 	struct orma_shm_view_position position = {0};
 	size_t data_bytes = 0;
 
-	reader_init_with(&reader, 1024 * 1024, 4096,
+	reader_init_with(&reader, 1024 * KIB, 4096,
 			 (struct orma_shm_arbiter_options){.is_emulated = true});
 	writer = new_writer();
 	for (int i = 0; i < 600; i++)
@@ -412,7 +412,7 @@ ORMA_TEST(without_shared_memory_commits_carry_the_chunks)
 		data_bytes += batch.commit.moves[i].size;
 		reader_move(&reader, &batch.commit.moves[i]);
 	}
-	CHECK(data_bytes > 100 * 1024 && data_bytes <= ORMA_SHM_BATCH_BYTES_MAX);
+	CHECK(data_bytes > 100 * KIB && data_bytes <= ORMA_SHM_BATCH_BYTES_MAX);
 	reader_drain(&reader);
 	/* Everything but the chunk in hand is free again. */
 	for (uint32_t page_idx = 0, used = 0; page_idx < reader.view.page_count; page_idx++) {
@@ -478,7 +478,7 @@ ORMA_TEST(a_service_that_gives_our_chunks_away_breaks_no_list)
 
 ORMA_TEST(a_producer_brings_memory_of_its_own)
 {
-	size_t size = 64 * 1024;
+	size_t size = 64 * KIB;
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	struct orma_shm_arbiter_options options = {.size_bytes = size, .page_bytes = 8192};
 	struct orma_shm_writer *writer;

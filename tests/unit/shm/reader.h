@@ -17,6 +17,7 @@
 #include "shm/trace_writer.h"
 #include "shm/view.h"
 
+#define KIB            ((size_t)1024)
 #define READER_WRITERS 128
 
 struct reader_chunk {

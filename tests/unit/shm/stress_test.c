@@ -186,43 +186,43 @@ static void run_and_check(int count, size_t memory_bytes, uint32_t page_bytes, b
 ORMA_TEST(four_stalling_threads_lose_nothing)
 {
 	run_and_check(
-		4, 256 * 1024, 4096, true,
+		4, 256 * KIB, 4096, true,
 		(struct emitter){.policy = ORMA_SHM_STALL, .packets = 20000, .size_max = 150});
 }
 
 ORMA_TEST(sixteen_stalling_threads_on_eight_pages_lose_nothing)
 {
-	run_and_check(16, 32 * 1024, 4096, true,
+	run_and_check(16, 32 * KIB, 4096, true,
 		      (struct emitter){.policy = ORMA_SHM_STALL, .packets = 2000, .size_max = 300});
 }
 
 ORMA_TEST(packets_larger_than_the_memory_pass_through_it)
 {
 	run_and_check(
-		3, 32 * 1024, 4096, true,
+		3, 32 * KIB, 4096, true,
 		(struct emitter){.policy = ORMA_SHM_STALL, .packets = 40, .size_max = 150000});
 	run_and_check(
-		3, 32 * 1024, 4096, false,
+		3, 32 * KIB, 4096, false,
 		(struct emitter){.policy = ORMA_SHM_STALL, .packets = 40, .size_max = 150000});
 	run_and_check(
-		2, 64 * 1024, 32768, true,
+		2, 64 * KIB, 32768, true,
 		(struct emitter){.policy = ORMA_SHM_STALL, .packets = 40, .size_max = 150000});
 }
 
 ORMA_TEST(out_of_band_patches_from_many_threads_arrive)
 {
 	run_and_check(
-		6, 128 * 1024, 4096, false,
+		6, 128 * KIB, 4096, false,
 		(struct emitter){.policy = ORMA_SHM_STALL, .packets = 1500, .size_max = 6000});
 }
 
 ORMA_TEST(dropping_threads_lose_whole_packets_only)
 {
 	run_and_check(
-		8, 64 * 1024, 4096, true,
+		8, 64 * KIB, 4096, true,
 		(struct emitter){.policy = ORMA_SHM_DROP, .packets = 10000, .size_max = 3000});
 	run_and_check(
-		8, 64 * 1024, 4096, false,
+		8, 64 * KIB, 4096, false,
 		(struct emitter){.policy = ORMA_SHM_DROP, .packets = 10000, .size_max = 3000});
 }
 
@@ -231,7 +231,7 @@ ORMA_TEST(sixty_four_slow_threads_and_a_fast_one_share_eight_pages)
 	static struct orma_shm_writer *slow[63];
 	struct emitter emitters[64];
 
-	reader_init(&reader, 32 * 1024, 4096);
+	reader_init(&reader, 32 * KIB, 4096);
 	/* Idle ones first, each with a packet in hand. */
 	for (int i = 0; i < 32; i++) {
 		CHECK_INT(orma_shm_writer_new(reader.arbiter, 1, ORMA_SHM_DROP, &slow[i]), 0);
@@ -277,7 +277,7 @@ ORMA_TEST(writers_come_and_go_while_the_connection_dies)
 		pthread_t threads[4];
 		struct orma_shm_batch batch;
 
-		reader_init(&reader, 64 * 1024, 4096);
+		reader_init(&reader, 64 * KIB, 4096);
 		atomic_store(&running, 4);
 		for (int i = 0; i < 4; i++)
 			CHECK_INT(pthread_create(&threads[i], NULL, churn, reader.arbiter), 0);

@@ -5,7 +5,7 @@
 
 #include "shm/view.h"
 
-#define PAGES 4u
+#define PAGES ((size_t)4)
 
 static _Alignas(4096) uint8_t memory[PAGES * 32768];
 
@@ -58,7 +58,7 @@ ORMA_TEST(sizes_that_no_service_accepts_are_refused)
 	CHECK_INT(orma_shm_view_init(&view, memory, 8192, 2048), -EINVAL);
 	CHECK_INT(orma_shm_view_init(&view, memory, 12288, 12288), -EINVAL);
 	CHECK_INT(orma_shm_view_init(&view, memory, 65536, 65536), -EINVAL);
-	CHECK_INT(orma_shm_view_init(&view, memory, 64u << 20, 4096), -EINVAL);
+	CHECK_INT(orma_shm_view_init(&view, memory, (size_t)64 << 20, 4096), -EINVAL);
 	CHECK_INT(orma_shm_view_init(&view, memory + 4, 4096, 4096), -EINVAL);
 	CHECK_INT(orma_shm_view_init(&view, NULL, 4096, 4096), -EINVAL);
 }
@@ -77,10 +77,11 @@ ORMA_TEST(every_chunk_of_every_layout_is_read_and_freed)
 			*word_of(&view, 3) = word(layout, states);
 			for (uint32_t i = 0; i < count; i++) {
 				CHECK_INT(orma_shm_view_begin_read(&view, 3, i, &chunk), 0);
-				CHECK(chunk.payload == memory + 3 * page_bytes + 8 + i * bytes + 8);
+				CHECK(chunk.payload ==
+				      memory + (size_t)3 * page_bytes + 8 + (size_t)i * bytes + 8);
 				CHECK_INT(chunk.payload_bytes, bytes - 8);
 				CHECK(chunk.payload + chunk.payload_bytes <=
-				      memory + 4 * page_bytes);
+				      memory + (size_t)4 * page_bytes);
 				CHECK_INT(orma_shm_word_state(*word_of(&view, 3), i),
 					  ORMA_SHM_BEING_READ);
 				CHECK_INT(orma_shm_view_begin_read(&view, 3, i, &chunk), -EPROTO);
@@ -164,6 +165,16 @@ ORMA_TEST(a_chunk_that_the_producer_took_away_while_read_is_left_alone)
 	}
 }
 
+static void check_next(const struct orma_shm_view *view, struct orma_shm_view_position *position,
+		       uint32_t page_idx, uint32_t chunk_idx, enum orma_shm_state state,
+		       struct orma_shm_chunk *ret)
+{
+	CHECK(orma_shm_view_next(view, position, ret));
+	CHECK_INT(ret->page_idx, page_idx);
+	CHECK_INT(ret->chunk_idx, chunk_idx);
+	CHECK_INT(ret->state, state);
+}
+
 ORMA_TEST(scraping_shows_written_and_complete_chunks_and_changes_nothing)
 {
 	struct orma_shm_view view = view_of(4096);
@@ -174,32 +185,25 @@ ORMA_TEST(scraping_shows_written_and_complete_chunks_and_changes_nothing)
 
 	*word_of(&view, 0) = word(ORMA_SHM_LAYOUT_14, 1u | 2 << 2 | 3 << 4 | 1u << 26);
 	*word_of(&view, 3) = word(ORMA_SHM_LAYOUT_1, 3);
-	header = (struct orma_shm_chunk_header *)(void *)(memory + 8 + 13 * 292);
+	header = (struct orma_shm_chunk_header *)(void *)(memory + 8 + (size_t)13 * 292);
 	header->chunk_id = 0x01020304;
 	header->writer_id = 77;
 	header->packets = 3 << 10 | 1022;
 	memcpy(header + 1, "payload", 7);
 	memcpy(before, memory, sizeof(before));
 
-	CHECK(orma_shm_view_next(&view, &position, &chunk));
-	CHECK_INT(chunk.chunk_idx, 0);
-	CHECK_INT(chunk.state, ORMA_SHM_BEING_WRITTEN);
+	check_next(&view, &position, 0, 0, ORMA_SHM_BEING_WRITTEN, &chunk);
 	CHECK_INT(chunk.writer_id, 0);
 	CHECK_INT(chunk.fragment_count, 0);
-	CHECK(orma_shm_view_next(&view, &position, &chunk));
-	CHECK_INT(chunk.chunk_idx, 2);
-	CHECK_INT(chunk.state, ORMA_SHM_COMPLETE);
-	CHECK(orma_shm_view_next(&view, &position, &chunk));
-	CHECK_INT(chunk.chunk_idx, 13);
-	CHECK_INT(chunk.state, ORMA_SHM_BEING_WRITTEN);
+	check_next(&view, &position, 0, 2, ORMA_SHM_COMPLETE, &chunk);
+	check_next(&view, &position, 0, 13, ORMA_SHM_BEING_WRITTEN, &chunk);
 	CHECK_INT(chunk.chunk_id, 0x01020304);
 	CHECK_INT(chunk.writer_id, 77);
 	CHECK_INT(chunk.fragment_count, 1022);
 	CHECK_INT(chunk.flags, 3);
 	orma_shm_chunk_copy(&chunk, copy, 7);
 	CHECK_MEM(copy, 7, "payload", 7);
-	CHECK(orma_shm_view_next(&view, &position, &chunk));
-	CHECK_INT(chunk.page_idx, 3);
+	check_next(&view, &position, 3, 0, ORMA_SHM_COMPLETE, &chunk);
 	CHECK(!orma_shm_view_next(&view, &position, &chunk));
 	CHECK(!orma_shm_view_next(&view, &position, &chunk));
 	CHECK(memcmp(before, memory, sizeof(before)) == 0);
@@ -239,9 +243,9 @@ ORMA_TEST(random_words_never_lead_outside)
 		*word_of(&view, noise >> 8 & 3) = noise;
 		noise = noise * 1664525 + 1013904223;
 		if (orma_shm_view_begin_read(&view, page_idx, chunk_idx, &chunk) == 0) {
-			CHECK(chunk.payload >= memory + page_idx * 4096 + 16);
+			CHECK(chunk.payload >= memory + (size_t)page_idx * 4096 + 16);
 			CHECK(chunk.payload + chunk.payload_bytes <=
-			      memory + (page_idx + 1) * 4096);
+			      memory + ((size_t)page_idx + 1) * 4096);
 			if (noise >> 31)
 				*word_of(&view, page_idx) = noise;
 			orma_shm_view_end_read(&view, &chunk);

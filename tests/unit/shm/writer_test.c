@@ -120,16 +120,18 @@ ORMA_TEST(packets_of_every_size_arrive)
 		struct reader_writer *result;
 		size_t n = 0;
 
-		reader_init(&reader, 64 * page_bytes, page_bytes);
+		reader_init(&reader, (size_t)64 * page_bytes, page_bytes);
 		writer = new_writer(ORMA_SHM_DROP);
-		for (size_t size = 0; size < 5 * page_bytes; size += size < 600 ? 1 : 97, n++) {
+		for (size_t size = 0; size < (size_t)5 * page_bytes;
+		     size += size < 600 ? 1 : 97, n++) {
 			write_string(writer, size, (char)('a' + n % 26));
 			reader_drain(&reader);
 		}
 		result = finish(writer);
 		CHECK_INT(result->packet_count, n);
 		n = 0;
-		for (size_t size = 0; size < 5 * page_bytes; size += size < 600 ? 1 : 97, n++)
+		for (size_t size = 0; size < (size_t)5 * page_bytes;
+		     size += size < 600 ? 1 : 97, n++)
 			check_string(&result->packets[n], FIRST, n == 0 ? 3 : 0, size,
 				     (char)('a' + n % 26));
 		CHECK_INT(result->target_buffer, 5);
@@ -146,7 +148,7 @@ static void write_trees(bool can_hold_chunks)
 	struct reader_writer *result;
 	size_t n = 0;
 
-	reader_init_with(&reader, 256 * 1024, 4096,
+	reader_init_with(&reader, 256 * KIB, 4096,
 			 (struct orma_shm_arbiter_options){.can_hold_chunks = can_hold_chunks});
 	writer = new_writer(ORMA_SHM_DROP);
 	for (int depth = 1; depth <= 8; depth++)
@@ -183,7 +185,7 @@ ORMA_TEST(a_packet_that_holds_too_much_is_released_and_patched)
 	struct reader_writer *result;
 
 	/* 64 KiB: an eighth is two pages. Four nested messages of 8 KB each, one in the other. */
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	writer = new_writer(ORMA_SHM_DROP);
 	write_tree(orma_shm_writer_packet_begin(writer), 4, 8000);
 	orma_shm_writer_packet_end(writer);
@@ -202,7 +204,7 @@ ORMA_TEST(patches_go_out_in_order_and_say_whether_more_follow)
 	struct reader_writer *result;
 	static char text[6000];
 
-	reader_init_with(&reader, 64 * 1024, 4096, (struct orma_shm_arbiter_options){0});
+	reader_init_with(&reader, 64 * KIB, 4096, (struct orma_shm_arbiter_options){0});
 	writer = new_writer(ORMA_SHM_DROP);
 	proto = orma_shm_writer_packet_begin(writer);
 	orma_proto_nested_begin(proto, &outer, 1);
@@ -228,7 +230,7 @@ ORMA_TEST(a_full_memory_drops_the_packet_with_a_marker_and_tells_the_next)
 	struct orma_shm_writer *writer;
 	struct reader_writer *result;
 
-	reader_init(&reader, 16 * 1024, 4096);
+	reader_init(&reader, 16 * KIB, 4096);
 	writer = new_writer(ORMA_SHM_DROP);
 	write_string(writer, 10, 'a');
 	write_string(writer, 40000, 'b'); /* larger than the memory */
@@ -254,7 +256,7 @@ ORMA_TEST(a_packet_with_open_messages_is_dropped_as_cleanly)
 		struct orma_shm_writer *writer;
 		struct reader_writer *result;
 
-		reader_init_with(&reader, 64 * 1024, 4096,
+		reader_init_with(&reader, 64 * KIB, 4096,
 				 (struct orma_shm_arbiter_options){.can_hold_chunks = can_hold});
 		writer = new_writer(ORMA_SHM_DROP);
 		write_string(writer, 10, 'a');
@@ -317,7 +319,7 @@ ORMA_TEST(a_packet_given_up_by_its_author_is_not_read)
 		struct orma_shm_writer *writer;
 		struct reader_writer *result;
 
-		reader_init(&reader, 256 * 1024, 4096);
+		reader_init(&reader, 256 * KIB, 4096);
 		writer = new_writer(ORMA_SHM_DROP);
 		write_string(writer, 10, 'a');
 		proto = orma_shm_writer_packet_begin(writer);
@@ -339,7 +341,7 @@ ORMA_TEST(freeing_a_writer_inside_a_packet_gives_the_packet_up)
 	struct orma_shm_writer *writer;
 	struct reader_writer *result;
 
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	writer = new_writer(ORMA_SHM_DROP);
 	write_string(writer, 10, 'a');
 	orma_proto_write_varint(orma_shm_writer_packet_begin(writer), 1, 1);
@@ -355,7 +357,7 @@ ORMA_TEST(a_chunk_takes_no_more_packets_than_it_can_count)
 		struct orma_shm_writer *writer;
 		struct reader_writer *result;
 
-		reader_init(&reader, 512 * 1024, 32768);
+		reader_init(&reader, 512 * KIB, 32768);
 		writer = new_writer(ORMA_SHM_DROP);
 		for (int i = 0; i < 20000; i++) {
 			if (is_fast) {
@@ -383,7 +385,7 @@ ORMA_TEST(reserved_packets_of_every_size_arrive)
 	struct reader_writer *result;
 	size_t n = 0;
 
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	writer = new_writer(ORMA_SHM_DROP);
 	for (size_t round = 0; round < 50; round++) {
 		for (size_t size = 1; size <= 127; size++) {
@@ -437,7 +439,7 @@ ORMA_TEST(a_scraper_sees_every_finished_packet_and_no_other)
 	struct orma_shm_chunk chunk;
 	uint8_t copy[4096];
 
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	writer = new_writer(ORMA_SHM_DROP);
 	CHECK(!orma_shm_view_next(&reader.view, &position, &chunk));
 	orma_proto_write_varint(orma_shm_writer_packet_begin(writer), 1, 1);
@@ -475,7 +477,7 @@ ORMA_TEST(a_stalling_writer_on_the_loop_thread_commits_itself)
 	struct orma_shm_stats stats;
 
 	for (int can_hold = 0; can_hold < 2; can_hold++) {
-		reader_init_with(&reader, 16 * 1024, 4096,
+		reader_init_with(&reader, 16 * KIB, 4096,
 				 (struct orma_shm_arbiter_options){.can_hold_chunks = can_hold,
 								   .commit_now = commit_now,
 								   .ctx = &reader});
@@ -503,7 +505,7 @@ ORMA_TEST(a_stall_ends_after_its_timeout_and_the_packet_is_lost)
 	struct reader_writer *result;
 	uint64_t start_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 
-	reader_init_with(&reader, 16 * 1024, 4096,
+	reader_init_with(&reader, 16 * KIB, 4096,
 			 (struct orma_shm_arbiter_options){.stall_timeout_ms = 20});
 	writer = new_writer(ORMA_SHM_STALL);
 	write_tree(orma_shm_writer_packet_begin(writer), 3, 20000);
@@ -530,7 +532,7 @@ ORMA_TEST(without_a_record_for_a_patch_the_packet_is_lost_and_nothing_else)
 	struct reader_writer *result;
 
 	/* 64 + 4 records for each of 16 pages: 128, and 200 open messages. */
-	reader_init_with(&reader, 64 * 1024, 4096, (struct orma_shm_arbiter_options){0});
+	reader_init_with(&reader, 64 * KIB, 4096, (struct orma_shm_arbiter_options){0});
 	writer = new_writer(ORMA_SHM_DROP);
 	for (int round = 0; round < 3; round++) {
 		write_string(writer, 10, 'a');
@@ -559,7 +561,7 @@ ORMA_TEST(a_flush_hands_over_what_there_is_once)
 {
 	struct orma_shm_writer *writer;
 
-	reader_init(&reader, 64 * 1024, 4096);
+	reader_init(&reader, 64 * KIB, 4096);
 	writer = new_writer(ORMA_SHM_DROP);
 	orma_shm_writer_flush(writer);
 	reader_drain(&reader);
