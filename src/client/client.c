@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * client.c - the one object of the process: starting, the loop thread, its queue, leaving.
+ *
+ *   OFF --orma_init()--> CHANGING --> ON --orma_shutdown()--> CHANGING --> OFF
+ *
+ * One thread runs the loop (or, with caller_drives, whoever calls orma_dispatch()). Other threads
+ * hand it work through a queue under the mutex and a wake of the loop; the mutex guards a few words
+ * and is never held over a system call or a callback. The object is static, so that a thread that
+ * ends late still finds the mutex.
+ *
+ * In the child of a fork there is no loop thread, the mutex may be locked for ever and the shared
+ * memory is the parent's. The child therefore sets one flag and every data source to "not started";
+ * from then on emitting finds nothing to do and the other functions say so. Rejected: locking the
+ * mutex around fork() (forks wait for us), several clients per process (libraries in one process
+ * would each connect).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "client/client.h"
+#include "client/session.h"
+
+struct orma_client orma_client = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+_Atomic bool orma_client_is_forked;
+
+static bool is_forked(void)
+{
+	return atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed);
+}
+
+bool orma_client_lock(void)
+{
+	if (is_forked())
+		return false;
+	pthread_mutex_lock(&orma_client.mutex);
+	if (orma_client.phase == ORMA_CLIENT_ON)
+		return true;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return false;
+}
+
+uint64_t orma_client_stamp_locked(void)
+{
+	return ++orma_client.next_stamp;
+}
+
+/* --- the queue -------------------------------------------------------------------------------- */
+
+int orma_client_post(struct orma_client_work *work)
+{
+	if (!orma_client_lock())
+		return -ENOTCONN;
+	orma_base_list_append(&orma_client.work, &work->item);
+	pthread_mutex_unlock(&orma_client.mutex);
+	orma_base_loop_wake(orma_client.loop);
+	return 0;
+}
+
+static struct orma_client_work *take_work(void)
+{
+	struct orma_client_work *work = NULL;
+
+	pthread_mutex_lock(&orma_client.mutex);
+	if (!orma_base_list_is_empty(&orma_client.work)) {
+		work = ORMA_LIST_ENTRY(orma_client.work.next, struct orma_client_work, item);
+		orma_base_list_remove(&work->item);
+	}
+	pthread_mutex_unlock(&orma_client.mutex);
+	return work;
+}
+
+static void update_sources(void)
+{
+	bool has_new_descriptors;
+
+	pthread_mutex_lock(&orma_client.mutex);
+	has_new_descriptors = orma_client.has_new_descriptors;
+	orma_client.has_new_descriptors = false;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (has_new_descriptors)
+		orma_client_sources_update();
+}
+
+static void on_wake(void *ctx)
+{
+	struct orma_client_work *work;
+
+	(void)ctx;
+	/* First what was registered: a fence among the work stands behind it. */
+	update_sources();
+	while ((work = take_work())) {
+		work->fn(work);
+		update_sources();
+	}
+	orma_client_complete_all();
+}
+
+struct waited_work {
+	struct orma_client_work work;
+	void (*fn)(void *ctx);
+	void *ctx;
+	bool is_done; /* mutex */
+};
+
+static void run_waited(struct orma_client_work *work)
+{
+	struct waited_work *waited = ORMA_CONTAINER_OF(work, struct waited_work, work);
+
+	waited->fn(waited->ctx);
+	pthread_mutex_lock(&orma_client.mutex);
+	waited->is_done = true;
+	pthread_cond_broadcast(&orma_client.changed);
+	pthread_mutex_unlock(&orma_client.mutex);
+}
+
+int orma_client_post_and_wait(void (*fn)(void *ctx), void *ctx)
+{
+	struct waited_work waited = {.work.fn = run_waited, .fn = fn, .ctx = ctx};
+	int r;
+
+	if (!orma_client_lock())
+		return -ENOTCONN;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (orma_client.options.caller_drives || orma_client_is_loop_thread()) {
+		fn(ctx);
+		return 0;
+	}
+	r = orma_client_post(&waited.work);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&orma_client.mutex);
+	while (!waited.is_done)
+		pthread_cond_wait(&orma_client.changed, &orma_client.mutex);
+	pthread_mutex_unlock(&orma_client.mutex);
+	return 0;
+}
+
+bool orma_client_is_loop_thread(void)
+{
+	return !orma_client.options.caller_drives &&
+	       pthread_equal(orma_client.thread, pthread_self());
+}
+
+/* --- fences ----------------------------------------------------------------------------------- */
+
+enum sync_state { SYNC_UNSENT = 0, SYNC_SENT, SYNC_ANSWERED };
+
+/* Waits for an answer from every service that is connected, and at least one. On the heap: whoever
+ * waits may give up first. */
+struct sync {
+	struct orma_client_work work;
+	struct orma_list item;                 /* in orma_client.syncs */
+	uint8_t states[ORMA_CLIENT_LINKS_MAX]; /* the loop thread's */
+	bool is_done, is_abandoned;            /* mutex */
+};
+
+static void sync_finish(struct sync *sync)
+{
+	bool is_abandoned;
+
+	orma_base_list_remove(&sync->item);
+	pthread_mutex_lock(&orma_client.mutex);
+	sync->is_done = true;
+	is_abandoned = sync->is_abandoned;
+	pthread_cond_broadcast(&orma_client.changed);
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (is_abandoned)
+		orma_base_free(sync);
+}
+
+static bool sync_is_abandoned(const struct sync *sync)
+{
+	bool is_abandoned;
+
+	pthread_mutex_lock(&orma_client.mutex);
+	is_abandoned = sync->is_abandoned;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return is_abandoned;
+}
+
+static bool send_sync(struct orma_client_link *link)
+{
+	if (link->endpoint->ops->sync(link->endpoint) < 0)
+		return false;
+	link->syncs_outstanding++;
+	return true;
+}
+
+static void sync_advance(struct sync *sync)
+{
+	bool has_answer = false, is_waiting = false;
+
+	for (size_t i = 0; i < orma_client.link_count; i++) {
+		struct orma_client_link *link = &orma_client.links[i];
+
+		if (link->is_up && sync->states[i] == SYNC_UNSENT && send_sync(link))
+			sync->states[i] = SYNC_SENT;
+		has_answer |= sync->states[i] == SYNC_ANSWERED;
+		is_waiting |= link->is_up && sync->states[i] != SYNC_ANSWERED;
+	}
+	if ((has_answer && !is_waiting) || sync_is_abandoned(sync))
+		sync_finish(sync);
+}
+
+static void syncs_advance(void)
+{
+	struct sync *sync, *next;
+
+	ORMA_LIST_FOR_EACH_SAFE (sync, next, &orma_client.syncs, item)
+		sync_advance(sync);
+}
+
+static void sync_begin(struct orma_client_work *work)
+{
+	struct sync *sync = ORMA_CONTAINER_OF(work, struct sync, work);
+
+	orma_base_list_append(&orma_client.syncs, &sync->item);
+	syncs_advance();
+}
+
+void orma_client_link_is_up(struct orma_client_link *link)
+{
+	(void)link;
+	atomic_fetch_add_explicit(&orma_client.up_count, 1, memory_order_relaxed);
+	syncs_advance();
+}
+
+void orma_client_link_is_down(struct orma_client_link *link)
+{
+	struct sync *sync;
+
+	atomic_fetch_sub_explicit(&orma_client.up_count, 1, memory_order_relaxed);
+	link->syncs_outstanding = 0;
+	ORMA_LIST_FOR_EACH (sync, &orma_client.syncs, item)
+		if (sync->states[link - orma_client.links] == SYNC_SENT)
+			sync->states[link - orma_client.links] = SYNC_UNSENT;
+	syncs_advance();
+}
+
+void orma_client_link_synced(struct orma_client_link *link)
+{
+	struct sync *sync;
+
+	if (link->syncs_outstanding > 0)
+		link->syncs_outstanding--;
+	/* Answers come in the order of the questions; the farewell's is the last. */
+	ORMA_LIST_FOR_EACH (sync, &orma_client.syncs, item) {
+		if (sync->states[link - orma_client.links] != SYNC_SENT)
+			continue;
+		sync->states[link - orma_client.links] = SYNC_ANSWERED;
+		sync_advance(sync);
+		return;
+	}
+}
+
+static int wait_driving(const struct sync *sync, uint64_t deadline_ns)
+{
+	struct pollfd poll_fd = {.fd = orma_poll_fd(), .events = POLLIN};
+
+	/* The flag is set by this very thread. */
+	while (orma_dispatch() == 0 && !sync->is_done) {
+		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+		if (now_ns >= deadline_ns)
+			return -ETIMEDOUT;
+		poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / ORMA_NS_PER_MS) + 1);
+	}
+	return 0;
+}
+
+static int wait_for_sync(const struct sync *sync, uint64_t deadline_ns)
+{
+	const struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / ORMA_NS_PER_SEC),
+					  .tv_nsec = (long)(deadline_ns % ORMA_NS_PER_SEC)};
+	int r = 0;
+
+	if (orma_client.options.caller_drives)
+		return wait_driving(sync, deadline_ns);
+	pthread_mutex_lock(&orma_client.mutex);
+	while (!sync->is_done && r == 0)
+		r = -pthread_cond_timedwait(&orma_client.changed, &orma_client.mutex, &deadline);
+	r = sync->is_done ? 0 : r;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return r;
+}
+
+int orma_sync(uint32_t timeout_ms)
+{
+	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + timeout_ms * ORMA_NS_PER_MS;
+	struct sync *sync;
+	bool is_done;
+	int r;
+
+	sync = orma_base_zalloc(sizeof(*sync));
+	if (!sync)
+		return -ENOMEM;
+	sync->work.fn = sync_begin;
+	r = orma_client_post(&sync->work);
+	if (r < 0) {
+		orma_base_free(sync);
+		return r;
+	}
+	r = wait_for_sync(sync, deadline_ns);
+	pthread_mutex_lock(&orma_client.mutex);
+	is_done = sync->is_done;
+	sync->is_abandoned = !is_done;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (is_done)
+		orma_base_free(sync);
+	return is_done ? 0 : r;
+}
+
+bool orma_is_connected(void)
+{
+	return !is_forked() &&
+	       atomic_load_explicit(&orma_client.up_count, memory_order_relaxed) > 0;
+}
+
+/* --- in-process consumers --------------------------------------------------------------------- */
+
+struct consumer_work {
+	struct orma_client_work work;
+	int fd;
+};
+
+static void add_consumer(struct orma_client_work *work)
+{
+	struct consumer_work *consumer = ORMA_CONTAINER_OF(work, struct consumer_work, work);
+
+	orma_client_local_add_consumer(orma_client.local, consumer->fd);
+	orma_base_free(consumer);
+}
+
+int orma_client_open_consumer(int *ret_fd)
+{
+	struct consumer_work *consumer;
+	int fds[2], r;
+
+	if (!orma_client_lock())
+		return -ENOTCONN;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (!orma_client.local)
+		return -ENOTCONN;
+	consumer = orma_base_zalloc(sizeof(*consumer));
+	if (!consumer)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0) {
+		r = -errno;
+		orma_base_free(consumer);
+		return r;
+	}
+	consumer->work.fn = add_consumer;
+	consumer->fd = fds[1];
+	r = orma_client_post(&consumer->work);
+	if (r < 0) {
+		orma_base_fd_close(fds[0]);
+		orma_base_fd_close(fds[1]);
+		orma_base_free(consumer);
+		return r;
+	}
+	*ret_fd = fds[0];
+	return 0;
+}
+
+int orma_client_driven_fd(void)
+{
+	return orma_poll_fd();
+}
+
+/* --- leaving ---------------------------------------------------------------------------------- */
+
+/* Work that nobody will do any more must not leave its owner waiting. */
+static void finish_work(void)
+{
+	struct orma_client_work *work;
+	struct sync *sync, *next;
+
+	while ((work = take_work()))
+		work->fn(work);
+	ORMA_LIST_FOR_EACH_SAFE (sync, next, &orma_client.syncs, item)
+		sync_finish(sync);
+}
+
+static void say_farewell(void)
+{
+	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + ORMA_CLIENT_FAREWELL_NS;
+	bool is_waiting;
+
+	for (size_t i = 0; i < orma_client.link_count; i++) {
+		struct orma_client_link *link = &orma_client.links[i];
+
+		orma_client_link_commit(link);
+		if (link->is_up)
+			send_sync(link);
+	}
+	do {
+		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+		is_waiting = false;
+		for (size_t i = 0; i < orma_client.link_count; i++)
+			is_waiting |= orma_client.links[i].syncs_outstanding > 0;
+		if (!is_waiting || now_ns >= deadline_ns)
+			break;
+		if (orma_base_loop_turn(orma_client.loop,
+					(int)((deadline_ns - now_ns) / ORMA_NS_PER_MS) + 1) < 0)
+			break;
+	} while (is_waiting);
+}
+
+/* On the loop thread, outside of its loop. */
+static void leave(void)
+{
+	orma_client.is_leaving = true;
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
+		if (orma_client_source_at(i))
+			orma_client_end_source(orma_client_source_at(i));
+	orma_client_threads_discard(NULL);
+	finish_work();
+	say_farewell();
+	for (size_t i = 0; i < orma_client.link_count; i++)
+		orma_client_link_done(&orma_client.links[i]);
+}
+
+static void forget_everything(void)
+{
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
+		orma_client_source_free(orma_client_source_at(i));
+		atomic_store_explicit(&orma_client.sources[i], NULL, memory_order_release);
+	}
+	orma_client_local_free(ORMA_TAKE(orma_client.local));
+	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
+	orma_base_free((char *)orma_client.options.producer_name);
+	orma_base_free((char *)orma_client.options.producer_socket);
+	orma_client.options = (struct orma_init_options){0};
+	orma_client.link_count = 0;
+	orma_client.is_leaving = false;
+	orma_client.has_completions = orma_client.has_new_descriptors = false;
+	if (orma_client.has_condition)
+		pthread_cond_destroy(&orma_client.changed);
+	orma_client.has_condition = false;
+}
+
+static void change_phase(enum orma_client_phase phase)
+{
+	pthread_mutex_lock(&orma_client.mutex);
+	orma_client.phase = phase;
+	pthread_mutex_unlock(&orma_client.mutex);
+}
+
+static void request_stop(struct orma_client_work *work)
+{
+	(void)work;
+	orma_base_loop_stop(orma_client.loop);
+}
+
+void orma_shutdown(void)
+{
+	struct orma_client_work stop = {.fn = request_stop};
+
+	if (!orma_client_lock())
+		return;
+	orma_client.phase = ORMA_CLIENT_CHANGING;
+	if (!orma_client.options.caller_drives)
+		orma_base_list_append(&orma_client.work, &stop.item);
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (orma_client.options.caller_drives) {
+		leave();
+	} else {
+		orma_base_loop_wake(orma_client.loop);
+		pthread_join(orma_client.thread, NULL);
+	}
+	forget_everything();
+	change_phase(ORMA_CLIENT_OFF);
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+static void before_nothing(void)
+{
+}
+
+static void in_forked_child(void)
+{
+	atomic_store_explicit(&orma_client_is_forked, true, memory_order_relaxed);
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
+		struct orma_data_source *source = orma_client_source_at(i);
+
+		if (!source)
+			continue;
+		atomic_store_explicit(&source->started, 0, memory_order_relaxed);
+		for (size_t j = 0; j < ORMA_INSTANCES_MAX; j++)
+			atomic_store_explicit(&source->instances[j].stamp, 0, memory_order_relaxed);
+		if (source->extra.forked)
+			source->extra.forked(source->options.ctx);
+	}
+}
+
+static int fork_error;
+
+static void watch_forks(void)
+{
+	fork_error = -pthread_atfork(before_nothing, before_nothing, in_forked_child);
+}
+
+static void *thread_main(void *ctx)
+{
+	(void)ctx;
+	for (size_t i = 0; i < orma_client.link_count; i++)
+		orma_client_link_connect(&orma_client.links[i]);
+	orma_base_loop_run(orma_client.loop);
+	leave();
+	return NULL;
+}
+
+static int start_thread(void)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = -pthread_create(&orma_client.thread, NULL, thread_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r == 0)
+		pthread_setname_np(orma_client.thread, "orma");
+	return r;
+}
+
+static int copy_options(const struct orma_init_options *options)
+{
+	struct orma_init_options *own = &orma_client.options;
+
+	if (options)
+		*own = *options;
+	own->producer_socket = NULL;
+	own->producer_name =
+		orma_base_strdup(options && options->producer_name ? options->producer_name
+								   : program_invocation_short_name);
+	if (!own->producer_name)
+		return -ENOMEM;
+	if (options && options->producer_socket) {
+		own->producer_socket = orma_base_strdup(options->producer_socket);
+		if (!own->producer_socket)
+			return -ENOMEM;
+	}
+	if (own->backends == 0)
+		own->backends = ORMA_BACKEND_SYSTEM;
+	return 0;
+}
+
+static int make_condition(void)
+{
+	pthread_condattr_t attributes;
+	int r = -pthread_condattr_init(&attributes);
+
+	if (r < 0)
+		return r;
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	r = -pthread_cond_init(&orma_client.changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	orma_client.has_condition = r == 0;
+	return r;
+}
+
+static int make_links(void)
+{
+	int r;
+
+	if (orma_client.options.backends & ORMA_BACKEND_IN_PROCESS) {
+		r = orma_client_local_new(orma_client.loop, &orma_client.local);
+		if (r < 0)
+			return r;
+		orma_client_link_init(&orma_client.links[orma_client.link_count++],
+				      orma_client.loop, orma_client.local);
+	}
+	if (orma_client.options.backends & ORMA_BACKEND_SYSTEM)
+		orma_client_link_init(&orma_client.links[orma_client.link_count++],
+				      orma_client.loop, NULL);
+	return 0;
+}
+
+static int start(const struct orma_init_options *options)
+{
+	static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+	int r;
+
+	pthread_once(&forks_once, watch_forks);
+	r = fork_error;
+	if (r == 0)
+		r = orma_client_threads_init();
+	if (r == 0)
+		r = make_condition();
+	if (r == 0)
+		r = copy_options(options);
+	if (r == 0)
+		r = orma_base_loop_new(&orma_client.loop);
+	if (r == 0)
+		r = make_links();
+	if (r < 0)
+		return r;
+	orma_base_loop_set_wake_handler(orma_client.loop, on_wake, NULL);
+	if (!orma_client.options.caller_drives)
+		return start_thread();
+	orma_client.driver = pthread_self();
+	orma_client.poll_fd = orma_base_loop_fd(orma_client.loop);
+	for (size_t i = 0; i < orma_client.link_count; i++)
+		orma_client_link_connect(&orma_client.links[i]);
+	return 0;
+}
+
+static bool are_options_valid(const struct orma_init_options *options)
+{
+	return !options || (options->struct_size == sizeof(*options) &&
+			    (options->backends &
+			     ~(unsigned)(ORMA_BACKEND_SYSTEM | ORMA_BACKEND_IN_PROCESS)) == 0);
+}
+
+int orma_init(const struct orma_init_options *options)
+{
+	int r;
+
+	if (!are_options_valid(options))
+		return -EINVAL;
+	if (is_forked())
+		return -EALREADY;
+	pthread_mutex_lock(&orma_client.mutex);
+	r = orma_client.phase == ORMA_CLIENT_OFF ? 0 : -EALREADY;
+	if (r == 0)
+		orma_client.phase = ORMA_CLIENT_CHANGING;
+	/* Threads that emitted before a shutdown stay in their list. */
+	if (r == 0 && !orma_client.threads.next) {
+		orma_base_list_init(&orma_client.threads);
+		orma_base_list_init(&orma_client.work);
+		orma_base_list_init(&orma_client.syncs);
+	}
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (r < 0)
+		return r;
+	r = start(options);
+	if (r < 0)
+		forget_everything();
+	change_phase(r < 0 ? ORMA_CLIENT_OFF : ORMA_CLIENT_ON);
+	return r;
+}
+
+/* --- driven by the caller --------------------------------------------------------------------- */
+
+int orma_poll_fd(void)
+{
+	int fd = -1;
+
+	if (!orma_client_lock())
+		return -1;
+	if (orma_client.options.caller_drives)
+		fd = orma_client.poll_fd;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return fd;
+}
+
+int orma_dispatch(void)
+{
+	bool is_driven;
+
+	if (!orma_client_lock())
+		return -ENOTCONN;
+	is_driven = orma_client.options.caller_drives;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (!is_driven)
+		return -ENOTCONN;
+	if (!pthread_equal(orma_client.driver, pthread_self())) {
+		orma_client.driver = pthread_self();
+		for (size_t i = 0; i < orma_client.link_count; i++)
+			if (orma_client.links[i].memory)
+				orma_shm_arbiter_set_loop_thread(
+					orma_client.links[i].memory->arbiter);
+	}
+	orma_base_loop_turn(orma_client.loop, 0);
+	return 0;
+}
+
+const char *orma_version(void)
+{
+	return ORMA_VERSION_STRING;
+}

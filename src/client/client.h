@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * client.h - the library's engine: what its files share, and what src/track/ builds on.
+ *
+ * Picture:  application threads                     the loop thread ("orma")
+ *
+ *           thread ---> writer per instance            links: one per service
+ *             |             |  chunks                     |  endpoint (socket, local)
+ *             |             +------> arbiter  ----------->|  commits, flushes
+ *             |                                           |
+ *             +--- register, sync, complete ---> queue -->+  setup, start, stop ---> callbacks
+ *
+ * Vocabulary: a *link* is the client's relation to one service, connected or not; its *endpoint* is
+ * the connection. A *slot* (struct orma_packet) is what one thread has for one instance: its
+ * writer.
+ *
+ * Who may touch what: the loop thread alone changes links and instances, and holds the mutex while
+ * it changes those members that other threads read under it. Emitters read two atomic words of an
+ * instance and otherwise their own slots. The mutex is never held over a system call or a callback.
+ */
+#ifndef ORMA_CLIENT_CLIENT_H
+#define ORMA_CLIENT_CLIENT_H
+
+#include <orma/data_source.h>
+#include <orma/init.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/loop.h"
+#include "client/endpoint.h"
+#include "client/limits.h"
+#include "shm/arbiter.h"
+#include "shm/trace_writer.h"
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* The creator's reference of an arbiter, shared: whoever is about to make a writer holds it too. */
+struct orma_client_memory {
+	_Atomic uint32_t refs; /* every thread; acquire-release, so that the last one sees all */
+	struct orma_shm_arbiter *arbiter;
+};
+
+struct orma_client_link;
+
+/* Checks and maps. -EPROTO (what the service sent cannot be used), -ENOMEM, -errno. */
+int orma_client_memory_new(const struct orma_client_shared *shared, struct orma_client_link *link,
+			   struct orma_client_memory **ret);
+struct orma_client_memory *orma_client_memory_ref(struct orma_client_memory *memory);
+void orma_client_memory_unref(struct orma_client_memory *memory);
+
+/* --- data sources and their instances --------------------------------------------------------- */
+
+enum orma_client_instance_state {
+	ORMA_CLIENT_INSTANCE_FREE = 0,
+	ORMA_CLIENT_INSTANCE_SET_UP,
+	ORMA_CLIENT_INSTANCE_STARTED,
+	ORMA_CLIENT_INSTANCE_STOPPING, /* on_stop was called; the application completes it later */
+};
+
+struct orma_client_instance {
+	/*
+	 * Changes whenever a slot has to look again; 0 = not started. Written by the loop thread
+	 * with release after the members below; pairs with the acquire of orma_client_slot_get().
+	 */
+	_Atomic uint64_t stamp;
+	/* Which instance this is; never used twice in a process. Written before `stamp`, relaxed.
+	 */
+	_Atomic uint64_t generation;
+	_Atomic uint64_t dropped; /* added to by emitters, relaxed; guards nothing */
+
+	/* Changed by the loop thread under the mutex. */
+	enum orma_client_instance_state state;
+	bool is_stop_complete;
+	struct orma_client_memory *memory; /* borrowed from the link; NULL = its link is gone */
+	uint32_t target_buffer;
+	enum orma_shm_policy policy;
+
+	/* The loop thread's. */
+	struct orma_client_link *link; /* NULL = gone */
+	uint64_t service_id;
+	void *ctx; /* what on_setup stored */
+};
+
+/* What src/track/ needs beyond the public options. */
+struct orma_client_source_extra {
+	size_t thread_state_bytes; /* zeroed memory in each slot; zeroed again when state is lost */
+	void (*forked)(void *ctx); /* in the child of a fork: async-signal-safe things only */
+};
+
+struct orma_data_source {
+	_Atomic uint32_t started; /* bit = instance; written by the loop thread, read relaxed */
+	uint32_t idx;
+	struct orma_data_source_options options; /* name is a copy, descriptor NULL */
+	struct orma_client_source_extra extra;
+	/* The whole descriptor. Of the mutex: `next_descriptor`; of the loop thread: `descriptor`.
+	 */
+	struct orma_buf *next_descriptor;
+	struct orma_buf *descriptor;
+	struct orma_client_instance instances[ORMA_INSTANCES_MAX];
+};
+
+/* --- links ------------------------------------------------------------------------------------ */
+
+struct orma_client_flush {
+	struct orma_list item;
+	uint64_t request_id;
+	uint64_t seq;
+	bool is_running; /* its callbacks are being called; the loop thread's */
+	uint8_t waiting[ORMA_DATA_SOURCES_MAX]; /* bit = instance that has postponed it; mutex */
+};
+
+struct orma_client_link {
+	struct orma_loop *loop;
+	struct orma_client_local *local;       /* NULL = a daemon */
+	struct orma_client_endpoint *endpoint; /* NULL = not connected */
+	bool is_up;
+	struct orma_client_memory *memory;
+	bool wants_incomplete;
+	bool is_committing;
+	struct orma_watch arbiter_watch;
+	struct orma_timer commit_timer;
+	struct orma_list flushes;   /* in the order of their arrival; mutex */
+	uint32_t announced;         /* bit = source that the service knows */
+	uint32_t outdated;          /* bit = source whose descriptor has changed since */
+	unsigned syncs_outstanding; /* fences sent and not answered */
+	struct orma_task failure;   /* ends the connection from the loop */
+	int failure_error;
+
+	struct orma_timer retry_timer;
+	uint64_t retry_ns;
+	int folder_fd; /* inotify while not connected, or -1 */
+	struct orma_watch folder_watch;
+};
+
+/* link.c; all on the loop thread */
+void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop,
+			   struct orma_client_local *local);
+void orma_client_link_connect(struct orma_client_link *link);
+/* Where the daemon listens; NULL for the service of this process. */
+const char *orma_client_link_address(const struct orma_client_link *link);
+/* Leaves; instances must have been stopped. */
+void orma_client_link_done(struct orma_client_link *link);
+void orma_client_link_fail(struct orma_client_link *link, int error);
+/* Tells the service about new and changed data sources. */
+void orma_client_link_announce(struct orma_client_link *link);
+void orma_client_link_withdraw(struct orma_client_link *link, struct orma_data_source *source);
+/* Sends what is complete, then the acknowledgements of finished flushes. */
+void orma_client_link_commit(struct orma_client_link *link);
+
+/* retry.c */
+void orma_client_retry_arm(struct orma_client_link *link, bool was_connected);
+void orma_client_retry_disarm(struct orma_client_link *link);
+
+/* instance.c; all on the loop thread */
+void orma_client_setup_source(void *link, uint64_t instance_id, const void *config, size_t size);
+void orma_client_start_source(void *link, uint64_t instance_id, const void *config, size_t size);
+void orma_client_stop_source(void *link, uint64_t instance_id);
+void orma_client_flush(void *link, uint64_t request_id, const uint64_t *instance_ids, size_t count,
+		       uint64_t flags);
+void orma_client_clear_state(void *link, const uint64_t *instance_ids, size_t count);
+/* The connection is gone: its instances stop, postponed ones complete later. */
+void orma_client_stop_link(struct orma_client_link *link);
+/* Stops and destroys the instances of a source (NULL = of all), waiting for nobody. */
+void orma_client_end_source(struct orma_data_source *source);
+/* Carries out what orma_data_source_complete() noted. */
+void orma_client_complete_all(void);
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+/* A slot. The public name: a packet being written is its slot's writer. */
+struct orma_packet {
+	struct orma_shm_writer *writer; /* NULL = none */
+	uint64_t stamp;                 /* of the instance when last looked at */
+	uint64_t generation;            /* of the instance that `writer` belongs to */
+	uint64_t lost_seen;             /* of the writer's lost packets */
+	struct orma_client_instance *instance;
+	void *state; /* of source->extra.thread_state_bytes */
+	bool needs_state;
+	bool is_open;
+};
+
+struct orma_client_thread {
+	struct orma_list item; /* in client.threads; mutex */
+	/* ORMA_INSTANCES_MAX slots per source, made at its first use. */
+	struct orma_packet *slots[ORMA_DATA_SOURCES_MAX];
+};
+
+extern __thread struct orma_client_thread *orma_client_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, uint32_t idx,
+					     uint64_t stamp);
+
+/*
+ * The calling thread's slot of a started instance, ready for one packet; NULL when it is not
+ * started, a packet is open, or there is no memory.
+ */
+static inline struct orma_packet *orma_client_slot_get(struct orma_data_source *source,
+						       uint32_t idx)
+{
+	uint64_t stamp = atomic_load_explicit(&source->instances[idx].stamp, memory_order_acquire);
+	struct orma_client_thread *self = orma_client_self;
+
+	if (ORMA_LIKELY(self && self->slots[source->idx])) {
+		struct orma_packet *slot = &self->slots[source->idx][idx];
+
+		if (ORMA_LIKELY(slot->stamp == stamp && !slot->is_open))
+			return slot->writer ? slot : NULL;
+	}
+	return orma_client_slot_refresh(source, idx, stamp);
+}
+
+void orma_client_slot_lost(struct orma_packet *slot);
+
+/* After a packet: notes whether it was lost. True when it was not. */
+static inline bool orma_client_slot_check(struct orma_packet *slot)
+{
+	if (ORMA_LIKELY(orma_shm_writer_lost_packets(slot->writer) == slot->lost_seen))
+		return true;
+	orma_client_slot_lost(slot);
+	return false;
+}
+
+/* The loop thread's own writer of an instance. */
+void orma_client_self_flush(const struct orma_data_source *source, uint32_t idx);
+void orma_client_self_discard(const struct orma_data_source *source, uint32_t idx);
+/* Frees the slots of all threads for a source, NULL = all; none may be in use. */
+void orma_client_threads_discard(const struct orma_data_source *source);
+int orma_client_threads_init(void);
+
+/* --- the one object --------------------------------------------------------------------------- */
+
+enum orma_client_phase {
+	ORMA_CLIENT_OFF = 0,
+	ORMA_CLIENT_CHANGING, /* between the others */
+	ORMA_CLIENT_ON,
+};
+
+#define ORMA_CLIENT_LINKS_MAX 2
+
+struct orma_client {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed; /* something that somebody waits for was done */
+	bool has_condition;
+	enum orma_client_phase phase;
+
+	/* Written under the mutex with release, read anywhere with acquire. */
+	struct orma_data_source *_Atomic sources[ORMA_DATA_SOURCES_MAX];
+
+	/* Of the mutex. */
+	struct orma_list work;    /* struct orma_client_work */
+	struct orma_list threads; /* struct orma_client_thread */
+	uint64_t next_stamp;
+	bool has_completions, has_new_descriptors;
+
+	/* Constant while the phase is ON. */
+	struct orma_loop *loop;
+	struct orma_client_local *local;
+	struct orma_client_link links[ORMA_CLIENT_LINKS_MAX];
+	size_t link_count;
+	struct orma_init_options options; /* strings are copies */
+	pthread_t thread;
+
+	struct orma_list syncs; /* the loop thread's: struct sync of client.c */
+	int poll_fd;            /* with caller_drives */
+	bool is_leaving;        /* the loop thread's: sessions start nothing any more */
+	pthread_t driver;       /* with caller_drives: who dispatched last */
+	_Atomic uint32_t
+		up_count; /* links that are up; the loop thread writes, anyone reads, relaxed */
+};
+
+extern struct orma_client orma_client;
+/* Set in the child of a fork and never cleared: nothing may be touched any more. */
+extern _Atomic bool orma_client_is_forked;
+
+/* False: not initialised, or the child of a fork. With true the mutex is held. */
+bool orma_client_lock(void);
+struct orma_data_source *orma_client_source_at(size_t idx); /* NULL = none */
+
+/* For the loop thread, from any other; freed or reused by `fn`. */
+struct orma_client_work {
+	struct orma_list item;
+	void (*fn)(struct orma_client_work *work);
+};
+
+/* 0 or -ENOTCONN; on success `fn` runs once, possibly before this returns. */
+int orma_client_post(struct orma_client_work *work);
+/* Posts and waits until `fn` has run. Not on the loop thread. */
+int orma_client_post_and_wait(void (*fn)(void *ctx), void *ctx);
+bool orma_client_is_loop_thread(void);
+/* A number that was not handed out before, never 0. */
+uint64_t orma_client_stamp_locked(void);
+/* Links call these. */
+void orma_client_link_is_up(struct orma_client_link *link);
+void orma_client_link_is_down(struct orma_client_link *link);
+void orma_client_link_synced(struct orma_client_link *link);
+
+int orma_client_source_new(const struct orma_data_source_options *options,
+			   const struct orma_client_source_extra *extra,
+			   struct orma_data_source **ret);
+/* On the loop thread: what the application registered or changed since the last call. */
+void orma_client_sources_update(void);
+void orma_client_source_free(struct orma_data_source *source);
+
+#endif

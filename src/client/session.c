@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session.c - the consumer's half of one tracing session: connection, life, waits.
+ *
+ * A session owns a small event loop without a thread and one ConsumerPort connection on it, whether
+ * the service is a daemon or in this process (then over a socket pair): one path to test. Calls
+ * that need an answer turn that loop until the answer is there; the answer to EnableTracing is the
+ * end of the session and may arrive during any of them.
+ *
+ *   new -> connected --enable--> running --answer to EnableTracing--> stopped
+ *              ^                    |
+ *              +------detach--------+            attach: connected -> running
+ *
+ * Invariant: is_stopped is only set while is_enabled, and on_stopped ran exactly then. Rejected: a
+ * thread per session (callbacks on foreign threads, locks), direct calls of the in-process service
+ * (its loop is another thread's).
+ */
+#include "client/session.h"
+
+#include <errno.h>
+#include <orma/init.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "ipc/address.h"
+#include "ipc/frame.h"
+#include "proto/reader.h"
+#include "proto/writer.h"
+#include "schema/gen/consumer_port.pb.h"
+#include "schema/gen/observable_events.pb.h"
+
+#define DEFAULT_TIMEOUT_MS 10000
+#define ALL_STARTED_EVENT  2u   /* ObservableEvents.TYPE_ALL_DATA_SOURCES_STARTED */
+#define FLUSH_FLAGS        0x34 /* explicit, by a consumer's library */
+
+static const char *const method_names[] = {
+	[ORMA_CLIENT_ENABLE_TRACING] = "EnableTracing",
+	[ORMA_CLIENT_DISABLE_TRACING] = "DisableTracing",
+	[ORMA_CLIENT_READ_BUFFERS] = "ReadBuffers",
+	[ORMA_CLIENT_FLUSH] = "Flush",
+	[ORMA_CLIENT_START_TRACING] = "StartTracing",
+	[ORMA_CLIENT_DETACH] = "Detach",
+	[ORMA_CLIENT_ATTACH] = "Attach",
+	[ORMA_CLIENT_GET_TRACE_STATS] = "GetTraceStats",
+	[ORMA_CLIENT_OBSERVE_EVENTS] = "ObserveEvents",
+	[ORMA_CLIENT_QUERY_SERVICE_STATE] = "QueryServiceState",
+	[ORMA_CLIENT_QUERY_CAPABILITIES] = "QueryCapabilities",
+};
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+int orma_client_session_check(const struct orma_session *session, struct orma_error *reterr)
+{
+	if (session->lost_error == 0)
+		return 0;
+	return orma_base_error_set(reterr, -ECONNRESET, "the connection to the service is lost");
+}
+
+/* The application drives the library itself: what it waits for happens inside orma_dispatch(). */
+static int turn_driven(struct orma_session *session, int driven_fd, int timeout_ms)
+{
+	struct pollfd fds[] = {{.fd = orma_base_loop_fd(session->loop), .events = POLLIN},
+			       {.fd = driven_fd, .events = POLLIN}};
+
+	poll(fds, ORMA_ARRAY_SIZE(fds), timeout_ms);
+	orma_dispatch();
+	return orma_base_loop_turn(session->loop, 0);
+}
+
+int orma_client_session_wait(struct orma_session *session, const bool *flag, uint64_t timeout_ns)
+{
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	uint64_t deadline_ns = now_ns + timeout_ns < now_ns ? UINT64_MAX : now_ns + timeout_ns;
+	int driven_fd = session->options.in_process ? orma_client_driven_fd() : -1;
+
+	while (!*flag) {
+		uint64_t left_ns;
+		int timeout_ms, r;
+
+		if (session->lost_error < 0)
+			return -ECONNRESET;
+		now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		if (now_ns >= deadline_ns)
+			return -ETIMEDOUT;
+		left_ns = ORMA_MIN(deadline_ns - now_ns, 1000 * ORMA_NS_PER_SEC);
+		timeout_ms = (int)((left_ns + ORMA_NS_PER_MS - 1) / ORMA_NS_PER_MS);
+		/* -EBUSY: called from one of the session's own callbacks. */
+		r = driven_fd >= 0 ? turn_driven(session, driven_fd, timeout_ms)
+				   : orma_base_loop_turn(session->loop, timeout_ms);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void on_call_reply(void *ctx, const struct orma_ipc_reply *reply)
+{
+	struct orma_client_call *call = ctx;
+
+	if (call->is_done)
+		return;
+	call->replies++;
+	if (!reply->success)
+		call->error = reply->error == -EREMOTEIO ? -EREMOTEIO : -ECONNRESET;
+	else if (call->reply)
+		call->error = call->reply(call, reply->data, reply->size);
+	call->is_done = !reply->has_more || call->error < 0;
+}
+
+int orma_client_session_call(struct orma_session *session, enum orma_client_session_method method,
+			     const struct orma_buf *args, uint64_t timeout_ns,
+			     struct orma_client_call *call)
+{
+	int r = orma_client_session_check(session, NULL);
+
+	if (r < 0)
+		return r;
+	r = orma_ipc_client_invoke(session->ipc, method, args ? args->data : NULL,
+				   args ? args->size : 0, on_call_reply, call);
+	if (r < 0)
+		return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
+	for (;;) {
+		uint64_t replies = call->replies;
+
+		r = orma_client_session_wait(session, &call->is_done, timeout_ns);
+		if (r != -ETIMEDOUT || replies == call->replies)
+			break;
+	}
+	orma_ipc_client_forget(session->ipc, call);
+	return call->is_done ? call->error : r;
+}
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+static void on_connected(void *ctx)
+{
+	struct orma_session *session = ctx;
+
+	session->is_connected = true;
+}
+
+static void on_disconnected(void *ctx, int error)
+{
+	struct orma_session *session = ctx;
+
+	session->lost_error = error < 0 ? error : -ECONNRESET;
+}
+
+static int connect_error(const struct orma_session *session, int error, const char *address,
+			 struct orma_error *reterr)
+{
+	const char *said = orma_ipc_client_error_text(session->ipc);
+
+	switch (error) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return orma_base_error_set(reterr, error, "no tracing service listens at %s",
+					   address);
+	case -EACCES:
+	case -EPERM:
+		return orma_base_error_set(reterr, error, "no permission to connect to %s",
+					   address);
+	case -ETIMEDOUT:
+		return orma_base_error_set(reterr, error, "%s does not answer", address);
+	case -EBUSY:
+		return orma_base_error_set(reterr, error, "%s refused the connection%s%s", address,
+					   said ? ": " : "", said ? said : "");
+	case -ENOTSUP:
+	case -EPROTO:
+		return orma_base_error_set(reterr, -EPROTO,
+					   "what listens at %s is no tracing service for consumers",
+					   address);
+	default:
+		return orma_base_error_set(reterr, error, "cannot connect to %s (error %d)",
+					   address, -error);
+	}
+}
+
+static int session_connect(struct orma_session *session, struct orma_error *reterr)
+{
+	const struct orma_ipc_client_options options = {
+		.loop = session->loop,
+		.service_name = "ConsumerPort",
+		.method_names = method_names,
+		.method_count = ORMA_ARRAY_SIZE(method_names),
+		.ctx = session,
+		.connected = on_connected,
+		.disconnected = on_disconnected,
+		.connect_timeout_ns = session->timeout_ns,
+		.queue_bytes = 4 * ORMA_IPC_FRAME_BYTES_MAX,
+	};
+	const char *address = session->options.consumer_socket;
+	int r;
+
+	if (!address)
+		address = orma_ipc_consumer_address();
+	if (session->options.in_process) {
+		int fd;
+
+		address = "the service of this process";
+		r = orma_client_open_consumer(&fd);
+		if (r < 0)
+			return orma_base_error_set(reterr, r, "%s",
+						   "there is no in-process tracing service");
+		r = orma_ipc_client_new_from_fd(&options, fd, &session->ipc);
+		if (r < 0)
+			orma_base_fd_close(fd);
+	} else {
+		r = orma_ipc_client_new(&options, address, &session->ipc);
+	}
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "cannot connect to %s (error %d)", address,
+					   -r);
+	r = orma_client_session_wait(session, &session->is_connected, session->timeout_ns);
+	if (r == 0)
+		return 0;
+	return connect_error(session, r == -ETIMEDOUT ? r : session->lost_error, address, reterr);
+}
+
+int orma_session_new(const struct orma_session_options *options, struct orma_session **ret,
+		     struct orma_error *reterr)
+{
+	struct orma_session *session;
+	int r;
+
+	if (!ret || (options && options->struct_size != sizeof(*options)))
+		return orma_base_error_set(reterr, -EINVAL, "the options have another size");
+	session = orma_base_zalloc(sizeof(*session));
+	if (!session)
+		return orma_base_error_set(reterr, -ENOMEM, "no memory for a session");
+	if (options)
+		session->options = *options;
+	session->timeout_ns =
+		(session->options.timeout_ms ? session->options.timeout_ms : DEFAULT_TIMEOUT_MS) *
+		ORMA_NS_PER_MS;
+	r = orma_base_loop_new(&session->loop);
+	if (r < 0)
+		orma_base_error_set(reterr, r, "no event loop (error %d)", -r);
+	else
+		r = session_connect(session, reterr);
+	/* Borrowed for this call only. */
+	session->options.consumer_socket = NULL;
+	if (r < 0) {
+		orma_session_free(session);
+		return r;
+	}
+	*ret = session;
+	return 0;
+}
+
+void orma_session_free(struct orma_session *session)
+{
+	if (!session)
+		return;
+	orma_ipc_client_free(session->ipc);
+	orma_base_loop_free(session->loop);
+	orma_base_free(session);
+}
+
+int orma_session_poll_fd(struct orma_session *session)
+{
+	return orma_base_loop_fd(session->loop);
+}
+
+int orma_session_dispatch(struct orma_session *session)
+{
+	int r = orma_base_loop_turn(session->loop, 0);
+
+	if (r < 0)
+		return r;
+	return orma_client_session_check(session, NULL);
+}
+
+/* --- enabling and ending ---------------------------------------------------------------------- */
+
+static void session_ended(struct orma_session *session)
+{
+	session->is_stopped = session->is_start_settled = true;
+	if (session->options.on_stopped)
+		session->options.on_stopped(session->options.ctx,
+					    session->stop_error.code ? session->stop_error.message
+								     : NULL);
+}
+
+static void on_enable_reply(void *ctx, const struct orma_ipc_reply *reply)
+{
+	struct orma_session *session = ORMA_CONTAINER_OF(ctx, struct orma_session, enable_ctx);
+	struct orma_proto_field field;
+
+	if (session->is_stopped || !session->is_enabled)
+		return;
+	if (!reply->success && reply->error == -EREMOTEIO)
+		orma_base_error_set(&session->stop_error, -EPROTO,
+				    "the service rejected the session");
+	else if (!reply->success)
+		orma_base_error_set(&session->stop_error, -ECONNRESET,
+				    "the connection to the service is lost");
+	else if (orma_proto_reader_find(reply->data, reply->size,
+					ORMA_PB_ENABLE_TRACING_RESPONSE_ERROR, &field) == 1 &&
+		 field.type == ORMA_PROTO_BYTES && field.bytes.size > 0)
+		orma_base_error_set(
+			&session->stop_error, -EPROTO, "%.*s",
+			(int)ORMA_MIN(field.bytes.size, (size_t)ORMA_ERROR_MESSAGE_BYTES),
+			field.bytes.data);
+	session_ended(session);
+}
+
+static int send_enable(struct orma_session *session, const struct orma_buf *args, int file_fd)
+{
+	int r;
+
+	if (session->is_enabled)
+		return -EBUSY;
+	r = orma_client_session_check(session, NULL);
+	if (r < 0)
+		return r;
+	r = orma_ipc_client_invoke_fd(session->ipc, ORMA_CLIENT_ENABLE_TRACING, args->data,
+				      args->size, file_fd, on_enable_reply, &session->enable_ctx);
+	if (r < 0)
+		return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
+	session->is_enabled = true;
+	session->is_stopped = session->are_sources_started = session->is_start_settled = false;
+	session->stop_error.code = 0;
+	return 0;
+}
+
+int orma_session_enable(struct orma_session *session, const void *config, size_t size, int file_fd)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	if (size > ORMA_IPC_BODY_BYTES_MAX - ORMA_PROTO_SCALAR_FIELD_MAX)
+		return -EMSGSIZE;
+	orma_proto_heap_writer_init(&heap, &args);
+	orma_proto_write_bytes(&heap.writer, ORMA_PB_ENABLE_TRACING_REQUEST_TRACE_CONFIG, config,
+			       size);
+	r = orma_proto_heap_writer_finish(&heap);
+	return r < 0 ? r : send_enable(session, &args, file_fd);
+}
+
+int orma_session_start(struct orma_session *session, struct orma_error *reterr)
+{
+	struct orma_client_call call = {0};
+	int r = orma_client_session_call(session, ORMA_CLIENT_START_TRACING, NULL,
+					 session->timeout_ns, &call);
+
+	if (session->is_stopped && session->stop_error.code < 0) {
+		if (reterr)
+			*reterr = session->stop_error;
+		return session->stop_error.code;
+	}
+	if (r == -EREMOTEIO)
+		return orma_base_error_set(reterr, -EPROTO,
+					   "the service did not start the session");
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "starting the session failed (error %d)", -r);
+	return 0;
+}
+
+int orma_session_stop(struct orma_session *session)
+{
+	int r = orma_client_session_check(session, NULL);
+
+	if (r < 0)
+		return r;
+	r = orma_ipc_client_invoke(session->ipc, ORMA_CLIENT_DISABLE_TRACING, NULL, 0, NULL, NULL);
+	return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
+}
+
+int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms,
+			      struct orma_error *reterr)
+{
+	int r;
+
+	if (!session->is_enabled)
+		return orma_base_error_set(reterr, -ESTALE, "no session was enabled");
+	r = orma_client_session_wait(session, &session->is_stopped, timeout_ms * ORMA_NS_PER_MS);
+	if (!session->is_stopped)
+		return orma_base_error_set(reterr, r,
+					   r == -ETIMEDOUT
+						   ? "the session goes on"
+						   : "the connection to the service is lost");
+	if (session->stop_error.code < 0) {
+		if (reterr)
+			*reterr = session->stop_error;
+		return session->stop_error.code;
+	}
+	return 0;
+}
+
+bool orma_session_is_stopped(const struct orma_session *session)
+{
+	return session->is_stopped;
+}
+
+int orma_session_flush(struct orma_session *session, uint32_t timeout_ms, uint64_t flags)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
+	struct orma_client_call call = {0};
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	orma_proto_heap_writer_init(&heap, &args);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_TIMEOUT_MS, timeout_ms);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_FLAGS,
+				flags ? flags : FLUSH_FLAGS);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r < 0)
+		return r;
+	/* The service's own timeout comes first, so that its answer says which of the two it was.
+	 */
+	r = orma_client_session_call(session, ORMA_CLIENT_FLUSH, &args,
+				     timeout_ms * ORMA_NS_PER_MS + session->timeout_ns, &call);
+	return r == -EREMOTEIO ? -EIO : r;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void on_events(void *ctx, const struct orma_ipc_reply *reply)
+{
+	struct orma_session *session = ORMA_CONTAINER_OF(ctx, struct orma_session, observe_ctx);
+	struct orma_proto_field events, field;
+
+	/* A rejection only says that a later ObserveEvents took the stream over. */
+	if (!reply->success ||
+	    orma_proto_reader_find(reply->data, reply->size, ORMA_PB_OBSERVE_EVENTS_RESPONSE_EVENTS,
+				   &events) != 1 ||
+	    events.type != ORMA_PROTO_BYTES)
+		return;
+	if (orma_proto_reader_find(events.bytes.data, events.bytes.size,
+				   ORMA_PB_OBSERVABLE_EVENTS_ALL_DATA_SOURCES_STARTED,
+				   &field) == 1 &&
+	    field.value)
+		session->are_sources_started = session->is_start_settled = true;
+	if (session->wished && session->options.on_events)
+		session->options.on_events(session->options.ctx, events.bytes.data,
+					   events.bytes.size);
+}
+
+static int observe(struct orma_session *session, uint32_t types)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	if (types == session->observed)
+		return 0;
+	r = orma_client_session_check(session, NULL);
+	if (r < 0)
+		return r;
+	orma_proto_heap_writer_init(&heap, &args);
+	for (unsigned bit = 0; bit < 32; bit++)
+		if (types >> bit & 1)
+			orma_proto_write_varint(&heap.writer,
+						ORMA_PB_OBSERVE_EVENTS_REQUEST_EVENTS_TO_OBSERVE,
+						UINT64_C(1) << bit);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r < 0)
+		return r;
+	r = orma_ipc_client_invoke(session->ipc, ORMA_CLIENT_OBSERVE_EVENTS, args.data, args.size,
+				   on_events, &session->observe_ctx);
+	if (r < 0)
+		return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
+	session->observed = types;
+	return 0;
+}
+
+int orma_session_observe(struct orma_session *session, uint32_t event_types)
+{
+	int r = observe(session, event_types | (session->observed & ALL_STARTED_EVENT));
+
+	if (r == 0)
+		session->wished = event_types;
+	return r;
+}
+
+int orma_session_wait_started(struct orma_session *session, uint32_t timeout_ms)
+{
+	int r = session->is_enabled ? observe(session, session->observed | ALL_STARTED_EVENT)
+				    : -ESTALE;
+
+	if (r == 0)
+		r = orma_client_session_wait(session, &session->is_start_settled,
+					     timeout_ms * ORMA_NS_PER_MS);
+	if (r == 0 && !session->are_sources_started)
+		return -ESTALE;
+	return r;
+}
+
+/* --- leaving and taking over ------------------------------------------------------------------ */
+
+static int call_with_key(struct orma_session *session, enum orma_client_session_method method,
+			 uint32_t field_id, const char *key)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
+	struct orma_client_call call = {0};
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	if (!key || !*key)
+		return -EINVAL;
+	orma_proto_heap_writer_init(&heap, &args);
+	orma_proto_write_string(&heap.writer, field_id, key);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r < 0)
+		return r;
+	return orma_client_session_call(session, method, &args, session->timeout_ns, &call);
+}
+
+int orma_session_detach(struct orma_session *session, const char *key)
+{
+	int r;
+
+	if (!session->is_enabled || session->is_stopped)
+		return -ESTALE;
+	r = call_with_key(session, ORMA_CLIENT_DETACH, ORMA_PB_DETACH_REQUEST_KEY, key);
+	if (r < 0)
+		return r == -EREMOTEIO ? -EEXIST : r;
+	orma_ipc_client_forget(session->ipc, &session->enable_ctx);
+	session->is_enabled = false;
+	return 0;
+}
+
+int orma_session_attach(struct orma_session *session, const char *key)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	if (session->is_enabled)
+		return -EBUSY;
+	r = call_with_key(session, ORMA_CLIENT_ATTACH, ORMA_PB_ATTACH_REQUEST_KEY, key);
+	if (r < 0)
+		return r == -EREMOTEIO ? -ENOENT : r;
+	orma_proto_heap_writer_init(&heap, &args);
+	orma_proto_write_bool(&heap.writer, ORMA_PB_ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY,
+			      true);
+	r = orma_proto_heap_writer_finish(&heap);
+	return r < 0 ? r : send_enable(session, &args, -1);
+}

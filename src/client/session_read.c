@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session_read.c - what a session reads: packets out of slices, and the answers to queries.
+ *
+ * The service streams slices, parts of packets; a packet may span slices and replies. A packet that
+ * lies in one slice is handed on where it was received, others are assembled in one buffer that
+ * lives as long as the read. Rejected: handing out slices (every caller would assemble), decoding
+ * the replies into structs (a copy of every byte of the trace).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "client/session.h"
+#include "proto/reader.h"
+#include "proto/writer.h"
+#include "schema/gen/consumer_port.pb.h"
+
+#define PACKET_BYTES_MAX   (256u * 1024 * 1024)
+#define WRITE_BATCH_BYTES  (256u * 1024)
+#define TRACE_PACKET_FIELD 1
+
+struct packet_reader {
+	struct orma_client_call call;
+	orma_packet_fn *fn;
+	void *ctx;
+	struct orma_buf partial; /* the packet under way */
+};
+
+static int take_slice(struct packet_reader *reader, struct orma_str data, bool ends_packet)
+{
+	int r;
+
+	if (ends_packet && reader->partial.size == 0)
+		return reader->fn(reader->ctx, data.data, data.size);
+	if (data.size > PACKET_BYTES_MAX - reader->partial.size)
+		return -EMSGSIZE;
+	r = orma_base_buf_append(&reader->partial, data.data, data.size);
+	if (r < 0 || !ends_packet)
+		return r;
+	r = reader->fn(reader->ctx, reader->partial.data, reader->partial.size);
+	reader->partial.size = 0;
+	return r;
+}
+
+static int on_slice(struct packet_reader *reader, struct orma_str slice_untrusted)
+{
+	struct orma_proto_reader fields;
+	struct orma_proto_field field;
+	struct orma_str data = {0};
+	bool ends_packet = false;
+	int r;
+
+	orma_proto_reader_init(&fields, slice_untrusted.data, slice_untrusted.size);
+	while ((r = orma_proto_reader_next(&fields, &field)) == 1) {
+		if (field.id == ORMA_PB_READ_BUFFERS_RESPONSE_SLICE_DATA &&
+		    field.type == ORMA_PROTO_BYTES)
+			data = field.bytes;
+		else if (field.id == ORMA_PB_READ_BUFFERS_RESPONSE_SLICE_LAST_SLICE_FOR_PACKET)
+			ends_packet = field.value != 0;
+	}
+	return r < 0 ? r : take_slice(reader, data, ends_packet);
+}
+
+static int on_read_reply(struct orma_client_call *call, const void *data_untrusted, size_t size)
+{
+	struct packet_reader *reader = ORMA_CONTAINER_OF(call, struct packet_reader, call);
+	struct orma_proto_reader fields;
+	struct orma_proto_field field;
+	int r;
+
+	orma_proto_reader_init(&fields, data_untrusted, size);
+	while ((r = orma_proto_reader_next(&fields, &field)) == 1) {
+		if (field.id != ORMA_PB_READ_BUFFERS_RESPONSE_SLICES ||
+		    field.type != ORMA_PROTO_BYTES)
+			continue;
+		r = on_slice(reader, field.bytes);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+int orma_session_read(struct orma_session *session, orma_packet_fn *fn, void *ctx)
+{
+	struct packet_reader reader = {.call = {.reply = on_read_reply}, .fn = fn, .ctx = ctx};
+	int r;
+
+	if (!fn)
+		return -EINVAL;
+	r = orma_client_session_call(session, ORMA_CLIENT_READ_BUFFERS, NULL, session->timeout_ns,
+				     &reader.call);
+	orma_base_buf_done(&reader.partial);
+	return r == -EREMOTEIO ? -ESTALE : r;
+}
+
+/* --- into a file ------------------------------------------------------------------------------ */
+
+struct file_writer {
+	int fd;
+	uint64_t bytes;
+	struct orma_buf batch;
+};
+
+static int write_batch(struct file_writer *file)
+{
+	int r = orma_base_fd_write_all(file->fd, file->batch.data, file->batch.size);
+
+	if (r == 0)
+		file->bytes += file->batch.size;
+	file->batch.size = 0;
+	return r;
+}
+
+static int write_packet(void *ctx, const void *packet, size_t size)
+{
+	struct file_writer *file = ctx;
+	uint8_t head[ORMA_PROTO_SCALAR_FIELD_MAX];
+	uint8_t *end =
+		orma_proto_put_varint(head, orma_proto_tag(TRACE_PACKET_FIELD, ORMA_PROTO_BYTES));
+	int r;
+
+	end = orma_proto_put_varint(end, size);
+	r = orma_base_buf_append(&file->batch, head, (size_t)(end - head));
+	if (r == 0)
+		r = orma_base_buf_append(&file->batch, packet, size);
+	if (r == 0 && file->batch.size >= WRITE_BATCH_BYTES)
+		r = write_batch(file);
+	return r;
+}
+
+int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *ret_bytes)
+{
+	struct file_writer file = {.fd = fd};
+	int r = orma_session_read(session, write_packet, &file);
+
+	if (r == 0)
+		r = write_batch(&file);
+	orma_base_buf_done(&file.batch);
+	if (r == 0 && ret_bytes)
+		*ret_bytes = file.bytes;
+	return r;
+}
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+struct query {
+	struct orma_client_call call;
+	uint32_t field_id; /* of the answer in each reply; parts are merged by appending */
+	struct orma_buf answer;
+};
+
+static int on_query_reply(struct orma_client_call *call, const void *data_untrusted, size_t size)
+{
+	struct query *query = ORMA_CONTAINER_OF(call, struct query, call);
+	struct orma_proto_reader fields;
+	struct orma_proto_field field;
+	int r;
+
+	orma_proto_reader_init(&fields, data_untrusted, size);
+	while ((r = orma_proto_reader_next(&fields, &field)) == 1) {
+		if (field.id != query->field_id || field.type != ORMA_PROTO_BYTES)
+			continue;
+		if (field.bytes.size > PACKET_BYTES_MAX - query->answer.size)
+			return -EMSGSIZE;
+		r = orma_base_buf_append(&query->answer, field.bytes.data, field.bytes.size);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int run_query(struct orma_session *session, enum orma_client_session_method method,
+		     const struct orma_buf *args, uint32_t field_id, void **ret_data,
+		     size_t *ret_size)
+{
+	struct query query = {.call = {.reply = on_query_reply}, .field_id = field_id};
+	int r = orma_client_session_call(session, method, args, session->timeout_ns, &query.call);
+
+	/* An empty answer is one, and its memory must be told from "none". */
+	if (r == 0)
+		r = orma_base_buf_reserve(&query.answer, 1);
+	if (r < 0) {
+		orma_base_buf_done(&query.answer);
+		return r == -EREMOTEIO ? -ESTALE : r;
+	}
+	*ret_data = query.answer.data;
+	*ret_size = query.answer.size;
+	return 0;
+}
+
+int orma_session_get_stats(struct orma_session *session, void **ret_data, size_t *ret_size)
+{
+	return run_query(session, ORMA_CLIENT_GET_TRACE_STATS, NULL,
+			 ORMA_PB_GET_TRACE_STATS_RESPONSE_TRACE_STATS, ret_data, ret_size);
+}
+
+int orma_session_query_state(struct orma_session *session, bool sessions_only, void **ret_data,
+			     size_t *ret_size)
+{
+	uint8_t bytes[2 * ORMA_PROTO_VARINT_MAX];
+	struct orma_buf args = {.data = bytes};
+	uint8_t *end = bytes;
+
+	if (sessions_only) {
+		end = orma_proto_put_varint(
+			end, orma_proto_tag(ORMA_PB_QUERY_SERVICE_STATE_REQUEST_SESSIONS_ONLY,
+					    ORMA_PROTO_VARINT));
+		*end++ = 1;
+	}
+	args.size = (size_t)(end - bytes);
+	return run_query(session, ORMA_CLIENT_QUERY_SERVICE_STATE, &args,
+			 ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE, ret_data, ret_size);
+}
+
+int orma_session_query_capabilities(struct orma_session *session, void **ret_data, size_t *ret_size)
+{
+	return run_query(session, ORMA_CLIENT_QUERY_CAPABILITIES, NULL,
+			 ORMA_PB_QUERY_CAPABILITIES_RESPONSE_CAPABILITIES, ret_data, ret_size);
+}

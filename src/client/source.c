@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * source.c - the table of data sources: registering, changing, withdrawing.
+ *
+ * The table has a fixed number of places, so that a thread's slots are found by an index. The
+ * application's threads put sources and new descriptors in; the loop thread takes a descriptor over
+ * before it announces it, so that nothing is sent under the mutex. A source leaves in one piece of
+ * work on the loop thread, which the application waits for.
+ *
+ * The library answers for every source that it starts and stops asynchronously and forgets its
+ * incremental state on demand, because it does so whatever callbacks there are. no_flush stays
+ * unset: even without on_flush, what is pending is committed before the service goes on.
+ */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "client/client.h"
+#include "proto/writer.h"
+#include "schema/gen/data_source_descriptor.pb.h"
+
+struct orma_data_source *orma_client_source_at(size_t idx)
+{
+	return atomic_load_explicit(&orma_client.sources[idx], memory_order_acquire);
+}
+
+static void descriptor_free(struct orma_buf *descriptor)
+{
+	if (!descriptor)
+		return;
+	orma_base_buf_done(descriptor);
+	orma_base_free(descriptor);
+}
+
+static int descriptor_new(const char *name, const void *fields, size_t size, struct orma_buf **ret)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_buf *descriptor;
+	int r;
+
+	if (size > ORMA_CLIENT_DESCRIPTOR_MAX)
+		return -EMSGSIZE;
+	descriptor = orma_base_zalloc(sizeof(*descriptor));
+	if (!descriptor)
+		return -ENOMEM;
+	orma_proto_heap_writer_init(&heap, descriptor);
+	orma_proto_write_string(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_NAME, name);
+	orma_proto_write_bool(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_STOP,
+			      true);
+	orma_proto_write_bool(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_START,
+			      true);
+	orma_proto_write_bool(&heap.writer,
+			      ORMA_PB_DATA_SOURCE_DESCRIPTOR_HANDLES_INCREMENTAL_STATE_CLEAR, true);
+	orma_proto_write_raw(&heap.writer, fields, size);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r < 0) {
+		descriptor_free(descriptor);
+		return r;
+	}
+	*ret = descriptor;
+	return 0;
+}
+
+void orma_client_source_free(struct orma_data_source *source)
+{
+	if (!source)
+		return;
+	descriptor_free(source->descriptor);
+	descriptor_free(source->next_descriptor);
+	orma_base_free((char *)source->options.name);
+	orma_base_free(source);
+}
+
+void orma_client_sources_update(void)
+{
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
+		struct orma_data_source *source = orma_client_source_at(i);
+		struct orma_buf *descriptor;
+
+		if (!source)
+			continue;
+		pthread_mutex_lock(&orma_client.mutex);
+		descriptor = ORMA_TAKE(source->next_descriptor);
+		pthread_mutex_unlock(&orma_client.mutex);
+		if (!descriptor)
+			continue;
+		descriptor_free(source->descriptor);
+		source->descriptor = descriptor;
+		for (size_t j = 0; j < orma_client.link_count; j++)
+			orma_client.links[j].outdated |= UINT32_C(1) << i;
+	}
+	for (size_t j = 0; j < orma_client.link_count; j++)
+		orma_client_link_announce(&orma_client.links[j]);
+}
+
+static int insert_locked(struct orma_data_source *source)
+{
+	size_t place = ORMA_DATA_SOURCES_MAX;
+
+	for (size_t i = ORMA_DATA_SOURCES_MAX; i-- > 0;) {
+		const struct orma_data_source *other = orma_client_source_at(i);
+
+		if (!other)
+			place = i;
+		else if (strcmp(other->options.name, source->options.name) == 0)
+			return -EEXIST;
+	}
+	if (place == ORMA_DATA_SOURCES_MAX)
+		return -ENOSPC;
+	source->idx = (uint32_t)place;
+	atomic_store_explicit(&orma_client.sources[place], source, memory_order_release);
+	orma_client.has_new_descriptors = true;
+	return 0;
+}
+
+static int source_make(const struct orma_data_source_options *options,
+		       const struct orma_client_source_extra *extra, struct orma_data_source **ret)
+{
+	struct orma_data_source *source = orma_base_zalloc(sizeof(*source));
+	int r;
+
+	if (!source)
+		return -ENOMEM;
+	source->options = *options;
+	source->options.descriptor = NULL;
+	source->options.descriptor_size = 0;
+	source->options.name = orma_base_strdup(options->name);
+	if (extra)
+		source->extra = *extra;
+	r = source->options.name
+		    ? descriptor_new(options->name, options->descriptor, options->descriptor_size,
+				     &source->next_descriptor)
+		    : -ENOMEM;
+	if (r < 0) {
+		orma_client_source_free(source);
+		return r;
+	}
+	*ret = source;
+	return 0;
+}
+
+int orma_client_source_new(const struct orma_data_source_options *options,
+			   const struct orma_client_source_extra *extra,
+			   struct orma_data_source **ret)
+{
+	struct orma_data_source *source;
+	int r;
+
+	if (!options || !ret || options->struct_size != sizeof(*options) || !options->name ||
+	    !*options->name || (!options->descriptor && options->descriptor_size > 0))
+		return -EINVAL;
+	r = source_make(options, extra, &source);
+	if (r < 0)
+		return r;
+	if (!orma_client_lock()) {
+		orma_client_source_free(source);
+		return -ENOTCONN;
+	}
+	r = insert_locked(source);
+	/* The handle is there before the first callback can be. */
+	if (r == 0)
+		*ret = source;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (r < 0)
+		orma_client_source_free(source);
+	else
+		orma_base_loop_wake(orma_client.loop);
+	return r;
+}
+
+int orma_data_source_register(const struct orma_data_source_options *options,
+			      struct orma_data_source **ret)
+{
+	return orma_client_source_new(options, NULL, ret);
+}
+
+int orma_data_source_update(struct orma_data_source *source, const void *descriptor, size_t size)
+{
+	struct orma_buf *next, *old;
+	int r;
+
+	if (!source || (!descriptor && size > 0))
+		return -EINVAL;
+	r = descriptor_new(source->options.name, descriptor, size, &next);
+	if (r < 0)
+		return r;
+	if (!orma_client_lock()) {
+		descriptor_free(next);
+		return -ENOTCONN;
+	}
+	old = source->next_descriptor;
+	source->next_descriptor = next;
+	orma_client.has_new_descriptors = true;
+	pthread_mutex_unlock(&orma_client.mutex);
+	descriptor_free(old);
+	orma_base_loop_wake(orma_client.loop);
+	return 0;
+}
+
+static void withdraw(void *ctx)
+{
+	struct orma_data_source *source = ctx;
+
+	orma_client_end_source(source);
+	for (size_t i = 0; i < orma_client.link_count; i++)
+		orma_client_link_withdraw(&orma_client.links[i], source);
+	orma_client_threads_discard(source);
+	pthread_mutex_lock(&orma_client.mutex);
+	atomic_store_explicit(&orma_client.sources[source->idx], NULL, memory_order_release);
+	pthread_mutex_unlock(&orma_client.mutex);
+}
+
+void orma_data_source_unregister(struct orma_data_source *source)
+{
+	if (source && orma_client_post_and_wait(withdraw, source) == 0)
+		orma_client_source_free(source);
+}
+
+uint32_t orma_data_source_started(const struct orma_data_source *source)
+{
+	return atomic_load_explicit(&source->started, memory_order_relaxed);
+}
+
+uint64_t orma_data_source_dropped(const struct orma_data_source *source, uint32_t idx)
+{
+	if (!source || idx >= ORMA_INSTANCES_MAX)
+		return 0;
+	return atomic_load_explicit(&source->instances[idx].dropped, memory_order_relaxed);
+}
