@@ -55,11 +55,14 @@ static int folder_of(const char *address, char folder[ORMA_IPC_ADDRESS_TEXT_BYTE
 	if (!path)
 		return -ENOTSUP;
 	slash = strrchr(path, '/');
-	size = slash ? (size_t)(slash - path) : 0;
+	if (!slash || slash == path) {
+		folder[0] = slash ? '/' : '.';
+		folder[1] = '\0';
+		return 0;
+	}
+	size = (size_t)(slash - path);
 	memcpy(folder, path, size);
 	folder[size] = '\0';
-	if (size == 0)
-		strcpy(folder, slash ? "/" : ".");
 	return 0;
 }
 
