@@ -27,6 +27,7 @@
  *   struct orma_pb_x *orma_pb_trace_config_add_buffers(m, arena);        // repeated messages
  *   int  orma_pb_trace_config_add_numbers(m, arena, value);              // repeated scalars
  *
+ * The members' order is by size, not the declaration's.
  * Nested messages are named with their parents' names; snake case throughout. A member whose name
  * would be a C keyword, `base` or `has` ends in an underscore. Enum fields are int32_t. A field is
  * encoded when its has bit is set (scalars, strings), when its pointer is not NULL (messages) or

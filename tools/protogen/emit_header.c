@@ -55,6 +55,33 @@ static int emit_enum(const struct pg_enum *enumeration, struct orma_buf *out)
 	return err;
 }
 
+static size_t alignment(const struct pg_field *field)
+{
+	bool is_pointer = field->is_repeated || field->kind >= ORMA_PROTO_KIND_STRING;
+
+	return is_pointer ? sizeof(void *) : orma_proto_kind_size(field->kind);
+}
+
+/* Those of one alignment: the widest come first, so that there is little padding. */
+static int emit_members(struct pg_model *model, const struct pg_message *message, size_t align,
+			struct orma_buf *out)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < message->field_count; i++) {
+		const struct pg_field *field = &message->fields[i];
+		const char *type = c_type(&model->arena, field);
+
+		if (alignment(field) != align)
+			continue;
+		if (field->is_repeated)
+			OUT("\tORMA_PROTO_REPEATED(%s) %s;\n", type, field->member);
+		else
+			OUT("\t%s%s;\n", type, field->member);
+	}
+	return err;
+}
+
 static int emit_struct(struct pg_model *model, const struct pg_message *message,
 		       struct orma_buf *out)
 {
@@ -64,15 +91,8 @@ static int emit_struct(struct pg_model *model, const struct pg_message *message,
 	    message->display, message->symbol);
 	if (message->has_count > 0)
 		OUT("\tuint32_t has[%u];\n", (message->has_count + 31) / 32);
-	for (size_t i = 0; i < message->field_count; i++) {
-		const struct pg_field *field = &message->fields[i];
-		const char *type = c_type(&model->arena, field);
-
-		if (field->is_repeated)
-			OUT("\tORMA_PROTO_REPEATED(%s) %s;\n", type, field->member);
-		else
-			OUT("\t%s%s;\n", type, field->member);
-	}
+	for (size_t align = 8; align > 0; align /= 2)
+		err |= emit_members(model, message, align, out);
 	OUT("};\n");
 	if (message->field_count == 0)
 		return err;

@@ -39,15 +39,15 @@ static inline struct orma_pb_android_log_packet_stats *orma_pb_android_log_packe
 struct orma_pb_android_log_packet_log_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t timestamp;
+	struct orma_str tag;
+	struct orma_str message;
+	ORMA_PROTO_REPEATED(struct orma_pb_android_log_packet_log_event_arg *) args;
 	int32_t log_id;
 	int32_t pid;
 	int32_t tid;
 	int32_t uid;
-	uint64_t timestamp;
-	struct orma_str tag;
 	int32_t prio;
-	struct orma_str message;
-	ORMA_PROTO_REPEATED(struct orma_pb_android_log_packet_log_event_arg *) args;
 };
 enum {
 	ORMA_PB_ANDROID_LOG_PACKET_LOG_EVENT_LOG_ID = 1,
@@ -108,8 +108,8 @@ struct orma_pb_android_log_packet_log_event_arg {
 	uint32_t has[1];
 	struct orma_str name;
 	int64_t int_value;
-	float float_value;
 	struct orma_str string_value;
+	float float_value;
 };
 enum {
 	ORMA_PB_ANDROID_LOG_PACKET_LOG_EVENT_ARG_NAME = 1,

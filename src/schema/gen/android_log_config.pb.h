@@ -17,8 +17,8 @@ struct orma_pb_android_log_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(int32_t ) log_ids;
-	int32_t min_prio;
 	ORMA_PROTO_REPEATED(struct orma_str ) filter_tags;
+	int32_t min_prio;
 	bool preserve_log_buffer;
 };
 enum {

@@ -33,8 +33,8 @@ static inline void orma_pb_android_polled_state_config_set_poll_ms(struct orma_p
 struct orma_pb_android_system_property_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t poll_ms;
 	ORMA_PROTO_REPEATED(struct orma_str ) property_name;
+	uint32_t poll_ms;
 };
 enum {
 	ORMA_PB_ANDROID_SYSTEM_PROPERTY_CONFIG_POLL_MS = 1,
@@ -51,8 +51,8 @@ struct orma_pb_packages_list_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(struct orma_str ) package_name_filter;
-	uint32_t only_write_on_cpu_use_every_ms;
 	ORMA_PROTO_REPEATED(struct orma_str ) package_name_regex_filter;
+	uint32_t only_write_on_cpu_use_every_ms;
 };
 enum {
 	ORMA_PB_PACKAGES_LIST_CONFIG_PACKAGE_NAME_FILTER = 1,

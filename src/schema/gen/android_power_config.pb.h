@@ -25,8 +25,8 @@ extern const struct orma_proto_enum_desc orma_pb_android_power_config_battery_co
 struct orma_pb_android_power_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t battery_poll_ms;
 	ORMA_PROTO_REPEATED(int32_t ) battery_counters;
+	uint32_t battery_poll_ms;
 	bool collect_power_rails;
 	bool collect_energy_estimation_breakdown;
 	bool collect_entity_state_residency;

@@ -16,12 +16,12 @@ struct orma_pb_battery_counters {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	int64_t charge_counter_uah;
-	float capacity_percent;
 	int64_t current_ua;
 	int64_t current_avg_ua;
 	struct orma_str name;
 	int64_t energy_counter_uwh;
 	int64_t voltage_uv;
+	float capacity_percent;
 };
 enum {
 	ORMA_PB_BATTERY_COUNTERS_CHARGE_COUNTER_UAH = 1,

@@ -16,8 +16,8 @@ extern const struct orma_proto_desc orma_pb_tracing_service_capabilities_desc;
 struct orma_pb_tracing_service_capabilities {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	bool has_query_capabilities;
 	ORMA_PROTO_REPEATED(int32_t ) observable_events;
+	bool has_query_capabilities;
 	bool has_trace_config_output_path;
 	bool has_clone_session;
 };

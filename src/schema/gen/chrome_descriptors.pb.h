@@ -17,11 +17,11 @@ extern const struct orma_proto_desc orma_pb_chrome_thread_descriptor_desc;
 struct orma_pb_chrome_process_descriptor {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str host_app_package_name;
+	uint64_t crash_trace_id;
 	int32_t process_type;
 	int32_t process_priority;
 	int32_t legacy_sort_index;
-	struct orma_str host_app_package_name;
-	uint64_t crash_trace_id;
 };
 enum {
 	ORMA_PB_CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE = 1,

@@ -47,10 +47,10 @@ static inline void orma_pb_clock_snapshot_set_primary_trace_clock(struct orma_pb
 struct orma_pb_clock_snapshot_clock {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t clock_id;
 	uint64_t timestamp;
-	bool is_incremental;
 	uint64_t unit_multiplier_ns;
+	uint32_t clock_id;
+	bool is_incremental;
 };
 enum {
 	ORMA_PB_CLOCK_SNAPSHOT_CLOCK_CLOCK_ID = 1,

@@ -41,10 +41,10 @@ static inline void orma_pb_commit_data_request_set_flush_request_id(struct orma_
 struct orma_pb_commit_data_request_chunks_to_move {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str data;
 	uint32_t page;
 	uint32_t chunk;
 	uint32_t target_buffer;
-	struct orma_str data;
 	bool chunk_incomplete;
 };
 enum {
@@ -71,10 +71,10 @@ static inline void orma_pb_commit_data_request_chunks_to_move_set_chunk_incomple
 struct orma_pb_commit_data_request_chunk_to_patch {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	ORMA_PROTO_REPEATED(struct orma_pb_commit_data_request_chunk_to_patch_patch *) patches;
 	uint32_t target_buffer;
 	uint32_t writer_id;
 	uint32_t chunk_id;
-	ORMA_PROTO_REPEATED(struct orma_pb_commit_data_request_chunk_to_patch_patch *) patches;
 	bool has_more_patches;
 };
 enum {
@@ -100,8 +100,8 @@ static inline void orma_pb_commit_data_request_chunk_to_patch_set_has_more_patch
 struct orma_pb_commit_data_request_chunk_to_patch_patch {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t offset;
 	struct orma_str data;
+	uint32_t offset;
 };
 enum {
 	ORMA_PB_COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCH_OFFSET = 1,

@@ -25,9 +25,9 @@ extern const struct orma_proto_enum_desc orma_pb_concurrent_session_event_state_
 struct orma_pb_concurrent_session_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t state;
 	struct orma_str session_name;
 	uint64_t session_id;
+	int32_t state;
 	int32_t consumer_uid;
 	uint32_t num_data_sources;
 };

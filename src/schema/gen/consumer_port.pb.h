@@ -99,8 +99,8 @@ static inline void orma_pb_enable_tracing_request_set_attach_notification_only(s
 struct orma_pb_enable_tracing_response {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	bool disabled;
 	struct orma_str error;
+	bool disabled;
 };
 enum {
 	ORMA_PB_ENABLE_TRACING_RESPONSE_DISABLED = 1,
@@ -204,8 +204,8 @@ static inline int orma_pb_free_buffers_response_decode(const void *data, size_t 
 struct orma_pb_flush_request {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t timeout_ms;
 	uint64_t flags;
+	uint32_t timeout_ms;
 };
 enum {
 	ORMA_PB_FLUSH_REQUEST_TIMEOUT_MS = 1,
@@ -381,8 +381,8 @@ static inline int orma_pb_save_trace_for_bugreport_request_decode(const void *da
 struct orma_pb_save_trace_for_bugreport_response {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	bool success;
 	struct orma_str msg;
+	bool success;
 };
 enum {
 	ORMA_PB_SAVE_TRACE_FOR_BUGREPORT_RESPONSE_SUCCESS = 1,
@@ -400,14 +400,14 @@ struct orma_pb_clone_session_request {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t session_id;
-	bool skip_trace_filter;
-	bool for_bugreport;
 	struct orma_str unique_session_name;
 	struct orma_str clone_trigger_name;
 	struct orma_str clone_trigger_producer_name;
-	int32_t clone_trigger_trusted_producer_uid;
 	uint64_t clone_trigger_boot_time_ns;
 	uint64_t clone_trigger_delay_ms;
+	int32_t clone_trigger_trusted_producer_uid;
+	bool skip_trace_filter;
+	bool for_bugreport;
 };
 enum {
 	ORMA_PB_CLONE_SESSION_REQUEST_SESSION_ID = 1,
@@ -445,10 +445,10 @@ static inline void orma_pb_clone_session_request_set_clone_trigger_delay_ms(stru
 struct orma_pb_clone_session_response {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	bool success;
 	struct orma_str error;
 	int64_t uuid_msb;
 	int64_t uuid_lsb;
+	bool success;
 	bool was_write_into_file;
 };
 enum {

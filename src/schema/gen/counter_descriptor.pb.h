@@ -30,13 +30,13 @@ extern const struct orma_proto_enum_desc orma_pb_counter_descriptor_unit_enum;
 struct orma_pb_counter_descriptor {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t type;
 	ORMA_PROTO_REPEATED(struct orma_str ) categories;
-	int32_t unit;
 	int64_t unit_multiplier;
-	bool is_incremental;
 	struct orma_str unit_name;
 	struct orma_str y_axis_share_key;
+	int32_t type;
+	int32_t unit;
+	bool is_incremental;
 };
 enum {
 	ORMA_PB_COUNTER_DESCRIPTOR_TYPE = 1,

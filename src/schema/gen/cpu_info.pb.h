@@ -63,9 +63,9 @@ struct orma_pb_cpu_info_cpu {
 	uint32_t has[1];
 	struct orma_str processor;
 	ORMA_PROTO_REPEATED(uint32_t ) frequencies;
-	uint32_t capacity;
 	struct orma_pb_cpu_info_arm_cpu_identifier *arm_identifier;
 	uint64_t features;
+	uint32_t capacity;
 };
 enum {
 	ORMA_PB_CPU_INFO_CPU_PROCESSOR = 1,

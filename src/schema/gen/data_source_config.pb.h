@@ -47,13 +47,7 @@ struct orma_pb_data_source_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_str name;
-	uint32_t target_buffer;
-	uint32_t trace_duration_ms;
 	uint64_t tracing_session_id;
-	bool enable_extra_guardrails;
-	uint32_t stop_timeout_ms;
-	int32_t session_initiator;
-	int32_t buffer_exhausted_policy;
 	struct orma_pb_priority_boost_config *priority_boost;
 	struct orma_str target_buffer_name;
 	struct orma_pb_proto_vm_config *protovm_config;
@@ -71,11 +65,17 @@ struct orma_pb_data_source_config {
 	struct orma_pb_interceptor_config *interceptor_config;
 	struct orma_pb_android_system_property_config *android_system_property_config;
 	struct orma_pb_system_info_config *system_info_config;
-	bool prefer_suspend_clock_for_duration;
 	struct orma_pb_frozen_ftrace_config *frozen_ftrace_config;
 	struct orma_pb_systemd_journald_config *journald_config;
 	struct orma_str legacy_config;
 	struct orma_pb_test_config *for_testing;
+	uint32_t target_buffer;
+	uint32_t trace_duration_ms;
+	uint32_t stop_timeout_ms;
+	int32_t session_initiator;
+	int32_t buffer_exhausted_policy;
+	bool enable_extra_guardrails;
+	bool prefer_suspend_clock_for_duration;
 };
 enum {
 	ORMA_PB_DATA_SOURCE_CONFIG_NAME = 1,

@@ -18,12 +18,12 @@ struct orma_pb_data_source_descriptor {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_str name;
-	bool will_notify_on_stop;
-	bool will_notify_on_start;
-	bool handles_incremental_state_clear;
 	struct orma_pb_track_event_descriptor *track_event_descriptor;
 	uint64_t id;
 	struct orma_pb_ftrace_descriptor *ftrace_descriptor;
+	bool will_notify_on_stop;
+	bool will_notify_on_start;
+	bool handles_incremental_state_clear;
 	bool no_flush;
 };
 enum {

@@ -29,7 +29,6 @@ struct orma_pb_debug_annotation {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t name_iid;
-	bool bool_value;
 	uint64_t uint_value;
 	int64_t int_value;
 	double double_value;
@@ -44,6 +43,7 @@ struct orma_pb_debug_annotation {
 	struct orma_str proto_value;
 	struct orma_str proto_type_name;
 	uint64_t string_value_iid;
+	bool bool_value;
 };
 enum {
 	ORMA_PB_DEBUG_ANNOTATION_NAME_IID = 1,
@@ -137,14 +137,14 @@ static inline void orma_pb_debug_annotation_value_type_name_set_name(struct orma
 struct orma_pb_debug_annotation_nested_value {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t nested_type;
 	ORMA_PROTO_REPEATED(struct orma_str ) dict_keys;
 	ORMA_PROTO_REPEATED(struct orma_pb_debug_annotation_nested_value *) dict_values;
 	ORMA_PROTO_REPEATED(struct orma_pb_debug_annotation_nested_value *) array_values;
 	int64_t int_value;
 	double double_value;
-	bool bool_value;
 	struct orma_str string_value;
+	int32_t nested_type;
+	bool bool_value;
 };
 enum {
 	ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE_NESTED_TYPE = 1,

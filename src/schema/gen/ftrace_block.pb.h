@@ -57,11 +57,11 @@ struct orma_pb_block_rq_issue_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
-	uint32_t bytes;
 	struct orma_str rwbs;
 	struct orma_str comm;
 	struct orma_str cmd;
+	uint32_t nr_sector;
+	uint32_t bytes;
 };
 enum {
 	ORMA_PB_BLOCK_RQ_ISSUE_FTRACE_EVENT_DEV = 1,
@@ -95,9 +95,9 @@ struct orma_pb_block_bio_backmerge_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
 	struct orma_str rwbs;
 	struct orma_str comm;
+	uint32_t nr_sector;
 };
 enum {
 	ORMA_PB_BLOCK_BIO_BACKMERGE_FTRACE_EVENT_DEV = 1,
@@ -125,9 +125,9 @@ struct orma_pb_block_bio_bounce_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
 	struct orma_str rwbs;
 	struct orma_str comm;
+	uint32_t nr_sector;
 };
 enum {
 	ORMA_PB_BLOCK_BIO_BOUNCE_FTRACE_EVENT_DEV = 1,
@@ -155,9 +155,9 @@ struct orma_pb_block_bio_complete_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
+	struct orma_str rwbs;
 	uint32_t nr_sector;
 	int32_t error;
-	struct orma_str rwbs;
 };
 enum {
 	ORMA_PB_BLOCK_BIO_COMPLETE_FTRACE_EVENT_DEV = 1,
@@ -185,9 +185,9 @@ struct orma_pb_block_bio_frontmerge_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
 	struct orma_str rwbs;
 	struct orma_str comm;
+	uint32_t nr_sector;
 };
 enum {
 	ORMA_PB_BLOCK_BIO_FRONTMERGE_FTRACE_EVENT_DEV = 1,
@@ -215,9 +215,9 @@ struct orma_pb_block_bio_queue_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
 	struct orma_str rwbs;
 	struct orma_str comm;
+	uint32_t nr_sector;
 };
 enum {
 	ORMA_PB_BLOCK_BIO_QUEUE_FTRACE_EVENT_DEV = 1,
@@ -245,10 +245,10 @@ struct orma_pb_block_bio_remap_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
 	uint64_t old_dev;
 	uint64_t old_sector;
 	struct orma_str rwbs;
+	uint32_t nr_sector;
 };
 enum {
 	ORMA_PB_BLOCK_BIO_REMAP_FTRACE_EVENT_DEV = 1,
@@ -301,9 +301,9 @@ struct orma_pb_block_getrq_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
 	struct orma_str rwbs;
 	struct orma_str comm;
+	uint32_t nr_sector;
 };
 enum {
 	ORMA_PB_BLOCK_GETRQ_FTRACE_EVENT_DEV = 1,
@@ -345,10 +345,10 @@ struct orma_pb_block_rq_abort_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
-	int32_t errors;
 	struct orma_str rwbs;
 	struct orma_str cmd;
+	uint32_t nr_sector;
+	int32_t errors;
 };
 enum {
 	ORMA_PB_BLOCK_RQ_ABORT_FTRACE_EVENT_DEV = 1,
@@ -379,10 +379,10 @@ struct orma_pb_block_rq_complete_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
-	int32_t errors;
 	struct orma_str rwbs;
 	struct orma_str cmd;
+	uint32_t nr_sector;
+	int32_t errors;
 	int32_t error;
 };
 enum {
@@ -417,11 +417,11 @@ struct orma_pb_block_rq_insert_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
-	uint32_t bytes;
 	struct orma_str rwbs;
 	struct orma_str comm;
 	struct orma_str cmd;
+	uint32_t nr_sector;
+	uint32_t bytes;
 };
 enum {
 	ORMA_PB_BLOCK_RQ_INSERT_FTRACE_EVENT_DEV = 1,
@@ -455,11 +455,11 @@ struct orma_pb_block_rq_remap_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
 	uint64_t old_dev;
 	uint64_t old_sector;
-	uint32_t nr_bios;
 	struct orma_str rwbs;
+	uint32_t nr_sector;
+	uint32_t nr_bios;
 };
 enum {
 	ORMA_PB_BLOCK_RQ_REMAP_FTRACE_EVENT_DEV = 1,
@@ -493,10 +493,10 @@ struct orma_pb_block_rq_requeue_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
-	int32_t errors;
 	struct orma_str rwbs;
 	struct orma_str cmd;
+	uint32_t nr_sector;
+	int32_t errors;
 };
 enum {
 	ORMA_PB_BLOCK_RQ_REQUEUE_FTRACE_EVENT_DEV = 1,
@@ -527,9 +527,9 @@ struct orma_pb_block_sleeprq_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
 	struct orma_str rwbs;
 	struct orma_str comm;
+	uint32_t nr_sector;
 };
 enum {
 	ORMA_PB_BLOCK_SLEEPRQ_FTRACE_EVENT_DEV = 1,
@@ -607,8 +607,8 @@ static inline void orma_pb_block_touch_buffer_ftrace_event_set_size(struct orma_
 struct orma_pb_block_unplug_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t nr_rq;
 	struct orma_str comm;
+	int32_t nr_rq;
 };
 enum {
 	ORMA_PB_BLOCK_UNPLUG_FTRACE_EVENT_NR_RQ = 1,
@@ -627,12 +627,12 @@ struct orma_pb_block_io_start_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
-	uint32_t bytes;
-	uint32_t ioprio;
 	struct orma_str rwbs;
 	struct orma_str comm;
 	struct orma_str cmd;
+	uint32_t nr_sector;
+	uint32_t bytes;
+	uint32_t ioprio;
 };
 enum {
 	ORMA_PB_BLOCK_IO_START_FTRACE_EVENT_DEV = 1,
@@ -669,12 +669,12 @@ struct orma_pb_block_io_done_ftrace_event {
 	uint32_t has[1];
 	uint64_t dev;
 	uint64_t sector;
-	uint32_t nr_sector;
-	uint32_t bytes;
-	uint32_t ioprio;
 	struct orma_str rwbs;
 	struct orma_str comm;
 	struct orma_str cmd;
+	uint32_t nr_sector;
+	uint32_t bytes;
+	uint32_t ioprio;
 };
 enum {
 	ORMA_PB_BLOCK_IO_DONE_FTRACE_EVENT_DEV = 1,

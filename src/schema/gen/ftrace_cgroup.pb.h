@@ -31,13 +31,13 @@ extern const struct orma_proto_desc orma_pb_cgroup_setup_root_ftrace_event_desc;
 struct orma_pb_cgroup_attach_task_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str comm;
+	struct orma_str cname;
+	struct orma_str dst_path;
 	int32_t dst_root;
 	int32_t dst_id;
 	int32_t pid;
-	struct orma_str comm;
-	struct orma_str cname;
 	int32_t dst_level;
-	struct orma_str dst_path;
 };
 enum {
 	ORMA_PB_CGROUP_ATTACH_TASK_FTRACE_EVENT_DST_ROOT = 1,
@@ -69,11 +69,11 @@ static inline void orma_pb_cgroup_attach_task_ftrace_event_set_dst_path(struct o
 struct orma_pb_cgroup_mkdir_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str cname;
+	struct orma_str path;
 	int32_t root;
 	int32_t id;
-	struct orma_str cname;
 	int32_t level;
-	struct orma_str path;
 };
 enum {
 	ORMA_PB_CGROUP_MKDIR_FTRACE_EVENT_ROOT = 1,
@@ -99,9 +99,9 @@ static inline void orma_pb_cgroup_mkdir_ftrace_event_set_path(struct orma_pb_cgr
 struct orma_pb_cgroup_remount_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str name;
 	int32_t root;
 	uint32_t ss_mask;
-	struct orma_str name;
 };
 enum {
 	ORMA_PB_CGROUP_REMOUNT_FTRACE_EVENT_ROOT = 1,
@@ -121,11 +121,11 @@ static inline void orma_pb_cgroup_remount_ftrace_event_set_name(struct orma_pb_c
 struct orma_pb_cgroup_rmdir_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str cname;
+	struct orma_str path;
 	int32_t root;
 	int32_t id;
-	struct orma_str cname;
 	int32_t level;
-	struct orma_str path;
 };
 enum {
 	ORMA_PB_CGROUP_RMDIR_FTRACE_EVENT_ROOT = 1,
@@ -151,13 +151,13 @@ static inline void orma_pb_cgroup_rmdir_ftrace_event_set_path(struct orma_pb_cgr
 struct orma_pb_cgroup_transfer_tasks_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str comm;
+	struct orma_str cname;
+	struct orma_str dst_path;
 	int32_t dst_root;
 	int32_t dst_id;
 	int32_t pid;
-	struct orma_str comm;
-	struct orma_str cname;
 	int32_t dst_level;
-	struct orma_str dst_path;
 };
 enum {
 	ORMA_PB_CGROUP_TRANSFER_TASKS_FTRACE_EVENT_DST_ROOT = 1,
@@ -189,9 +189,9 @@ static inline void orma_pb_cgroup_transfer_tasks_ftrace_event_set_dst_path(struc
 struct orma_pb_cgroup_destroy_root_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str name;
 	int32_t root;
 	uint32_t ss_mask;
-	struct orma_str name;
 };
 enum {
 	ORMA_PB_CGROUP_DESTROY_ROOT_FTRACE_EVENT_ROOT = 1,
@@ -211,11 +211,11 @@ static inline void orma_pb_cgroup_destroy_root_ftrace_event_set_name(struct orma
 struct orma_pb_cgroup_release_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str cname;
+	struct orma_str path;
 	int32_t root;
 	int32_t id;
-	struct orma_str cname;
 	int32_t level;
-	struct orma_str path;
 };
 enum {
 	ORMA_PB_CGROUP_RELEASE_FTRACE_EVENT_ROOT = 1,
@@ -241,11 +241,11 @@ static inline void orma_pb_cgroup_release_ftrace_event_set_path(struct orma_pb_c
 struct orma_pb_cgroup_rename_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str cname;
+	struct orma_str path;
 	int32_t root;
 	int32_t id;
-	struct orma_str cname;
 	int32_t level;
-	struct orma_str path;
 };
 enum {
 	ORMA_PB_CGROUP_RENAME_FTRACE_EVENT_ROOT = 1,
@@ -271,9 +271,9 @@ static inline void orma_pb_cgroup_rename_ftrace_event_set_path(struct orma_pb_cg
 struct orma_pb_cgroup_setup_root_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str name;
 	int32_t root;
 	uint32_t ss_mask;
-	struct orma_str name;
 };
 enum {
 	ORMA_PB_CGROUP_SETUP_ROOT_FTRACE_EVENT_ROOT = 1,

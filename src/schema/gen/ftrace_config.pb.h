@@ -52,33 +52,33 @@ struct orma_pb_ftrace_config {
 	ORMA_PROTO_REPEATED(struct orma_str ) ftrace_events;
 	ORMA_PROTO_REPEATED(struct orma_str ) atrace_categories;
 	ORMA_PROTO_REPEATED(struct orma_str ) atrace_apps;
+	struct orma_pb_ftrace_config_compact_sched_config *compact_sched;
+	ORMA_PROTO_REPEATED(struct orma_str ) syscall_events;
+	ORMA_PROTO_REPEATED(struct orma_str ) function_filters;
+	ORMA_PROTO_REPEATED(struct orma_str ) function_graph_roots;
+	struct orma_pb_ftrace_config_print_filter *print_filter;
+	struct orma_str instance_name;
+	ORMA_PROTO_REPEATED(struct orma_str ) atrace_categories_prefer_sdk;
+	ORMA_PROTO_REPEATED(struct orma_pb_ftrace_config_kprobe_event *) kprobe_events;
+	ORMA_PROTO_REPEATED(uint32_t ) tids_to_trace;
+	ORMA_PROTO_REPEATED(struct orma_pb_ftrace_config_tracefs_option *) tracefs_options;
+	struct orma_str tracing_cpumask;
 	uint32_t buffer_size_kb;
 	uint32_t drain_period_ms;
-	struct orma_pb_ftrace_config_compact_sched_config *compact_sched;
+	int32_t ksyms_mem_policy;
+	uint32_t drain_buffer_percent;
+	uint32_t function_graph_max_depth;
 	bool symbolize_ksyms;
 	bool initialize_ksyms_synchronously_for_testing;
 	bool throttle_rss_stat;
 	bool disable_generic_events;
-	int32_t ksyms_mem_policy;
-	ORMA_PROTO_REPEATED(struct orma_str ) syscall_events;
 	bool enable_function_graph;
-	ORMA_PROTO_REPEATED(struct orma_str ) function_filters;
-	ORMA_PROTO_REPEATED(struct orma_str ) function_graph_roots;
-	struct orma_pb_ftrace_config_print_filter *print_filter;
 	bool preserve_ftrace_buffer;
 	bool use_monotonic_raw_clock;
-	struct orma_str instance_name;
 	bool buffer_size_lower_bound;
-	ORMA_PROTO_REPEATED(struct orma_str ) atrace_categories_prefer_sdk;
-	uint32_t drain_buffer_percent;
-	ORMA_PROTO_REPEATED(struct orma_pb_ftrace_config_kprobe_event *) kprobe_events;
 	bool debug_ftrace_abi;
 	bool denser_generic_event_encoding;
-	uint32_t function_graph_max_depth;
 	bool atrace_userspace_only;
-	ORMA_PROTO_REPEATED(uint32_t ) tids_to_trace;
-	ORMA_PROTO_REPEATED(struct orma_pb_ftrace_config_tracefs_option *) tracefs_options;
-	struct orma_str tracing_cpumask;
 };
 enum {
 	ORMA_PB_FTRACE_CONFIG_FTRACE_EVENTS = 1,
@@ -234,8 +234,8 @@ struct orma_pb_ftrace_config_print_filter_rule {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_str prefix;
-	bool allow;
 	struct orma_pb_ftrace_config_print_filter_rule_atrace_message *atrace_msg;
+	bool allow;
 };
 enum {
 	ORMA_PB_FTRACE_CONFIG_PRINT_FILTER_RULE_PREFIX = 1,

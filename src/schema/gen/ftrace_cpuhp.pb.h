@@ -49,8 +49,8 @@ static inline void orma_pb_cpuhp_exit_ftrace_event_set_state(struct orma_pb_cpuh
 struct orma_pb_cpuhp_multi_enter_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t cpu;
 	uint64_t fun;
+	uint32_t cpu;
 	int32_t idx;
 	int32_t target;
 };
@@ -75,8 +75,8 @@ static inline void orma_pb_cpuhp_multi_enter_ftrace_event_set_target(struct orma
 struct orma_pb_cpuhp_enter_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t cpu;
 	uint64_t fun;
+	uint32_t cpu;
 	int32_t idx;
 	int32_t target;
 };
@@ -101,10 +101,10 @@ static inline void orma_pb_cpuhp_enter_ftrace_event_set_target(struct orma_pb_cp
 struct orma_pb_cpuhp_latency_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t time;
 	uint32_t cpu;
 	int32_t ret;
 	uint32_t state;
-	uint64_t time;
 };
 enum {
 	ORMA_PB_CPUHP_LATENCY_FTRACE_EVENT_CPU = 1,

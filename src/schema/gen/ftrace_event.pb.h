@@ -39,10 +39,8 @@ struct orma_pb_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t timestamp;
-	uint32_t pid;
 	struct orma_pb_print_ftrace_event *print;
 	struct orma_pb_sched_switch_ftrace_event *sched_switch;
-	uint32_t common_flags;
 	struct orma_pb_cpu_frequency_ftrace_event *cpu_frequency;
 	struct orma_pb_cpu_frequency_limits_ftrace_event *cpu_frequency_limits;
 	struct orma_pb_cpu_idle_ftrace_event *cpu_idle;
@@ -230,6 +228,8 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event *mm_vmscan_memcg_reclaim_end;
 	struct orma_pb_psci_domain_idle_exit_ftrace_event *psci_domain_idle_exit;
 	struct orma_pb_psci_domain_idle_enter_ftrace_event *psci_domain_idle_enter;
+	uint32_t pid;
+	uint32_t common_flags;
 };
 enum {
 	ORMA_PB_FTRACE_EVENT_TIMESTAMP = 1,

@@ -32,11 +32,8 @@ extern const struct orma_proto_enum_desc orma_pb_ftrace_clock_enum;
 struct orma_pb_ftrace_event_bundle {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t cpu;
 	ORMA_PROTO_REPEATED(struct orma_pb_ftrace_event *) event;
-	bool lost_events;
 	struct orma_pb_ftrace_event_bundle_compact_sched *compact_sched;
-	int32_t ftrace_clock;
 	int64_t ftrace_timestamp;
 	int64_t boot_timestamp;
 	ORMA_PROTO_REPEATED(struct orma_pb_ftrace_event_bundle_ftrace_error *) error;
@@ -44,6 +41,9 @@ struct orma_pb_ftrace_event_bundle {
 	uint64_t previous_bundle_end_timestamp;
 	ORMA_PROTO_REPEATED(struct orma_pb_ftrace_event_bundle_generic_event_descriptor *) generic_event_descriptors;
 	struct orma_str broken_abi_trace_page;
+	uint32_t cpu;
+	int32_t ftrace_clock;
+	bool lost_events;
 };
 enum {
 	ORMA_PB_FTRACE_EVENT_BUNDLE_CPU = 1,
@@ -151,9 +151,9 @@ static inline void orma_pb_ftrace_event_bundle_ftrace_error_set_status(struct or
 struct orma_pb_ftrace_event_bundle_generic_event_descriptor {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t field_id;
 	struct orma_str event_descriptor;
 	struct orma_str group_name;
+	int32_t field_id;
 };
 enum {
 	ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_FIELD_ID = 1,

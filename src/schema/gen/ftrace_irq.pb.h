@@ -75,8 +75,8 @@ static inline void orma_pb_softirq_raise_ftrace_event_set_vec(struct orma_pb_sof
 struct orma_pb_irq_handler_entry_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t irq;
 	struct orma_str name;
+	int32_t irq;
 	uint32_t handler;
 };
 enum {
@@ -171,8 +171,8 @@ static inline void orma_pb_ipi_exit_ftrace_event_set_reason(struct orma_pb_ipi_e
 struct orma_pb_ipi_raise_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t target_cpus;
 	struct orma_str reason;
+	uint32_t target_cpus;
 };
 enum {
 	ORMA_PB_IPI_RAISE_FTRACE_EVENT_TARGET_CPUS = 1,

@@ -60,8 +60,8 @@ struct orma_pb_kmalloc_ftrace_event {
 	uint64_t bytes_alloc;
 	uint64_t bytes_req;
 	uint64_t call_site;
-	uint32_t gfp_flags;
 	uint64_t ptr;
+	uint32_t gfp_flags;
 };
 enum {
 	ORMA_PB_KMALLOC_FTRACE_EVENT_BYTES_ALLOC = 1,
@@ -90,9 +90,9 @@ struct orma_pb_kmalloc_node_ftrace_event {
 	uint64_t bytes_alloc;
 	uint64_t bytes_req;
 	uint64_t call_site;
+	uint64_t ptr;
 	uint32_t gfp_flags;
 	int32_t node;
-	uint64_t ptr;
 };
 enum {
 	ORMA_PB_KMALLOC_NODE_FTRACE_EVENT_BYTES_ALLOC = 1,
@@ -124,8 +124,8 @@ struct orma_pb_kmem_cache_alloc_ftrace_event {
 	uint64_t bytes_alloc;
 	uint64_t bytes_req;
 	uint64_t call_site;
-	uint32_t gfp_flags;
 	uint64_t ptr;
+	uint32_t gfp_flags;
 };
 enum {
 	ORMA_PB_KMEM_CACHE_ALLOC_FTRACE_EVENT_BYTES_ALLOC = 1,
@@ -154,9 +154,9 @@ struct orma_pb_kmem_cache_alloc_node_ftrace_event {
 	uint64_t bytes_alloc;
 	uint64_t bytes_req;
 	uint64_t call_site;
+	uint64_t ptr;
 	uint32_t gfp_flags;
 	int32_t node;
-	uint64_t ptr;
 };
 enum {
 	ORMA_PB_KMEM_CACHE_ALLOC_NODE_FTRACE_EVENT_BYTES_ALLOC = 1,
@@ -203,11 +203,11 @@ static inline void orma_pb_kmem_cache_free_ftrace_event_set_ptr(struct orma_pb_k
 struct orma_pb_mm_page_alloc_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t page;
+	uint64_t pfn;
 	uint32_t gfp_flags;
 	int32_t migratetype;
 	uint32_t order;
-	uint64_t page;
-	uint64_t pfn;
 };
 enum {
 	ORMA_PB_MM_PAGE_ALLOC_FTRACE_EVENT_GFP_FLAGS = 1,
@@ -233,13 +233,13 @@ static inline void orma_pb_mm_page_alloc_ftrace_event_set_pfn(struct orma_pb_mm_
 struct orma_pb_mm_page_alloc_extfrag_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t page;
+	uint64_t pfn;
 	int32_t alloc_migratetype;
 	int32_t alloc_order;
 	int32_t fallback_migratetype;
 	int32_t fallback_order;
-	uint64_t page;
 	int32_t change_ownership;
-	uint64_t pfn;
 };
 enum {
 	ORMA_PB_MM_PAGE_ALLOC_EXTFRAG_FTRACE_EVENT_ALLOC_MIGRATETYPE = 1,
@@ -271,10 +271,10 @@ static inline void orma_pb_mm_page_alloc_extfrag_ftrace_event_set_pfn(struct orm
 struct orma_pb_mm_page_alloc_zone_locked_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t migratetype;
-	uint32_t order;
 	uint64_t page;
 	uint64_t pfn;
+	int32_t migratetype;
+	uint32_t order;
 };
 enum {
 	ORMA_PB_MM_PAGE_ALLOC_ZONE_LOCKED_FTRACE_EVENT_MIGRATETYPE = 1,
@@ -297,9 +297,9 @@ static inline void orma_pb_mm_page_alloc_zone_locked_ftrace_event_set_pfn(struct
 struct orma_pb_mm_page_free_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t order;
 	uint64_t page;
 	uint64_t pfn;
+	uint32_t order;
 };
 enum {
 	ORMA_PB_MM_PAGE_FREE_FTRACE_EVENT_ORDER = 1,
@@ -319,9 +319,9 @@ static inline void orma_pb_mm_page_free_ftrace_event_set_pfn(struct orma_pb_mm_p
 struct orma_pb_mm_page_free_batched_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t cold;
 	uint64_t page;
 	uint64_t pfn;
+	int32_t cold;
 };
 enum {
 	ORMA_PB_MM_PAGE_FREE_BATCHED_FTRACE_EVENT_COLD = 1,
@@ -341,10 +341,10 @@ static inline void orma_pb_mm_page_free_batched_ftrace_event_set_pfn(struct orma
 struct orma_pb_mm_page_pcpu_drain_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t migratetype;
-	uint32_t order;
 	uint64_t page;
 	uint64_t pfn;
+	int32_t migratetype;
+	uint32_t order;
 };
 enum {
 	ORMA_PB_MM_PAGE_PCPU_DRAIN_FTRACE_EVENT_MIGRATETYPE = 1,
@@ -367,8 +367,8 @@ static inline void orma_pb_mm_page_pcpu_drain_ftrace_event_set_pfn(struct orma_p
 struct orma_pb_rss_stat_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t member;
 	int64_t size;
+	int32_t member;
 	uint32_t curr;
 	uint32_t mm_id;
 };

@@ -193,8 +193,8 @@ static inline void orma_pb_kvm_arm_set_dreg32_ftrace_event_set_value(struct orma
 struct orma_pb_kvm_arm_set_regset_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t len;
 	struct orma_str name;
+	int32_t len;
 };
 enum {
 	ORMA_PB_KVM_ARM_SET_REGSET_FTRACE_EVENT_LEN = 1,
@@ -211,8 +211,8 @@ static inline void orma_pb_kvm_arm_set_regset_ftrace_event_set_name(struct orma_
 struct orma_pb_kvm_arm_setup_debug_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t guest_debug;
 	uint64_t vcpu;
+	uint32_t guest_debug;
 };
 enum {
 	ORMA_PB_KVM_ARM_SETUP_DEBUG_FTRACE_EVENT_GUEST_DEBUG = 1,
@@ -243,9 +243,9 @@ static inline void orma_pb_kvm_entry_ftrace_event_set_vcpu_pc(struct orma_pb_kvm
 struct orma_pb_kvm_exit_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t vcpu_pc;
 	uint32_t esr_ec;
 	int32_t ret;
-	uint64_t vcpu_pc;
 };
 enum {
 	ORMA_PB_KVM_EXIT_FTRACE_EVENT_ESR_EC = 1,
@@ -279,10 +279,10 @@ static inline void orma_pb_kvm_fpu_ftrace_event_set_load(struct orma_pb_kvm_fpu_
 struct orma_pb_kvm_get_timer_map_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t vcpu_id;
 	int32_t direct_ptimer;
 	int32_t direct_vtimer;
 	int32_t emul_ptimer;
-	uint64_t vcpu_id;
 };
 enum {
 	ORMA_PB_KVM_GET_TIMER_MAP_FTRACE_EVENT_DIRECT_PTIMER = 1,
@@ -394,9 +394,9 @@ struct orma_pb_kvm_mmio_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t gpa;
+	uint64_t val;
 	uint32_t len;
 	uint32_t type;
-	uint64_t val;
 };
 enum {
 	ORMA_PB_KVM_MMIO_FTRACE_EVENT_GPA = 1,
@@ -441,8 +441,8 @@ static inline void orma_pb_kvm_mmio_emulate_ftrace_event_set_vcpu_pc(struct orma
 struct orma_pb_kvm_set_guest_debug_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t guest_debug;
 	uint64_t vcpu;
+	uint32_t guest_debug;
 };
 enum {
 	ORMA_PB_KVM_SET_GUEST_DEBUG_FTRACE_EVENT_GUEST_DEBUG = 1,
@@ -495,8 +495,8 @@ static inline void orma_pb_kvm_set_spte_hva_ftrace_event_set_hva(struct orma_pb_
 struct orma_pb_kvm_set_way_flush_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t cache;
 	uint64_t vcpu_pc;
+	uint32_t cache;
 };
 enum {
 	ORMA_PB_KVM_SET_WAY_FLUSH_FTRACE_EVENT_CACHE = 1,
@@ -513,14 +513,14 @@ static inline void orma_pb_kvm_set_way_flush_ftrace_event_set_vcpu_pc(struct orm
 struct orma_pb_kvm_sys_access_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str name;
+	uint64_t vcpu_pc;
 	uint32_t CRm;
 	uint32_t CRn;
 	uint32_t Op0;
 	uint32_t Op1;
 	uint32_t Op2;
 	uint32_t is_write;
-	struct orma_str name;
-	uint64_t vcpu_pc;
 };
 enum {
 	ORMA_PB_KVM_SYS_ACCESS_FTRACE_EVENT_CRM = 1,
@@ -645,9 +645,9 @@ static inline void orma_pb_kvm_timer_save_state_ftrace_event_set_timer_idx(struc
 struct orma_pb_kvm_timer_update_irq_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t vcpu_id;
 	uint32_t irq;
 	int32_t level;
-	uint64_t vcpu_id;
 };
 enum {
 	ORMA_PB_KVM_TIMER_UPDATE_IRQ_FTRACE_EVENT_IRQ = 1,
@@ -667,8 +667,8 @@ static inline void orma_pb_kvm_timer_update_irq_ftrace_event_set_vcpu_id(struct 
 struct orma_pb_kvm_toggle_cache_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t now;
 	uint64_t vcpu_pc;
+	uint32_t now;
 	uint32_t was;
 };
 enum {
@@ -743,8 +743,8 @@ static inline void orma_pb_kvm_vcpu_wakeup_ftrace_event_set_waited(struct orma_p
 struct orma_pb_kvm_wfx_arm64_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t is_wfe;
 	uint64_t vcpu_pc;
+	uint32_t is_wfe;
 };
 enum {
 	ORMA_PB_KVM_WFX_ARM64_FTRACE_EVENT_IS_WFE = 1,
@@ -762,9 +762,9 @@ struct orma_pb_trap_reg_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_str fn;
+	uint64_t write_value;
 	uint32_t is_write;
 	int32_t reg;
-	uint64_t write_value;
 };
 enum {
 	ORMA_PB_TRAP_REG_FTRACE_EVENT_FN = 1,
@@ -787,9 +787,9 @@ static inline void orma_pb_trap_reg_ftrace_event_set_write_value(struct orma_pb_
 struct orma_pb_vgic_update_irq_pending_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t vcpu_id;
 	uint32_t irq;
 	uint32_t level;
-	uint64_t vcpu_id;
 };
 enum {
 	ORMA_PB_VGIC_UPDATE_IRQ_PENDING_FTRACE_EVENT_IRQ = 1,

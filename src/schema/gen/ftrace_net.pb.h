@@ -27,9 +27,9 @@ extern const struct orma_proto_desc orma_pb_tcp_retransmit_skb_ftrace_event_desc
 struct orma_pb_netif_receive_skb_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t len;
 	struct orma_str name;
 	uint64_t skbaddr;
+	uint32_t len;
 };
 enum {
 	ORMA_PB_NETIF_RECEIVE_SKB_FTRACE_EVENT_LEN = 1,
@@ -49,10 +49,10 @@ static inline void orma_pb_netif_receive_skb_ftrace_event_set_skbaddr(struct orm
 struct orma_pb_net_dev_xmit_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t len;
 	struct orma_str name;
-	int32_t rc;
 	uint64_t skbaddr;
+	uint32_t len;
+	int32_t rc;
 };
 enum {
 	ORMA_PB_NET_DEV_XMIT_FTRACE_EVENT_LEN = 1,
@@ -75,6 +75,8 @@ static inline void orma_pb_net_dev_xmit_ftrace_event_set_skbaddr(struct orma_pb_
 struct orma_pb_napi_gro_receive_entry_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str name;
+	uint64_t skbaddr;
 	uint32_t data_len;
 	uint32_t gso_size;
 	uint32_t gso_type;
@@ -84,12 +86,10 @@ struct orma_pb_napi_gro_receive_entry_ftrace_event {
 	uint32_t len;
 	int32_t mac_header;
 	uint32_t mac_header_valid;
-	struct orma_str name;
 	uint32_t napi_id;
 	uint32_t nr_frags;
 	uint32_t protocol;
 	uint32_t queue_mapping;
-	uint64_t skbaddr;
 	uint32_t truesize;
 	uint32_t vlan_proto;
 	uint32_t vlan_tagged;
@@ -176,8 +176,8 @@ struct orma_pb_kfree_skb_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t location;
-	uint32_t protocol;
 	uint64_t skbaddr;
+	uint32_t protocol;
 };
 enum {
 	ORMA_PB_KFREE_SKB_FTRACE_EVENT_LOCATION = 1,
@@ -197,6 +197,7 @@ static inline void orma_pb_kfree_skb_ftrace_event_set_skbaddr(struct orma_pb_kfr
 struct orma_pb_inet_sock_set_state_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t skaddr;
 	uint32_t daddr;
 	uint32_t dport;
 	uint32_t family;
@@ -204,7 +205,6 @@ struct orma_pb_inet_sock_set_state_ftrace_event {
 	int32_t oldstate;
 	uint32_t protocol;
 	uint32_t saddr;
-	uint64_t skaddr;
 	uint32_t sport;
 };
 enum {
@@ -243,11 +243,11 @@ static inline void orma_pb_inet_sock_set_state_ftrace_event_set_sport(struct orm
 struct orma_pb_tcp_retransmit_skb_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t skaddr;
+	uint64_t skbaddr;
 	uint32_t daddr;
 	uint32_t dport;
 	uint32_t saddr;
-	uint64_t skaddr;
-	uint64_t skbaddr;
 	uint32_t sport;
 	int32_t state;
 };

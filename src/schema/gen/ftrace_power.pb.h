@@ -245,11 +245,11 @@ static inline void orma_pb_wakeup_source_deactivate_ftrace_event_set_state(struc
 struct orma_pb_gpu_work_period_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t gpu_id;
-	uint32_t uid;
 	uint64_t start_time_ns;
 	uint64_t end_time_ns;
 	uint64_t total_active_duration_ns;
+	uint32_t gpu_id;
+	uint32_t uid;
 };
 enum {
 	ORMA_PB_GPU_WORK_PERIOD_FTRACE_EVENT_GPU_ID = 1,

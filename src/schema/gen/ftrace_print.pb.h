@@ -37,8 +37,8 @@ static inline void orma_pb_print_ftrace_event_set_buf(struct orma_pb_print_ftrac
 struct orma_pb_funcgraph_entry_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t depth;
 	uint64_t func;
+	int32_t depth;
 };
 enum {
 	ORMA_PB_FUNCGRAPH_ENTRY_FTRACE_EVENT_DEPTH = 1,
@@ -56,10 +56,10 @@ struct orma_pb_funcgraph_exit_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t calltime;
-	int32_t depth;
 	uint64_t func;
 	uint64_t overrun;
 	uint64_t rettime;
+	int32_t depth;
 };
 enum {
 	ORMA_PB_FUNCGRAPH_EXIT_FTRACE_EVENT_CALLTIME = 1,

@@ -48,10 +48,10 @@ struct orma_pb_sched_switch_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_str prev_comm;
-	int32_t prev_pid;
-	int32_t prev_prio;
 	int64_t prev_state;
 	struct orma_str next_comm;
+	int32_t prev_pid;
+	int32_t prev_prio;
 	int32_t next_pid;
 	int32_t next_prio;
 };
@@ -115,8 +115,8 @@ static inline void orma_pb_sched_wakeup_ftrace_event_set_target_cpu(struct orma_
 struct orma_pb_sched_blocked_reason_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
 	uint64_t caller;
+	int32_t pid;
 	uint32_t io_wait;
 };
 enum {
@@ -268,8 +268,8 @@ struct orma_pb_sched_process_fork_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_str parent_comm;
-	int32_t parent_pid;
 	struct orma_str child_comm;
+	int32_t parent_pid;
 	int32_t child_pid;
 };
 enum {
@@ -381,21 +381,21 @@ static inline void orma_pb_sched_pi_setprio_ftrace_event_set_pid(struct orma_pb_
 struct orma_pb_sched_cpu_util_cfs_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t active;
 	uint64_t capacity;
 	uint64_t capacity_orig;
-	uint32_t cpu;
 	uint64_t cpu_importance;
 	uint64_t cpu_util;
-	uint32_t exit_lat;
 	uint64_t group_capacity;
+	int64_t spare_cap;
+	uint64_t wake_group_util;
+	uint64_t wake_util;
+	int32_t active;
+	uint32_t cpu;
+	uint32_t exit_lat;
 	uint32_t grp_overutilized;
 	uint32_t idle_cpu;
 	uint32_t nr_running;
-	int64_t spare_cap;
 	uint32_t task_fits;
-	uint64_t wake_group_util;
-	uint64_t wake_util;
 };
 enum {
 	ORMA_PB_SCHED_CPU_UTIL_CFS_FTRACE_EVENT_ACTIVE = 1,
@@ -489,11 +489,11 @@ static inline void orma_pb_sched_migrate_task_ftrace_event_set_load(struct orma_
 struct orma_pb_sched_wakeup_task_attr_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
 	uint64_t cpu_affinity;
 	uint64_t task_util;
 	uint64_t uclamp_min;
 	uint64_t vruntime;
+	int32_t pid;
 };
 enum {
 	ORMA_PB_SCHED_WAKEUP_TASK_ATTR_FTRACE_EVENT_PID = 1,
@@ -520,8 +520,8 @@ struct orma_pb_sched_group_tracker_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_str comm;
-	int32_t pid;
 	struct orma_str group;
+	int32_t pid;
 	int32_t group_num;
 };
 enum {

@@ -17,8 +17,8 @@ extern const struct orma_proto_desc orma_pb_signal_generate_ftrace_event_desc;
 struct orma_pb_signal_deliver_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t code;
 	uint64_t sa_flags_;
+	int32_t code;
 	int32_t sig;
 };
 enum {
@@ -39,8 +39,8 @@ static inline void orma_pb_signal_deliver_ftrace_event_set_sig(struct orma_pb_si
 struct orma_pb_signal_generate_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t code;
 	struct orma_str comm;
+	int32_t code;
 	int32_t group;
 	int32_t pid;
 	int32_t result;

@@ -48,19 +48,19 @@ extern const struct orma_proto_enum_desc orma_pb_ftrace_stats_phase_enum;
 struct orma_pb_ftrace_stats {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t phase;
 	ORMA_PROTO_REPEATED(struct orma_pb_ftrace_cpu_stats *) cpu_stats;
-	uint32_t kernel_symbols_parsed;
-	uint32_t kernel_symbols_mem_kb;
 	struct orma_str atrace_errors;
 	ORMA_PROTO_REPEATED(struct orma_str ) unknown_ftrace_events;
 	ORMA_PROTO_REPEATED(struct orma_str ) failed_ftrace_events;
-	bool preserve_ftrace_buffer;
 	ORMA_PROTO_REPEATED(int32_t ) ftrace_parse_errors;
 	struct orma_pb_ftrace_kprobe_stats *kprobe_stats;
+	struct orma_str exclusive_feature_error;
+	int32_t phase;
+	uint32_t kernel_symbols_parsed;
+	uint32_t kernel_symbols_mem_kb;
 	uint32_t cpu_buffer_size_pages;
 	uint32_t cached_cpu_buffer_size_pages;
-	struct orma_str exclusive_feature_error;
+	bool preserve_ftrace_buffer;
 };
 enum {
 	ORMA_PB_FTRACE_STATS_PHASE = 1,

@@ -17,9 +17,9 @@ extern const struct orma_proto_desc orma_pb_task_rename_ftrace_event_desc;
 struct orma_pb_task_newtask_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
 	struct orma_str comm;
 	uint64_t clone_flags;
+	int32_t pid;
 	int32_t oom_score_adj;
 };
 enum {
@@ -43,9 +43,9 @@ static inline void orma_pb_task_newtask_ftrace_event_set_oom_score_adj(struct or
 struct orma_pb_task_rename_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
 	struct orma_str oldcomm;
 	struct orma_str newcomm;
+	int32_t pid;
 	int32_t oom_score_adj;
 };
 enum {

@@ -17,10 +17,10 @@ extern const struct orma_proto_desc orma_pb_cdev_update_ftrace_event_desc;
 struct orma_pb_thermal_temperature_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str thermal_zone;
 	int32_t id;
 	int32_t temp;
 	int32_t temp_prev;
-	struct orma_str thermal_zone;
 };
 enum {
 	ORMA_PB_THERMAL_TEMPERATURE_FTRACE_EVENT_ID = 1,

@@ -113,9 +113,9 @@ struct orma_pb_timer_start_ftrace_event {
 	uint64_t function;
 	uint64_t expires;
 	uint64_t now;
+	uint64_t bucket_expiry;
 	uint32_t deferrable;
 	uint32_t flags;
-	uint64_t bucket_expiry;
 };
 enum {
 	ORMA_PB_TIMER_START_FTRACE_EVENT_TIMER = 1,

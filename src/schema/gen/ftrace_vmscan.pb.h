@@ -103,13 +103,13 @@ struct orma_pb_mm_shrink_slab_start_ftrace_event {
 	uint32_t has[1];
 	uint64_t cache_items;
 	uint64_t delta;
-	uint32_t gfp_flags;
 	uint64_t lru_pgs;
 	int64_t nr_objects_to_shrink;
 	uint64_t pgs_scanned;
 	uint64_t shr;
 	uint64_t shrink;
 	uint64_t total_scan;
+	uint32_t gfp_flags;
 	int32_t nid;
 	int32_t priority;
 };
@@ -156,11 +156,11 @@ struct orma_pb_mm_shrink_slab_end_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	int64_t new_scan;
-	int32_t retval;
 	uint64_t shr;
 	uint64_t shrink;
 	int64_t total_scan;
 	int64_t unused_scan;
+	int32_t retval;
 	int32_t nid;
 };
 enum {
@@ -193,9 +193,9 @@ static inline void orma_pb_mm_shrink_slab_end_ftrace_event_set_nid(struct orma_p
 struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t gfp_flags;
 	int32_t order;
 	int32_t may_writepage;
-	uint64_t gfp_flags;
 };
 enum {
 	ORMA_PB_MM_VMSCAN_MEMCG_RECLAIM_BEGIN_FTRACE_EVENT_ORDER = 1,

@@ -77,9 +77,9 @@ struct orma_pb_workqueue_queue_work_ftrace_event {
 	uint32_t has[1];
 	uint64_t work;
 	uint64_t function;
+	struct orma_str workqueue;
 	int32_t req_cpu;
 	int32_t cpu;
-	struct orma_str workqueue;
 };
 enum {
 	ORMA_PB_WORKQUEUE_QUEUE_WORK_FTRACE_EVENT_WORK = 1,

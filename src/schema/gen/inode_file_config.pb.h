@@ -17,12 +17,12 @@ extern const struct orma_proto_desc orma_pb_inode_file_config_mount_point_mappin
 struct orma_pb_inode_file_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	ORMA_PROTO_REPEATED(struct orma_str ) scan_mount_points;
+	ORMA_PROTO_REPEATED(struct orma_pb_inode_file_config_mount_point_mapping_entry *) mount_point_mapping;
 	uint32_t scan_interval_ms;
 	uint32_t scan_delay_ms;
 	uint32_t scan_batch_size;
 	bool do_not_scan;
-	ORMA_PROTO_REPEATED(struct orma_str ) scan_mount_points;
-	ORMA_PROTO_REPEATED(struct orma_pb_inode_file_config_mount_point_mapping_entry *) mount_point_mapping;
 };
 enum {
 	ORMA_PB_INODE_FILE_CONFIG_SCAN_INTERVAL_MS = 1,

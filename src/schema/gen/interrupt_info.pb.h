@@ -29,8 +29,8 @@ static inline struct orma_pb_interrupt_info_interrupt_mapping *orma_pb_interrupt
 struct orma_pb_interrupt_info_interrupt_mapping {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t irq_id;
 	struct orma_str name;
+	uint32_t irq_id;
 };
 enum {
 	ORMA_PB_INTERRUPT_INFO_INTERRUPT_MAPPING_IRQ_ID = 1,

@@ -15,9 +15,9 @@ extern const struct orma_proto_desc orma_pb_systemd_journald_config_desc;
 struct orma_pb_systemd_journald_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t min_prio;
 	ORMA_PROTO_REPEATED(struct orma_str ) filter_identifiers;
 	ORMA_PROTO_REPEATED(struct orma_str ) filter_units;
+	uint32_t min_prio;
 };
 enum {
 	ORMA_PB_SYSTEMD_JOURNALD_CONFIG_MIN_PRIO = 1,

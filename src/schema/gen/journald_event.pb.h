@@ -15,11 +15,6 @@ extern const struct orma_proto_desc orma_pb_systemd_journald_event_desc;
 struct orma_pb_systemd_journald_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t pid;
-	uint32_t tid;
-	uint32_t uid;
-	uint32_t gid;
-	uint32_t prio;
 	struct orma_str tag;
 	struct orma_str message;
 	struct orma_str comm;
@@ -29,6 +24,11 @@ struct orma_pb_systemd_journald_event {
 	struct orma_str transport;
 	uint64_t num_total;
 	uint64_t num_failed;
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t prio;
 };
 enum {
 	ORMA_PB_SYSTEMD_JOURNALD_EVENT_PID = 1,

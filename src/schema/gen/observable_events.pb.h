@@ -34,8 +34,8 @@ struct orma_pb_observable_events {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(struct orma_pb_observable_events_data_source_instance_state_change *) instance_state_changes;
-	bool all_data_sources_started;
 	struct orma_pb_observable_events_clone_trigger_hit *clone_trigger_hit;
+	bool all_data_sources_started;
 };
 enum {
 	ORMA_PB_OBSERVABLE_EVENTS_INSTANCE_STATE_CHANGES = 1,
@@ -80,9 +80,9 @@ struct orma_pb_observable_events_clone_trigger_hit {
 	int64_t tracing_session_id;
 	struct orma_str trigger_name;
 	struct orma_str producer_name;
-	uint32_t producer_uid;
 	uint64_t boot_time_ns;
 	uint64_t trigger_delay_ms;
+	uint32_t producer_uid;
 };
 enum {
 	ORMA_PB_OBSERVABLE_EVENTS_CLONE_TRIGGER_HIT_TRACING_SESSION_ID = 1,

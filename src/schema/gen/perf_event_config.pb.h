@@ -29,27 +29,27 @@ extern const struct orma_proto_enum_desc orma_pb_perf_event_config_unwind_mode_e
 struct orma_pb_perf_event_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	bool all_cpus;
-	uint32_t sampling_frequency;
-	uint32_t ring_buffer_pages;
 	ORMA_PROTO_REPEATED(int32_t ) target_pid;
 	ORMA_PROTO_REPEATED(struct orma_str ) target_cmdline;
 	ORMA_PROTO_REPEATED(int32_t ) exclude_pid;
 	ORMA_PROTO_REPEATED(struct orma_str ) exclude_cmdline;
-	uint32_t ring_buffer_read_period_ms;
-	uint32_t remote_descriptor_timeout_ms;
-	uint32_t unwind_state_clear_period_ms;
-	uint32_t additional_cmdline_count;
-	bool kernel_frames;
-	uint32_t max_daemon_memory_kb;
 	struct orma_pb_perf_events_timebase *timebase;
 	struct orma_pb_perf_event_config_callstack_sampling *callstack_sampling;
 	uint64_t max_enqueued_footprint_kb;
 	ORMA_PROTO_REPEATED(struct orma_str ) target_installed_by;
 	ORMA_PROTO_REPEATED(struct orma_pb_follower_event *) followers;
 	ORMA_PROTO_REPEATED(uint32_t ) target_cpu;
-	bool ignore_open_failure;
 	ORMA_PROTO_REPEATED(struct orma_str ) cpuid;
+	uint32_t sampling_frequency;
+	uint32_t ring_buffer_pages;
+	uint32_t ring_buffer_read_period_ms;
+	uint32_t remote_descriptor_timeout_ms;
+	uint32_t unwind_state_clear_period_ms;
+	uint32_t additional_cmdline_count;
+	uint32_t max_daemon_memory_kb;
+	bool all_cpus;
+	bool kernel_frames;
+	bool ignore_open_failure;
 };
 enum {
 	ORMA_PB_PERF_EVENT_CONFIG_ALL_CPUS = 1,
@@ -118,8 +118,8 @@ struct orma_pb_perf_event_config_callstack_sampling {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_pb_perf_event_config_scope *scope;
-	bool kernel_frames;
 	int32_t user_frames;
+	bool kernel_frames;
 };
 enum {
 	ORMA_PB_PERF_EVENT_CONFIG_CALLSTACK_SAMPLING_SCOPE = 1,

@@ -72,11 +72,11 @@ static inline int orma_pb_perf_events_decode(const void *data, size_t size, stru
 struct orma_pb_follower_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t counter;
 	struct orma_pb_perf_events_tracepoint *tracepoint;
 	struct orma_pb_perf_events_raw_event *raw_event;
 	struct orma_str name;
 	ORMA_PROTO_REPEATED(int32_t ) modifiers;
+	int32_t counter;
 };
 enum {
 	ORMA_PB_FOLLOWER_EVENT_COUNTER = 1,
@@ -106,12 +106,12 @@ struct orma_pb_perf_events_timebase {
 	uint64_t period;
 	uint64_t frequency;
 	struct orma_pb_perf_events_tracepoint *tracepoint;
-	int32_t counter;
 	struct orma_pb_perf_events_raw_event *raw_event;
-	uint32_t poll_period_ms;
 	struct orma_str name;
-	int32_t timestamp_clock;
 	ORMA_PROTO_REPEATED(int32_t ) modifiers;
+	int32_t counter;
+	uint32_t poll_period_ms;
+	int32_t timestamp_clock;
 };
 enum {
 	ORMA_PB_PERF_EVENTS_TIMEBASE_PERIOD = 1,
@@ -168,11 +168,11 @@ static inline void orma_pb_perf_events_tracepoint_set_filter(struct orma_pb_perf
 struct orma_pb_perf_events_raw_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t type;
 	uint64_t config;
 	uint64_t config1;
 	uint64_t config2;
 	struct orma_str pmu_name;
+	uint32_t type;
 };
 enum {
 	ORMA_PB_PERF_EVENTS_RAW_EVENT_TYPE = 1,

@@ -19,17 +19,17 @@ extern const struct orma_proto_desc orma_pb_perfetto_metatrace_interned_string_d
 struct orma_pb_perfetto_metatrace {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t event_id;
-	uint32_t counter_id;
 	uint64_t event_duration_ns;
-	int32_t counter_value;
-	uint32_t thread_id;
-	bool has_overruns;
 	ORMA_PROTO_REPEATED(struct orma_pb_perfetto_metatrace_arg *) args;
 	struct orma_str event_name;
 	struct orma_str counter_name;
 	ORMA_PROTO_REPEATED(struct orma_pb_perfetto_metatrace_interned_string *) interned_strings;
 	uint64_t event_name_iid;
+	uint32_t event_id;
+	uint32_t counter_id;
+	int32_t counter_value;
+	uint32_t thread_id;
+	bool has_overruns;
 };
 enum {
 	ORMA_PB_PERFETTO_METATRACE_EVENT_ID = 1,

@@ -39,9 +39,9 @@ static inline void orma_pb_power_rails_set_session_uuid(struct orma_pb_power_rai
 struct orma_pb_power_rails_rail_descriptor {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t index;
 	struct orma_str rail_name;
 	struct orma_str subsys_name;
+	uint32_t index;
 	uint32_t sampling_rate;
 };
 enum {
@@ -65,9 +65,9 @@ static inline void orma_pb_power_rails_rail_descriptor_set_sampling_rate(struct 
 struct orma_pb_power_rails_energy_data {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t index;
 	uint64_t timestamp_ms;
 	uint64_t energy;
+	uint32_t index;
 };
 enum {
 	ORMA_PB_POWER_RAILS_ENERGY_DATA_INDEX = 1,

@@ -28,14 +28,14 @@ extern const struct orma_proto_enum_desc orma_pb_process_descriptor_chrome_proce
 struct orma_pb_process_descriptor {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
 	ORMA_PROTO_REPEATED(struct orma_str ) cmdline;
-	int32_t legacy_sort_index;
-	int32_t chrome_process_type;
-	int32_t process_priority;
 	struct orma_str process_name;
 	int64_t start_timestamp_ns;
 	ORMA_PROTO_REPEATED(struct orma_str ) process_labels;
+	int32_t pid;
+	int32_t legacy_sort_index;
+	int32_t chrome_process_type;
+	int32_t process_priority;
 };
 enum {
 	ORMA_PB_PROCESS_DESCRIPTOR_PID = 1,

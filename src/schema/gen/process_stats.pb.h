@@ -70,7 +70,6 @@ static inline void orma_pb_process_stats_fd_info_set_path(struct orma_pb_process
 struct orma_pb_process_stats_process {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
 	uint64_t vm_size_kb;
 	uint64_t vm_rss_kb;
 	uint64_t rss_anon_kb;
@@ -81,9 +80,6 @@ struct orma_pb_process_stats_process {
 	uint64_t vm_hwm_kb;
 	int64_t oom_score_adj;
 	ORMA_PROTO_REPEATED(struct orma_pb_process_stats_thread *) threads;
-	bool is_peak_rss_resettable;
-	uint32_t chrome_private_footprint_kb;
-	uint32_t chrome_peak_resident_set_kb;
 	ORMA_PROTO_REPEATED(struct orma_pb_process_stats_fd_info *) fds;
 	uint64_t smr_rss_kb;
 	uint64_t smr_pss_kb;
@@ -94,6 +90,10 @@ struct orma_pb_process_stats_process {
 	uint64_t runtime_kernel_mode;
 	uint64_t smr_swap_pss_kb;
 	uint64_t dmabuf_rss_kb;
+	int32_t pid;
+	uint32_t chrome_private_footprint_kb;
+	uint32_t chrome_peak_resident_set_kb;
+	bool is_peak_rss_resettable;
 };
 enum {
 	ORMA_PB_PROCESS_STATS_PROCESS_PID = 1,

@@ -23,10 +23,10 @@ struct orma_pb_process_stats_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(int32_t ) quirks;
-	bool scan_all_processes_on_start;
-	bool record_thread_names;
 	uint32_t proc_stats_poll_ms;
 	uint32_t proc_stats_cache_ttl_ms;
+	bool scan_all_processes_on_start;
+	bool record_thread_names;
 	bool resolve_process_fds;
 	bool scan_smaps_rollup;
 	bool record_process_age;

@@ -39,10 +39,10 @@ static inline void orma_pb_process_tree_set_collection_end_timestamp(struct orma
 struct orma_pb_process_tree_thread {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t tid;
 	struct orma_str name;
-	int32_t tgid;
 	ORMA_PROTO_REPEATED(int32_t ) nstid;
+	int32_t tid;
+	int32_t tgid;
 };
 enum {
 	ORMA_PB_PROCESS_TREE_THREAD_TID = 1,
@@ -64,12 +64,12 @@ static inline int orma_pb_process_tree_thread_add_nstid(struct orma_pb_process_t
 struct orma_pb_process_tree_process {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
-	int32_t ppid;
 	ORMA_PROTO_REPEATED(struct orma_str ) cmdline;
-	int32_t uid;
 	ORMA_PROTO_REPEATED(int32_t ) nspid;
 	uint64_t process_start_from_boot;
+	int32_t pid;
+	int32_t ppid;
+	int32_t uid;
 	bool is_kthread;
 	bool cmdline_is_comm;
 };

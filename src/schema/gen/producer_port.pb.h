@@ -81,13 +81,13 @@ extern const struct orma_proto_enum_desc orma_pb_initialize_connection_request_p
 struct orma_pb_initialize_connection_request {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t shared_memory_page_size_hint_bytes;
-	uint32_t shared_memory_size_hint_bytes;
 	struct orma_str producer_name;
-	int32_t smb_scraping_mode;
-	bool producer_provided_shmem;
 	struct orma_str shm_key_windows;
 	struct orma_str sdk_version;
+	uint32_t shared_memory_page_size_hint_bytes;
+	uint32_t shared_memory_size_hint_bytes;
+	int32_t smb_scraping_mode;
+	bool producer_provided_shmem;
 };
 enum {
 	ORMA_PB_INITIALIZE_CONNECTION_REQUEST_SHARED_MEMORY_PAGE_SIZE_HINT_BYTES = 1,
@@ -437,8 +437,8 @@ static inline void orma_pb_get_async_command_response_stop_data_source_set_insta
 struct orma_pb_get_async_command_response_setup_tracing {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t shared_buffer_page_size_kb;
 	struct orma_str shm_key_windows;
+	uint32_t shared_buffer_page_size_kb;
 };
 enum {
 	ORMA_PB_GET_ASYNC_COMMAND_RESPONSE_SETUP_TRACING_SHARED_BUFFER_PAGE_SIZE_KB = 1,

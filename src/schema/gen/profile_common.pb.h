@@ -102,9 +102,9 @@ struct orma_pb_frame {
 	uint64_t mapping_id;
 	uint64_t rel_pc;
 	uint64_t source_path_iid;
+	struct orma_str kind_str;
 	uint32_t line_number;
 	int32_t kind;
-	struct orma_str kind_str;
 };
 enum {
 	ORMA_PB_FRAME_IID = 1,

@@ -98,8 +98,8 @@ struct orma_pb_profile_packet {
 	ORMA_PROTO_REPEATED(struct orma_pb_callstack *) callstacks;
 	ORMA_PROTO_REPEATED(struct orma_pb_mapping *) mappings;
 	ORMA_PROTO_REPEATED(struct orma_pb_profile_packet_process_heap_samples *) process_dumps;
-	bool continued;
 	uint64_t index;
+	bool continued;
 };
 enum {
 	ORMA_PB_PROFILE_PACKET_STRINGS = 1,
@@ -198,17 +198,17 @@ static inline int orma_pb_profiling_decode(const void *data, size_t size, struct
 struct orma_pb_perf_sample {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	uint64_t callstack_iid;
+	uint64_t timebase_count;
+	ORMA_PROTO_REPEATED(uint64_t ) follower_counts;
+	uint64_t kernel_records_lost;
+	struct orma_pb_perf_sample_producer_event *producer_event;
 	uint32_t cpu;
 	uint32_t pid;
 	uint32_t tid;
-	uint64_t callstack_iid;
 	int32_t cpu_mode;
-	uint64_t timebase_count;
-	ORMA_PROTO_REPEATED(uint64_t ) follower_counts;
 	int32_t unwind_error;
-	uint64_t kernel_records_lost;
 	int32_t sample_skipped_reason;
-	struct orma_pb_perf_sample_producer_event *producer_event;
 };
 enum {
 	ORMA_PB_PERF_SAMPLE_CPU = 1,
@@ -253,9 +253,9 @@ struct orma_pb_perf_sample_defaults {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_pb_perf_events_timebase *timebase;
+	ORMA_PROTO_REPEATED(struct orma_pb_follower_event *) followers;
 	uint32_t process_shard_count;
 	uint32_t chosen_process_shard;
-	ORMA_PROTO_REPEATED(struct orma_pb_follower_event *) followers;
 };
 enum {
 	ORMA_PB_PERF_SAMPLE_DEFAULTS_TIMEBASE = 1,
@@ -369,19 +369,19 @@ struct orma_pb_profile_packet_process_heap_samples {
 	uint32_t has[1];
 	uint64_t pid;
 	ORMA_PROTO_REPEATED(struct orma_pb_profile_packet_heap_sample *) samples;
-	bool from_startup;
-	bool rejected_concurrent;
 	struct orma_pb_profile_packet_process_stats *stats;
-	bool disconnected;
-	bool buffer_overran;
-	bool buffer_corrupted;
 	uint64_t timestamp;
-	bool hit_guardrail;
 	struct orma_str heap_name;
 	uint64_t sampling_interval_bytes;
 	uint64_t orig_sampling_interval_bytes;
-	int32_t client_error;
 	uint64_t start_timestamp;
+	int32_t client_error;
+	bool from_startup;
+	bool rejected_concurrent;
+	bool disconnected;
+	bool buffer_overran;
+	bool buffer_corrupted;
+	bool hit_guardrail;
 };
 enum {
 	ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_PID = 1,
@@ -452,8 +452,8 @@ struct orma_pb_profile_packet_histogram_bucket {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t upper_limit;
-	bool max_bucket;
 	uint64_t count;
+	bool max_bucket;
 };
 enum {
 	ORMA_PB_PROFILE_PACKET_HISTOGRAM_BUCKET_UPPER_LIMIT = 1,

@@ -51,8 +51,8 @@ static inline int orma_pb_init_relay_response_decode(const void *data, size_t si
 struct orma_pb_sync_clock_request {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t phase;
 	ORMA_PROTO_REPEATED(struct orma_pb_sync_clock_request_clock *) clocks;
+	int32_t phase;
 };
 enum {
 	ORMA_PB_SYNC_CLOCK_REQUEST_PHASE = 1,
@@ -75,8 +75,8 @@ static inline int orma_pb_sync_clock_response_decode(const void *data, size_t si
 struct orma_pb_sync_clock_request_clock {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t clock_id;
 	uint64_t timestamp;
+	uint32_t clock_id;
 };
 enum {
 	ORMA_PB_SYNC_CLOCK_REQUEST_CLOCK_CLOCK_ID = 1,

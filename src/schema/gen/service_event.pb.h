@@ -19,17 +19,17 @@ extern const struct orma_proto_desc orma_pb_tracing_service_event_data_sources_d
 struct orma_pb_tracing_service_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_pb_tracing_service_event_data_sources *slow_starting_data_sources;
+	struct orma_pb_tracing_service_event_data_sources *last_flush_slow_data_sources;
+	uint32_t buffer_cloned;
 	bool all_data_sources_started;
 	bool tracing_started;
 	bool all_data_sources_flushed;
 	bool read_tracing_buffers_completed;
 	bool tracing_disabled;
 	bool seized_for_bugreport;
-	struct orma_pb_tracing_service_event_data_sources *slow_starting_data_sources;
-	struct orma_pb_tracing_service_event_data_sources *last_flush_slow_data_sources;
 	bool flush_started;
 	bool clone_started;
-	uint32_t buffer_cloned;
 };
 enum {
 	ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_STARTED = 1,

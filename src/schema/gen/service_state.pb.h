@@ -24,10 +24,10 @@ struct orma_pb_tracing_service_state {
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(struct orma_pb_tracing_service_state_producer *) producers;
 	ORMA_PROTO_REPEATED(struct orma_pb_tracing_service_state_data_source *) data_sources;
-	int32_t num_sessions;
-	int32_t num_sessions_started;
 	struct orma_str tracing_service_version;
 	ORMA_PROTO_REPEATED(struct orma_pb_tracing_service_state_tracing_session *) tracing_sessions;
+	int32_t num_sessions;
+	int32_t num_sessions_started;
 	bool supports_tracing_sessions;
 };
 enum {
@@ -57,14 +57,14 @@ static inline void orma_pb_tracing_service_state_set_supports_tracing_sessions(s
 struct orma_pb_tracing_service_state_producer {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t id;
 	struct orma_str name;
-	int32_t uid;
 	struct orma_str sdk_version;
-	int32_t pid;
-	bool frozen;
-	uint32_t machine_id;
 	struct orma_str machine_name;
+	int32_t id;
+	int32_t uid;
+	int32_t pid;
+	uint32_t machine_id;
+	bool frozen;
 };
 enum {
 	ORMA_PB_TRACING_SERVICE_STATE_PRODUCER_ID = 1,
@@ -119,15 +119,15 @@ struct orma_pb_tracing_service_state_tracing_session {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t id;
-	int32_t consumer_uid;
 	struct orma_str state;
 	struct orma_str unique_session_name;
 	ORMA_PROTO_REPEATED(uint32_t ) buffer_size_kb;
+	int64_t start_realtime_ns;
+	struct orma_str bugreport_filename;
+	int32_t consumer_uid;
 	uint32_t duration_ms;
 	uint32_t num_data_sources;
-	int64_t start_realtime_ns;
 	int32_t bugreport_score;
-	struct orma_str bugreport_filename;
 	bool is_started;
 };
 enum {

@@ -147,9 +147,9 @@ struct orma_pb_stack_sample_task_context {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t iid;
+	uint64_t async_id;
 	uint32_t pid;
 	uint32_t tid;
-	uint64_t async_id;
 };
 enum {
 	ORMA_PB_STACK_SAMPLE_TASK_CONTEXT_IID_ = 1,
@@ -222,10 +222,10 @@ struct orma_pb_stack_sample_counter_descriptor {
 	uint32_t has[1];
 	uint64_t iid;
 	struct orma_str name;
-	int32_t unit;
 	struct orma_str unit_str;
 	uint64_t unit_multiplier;
 	struct orma_str description;
+	int32_t unit;
 	int32_t scope;
 };
 enum {

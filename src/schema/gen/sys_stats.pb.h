@@ -119,8 +119,8 @@ static inline struct orma_pb_sys_stats_slab_info *orma_pb_sys_stats_add_slab_inf
 struct orma_pb_sys_stats_meminfo_value {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t key;
 	uint64_t value;
+	int32_t key;
 };
 enum {
 	ORMA_PB_SYS_STATS_MEMINFO_VALUE_KEY = 1,
@@ -137,8 +137,8 @@ static inline void orma_pb_sys_stats_meminfo_value_set_value(struct orma_pb_sys_
 struct orma_pb_sys_stats_vmstat_value {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t key;
 	uint64_t value;
+	int32_t key;
 };
 enum {
 	ORMA_PB_SYS_STATS_VMSTAT_VALUE_KEY = 1,
@@ -155,7 +155,6 @@ static inline void orma_pb_sys_stats_vmstat_value_set_value(struct orma_pb_sys_s
 struct orma_pb_sys_stats_cpu_times {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t cpu_id;
 	uint64_t user_ns;
 	uint64_t user_nice_ns;
 	uint64_t system_mode_ns;
@@ -164,6 +163,7 @@ struct orma_pb_sys_stats_cpu_times {
 	uint64_t irq_ns;
 	uint64_t softirq_ns;
 	uint64_t steal_ns;
+	uint32_t cpu_id;
 };
 enum {
 	ORMA_PB_SYS_STATS_CPU_TIMES_CPU_ID = 1,
@@ -201,8 +201,8 @@ static inline void orma_pb_sys_stats_cpu_times_set_steal_ns(struct orma_pb_sys_s
 struct orma_pb_sys_stats_interrupt_count {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t irq;
 	uint64_t count;
+	int32_t irq;
 };
 enum {
 	ORMA_PB_SYS_STATS_INTERRUPT_COUNT_IRQ = 1,
@@ -304,8 +304,8 @@ static inline void orma_pb_sys_stats_disk_stat_set_flush_time_ms(struct orma_pb_
 struct orma_pb_sys_stats_psi_sample {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t resource;
 	uint64_t total_ns;
+	int32_t resource;
 };
 enum {
 	ORMA_PB_SYS_STATS_PSI_SAMPLE_RESOURCE = 1,
@@ -362,8 +362,8 @@ static inline void orma_pb_sys_stats_cpu_idle_state_entry_set_duration_us(struct
 struct orma_pb_sys_stats_cpu_idle_state {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t cpu_id;
 	ORMA_PROTO_REPEATED(struct orma_pb_sys_stats_cpu_idle_state_entry *) cpuidle_state_entry;
+	uint32_t cpu_id;
 };
 enum {
 	ORMA_PB_SYS_STATS_CPU_IDLE_STATE_CPU_ID = 1,

@@ -25,12 +25,12 @@ extern const struct orma_proto_enum_desc orma_pb_sys_stats_config_stat_counters_
 struct orma_pb_sys_stats_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t meminfo_period_ms;
 	ORMA_PROTO_REPEATED(int32_t ) meminfo_counters;
-	uint32_t vmstat_period_ms;
 	ORMA_PROTO_REPEATED(int32_t ) vmstat_counters;
-	uint32_t stat_period_ms;
 	ORMA_PROTO_REPEATED(int32_t ) stat_counters;
+	uint32_t meminfo_period_ms;
+	uint32_t vmstat_period_ms;
+	uint32_t stat_period_ms;
 	uint32_t devfreq_period_ms;
 	uint32_t cpufreq_period_ms;
 	uint32_t buddyinfo_period_ms;

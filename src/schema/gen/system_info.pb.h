@@ -48,9 +48,6 @@ struct orma_pb_system_info {
 	int64_t hz;
 	struct orma_str tracing_service_version;
 	uint64_t android_sdk_version;
-	uint32_t page_size;
-	int32_t timezone_off_mins;
-	uint32_t num_cpus;
 	struct orma_str android_soc_model;
 	struct orma_str android_hardware_revision;
 	struct orma_str android_storage_model;
@@ -60,6 +57,9 @@ struct orma_pb_system_info {
 	struct orma_str android_serial_console;
 	uint64_t system_ram_bytes;
 	struct orma_str machine_name;
+	uint32_t page_size;
+	int32_t timezone_off_mins;
+	uint32_t num_cpus;
 };
 enum {
 	ORMA_PB_SYSTEM_INFO_UTSNAME = 1,

@@ -17,12 +17,12 @@ extern const struct orma_proto_desc orma_pb_test_config_dummy_fields_desc;
 struct orma_pb_test_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_pb_test_config_dummy_fields *dummy_fields;
 	uint32_t message_count;
 	uint32_t max_messages_per_second;
 	uint32_t seed;
 	uint32_t message_size;
 	bool send_batch_on_register;
-	struct orma_pb_test_config_dummy_fields *dummy_fields;
 };
 enum {
 	ORMA_PB_TEST_CONFIG_MESSAGE_COUNT = 1,
@@ -52,20 +52,20 @@ static inline struct orma_pb_test_config_dummy_fields *orma_pb_test_config_set_n
 struct orma_pb_test_config_dummy_fields {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t field_uint32;
-	int32_t field_int32;
 	uint64_t field_uint64;
 	int64_t field_int64;
 	uint64_t field_fixed64;
 	int64_t field_sfixed64;
-	uint32_t field_fixed32;
-	int32_t field_sfixed32;
 	double field_double;
-	float field_float;
 	int64_t field_sint64;
-	int32_t field_sint32;
 	struct orma_str field_string;
 	struct orma_str field_bytes;
+	uint32_t field_uint32;
+	int32_t field_int32;
+	uint32_t field_fixed32;
+	int32_t field_sfixed32;
+	float field_float;
+	int32_t field_sint32;
 };
 enum {
 	ORMA_PB_TEST_CONFIG_DUMMY_FIELDS_FIELD_UINT32 = 1,

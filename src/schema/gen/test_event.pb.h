@@ -19,10 +19,10 @@ struct orma_pb_test_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	struct orma_str str;
-	uint32_t seq_value;
 	uint64_t counter;
-	bool is_last;
 	struct orma_pb_test_event_test_payload *payload;
+	uint32_t seq_value;
+	bool is_last;
 };
 enum {
 	ORMA_PB_TEST_EVENT_STR = 1,
@@ -51,11 +51,11 @@ struct orma_pb_test_event_test_payload {
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(struct orma_str ) str;
 	ORMA_PROTO_REPEATED(struct orma_pb_test_event_test_payload *) nested;
-	uint32_t remaining_nesting_depth;
 	struct orma_str single_string;
-	int32_t single_int;
 	ORMA_PROTO_REPEATED(int32_t ) repeated_ints;
 	ORMA_PROTO_REPEATED(struct orma_pb_debug_annotation *) debug_annotations;
+	uint32_t remaining_nesting_depth;
+	int32_t single_int;
 };
 enum {
 	ORMA_PB_TEST_EVENT_TEST_PAYLOAD_STR = 1,

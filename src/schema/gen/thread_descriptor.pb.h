@@ -33,14 +33,14 @@ extern const struct orma_proto_enum_desc orma_pb_thread_descriptor_chrome_thread
 struct orma_pb_thread_descriptor {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
 	int64_t tid;
-	int32_t legacy_sort_index;
-	int32_t chrome_thread_type;
 	struct orma_str thread_name;
 	int64_t reference_timestamp_us;
 	int64_t reference_thread_time_us;
 	int64_t reference_thread_instruction_count;
+	int32_t pid;
+	int32_t legacy_sort_index;
+	int32_t chrome_thread_type;
 };
 enum {
 	ORMA_PB_THREAD_DESCRIPTOR_PID = 1,

@@ -126,46 +126,46 @@ struct orma_pb_trace_config {
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(struct orma_pb_trace_config_buffer_config *) buffers;
 	ORMA_PROTO_REPEATED(struct orma_pb_trace_config_data_source *) data_sources;
-	uint32_t duration_ms;
-	bool enable_extra_guardrails;
-	int32_t lockdown_mode;
 	ORMA_PROTO_REPEATED(struct orma_pb_trace_config_producer_config *) producers;
 	struct orma_pb_trace_config_statsd_metadata *statsd_metadata;
-	bool write_into_file;
-	uint32_t file_write_period_ms;
 	uint64_t max_file_size_bytes;
 	struct orma_pb_trace_config_guardrail_overrides *guardrail_overrides;
-	bool deferred_start;
-	uint32_t flush_period_ms;
-	uint32_t flush_timeout_ms;
-	bool notify_traceur;
 	struct orma_pb_trace_config_trigger_config *trigger_config;
 	ORMA_PROTO_REPEATED(struct orma_str ) activate_triggers;
-	bool allow_user_build_tracing;
 	struct orma_pb_trace_config_builtin_data_source *builtin_data_sources;
 	struct orma_pb_trace_config_incremental_state_config *incremental_state_config;
 	struct orma_str unique_session_name;
-	uint32_t data_source_stop_timeout_ms;
-	int32_t compression_type;
 	struct orma_pb_trace_config_incident_report_config *incident_report_config;
 	int64_t trace_uuid_msb;
 	int64_t trace_uuid_lsb;
 	struct orma_str output_path;
-	int32_t bugreport_score;
-	int32_t statsd_logging;
 	struct orma_pb_trace_config_trace_filter *trace_filter;
 	struct orma_pb_trace_config_android_report_config *android_report_config;
 	struct orma_pb_trace_config_cmd_trace_start_delay *cmd_trace_start_delay;
-	bool prefer_suspend_clock_for_duration;
 	struct orma_str bugreport_filename;
 	ORMA_PROTO_REPEATED(struct orma_pb_trace_config_session_semaphore *) session_semaphores;
 	struct orma_pb_priority_boost_config *priority_boost;
-	uint32_t exclusive_prio;
-	bool trace_all_machines;
-	int32_t write_flush_mode;
-	int32_t fflush_post_write;
 	struct orma_pb_trace_config_compression_config *compression;
 	struct orma_pb_trace_attributes *trace_attributes;
+	uint32_t duration_ms;
+	int32_t lockdown_mode;
+	uint32_t file_write_period_ms;
+	uint32_t flush_period_ms;
+	uint32_t flush_timeout_ms;
+	uint32_t data_source_stop_timeout_ms;
+	int32_t compression_type;
+	int32_t bugreport_score;
+	int32_t statsd_logging;
+	uint32_t exclusive_prio;
+	int32_t write_flush_mode;
+	int32_t fflush_post_write;
+	bool enable_extra_guardrails;
+	bool write_into_file;
+	bool deferred_start;
+	bool notify_traceur;
+	bool allow_user_build_tracing;
+	bool prefer_suspend_clock_for_duration;
+	bool trace_all_machines;
 };
 enum {
 	ORMA_PB_TRACE_CONFIG_BUFFERS = 1,
@@ -309,12 +309,12 @@ static inline struct orma_pb_trace_attributes *orma_pb_trace_config_set_new_trac
 struct orma_pb_trace_config_buffer_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str name;
 	uint32_t size_kb;
 	int32_t fill_policy;
+	int32_t experimental_mode;
 	bool transfer_on_clone;
 	bool clear_before_clone;
-	struct orma_str name;
-	int32_t experimental_mode;
 };
 enum {
 	ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_SIZE_KB = 1,
@@ -366,12 +366,12 @@ static inline int orma_pb_trace_config_data_source_add_machine_name_filter(struc
 struct orma_pb_trace_config_builtin_data_source {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	int32_t primary_trace_clock;
+	uint32_t snapshot_interval_ms;
 	bool disable_clock_snapshotting;
 	bool disable_trace_config;
 	bool disable_system_info;
 	bool disable_service_events;
-	int32_t primary_trace_clock;
-	uint32_t snapshot_interval_ms;
 	bool prefer_suspend_clock_for_snapshot;
 	bool disable_chunk_usage_histograms;
 	bool disable_extension_descriptors;
@@ -439,9 +439,9 @@ struct orma_pb_trace_config_statsd_metadata {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	int64_t triggering_alert_id;
-	int32_t triggering_config_uid;
 	int64_t triggering_config_id;
 	int64_t triggering_subscription_id;
+	int32_t triggering_config_uid;
 };
 enum {
 	ORMA_PB_TRACE_CONFIG_STATSD_METADATA_TRIGGERING_ALERT_ID = 1,
@@ -482,8 +482,8 @@ static inline void orma_pb_trace_config_guardrail_overrides_set_max_tracing_buff
 struct orma_pb_trace_config_trigger_config {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t trigger_mode;
 	ORMA_PROTO_REPEATED(struct orma_pb_trace_config_trigger_config_trigger *) triggers;
+	int32_t trigger_mode;
 	uint32_t trigger_timeout_ms;
 	bool use_clone_snapshot_if_available;
 };
@@ -666,9 +666,9 @@ struct orma_pb_trace_config_trigger_config_trigger {
 	uint32_t has[1];
 	struct orma_str name;
 	struct orma_str producer_name_regex;
+	double skip_probability;
 	uint32_t stop_delay_ms;
 	uint32_t max_per_24_h;
-	double skip_probability;
 };
 enum {
 	ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_NAME = 1,
@@ -715,11 +715,11 @@ static inline void orma_pb_trace_config_compression_config_zstd_set_level(struct
 struct orma_pb_trace_config_trace_filter_string_filter_rule {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t policy;
 	struct orma_str regex_pattern;
 	struct orma_str atrace_payload_starts_with;
 	struct orma_str name;
 	ORMA_PROTO_REPEATED(int32_t ) semantic_type;
+	int32_t policy;
 };
 enum {
 	ORMA_PB_TRACE_CONFIG_TRACE_FILTER_STRING_FILTER_RULE_POLICY = 1,

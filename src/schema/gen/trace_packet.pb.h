@@ -75,16 +75,13 @@ struct orma_pb_trace_packet {
 	uint32_t has[1];
 	struct orma_pb_ftrace_event_bundle *ftrace_events;
 	struct orma_pb_process_tree *process_tree;
-	int32_t trusted_uid;
 	struct orma_pb_inode_file_map *inode_file_map;
 	struct orma_pb_clock_snapshot *clock_snapshot;
 	struct orma_pb_sys_stats *sys_stats;
 	uint64_t timestamp;
 	struct orma_pb_process_stats *process_stats;
-	uint32_t trusted_packet_sequence_id;
 	struct orma_pb_track_event *track_event;
 	struct orma_pb_interned_data *interned_data;
-	uint32_t sequence_flags;
 	struct orma_pb_trace_config *trace_config;
 	struct orma_pb_ftrace_stats *ftrace_stats;
 	struct orma_pb_trace_stats *trace_stats;
@@ -93,8 +90,6 @@ struct orma_pb_trace_packet {
 	struct orma_pb_battery_counters *battery;
 	struct orma_pb_android_log_packet *android_log;
 	struct orma_pb_power_rails *power_rails;
-	bool incremental_state_cleared;
-	uint32_t previous_packet_dropped;
 	struct orma_pb_process_descriptor *process_descriptor;
 	struct orma_pb_thread_descriptor *thread_descriptor;
 	struct orma_pb_system_info *system_info;
@@ -102,7 +97,6 @@ struct orma_pb_trace_packet {
 	struct orma_pb_perfetto_metatrace *perfetto_metatrace;
 	struct orma_str compressed_packets;
 	struct orma_pb_streaming_profile_packet *streaming_profile_packet;
-	uint32_t timestamp_clock_id;
 	struct orma_pb_trace_packet_defaults *trace_packet_defaults;
 	struct orma_pb_track_descriptor *track_descriptor;
 	struct orma_pb_module_symbols *module_symbols;
@@ -113,11 +107,8 @@ struct orma_pb_trace_packet {
 	struct orma_pb_streaming_allocation *streaming_allocation;
 	struct orma_pb_streaming_free *streaming_free;
 	struct orma_pb_ui_state *ui_state;
-	int32_t trusted_pid;
-	bool first_packet_on_sequence;
 	struct orma_pb_trace_uuid *trace_uuid;
 	struct orma_pb_track_event_range_of_interest *track_event_range_of_interest;
-	uint32_t machine_id;
 	struct orma_pb_remote_clock_sync *remote_clock_sync;
 	struct orma_pb_trigger *clone_snapshot_trigger;
 	struct orma_pb_trace_provenance *trace_provenance;
@@ -128,6 +119,15 @@ struct orma_pb_trace_packet {
 	struct orma_pb_concurrent_session_event *concurrent_session_event;
 	struct orma_pb_stack_sample *stack_sample;
 	struct orma_pb_test_event *for_testing;
+	int32_t trusted_uid;
+	uint32_t trusted_packet_sequence_id;
+	uint32_t sequence_flags;
+	uint32_t previous_packet_dropped;
+	uint32_t timestamp_clock_id;
+	int32_t trusted_pid;
+	uint32_t machine_id;
+	bool incremental_state_cleared;
+	bool first_packet_on_sequence;
 };
 enum {
 	ORMA_PB_TRACE_PACKET_FTRACE_EVENTS = 1,

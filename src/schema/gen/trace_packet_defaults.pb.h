@@ -20,8 +20,8 @@ struct orma_pb_trace_packet_defaults {
 	uint32_t has[1];
 	struct orma_pb_track_event_defaults *track_event_defaults;
 	struct orma_pb_perf_sample_defaults *perf_sample_defaults;
-	uint32_t timestamp_clock_id;
 	struct orma_pb_stack_sample_defaults *stack_sample_defaults;
+	uint32_t timestamp_clock_id;
 };
 enum {
 	ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS = 11,

@@ -29,12 +29,8 @@ struct orma_pb_trace_stats {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(struct orma_pb_trace_stats_buffer_stats *) buffer_stats;
-	uint32_t producers_connected;
 	uint64_t producers_seen;
-	uint32_t data_sources_registered;
 	uint64_t data_sources_seen;
-	uint32_t tracing_sessions;
-	uint32_t total_buffers;
 	uint64_t chunks_discarded;
 	uint64_t patches_discarded;
 	uint64_t invalid_packets;
@@ -42,9 +38,13 @@ struct orma_pb_trace_stats {
 	uint64_t flushes_requested;
 	uint64_t flushes_succeeded;
 	uint64_t flushes_failed;
-	int32_t final_flush_outcome;
 	ORMA_PROTO_REPEATED(int64_t ) chunk_payload_histogram_def;
 	ORMA_PROTO_REPEATED(struct orma_pb_trace_stats_writer_stats *) writer_stats;
+	uint32_t producers_connected;
+	uint32_t data_sources_registered;
+	uint32_t tracing_sessions;
+	uint32_t total_buffers;
+	int32_t final_flush_outcome;
 };
 enum {
 	ORMA_PB_TRACE_STATS_BUFFER_STATS = 1,

@@ -56,18 +56,18 @@ struct orma_pb_track_descriptor {
 	struct orma_pb_chrome_process_descriptor *chrome_process;
 	struct orma_pb_chrome_thread_descriptor *chrome_thread;
 	struct orma_pb_counter_descriptor *counter;
-	bool disallow_merging_with_system_tracks;
 	struct orma_str static_name;
-	int32_t child_ordering;
-	int32_t sibling_order_rank;
 	struct orma_str atrace_name;
 	struct orma_str description;
-	int32_t sibling_merge_behavior;
 	struct orma_str sibling_merge_key;
 	uint64_t sibling_merge_key_int;
 	struct orma_pb_state_descriptor *state;
+	int32_t child_ordering;
+	int32_t sibling_order_rank;
+	int32_t sibling_merge_behavior;
 	int32_t process_ordering;
 	int32_t thread_ordering;
+	bool disallow_merging_with_system_tracks;
 };
 enum {
 	ORMA_PB_TRACK_DESCRIPTOR_UUID = 1,

@@ -65,7 +65,6 @@ struct orma_pb_track_event {
 	struct orma_pb_task_execution *task_execution;
 	struct orma_pb_track_event_legacy_event *legacy_event;
 	int64_t thread_instruction_count_delta;
-	int32_t type;
 	uint64_t name_iid;
 	uint64_t track_uuid;
 	ORMA_PROTO_REPEATED(int64_t ) extra_counter_values;
@@ -93,6 +92,7 @@ struct orma_pb_track_event {
 	struct orma_pb_track_event_inline_callstack *callstack;
 	uint64_t callstack_iid;
 	double callstack_weight;
+	int32_t type;
 };
 enum {
 	ORMA_PB_TRACK_EVENT_TIMESTAMP_DELTA_US = 1,
@@ -272,21 +272,21 @@ struct orma_pb_track_event_legacy_event {
 	struct orma_proto_message base;
 	uint32_t has[1];
 	uint64_t name_iid;
-	int32_t phase;
 	int64_t duration_us;
 	int64_t thread_duration_us;
 	uint64_t unscoped_id;
 	struct orma_str id_scope;
 	uint64_t bind_id;
-	bool use_async_tts;
 	uint64_t local_id;
 	uint64_t global_id;
-	bool bind_to_enclosing;
+	int64_t thread_instruction_delta;
+	int32_t phase;
 	int32_t flow_direction;
 	int32_t instant_event_scope;
-	int64_t thread_instruction_delta;
 	int32_t pid_override;
 	int32_t tid_override;
+	bool use_async_tts;
+	bool bind_to_enclosing;
 };
 enum {
 	ORMA_PB_TRACK_EVENT_LEGACY_EVENT_NAME_IID = 1,

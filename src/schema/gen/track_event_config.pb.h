@@ -19,12 +19,12 @@ struct orma_pb_track_event_config {
 	ORMA_PROTO_REPEATED(struct orma_str ) enabled_categories;
 	ORMA_PROTO_REPEATED(struct orma_str ) disabled_tags;
 	ORMA_PROTO_REPEATED(struct orma_str ) enabled_tags;
-	bool disable_incremental_timestamps;
 	uint64_t timestamp_unit_multiplier;
+	uint64_t thread_time_subsampling_ns;
+	bool disable_incremental_timestamps;
 	bool filter_debug_annotations;
 	bool enable_thread_time_sampling;
 	bool filter_dynamic_event_names;
-	uint64_t thread_time_subsampling_ns;
 };
 enum {
 	ORMA_PB_TRACK_EVENT_CONFIG_DISABLED_CATEGORIES = 1,

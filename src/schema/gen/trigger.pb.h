@@ -17,8 +17,8 @@ struct orma_pb_trigger {
 	uint32_t has[1];
 	struct orma_str trigger_name;
 	struct orma_str producer_name;
-	int32_t trusted_producer_uid;
 	uint64_t stop_delay_ms;
+	int32_t trusted_producer_uid;
 };
 enum {
 	ORMA_PB_TRIGGER_TRIGGER_NAME = 1,

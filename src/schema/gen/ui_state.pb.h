@@ -40,8 +40,8 @@ static inline struct orma_pb_ui_state_highlight_process *orma_pb_ui_state_set_ne
 struct orma_pb_ui_state_highlight_process {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t pid;
 	struct orma_str cmdline;
+	uint32_t pid;
 };
 enum {
 	ORMA_PB_UI_STATE_HIGHLIGHT_PROCESS_PID = 1,

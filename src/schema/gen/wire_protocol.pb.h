@@ -90,9 +90,9 @@ static inline void orma_pb_ipc_frame_bind_service_set_service_name(struct orma_p
 struct orma_pb_ipc_frame_bind_service_reply {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	bool success;
-	uint32_t service_id;
 	ORMA_PROTO_REPEATED(struct orma_pb_ipc_frame_bind_service_reply_method_info *) methods;
+	uint32_t service_id;
+	bool success;
 };
 enum {
 	ORMA_PB_IPC_FRAME_BIND_SERVICE_REPLY_SUCCESS = 1,
@@ -111,9 +111,9 @@ static inline struct orma_pb_ipc_frame_bind_service_reply_method_info *orma_pb_i
 struct orma_pb_ipc_frame_invoke_method {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str args_proto;
 	uint32_t service_id;
 	uint32_t method_id;
-	struct orma_str args_proto;
 	bool drop_reply;
 };
 enum {
@@ -137,9 +137,9 @@ static inline void orma_pb_ipc_frame_invoke_method_set_drop_reply(struct orma_pb
 struct orma_pb_ipc_frame_invoke_method_reply {
 	struct orma_proto_message base;
 	uint32_t has[1];
+	struct orma_str reply_proto;
 	bool success;
 	bool has_more;
-	struct orma_str reply_proto;
 };
 enum {
 	ORMA_PB_IPC_FRAME_INVOKE_METHOD_REPLY_SUCCESS = 1,
@@ -173,10 +173,10 @@ static inline void orma_pb_ipc_frame_request_error_set_error(struct orma_pb_ipc_
 struct orma_pb_ipc_frame_set_peer_identity {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	int32_t pid;
-	int32_t uid;
 	struct orma_str machine_id_hint;
 	struct orma_str machine_name;
+	int32_t pid;
+	int32_t uid;
 };
 enum {
 	ORMA_PB_IPC_FRAME_SET_PEER_IDENTITY_PID = 1,
@@ -199,8 +199,8 @@ static inline void orma_pb_ipc_frame_set_peer_identity_set_machine_name(struct o
 struct orma_pb_ipc_frame_bind_service_reply_method_info {
 	struct orma_proto_message base;
 	uint32_t has[1];
-	uint32_t id;
 	struct orma_str name;
+	uint32_t id;
 };
 enum {
 	ORMA_PB_IPC_FRAME_BIND_SERVICE_REPLY_METHOD_INFO_ID = 1,

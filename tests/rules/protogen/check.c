@@ -5,12 +5,12 @@
  * output with a golden file (it would change with every improvement and nobody would read the
  * difference).
  */
+#include <schema/gen/modern.pb.h> /* made by the test */
+#include <schema/gen/odd.pb.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "proto/wire.h"
-#include "schema/gen/modern.pb.h"
-#include "schema/gen/odd.pb.h"
 
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \

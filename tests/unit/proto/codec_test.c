@@ -71,9 +71,10 @@ ORMA_TEST(decode_copy_outlives_the_bytes)
 {
 	struct orma_arena arena = {0};
 	struct orma_pb_trace_config *config;
+	static const uint8_t encoded[] = {0xea, 0x01, 0x01, 'x'};
 	char *bytes = malloc(4);
 
-	memcpy(bytes, "\xea\x01\x01x", 4);
+	memcpy(bytes, encoded, 4);
 	CHECK_INT(orma_proto_decode_copy(&orma_pb_trace_config_desc, bytes, 4, &arena, &config), 0);
 	memset(bytes, 0, 4);
 	free(bytes);
@@ -189,7 +190,7 @@ ORMA_TEST(every_scalar_kind_goes_through_memory_unchanged)
 			at += wires[i].size;
 		}
 		*at++ = 3 << 3 | 2;
-		*at++ = (uint8_t)(2 * wires[i].size);
+		*at++ = (uint8_t)(wires[i].size + wires[i].size);
 		for (int n = 0; n < 2; n++) {
 			memcpy(at, wires[i].bytes, wires[i].size);
 			at += wires[i].size;
@@ -337,7 +338,7 @@ ORMA_TEST(without_memory_nothing_is_decoded_or_encoded)
 
 ORMA_TEST(an_arena_limit_bounds_what_a_peer_can_make_us_allocate)
 {
-	struct orma_arena arena = {.limit_bytes = 64 * 1024};
+	struct orma_arena arena = {.limit_bytes = 65536};
 	struct orma_pb_trace_config *config;
 	struct orma_buf buf = {0};
 

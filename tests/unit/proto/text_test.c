@@ -20,10 +20,11 @@ static int parse(const struct orma_proto_desc *desc, const char *text, unsigned 
 {
 	/* A copy without NUL, so that the address sanitizer sees a read past the end. */
 	size_t size = strlen(text);
-	char *copy = malloc(size ? size : 1);
+	char *copy = malloc(size + 1);
 	int err;
 
-	memcpy(copy, text, size);
+	memcpy(copy, text, size + 1);
+	copy = realloc(copy, size ? size : 1);
 	err = orma_proto_text_parse(desc, "t.cfg", copy, size, flags, arena, ret, error);
 	free(copy);
 	return err;
@@ -180,128 +181,128 @@ ORMA_TEST(fields_without_a_name_are_read_and_printed_by_number)
 		"duration_ms: 2\nbuiltin_data_sources {\n  disable_clock_snapshotting: true\n}\n");
 }
 
+static const struct {
+	const char *text, *error;
+} error_cases[] = {
+	{"duration_ms: 1\nwrite:\n  bufers { }",
+	 "t.cfg:2:1: no field named \"write\" in TraceConfig\nwrite:\n^~~~~"},
+	{"# c\n\n\tbufers { size_kb: 1 }",
+	 "t.cfg:3:2: no field named \"bufers\" in TraceConfig; did you mean "
+	 "\"buffers\"?\n\tbufers { size_kb: 1 }\n\t^~~~~~"},
+	{"buffers { fill_policy: DISCRAD }",
+	 "t.cfg:1:24: no value \"DISCRAD\" in TraceConfig.BufferConfig.FillPolicy; did you "
+	 "mean DISCARD?\nbuffers { fill_policy: DISCRAD }\n                       ^~~~~~~"},
+	{"buffers { fill_policy: 'x' }",
+	 "t.cfg:1:24: found 'x', expected a value for fill_policy\n"
+	 "buffers { fill_policy: 'x' }\n                       ^~~"},
+	{"duration_ms: -1",
+	 "t.cfg:1:14: found \"-1\", expected a whole number from 0 to 2^32-1 for "
+	 "duration_ms\nduration_ms: -1\n             ^~"},
+	{"duration_ms: 4294967296",
+	 "t.cfg:1:14: found \"4294967296\", expected a whole number from 0 to 2^32-1 for "
+	 "duration_ms\nduration_ms: 4294967296\n             ^~~~~~~~~~"},
+	{"duration_ms: 10ms",
+	 "t.cfg:1:14: found \"10ms\", expected a whole number from 0 to 2^32-1 for "
+	 "duration_ms\nduration_ms: 10ms\n             ^~~~"},
+	{"duration_ms: 0x", "t.cfg:1:14: found \"0x\", expected a whole number from 0 to "
+			    "2^32-1 for duration_ms\nduration_ms: 0x\n             ^~"},
+	{"duration_ms: 089", "t.cfg:1:14: found \"089\", expected a whole number from 0 to "
+			     "2^32-1 for duration_ms\nduration_ms: 089\n             ^~~"},
+	{"duration_ms: 99999999999999999999",
+	 "t.cfg:1:14: found \"99999999999999999999\", expected a whole number from 0 to "
+	 "2^32-1 for duration_ms\nduration_ms: 99999999999999999999\n"
+	 "             ^~~~~~~~~~~~~~~~~~~~"},
+	{"duration_ms: 1.5", "t.cfg:1:14: found \"1.5\", expected a whole number from 0 to "
+			     "2^32-1 for duration_ms\nduration_ms: 1.5\n             ^~~"},
+	{"duration_ms:", "t.cfg:1:13: found the end of the text, expected a whole number "
+			 "from 0 to 2^32-1 for duration_ms\nduration_ms:\n            ^"},
+	{"duration_ms: - true",
+	 "t.cfg:1:14: found \"-\", expected a whole number from 0 to 2^32-1 for "
+	 "duration_ms\nduration_ms: - true\n             ^"},
+	{"duration_ms: 1\nduration_ms: 2",
+	 "t.cfg:2:1: found duration_ms twice in TraceConfig, expected one: it is not a "
+	 "list\nduration_ms: 2\n^~~~~~~~~~~"},
+	{"duration_ms: [1]", "t.cfg:1:14: found \"[\", expected one value; duration_ms is "
+			     "not a list\nduration_ms: [1]\n             ^"},
+	{"write_into_file: yes", "t.cfg:1:18: found \"yes\", expected true or false for "
+				 "write_into_file\nwrite_into_file: yes\n"
+				 "                 ^~~"},
+	{"output_path: x", "t.cfg:1:14: found \"x\", expected a string in quotes for "
+			   "output_path\noutput_path: x\n             ^"},
+	{"output_path: \"x\n", "t.cfg:1:14: found a string that does not end, expected \" "
+			       "after it\noutput_path: \"x\n             ^"},
+	{"output_path: 'a' 'b", "t.cfg:1:18: found a string that does not end, expected ' "
+				"after it\noutput_path: 'a' 'b\n                 ^"},
+	{"output_path: '\\q'", "t.cfg:1:15: found \"\\q\", expected an escape: \\n \\r \\t "
+			       "\\a \\b \\f \\v \\\\ \\' "
+			       "\\\" \\? \\NNN (up to \\377) \\xHH \\uHHHH\noutput_path: "
+			       "'\\q'\n              ^~"},
+	{"output_path: '\\400'",
+	 "t.cfg:1:15: found \"\\400\", expected an escape: \\n \\r \\t \\a \\b \\f \\v "
+	 "\\\\ "
+	 "\\' \\\" \\? \\NNN (up to \\377) \\xHH \\uHHHH\noutput_path: '\\400'\n"
+	 "              ^~~~"},
+	{"output_path: '\\xg'",
+	 "t.cfg:1:15: found \"\\x\", expected an escape: \\n \\r \\t \\a \\b \\f \\v \\\\ "
+	 "\\' \\\" \\? \\NNN (up to \\377) \\xHH \\uHHHH\noutput_path: '\\xg'\n"
+	 "              ^~"},
+	{"output_path: '\\ud800'",
+	 "t.cfg:1:15: found \"\\ud800\", expected an escape: \\n \\r \\t \\a \\b \\f \\v "
+	 "\\\\ \\' \\\" \\? \\NNN (up to \\377) \\xHH \\uHHHH\noutput_path: '\\ud800'\n"
+	 "              ^~~~~~"},
+	{"buffers: 5", "t.cfg:1:10: found \"5\", expected a message in { } for buffers\n"
+		       "buffers: 5\n         ^"},
+	{"buffers: [{}, 5]", "t.cfg:1:15: found \"5\", expected a message in { } for "
+			     "buffers\nbuffers: [{}, 5]\n              ^"},
+	{"buffers: [{} {}]", "t.cfg:1:14: found \"{\", expected \",\" or \"]\"\n"
+			     "buffers: [{} {}]\n             ^"},
+	{"buffers {\n  size_kb: 5\n",
+	 "t.cfg:1:9: found the end of the text, expected \"}\" for this one\nbuffers {\n"
+	 "        ^"},
+	{"buffers { size_kb: 5 >", "t.cfg:1:22: found \">\", expected a field's name or "
+				   "\"}\"\nbuffers { size_kb: 5 >\n"
+				   "                     ^"},
+	{"duration_ms: 1 }", "t.cfg:1:16: found \"}\", expected a field's name\n"
+			     "duration_ms: 1 }\n               ^"},
+	{"=", "t.cfg:1:1: found \"=\", expected a field's name\n=\n^"},
+	{"\x01", "t.cfg:1:1: found \"?\", expected a field's name\n?\n^"},
+	{"\xc3\xa9\xc3\xa9 = 1", "t.cfg:1:1: found \"\xc3\xa9\", expected a field's name\n"
+				 "\xc3\xa9\xc3\xa9 = 1\n^"},
+	{"output_path: '\xc3\xa9' x: 1",
+	 "t.cfg:1:18: no field named \"x\" in TraceConfig\noutput_path: '\xc3\xa9' x: 1\n"
+	 "                 ^"},
+	{"[a.b]: 1", "t.cfg:1:1: no extension \"[a.b]\" of TraceConfig\n[a.b]: 1\n^~~~~"},
+	{"[a.]: 1", "t.cfg:1:4: found \"]\", expected the name of an extension\n[a.]: 1\n"
+		    "   ^"},
+	{"[a: 1", "t.cfg:1:3: found \":\", expected \"]\"\n[a: 1\n  ^"},
+	{"0: 1", "t.cfg:1:1: found \"0\", expected a field's name, or its number up to "
+		 "2^29-1\n0: 1\n^"},
+	{"536870912: 1", "t.cfg:1:1: found \"536870912\", expected a field's name, or its "
+			 "number up to 2^29-1\n536870912: 1\n^~~~~~~~~"},
+	{"900: x", "t.cfg:1:6: found \"x\", expected a whole number, a string or a "
+		   "message\n900: x\n     ^"},
+	{"900 { size: 1 }", "t.cfg:1:7: found \"size\", expected a field's number, as its "
+			    "message is unknown\n900 { size: 1 }\n      ^~~~"},
+	{"20: 'x'", "t.cfg:1:1: the value does not decode as what TraceConfig has there\n"
+		    "20: 'x'\n^~"},
+};
+
 ORMA_TEST(errors_say_where_what_and_what_instead)
 {
-	static const struct {
-		const char *text, *error;
-	} cases[] = {
-		{"duration_ms: 1\nwrite:\n  bufers { }",
-		 "t.cfg:2:1: no field named \"write\" in TraceConfig\nwrite:\n^~~~~"},
-		{"# c\n\n\tbufers { size_kb: 1 }",
-		 "t.cfg:3:2: no field named \"bufers\" in TraceConfig; did you mean "
-		 "\"buffers\"?\n\tbufers { size_kb: 1 }\n\t^~~~~~"},
-		{"buffers { fill_policy: DISCRAD }",
-		 "t.cfg:1:24: no value \"DISCRAD\" in TraceConfig.BufferConfig.FillPolicy; did you "
-		 "mean DISCARD?\nbuffers { fill_policy: DISCRAD }\n                       ^~~~~~~"},
-		{"buffers { fill_policy: 'x' }",
-		 "t.cfg:1:24: found 'x', expected a value for fill_policy\n"
-		 "buffers { fill_policy: 'x' }\n                       ^~~"},
-		{"duration_ms: -1",
-		 "t.cfg:1:14: found \"-1\", expected a whole number from 0 to 2^32-1 for "
-		 "duration_ms\nduration_ms: -1\n             ^~"},
-		{"duration_ms: 4294967296",
-		 "t.cfg:1:14: found \"4294967296\", expected a whole number from 0 to 2^32-1 for "
-		 "duration_ms\nduration_ms: 4294967296\n             ^~~~~~~~~~"},
-		{"duration_ms: 10ms",
-		 "t.cfg:1:14: found \"10ms\", expected a whole number from 0 to 2^32-1 for "
-		 "duration_ms\nduration_ms: 10ms\n             ^~~~"},
-		{"duration_ms: 0x", "t.cfg:1:14: found \"0x\", expected a whole number from 0 to "
-				    "2^32-1 for duration_ms\nduration_ms: 0x\n             ^~"},
-		{"duration_ms: 089", "t.cfg:1:14: found \"089\", expected a whole number from 0 to "
-				     "2^32-1 for duration_ms\nduration_ms: 089\n             ^~~"},
-		{"duration_ms: 99999999999999999999",
-		 "t.cfg:1:14: found \"99999999999999999999\", expected a whole number from 0 to "
-		 "2^32-1 for duration_ms\nduration_ms: 99999999999999999999\n"
-		 "             ^~~~~~~~~~~~~~~~~~~~"},
-		{"duration_ms: 1.5", "t.cfg:1:14: found \"1.5\", expected a whole number from 0 to "
-				     "2^32-1 for duration_ms\nduration_ms: 1.5\n             ^~~"},
-		{"duration_ms:", "t.cfg:1:13: found the end of the text, expected a whole number "
-				 "from 0 to 2^32-1 for duration_ms\nduration_ms:\n            ^"},
-		{"duration_ms: - true",
-		 "t.cfg:1:14: found \"-\", expected a whole number from 0 to 2^32-1 for "
-		 "duration_ms\nduration_ms: - true\n             ^"},
-		{"duration_ms: 1\nduration_ms: 2",
-		 "t.cfg:2:1: found duration_ms twice in TraceConfig, expected one: it is not a "
-		 "list\nduration_ms: 2\n^~~~~~~~~~~"},
-		{"duration_ms: [1]", "t.cfg:1:14: found \"[\", expected one value; duration_ms is "
-				     "not a list\nduration_ms: [1]\n             ^"},
-		{"write_into_file: yes", "t.cfg:1:18: found \"yes\", expected true or false for "
-					 "write_into_file\nwrite_into_file: yes\n"
-					 "                 ^~~"},
-		{"output_path: x", "t.cfg:1:14: found \"x\", expected a string in quotes for "
-				   "output_path\noutput_path: x\n             ^"},
-		{"output_path: \"x\n", "t.cfg:1:14: found a string that does not end, expected \" "
-				       "after it\noutput_path: \"x\n             ^"},
-		{"output_path: 'a' 'b", "t.cfg:1:18: found a string that does not end, expected ' "
-					"after it\noutput_path: 'a' 'b\n                 ^"},
-		{"output_path: '\\q'", "t.cfg:1:15: found \"\\q\", expected an escape: \\n \\r \\t "
-				       "\\a \\b \\f \\v \\\\ \\' "
-				       "\\\" \\? \\NNN (up to \\377) \\xHH \\uHHHH\noutput_path: "
-				       "'\\q'\n              ^~"},
-		{"output_path: '\\400'",
-		 "t.cfg:1:15: found \"\\400\", expected an escape: \\n \\r \\t \\a \\b \\f \\v "
-		 "\\\\ "
-		 "\\' \\\" \\? \\NNN (up to \\377) \\xHH \\uHHHH\noutput_path: '\\400'\n"
-		 "              ^~~~"},
-		{"output_path: '\\xg'",
-		 "t.cfg:1:15: found \"\\x\", expected an escape: \\n \\r \\t \\a \\b \\f \\v \\\\ "
-		 "\\' \\\" \\? \\NNN (up to \\377) \\xHH \\uHHHH\noutput_path: '\\xg'\n"
-		 "              ^~"},
-		{"output_path: '\\ud800'",
-		 "t.cfg:1:15: found \"\\ud800\", expected an escape: \\n \\r \\t \\a \\b \\f \\v "
-		 "\\\\ \\' \\\" \\? \\NNN (up to \\377) \\xHH \\uHHHH\noutput_path: '\\ud800'\n"
-		 "              ^~~~~~"},
-		{"buffers: 5", "t.cfg:1:10: found \"5\", expected a message in { } for buffers\n"
-			       "buffers: 5\n         ^"},
-		{"buffers: [{}, 5]", "t.cfg:1:15: found \"5\", expected a message in { } for "
-				     "buffers\nbuffers: [{}, 5]\n              ^"},
-		{"buffers: [{} {}]", "t.cfg:1:14: found \"{\", expected \",\" or \"]\"\n"
-				     "buffers: [{} {}]\n             ^"},
-		{"buffers {\n  size_kb: 5\n",
-		 "t.cfg:1:9: found the end of the text, expected \"}\" for this one\nbuffers {\n"
-		 "        ^"},
-		{"buffers { size_kb: 5 >", "t.cfg:1:22: found \">\", expected a field's name or "
-					   "\"}\"\nbuffers { size_kb: 5 >\n"
-					   "                     ^"},
-		{"duration_ms: 1 }", "t.cfg:1:16: found \"}\", expected a field's name\n"
-				     "duration_ms: 1 }\n               ^"},
-		{"=", "t.cfg:1:1: found \"=\", expected a field's name\n=\n^"},
-		{"\x01", "t.cfg:1:1: found \"?\", expected a field's name\n?\n^"},
-		{"\xc3\xa9\xc3\xa9 = 1", "t.cfg:1:1: found \"\xc3\xa9\", expected a field's name\n"
-					 "\xc3\xa9\xc3\xa9 = 1\n^"},
-		{"output_path: '\xc3\xa9' x: 1",
-		 "t.cfg:1:18: no field named \"x\" in TraceConfig\noutput_path: '\xc3\xa9' x: 1\n"
-		 "                 ^"},
-		{"[a.b]: 1", "t.cfg:1:1: no extension \"[a.b]\" of TraceConfig\n[a.b]: 1\n^~~~~"},
-		{"[a.]: 1", "t.cfg:1:4: found \"]\", expected the name of an extension\n[a.]: 1\n"
-			    "   ^"},
-		{"[a: 1", "t.cfg:1:3: found \":\", expected \"]\"\n[a: 1\n  ^"},
-		{"0: 1", "t.cfg:1:1: found \"0\", expected a field's name, or its number up to "
-			 "2^29-1\n0: 1\n^"},
-		{"536870912: 1", "t.cfg:1:1: found \"536870912\", expected a field's name, or its "
-				 "number up to 2^29-1\n536870912: 1\n^~~~~~~~~"},
-		{"900: x", "t.cfg:1:6: found \"x\", expected a whole number, a string or a "
-			   "message\n900: x\n     ^"},
-		{"900 { size: 1 }", "t.cfg:1:7: found \"size\", expected a field's number, as its "
-				    "message is unknown\n900 { size: 1 }\n      ^~~~"},
-		{"20: 'x'", "t.cfg:1:1: the value does not decode as what TraceConfig has there\n"
-			    "20: 'x'\n^~"},
-	};
-
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(error_cases); i++) {
 		struct orma_arena arena = {0};
 		struct orma_error error = {0};
 		void *message = NULL;
 
-		CHECK_INT(parse(&orma_pb_trace_config_desc, cases[i].text, 0, &arena, &message,
-				&error),
+		CHECK_INT(parse(&orma_pb_trace_config_desc, error_cases[i].text, 0, &arena,
+				&message, &error),
 			  -EBADMSG);
-		CHECK_STR(error.message, cases[i].error);
+		CHECK_STR(error.message, error_cases[i].error);
 		CHECK_INT(error.code, -EBADMSG);
 		CHECK(message == NULL);
-		CHECK_INT(
-			parse(&orma_pb_trace_config_desc, cases[i].text, 0, &arena, &message, NULL),
-			-EBADMSG);
+		CHECK_INT(parse(&orma_pb_trace_config_desc, error_cases[i].text, 0, &arena,
+				&message, NULL),
+			  -EBADMSG);
 		orma_base_arena_done(&arena);
 	}
 }
