@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * commit_test.c - chunks from honest and from lying producers: commits, patches, scraping,
+ * emulation.
+ */
+#include "fixture.h"
+
+struct scene {
+	struct world world;
+	struct producer producer;
+	struct consumer consumer;
+	struct packets packets;
+};
+
+static void open_scene_as(struct scene *scene, const struct orma_producer_info *info)
+{
+	memset(scene, 0, sizeof(*scene));
+	world_open(&scene->world);
+	CHECK_INT(producer_try(&scene->world, &scene->producer, info), 0);
+	consumer_open(&scene->world, &scene->consumer);
+	CHECK_INT(register_source(&scene->producer, "name: 'test'"), 0);
+	enable_ok(&scene->consumer, ONE_BUFFER);
+}
+
+static void open_scene(struct scene *scene)
+{
+	struct orma_producer_info info = producer_info("p");
+
+	open_scene_as(scene, &info);
+}
+
+static void close_scene(struct scene *scene)
+{
+	packets_done(&scene->packets);
+	consumer_close(&scene->consumer);
+	if (scene->producer.port)
+		producer_close(&scene->producer);
+	world_close(&scene->world);
+}
+
+static const char *texts(struct scene *scene)
+{
+	packets_done(&scene->packets);
+	read_all(&scene->consumer, &scene->packets);
+	return texts_of(&scene->packets);
+}
+
+static uint64_t discarded(struct scene *scene)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_trace_stats *stats;
+	const void *data;
+	size_t size;
+	uint64_t count;
+
+	CHECK_INT(orma_consumer_port_get_stats(scene->consumer.port, &data, &size), 0);
+	CHECK_INT(orma_pb_trace_stats_decode(data, size, &arena, &stats), 0);
+	count = stats->chunks_discarded;
+	orma_base_arena_done(&arena);
+	return count;
+}
+
+static uint32_t page_word(const struct scene *scene, uint32_t page_idx)
+{
+	uint32_t word;
+
+	memcpy(&word, scene->producer.memory + page_idx * scene->producer.page_bytes, 4);
+	return word;
+}
+
+ORMA_TEST(committed_chunk_is_copied_and_its_page_is_free_again)
+{
+	struct scene s;
+
+	open_scene(&s);
+	send_packet(&s.producer, 0, "a");
+	CHECK_INT(page_word(&s, 0), 0);
+	CHECK_STR(texts(&s), "a");
+	close_scene(&s);
+}
+
+ORMA_TEST(packets_carry_trusted_fields_and_one_id_per_writer)
+{
+	struct scene s;
+	const struct orma_pb_trace_packet *packet;
+	uint32_t ids[3];
+	size_t seen = 0;
+
+	open_scene(&s);
+	for (uint16_t i = 0; i < 3; i++) {
+		write_chunk(&s.producer, (struct chunk){.chunk_id = i, .writer_id = i == 1 ? 5 : 9},
+			    TEXTS("x"));
+		commit_page(&s.producer, 0, s.producer.target_buffer);
+	}
+	texts(&s);
+	for (size_t i = 0; i < s.packets.count; i++) {
+		packet = s.packets.items[i];
+		if (packet->for_testing) {
+			CHECK_INT(packet->trusted_uid, (int32_t)getuid());
+			CHECK_INT(packet->trusted_pid, 77);
+			ids[seen++] = packet->trusted_packet_sequence_id;
+		} else {
+			CHECK_INT(packet->trusted_packet_sequence_id, 1);
+		}
+	}
+	CHECK_INT(seen, 3);
+	CHECK_INT(ids[0], 2);
+	CHECK_INT(ids[1], 3);
+	CHECK_INT(ids[2], 2);
+	close_scene(&s);
+}
+
+ORMA_TEST(indices_out_of_range_and_wrong_states_are_counted)
+{
+	static const struct orma_chunk_move moves[] = {
+		{.page_idx = 64},          {.page_idx = UINT32_MAX}, {.chunk_idx = 1},
+		{.chunk_idx = UINT32_MAX}, {.page_idx = 1},
+	};
+	struct scene s;
+
+	open_scene(&s);
+	write_chunk(&s.producer,
+		    (struct chunk){.page_idx = 1, .writer_id = 1, .state = ORMA_SHM_BEING_WRITTEN},
+		    TEXTS("x"));
+	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+		struct orma_chunk_move move = moves[i];
+		struct orma_commit commit = {.moves = &move, .move_count = 1};
+
+		move.target_buffer = s.producer.target_buffer;
+		orma_producer_port_commit(s.producer.port, &commit);
+		CHECK_INT(discarded(&s), i + 1);
+	}
+	send_packet(&s.producer, 0, "alive");
+	close_scene(&s);
+}
+
+ORMA_TEST(producer_writes_only_where_it_was_sent)
+{
+	struct scene s;
+	struct consumer other;
+
+	open_scene(&s);
+	consumer_open(&s.world, &other);
+	enable_ok(&other, "buffers { size_kb: 64 }");
+	for (uint32_t target = 0; target < 5; target++) {
+		if (target == 1)
+			continue;
+		write_chunk(&s.producer, (struct chunk){.writer_id = 1}, TEXTS("x"));
+		commit_page(&s.producer, 0, target == 4 ? 65537 : target);
+		CHECK_INT(page_word(&s, 0), 0);
+	}
+	CHECK_INT(discarded(&s), 4);
+	read_all(&other, &s.packets);
+	CHECK_STR(texts_of(&s.packets), "");
+	consumer_close(&other);
+	close_scene(&s);
+}
+
+ORMA_TEST(writer_that_was_registered_keeps_to_its_buffer)
+{
+	struct scene s;
+	struct consumer other;
+	uint32_t first;
+
+	open_scene(&s);
+	first = s.producer.target_buffer;
+	consumer_open(&s.world, &other);
+	enable_ok(&other, ONE_BUFFER);
+	orma_producer_port_register_writer(s.producer.port, 1, first);
+	orma_producer_port_register_writer(s.producer.port, 0, first);
+	orma_producer_port_register_writer(s.producer.port, 32768, first);
+	orma_producer_port_register_writer(s.producer.port, 2, 70000);
+	send_packet(&s.producer, 0, "x"); /* to the other session's */
+	CHECK_INT(discarded(&s), 1);
+	orma_producer_port_unregister_writer(s.producer.port, 1);
+	send_packet(&s.producer, 0, "y");
+	CHECK_INT(discarded(&s), 1);
+	consumer_close(&other);
+	close_scene(&s);
+}
+
+/* What passes the top level may still be nonsense further in. */
+static void read_undecoded(struct scene *s)
+{
+	struct orma_trace_batch batch;
+
+	do {
+		CHECK_INT(orma_consumer_port_read(s->consumer.port, 4096, &batch), 0);
+		CHECK(batch.count == 0 || batch.slices[batch.count - 1].ends_packet);
+	} while (batch.has_more);
+}
+
+ORMA_TEST(garbage_in_the_memory_harms_nobody)
+{
+	struct scene s;
+	uint32_t seed = 1;
+
+	open_scene(&s);
+	for (uint32_t id = 1; id < 64; id++)
+		orma_producer_port_register_writer(s.producer.port, id, s.producer.target_buffer);
+	for (int round = 0; round < 50; round++) {
+		for (size_t i = 0; i < s.producer.memory_bytes; i++) {
+			seed = seed * 1103515245 + 12345;
+			s.producer.memory[i] = (uint8_t)(seed >> 16);
+		}
+		for (uint32_t page = 0; page < 64; page++) {
+			/* Half of them look complete. */
+			if (page % 2)
+				s.producer.memory[page * 4096] |= 3;
+			for (uint32_t chunk = 0; chunk < 14; chunk++) {
+				struct orma_chunk_move move = {
+					page, chunk, s.producer.target_buffer, NULL, 0, false};
+				struct orma_commit commit = {.moves = &move, .move_count = 1};
+
+				orma_producer_port_commit(s.producer.port, &commit);
+			}
+		}
+		flush(&s.consumer, 0);
+		answer_flush(&s.producer);
+		read_undecoded(&s);
+	}
+	memset(s.producer.memory, 0, s.producer.memory_bytes);
+	write_chunk(&s.producer, (struct chunk){.writer_id = 1000}, TEXTS("alive"));
+	commit_page(&s.producer, 0, s.producer.target_buffer);
+	CHECK(strstr(texts(&s), "alive"));
+	close_scene(&s);
+}
+
+/* A chunk whose single fragment is these bytes. */
+static void send_fragment(struct scene *s, uint32_t chunk_id, uint8_t flags, const void *data,
+			  size_t size)
+{
+	uint8_t *page = s->producer.memory;
+	uint32_t word = (uint32_t)ORMA_SHM_LAYOUT_1 << ORMA_SHM_LAYOUT_SHIFT | ORMA_SHM_COMPLETE;
+
+	put_chunk_header(page + 8,
+			 &(struct chunk){.chunk_id = chunk_id, .writer_id = 1, .flags = flags}, 1);
+	page[16] = (uint8_t)size;
+	memcpy(page + 17, data, size);
+	memcpy(page, &word, 4);
+	commit_page(&s->producer, 0, s->producer.target_buffer);
+}
+
+static void send_raw(struct scene *s, uint32_t chunk_id, const void *data, size_t size)
+{
+	send_fragment(s, chunk_id, 0, data, size);
+}
+
+ORMA_TEST(packets_that_are_malformed_or_forge_the_services_fields_are_refused)
+{
+	static const uint32_t fields[] = {3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133};
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} malformed[] = {
+		{"\x0a\x05xx", 4},                   /* longer than the packet */
+		{"\x08", 1},                         /* no value */
+		{"\x08\xff", 2},                     /* half a value */
+		{"\x0b", 1},                         /* group */
+		{"\x0f", 1},                         /* no such type */
+		{"\x00\x01", 2},                     /* field 0 */
+		{"\x0d\x01", 2},                     /* half a fixed32 */
+		{"\x0a\x80\x80\x80\x80\x01", 6},     /* 2^28 bytes */
+		{"\x88\x80\x80\x80\x80\x01\x01", 7}, /* a tag of 36 bits */
+		{"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12},
+	};
+	struct scene s;
+	uint32_t id = 0;
+
+	open_scene(&s);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint8_t data[32];
+		uint8_t *at = orma_proto_put_varint(data, orma_proto_tag(fields[i], 0));
+
+		*at++ = 1;
+		send_raw(&s, id++, data, (size_t)(at - data));
+	}
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
+		send_raw(&s, id++, malformed[i].bytes, malformed[i].size);
+	send_packet(&s.producer, id, "good");
+	/* Their loss is told to the next packet of the sequence. */
+	CHECK_STR(texts(&s), "good lost:5");
+	CHECK_INT(stats_of(&s.packets)->invalid_packets, id);
+	close_scene(&s);
+}
+
+ORMA_TEST(patches_complete_a_chunk)
+{
+	struct orma_patch patch = {.offset = 6, .data = {'p', 'q', 'r', 's'}};
+	struct orma_chunk_patch entry = {.writer_id = 1, .patches = &patch, .count = 1};
+	struct orma_commit commit = {.patches = &entry, .patch_count = 1};
+	struct scene s;
+	struct orma_arena arena = {0};
+	struct orma_pb_trace_stats *stats;
+	uint8_t packet[32];
+	const void *data;
+	size_t size;
+
+	open_scene(&s);
+	size = make_packet(packet, "aaaaaaaa");
+	send_fragment(&s, 0, ORMA_SHM_NEEDS_PATCHING | ORMA_SHM_CONTINUES_IN_NEXT, packet,
+		      size - 4);
+	send_fragment(&s, 1, ORMA_SHM_CONTINUES_FROM_PREVIOUS, packet + size - 4, 4);
+	CHECK_STR(texts(&s), "");
+	entry.target_buffer = 77;
+	orma_producer_port_commit(s.producer.port, &commit);
+	entry.target_buffer = s.producer.target_buffer;
+	entry.count = 1025;
+	orma_producer_port_commit(s.producer.port, &commit);
+	entry.count = 1;
+	entry.writer_id = 65537;
+	orma_producer_port_commit(s.producer.port, &commit);
+	CHECK_STR(texts(&s), "");
+	entry.writer_id = 1;
+	orma_producer_port_commit(s.producer.port, &commit);
+	CHECK_STR(texts(&s), "pqrsaaaa");
+	CHECK_INT(orma_consumer_port_get_stats(s.consumer.port, &data, &size), 0);
+	CHECK_INT(orma_pb_trace_stats_decode(data, size, &arena, &stats), 0);
+	CHECK_INT(stats->patches_discarded, 1 + 1025 + 1);
+	CHECK_INT(stats->buffer_stats.items[0]->patches_succeeded, 1);
+	orma_base_arena_done(&arena);
+	close_scene(&s);
+}
+
+/* --- scraping --------------------------------------------------------------------------------- */
+
+static void leave_unfinished(struct scene *s)
+{
+	orma_producer_port_register_writer(s->producer.port, 1, s->producer.target_buffer);
+	write_chunk(&s->producer,
+		    (struct chunk){.page_idx = 3, .writer_id = 1, .state = ORMA_SHM_BEING_WRITTEN},
+		    TEXTS("one", "two"));
+}
+
+ORMA_TEST(flush_scrapes_what_is_finished_and_the_commit_later_adds_the_rest)
+{
+	struct scene s;
+
+	open_scene(&s);
+	leave_unfinished(&s);
+	flush(&s.consumer, 0);
+	CHECK_STR(texts(&s), "");
+	answer_flush(&s.producer);
+	CHECK_STR(texts(&s), "one two");
+	CHECK(page_word(&s, 3) != 0);
+	write_chunk(&s.producer, (struct chunk){.page_idx = 3, .writer_id = 1},
+		    TEXTS("one", "two", "three"));
+	commit_page(&s.producer, 3, s.producer.target_buffer);
+	CHECK_STR(texts(&s), "three");
+	close_scene(&s);
+}
+
+ORMA_TEST(stop_and_disconnect_scrape_too)
+{
+	struct scene s;
+
+	open_scene(&s);
+	leave_unfinished(&s);
+	orma_consumer_port_disable(s.consumer.port);
+	CHECK_STR(texts(&s), "one two");
+	close_scene(&s);
+
+	open_scene(&s);
+	leave_unfinished(&s);
+	producer_close(&s.producer);
+	CHECK_STR(texts(&s), "one two");
+	close_scene(&s);
+}
+
+ORMA_TEST(only_registered_writers_of_willing_producers_are_scraped)
+{
+	struct orma_producer_info info = producer_info("p");
+	struct scene s;
+
+	open_scene(&s);
+	leave_unfinished(&s);
+	orma_producer_port_unregister_writer(s.producer.port, 1);
+	orma_consumer_port_disable(s.consumer.port);
+	CHECK_STR(texts(&s), "");
+	close_scene(&s);
+
+	info.scraping_mode = ORMA_SCRAPING_UNSPECIFIED;
+	open_scene_as(&s, &info);
+	leave_unfinished(&s);
+	orma_consumer_port_disable(s.consumer.port);
+	CHECK_STR(texts(&s), "");
+	close_scene(&s);
+}
+
+/* --- emulated shared memory ------------------------------------------------------------------- */
+
+static void send_emulated(struct scene *s, const void *data, size_t size, bool is_incomplete)
+{
+	struct orma_chunk_move move = {.target_buffer = s->producer.target_buffer,
+				       .data = data,
+				       .size = size,
+				       .is_incomplete = is_incomplete};
+	struct orma_commit commit = {.moves = &move, .move_count = 1};
+
+	orma_producer_port_commit(s->producer.port, &commit);
+}
+
+ORMA_TEST(emulated_chunks_come_from_producers_without_descriptors_only)
+{
+	struct orma_producer_info info = producer_info("p");
+	const char *const text = "emulated";
+	uint8_t chunk[4096] = {0};
+	struct scene s;
+
+	put_chunk_header(chunk, &(struct chunk){.writer_id = 1},
+			 put_fragments(chunk + 8, &text, 1));
+	open_scene(&s);
+	send_emulated(&s, chunk, sizeof(chunk), false);
+	CHECK_INT(discarded(&s), 1);
+	CHECK_STR(texts(&s), "");
+	close_scene(&s);
+
+	info.cannot_pass_fds = true;
+	open_scene_as(&s, &info);
+	CHECK_LOG(&s.producer.log, "memory:0/4 setup:1 start:1");
+	CHECK(!s.producer.memory);
+	send_emulated(&s, chunk, sizeof(chunk), false);
+	CHECK_INT(discarded(&s), 0);
+	CHECK_STR(texts(&s), "emulated");
+	commit_page(&s.producer, 0, s.producer.target_buffer);
+	CHECK_INT(discarded(&s), 1);
+	close_scene(&s);
+}
+
+ORMA_TEST(emulated_chunks_of_every_length_are_survived)
+{
+	struct orma_producer_info info = producer_info("p");
+	const char *const text = "x";
+	static uint8_t chunk[70000];
+	struct scene s;
+
+	info.cannot_pass_fds = true;
+	open_scene_as(&s, &info);
+	for (size_t size = 0; size <= sizeof(chunk); size += size < 64 ? 1 : 997) {
+		/* An own allocation, so that the sanitizer sees the end. */
+		uint8_t *copy = malloc(size + !size);
+
+		put_chunk_header(chunk, &(struct chunk){.writer_id = 1, .chunk_id = (uint32_t)size},
+				 put_fragments(chunk + 8, &text, 1));
+		memcpy(copy, chunk, size);
+		send_emulated(&s, copy, size, size % 2);
+		free(copy);
+	}
+	texts(&s);
+	send_emulated(&s, NULL, 65536, false);
+	close_scene(&s);
+}
+
+ORMA_TEST(emulated_producer_scrapes_itself_when_flushed)
+{
+	struct orma_producer_info info = producer_info("p");
+	const char *const pair[] = {"done", "half"};
+	uint8_t chunk[4096] = {0};
+	struct scene s;
+
+	info.cannot_pass_fds = true;
+	open_scene_as(&s, &info);
+	put_chunk_header(chunk, &(struct chunk){.writer_id = 1}, put_fragments(chunk + 8, pair, 2));
+	send_emulated(&s, chunk, sizeof(chunk), true);
+	CHECK_STR(texts(&s), "done");
+	send_emulated(&s, chunk, sizeof(chunk), false);
+	CHECK_STR(texts(&s), "half");
+	close_scene(&s);
+}
+
+ORMA_TEST(producer_that_disappears_in_the_middle_of_a_packet_is_a_counted_loss)
+{
+	struct scene s;
+
+	open_scene(&s);
+	write_chunk(&s.producer,
+		    (struct chunk){.writer_id = 1, .flags = ORMA_SHM_CONTINUES_IN_NEXT},
+		    TEXTS("whole", "cut"));
+	commit_page(&s.producer, 0, s.producer.target_buffer);
+	producer_close(&s.producer);
+	CHECK_STR(texts(&s), "whole");
+	orma_consumer_port_disable(s.consumer.port);
+	CHECK_STR(texts(&s), "");
+	close_scene(&s);
+}
+
+ORMA_TEST(data_of_an_unregistered_source_still_arrives)
+{
+	struct scene s;
+
+	open_scene(&s);
+	CHECK_INT(orma_producer_port_unregister_data_source(s.producer.port, "test"), 0);
+	send_packet(&s.producer, 0, "late");
+	CHECK_STR(texts(&s), "late");
+	orma_consumer_port_free_buffers(s.consumer.port);
+	send_packet(&s.producer, 1, "too late");
+	close_scene(&s);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * producer_test.c - registering data sources, matching them with configs, sizing the shared memory.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "base/fd.h"
+#include "fixture.h"
+#include "service/state.h"
+
+ORMA_TEST(descriptors_are_checked)
+{
+	struct world world;
+	struct producer producer;
+	char long_name[2000] = "name: '";
+
+	memset(long_name + 7, 'x', 1025);
+	strcpy(long_name + 7 + 1025, "'");
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	CHECK_INT(orma_producer_port_register_data_source(producer.port, "\x0a\x7f", 2), -EBADMSG);
+	CHECK_INT(register_source(&producer, "will_notify_on_stop: true"), -EINVAL);
+	CHECK_INT(register_source(&producer, "name: 'a\\000b'"), -EINVAL);
+	CHECK_INT(register_source(&producer, long_name), -EINVAL);
+	CHECK_INT(register_source(&producer, "name: 'a' id: 1"), 0);
+	CHECK_INT(register_source(&producer, "name: 'b' id: 1"), -EEXIST);
+	CHECK_INT(register_source(&producer, "name: 'a' id: 2"), 0);
+	CHECK_INT(orma_producer_port_unregister_data_source(producer.port, "b"), -ENOENT);
+	CHECK_INT(orma_producer_port_unregister_data_source(producer.port, "a"), 0);
+	CHECK_INT(orma_producer_port_unregister_data_source(producer.port, "a"), 0);
+	CHECK_INT(orma_producer_port_unregister_data_source(producer.port, "a"), -ENOENT);
+	producer_close(&producer);
+	world_close(&world);
+}
+
+ORMA_TEST(data_sources_of_one_producer_are_limited)
+{
+	struct world world;
+	struct producer producer;
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	for (unsigned i = 0; i < ORMA_SERVICE_SOURCES_PER_PRODUCER; i++)
+		CHECK_INT(register_source(&producer, "name: 'a'"), 0);
+	CHECK_INT(register_source(&producer, "name: 'a'"), -EINVAL);
+	producer_close(&producer);
+	world_close(&world);
+}
+
+ORMA_TEST(update_needs_the_id_and_keeps_the_name)
+{
+	struct world world;
+	struct producer producer;
+	struct orma_buf unknown = encode_text(&orma_pb_data_source_descriptor_desc,
+					      "name: 'a' id: 9"),
+			renamed = encode_text(&orma_pb_data_source_descriptor_desc,
+					      "name: 'b' id: 1"),
+			no_id = encode_text(&orma_pb_data_source_descriptor_desc, "name: 'a'"),
+			good = encode_text(&orma_pb_data_source_descriptor_desc,
+					   "name: 'a' id: 1 no_flush: true");
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	CHECK_INT(register_source(&producer, "name: 'a' id: 1"), 0);
+	CHECK_INT(orma_producer_port_update_data_source(producer.port, unknown.data, unknown.size),
+		  -ENOENT);
+	CHECK_INT(orma_producer_port_update_data_source(producer.port, renamed.data, renamed.size),
+		  -EINVAL);
+	CHECK_INT(orma_producer_port_update_data_source(producer.port, no_id.data, no_id.size),
+		  -EINVAL);
+	CHECK_INT(orma_producer_port_update_data_source(producer.port, good.data, good.size), 0);
+	orma_base_buf_done(&unknown);
+	orma_base_buf_done(&renamed);
+	orma_base_buf_done(&no_id);
+	orma_base_buf_done(&good);
+	producer_close(&producer);
+	world_close(&world);
+}
+
+ORMA_TEST(late_data_source_joins_and_an_early_one_leaves)
+{
+	struct world world;
+	struct producer producer, other;
+	struct consumer consumer;
+
+	world_open(&world);
+	consumer_open(&world, &consumer);
+	enable_ok(&consumer, ONE_BUFFER "deferred_start: true");
+	producer_open(&world, &producer, "p");
+	CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	CHECK_LOG(&producer.log, "memory:256/4 setup:1");
+	CHECK_INT(orma_consumer_port_start(consumer.port, NULL), 0);
+	CHECK_LOG(&producer.log, "start:1");
+	producer_open(&world, &other, "o");
+	CHECK_INT(register_source(&other, "name: 'test'"), 0);
+	CHECK_INT(register_source(&other, "name: 'foreign'"), 0);
+	CHECK_LOG(&other.log, "memory:256/4 setup:2 start:2");
+	CHECK_INT(orma_producer_port_unregister_data_source(other.port, "test"), 0);
+	CHECK_LOG(&other.log, "stop:2");
+	orma_consumer_port_disable(consumer.port);
+	CHECK_LOG(&other.log, "");
+	CHECK_INT(register_source(&other, "name: 'test'"), 0);
+	CHECK_LOG(&other.log, "");
+	consumer_close(&consumer);
+	producer_close(&producer);
+	producer_close(&other);
+	world_close(&world);
+}
+
+ORMA_TEST(sources_match_by_name_and_producer_filters)
+{
+	static const struct {
+		const char *source, *producer;
+		bool matches;
+	} cases[] = {
+		{"config { name: 'test' }", "any", true},
+		{"config { name: 'tes' }", "any", false},
+		{"config { name: 'test' } producer_name_filter: 'a'", "a", true},
+		{"config { name: 'test' } producer_name_filter: 'a'", "ab", false},
+		{"config { name: 'test' } producer_name_filter: 'a' producer_name_filter: 'b'", "b",
+		 true},
+		{"config { name: 'test' } producer_name_regex_filter: 'a.*'", "abc", true},
+		{"config { name: 'test' } producer_name_regex_filter: 'b'", "abc", false},
+		{"config { name: 'test' } producer_name_regex_filter: 'a|abc'", "abc", true},
+		{"config { name: 'test' } producer_name_regex_filter: 'a|b'", "abc", false},
+		{"config { name: 'test' } producer_name_filter: 'x' "
+		 "producer_name_regex_filter: 'a[bc]{2}'",
+		 "abc", true},
+		{"config { name: 'test' } machine_name_filter: 'host'", "a", true},
+		{"config { name: 'test' } machine_name_filter: 'other'", "a", false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world world;
+		struct producer producer;
+		struct consumer consumer;
+		char config[256];
+
+		snprintf(config, sizeof(config), "buffers { size_kb: 64 } data_sources { %s }",
+			 cases[i].source);
+		world_open(&world);
+		producer_open(&world, &producer, cases[i].producer);
+		consumer_open(&world, &consumer);
+		CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+		enable_ok(&consumer, config);
+		if ((producer.log.size > 0) != cases[i].matches)
+			orma_test_fail(__FILE__, __LINE__, "case %zu", i);
+		consumer_close(&consumer);
+		producer_close(&producer);
+		world_close(&world);
+	}
+}
+
+ORMA_TEST(remote_machines_take_part_only_when_named)
+{
+	struct orma_producer_info info = producer_info("p");
+	static const struct {
+		const char *config;
+		bool matches;
+	} cases[] = {
+		{ONE_BUFFER, false},
+		{ONE_BUFFER "trace_all_machines: true", true},
+		{"buffers { size_kb: 4 } data_sources { config { name: 'test' } "
+		 "machine_name_filter: 'guest' }",
+		 true},
+		{"buffers { size_kb: 4 } data_sources { config { name: 'test' } "
+		 "machine_name_filter: 'host' }",
+		 false},
+	};
+
+	info.machine_id = 7;
+	info.machine_name = "guest";
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world world;
+		struct producer producer;
+		struct consumer consumer;
+
+		world_open(&world);
+		CHECK_INT(producer_try(&world, &producer, &info), 0);
+		consumer_open(&world, &consumer);
+		CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+		enable_ok(&consumer, cases[i].config);
+		CHECK_INT(producer.log.size > 0, cases[i].matches);
+		consumer_close(&consumer);
+		producer_close(&producer);
+		world_close(&world);
+	}
+}
+
+ORMA_TEST(changed_config_adds_producers_and_nothing_else)
+{
+	struct world world;
+	struct producer a, b, c;
+	struct consumer consumer;
+	struct orma_buf more = encode_text(&orma_pb_trace_config_desc,
+					   "buffers { size_kb: 4 } duration_ms: 1 "
+					   "data_sources { config { name: 'test' } "
+					   "producer_name_filter: 'b' }"),
+			none = encode_text(&orma_pb_trace_config_desc,
+					   "data_sources { config { name: 'test' } }");
+
+	world_open(&world);
+	producer_open(&world, &a, "a");
+	producer_open(&world, &b, "b");
+	consumer_open(&world, &consumer);
+	CHECK_INT(register_source(&a, "name: 'test'"), 0);
+	CHECK_INT(register_source(&b, "name: 'test'"), 0);
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, more.data, more.size), -ENOENT);
+	enable_ok(&consumer, "buffers { size_kb: 64 } data_sources { config { name: 'test' } "
+			     "producer_name_filter: 'a' }");
+	CHECK_LOG(&b.log, "");
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, "\x0a\x7f", 2), -EBADMSG);
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, more.data, more.size), 0);
+	CHECK_LOG(&a.log, "memory:256/4 setup:1 start:1");
+	CHECK_LOG(&b.log, "memory:256/4 setup:2 start:2");
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, more.data, more.size), 0);
+	CHECK_LOG(&b.log, "");
+	/* An empty filter would mean every producer; changes cannot widen to that. */
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, none.data, none.size), 0);
+	producer_open(&world, &c, "c");
+	CHECK_INT(register_source(&c, "name: 'test'"), 0);
+	CHECK_LOG(&c.log, "");
+	pass_ms(&world, 10);
+	CHECK_LOG(&consumer.log, "");
+	orma_base_buf_done(&more);
+	orma_base_buf_done(&none);
+	consumer_close(&consumer);
+	producer_close(&a);
+	producer_close(&b);
+	producer_close(&c);
+	world_close(&world);
+}
+
+ORMA_TEST(producers_get_their_config_with_the_services_fields_and_unknown_ones_untouched)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_data_source_config *config;
+	struct world world;
+	struct producer producer;
+	struct consumer consumer;
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	consumer_open(&world, &consumer);
+	CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	enable_ok(&consumer, "buffers { size_kb: 4 } buffers { size_kb: 4 name: 'n' } "
+			     "data_sources { config { name: 'unused' target_buffer: 1 } } "
+			     "data_sources { config { name: 'test' target_buffer_name: 'n' "
+			     "session_initiator: SESSION_INITIATOR_TRUSTED_SYSTEM "
+			     "tracing_session_id: 99 trace_duration_ms: 5 "
+			     "legacy_config: 'l' 7777 { 1: 42 } } } "
+			     "duration_ms: 1234 data_source_stop_timeout_ms: 77 "
+			     "prefer_suspend_clock_for_duration: true");
+	CHECK_INT(orma_pb_data_source_config_decode(producer.config.data, producer.config.size,
+						    &arena, &config),
+		  0);
+	CHECK(orma_base_str_is(config->name, "test"));
+	CHECK(orma_base_str_is(config->legacy_config, "l"));
+	CHECK_INT(config->target_buffer, 2);
+	CHECK_INT(config->trace_duration_ms, 1234);
+	CHECK_INT(config->tracing_session_id, 1);
+	CHECK_INT(config->stop_timeout_ms, 77);
+	CHECK_INT(config->session_initiator, 0);
+	CHECK(config->prefer_suspend_clock_for_duration);
+	CHECK(config->base.unknown);
+	CHECK_MEM(config->base.unknown->bytes.data, config->base.unknown->bytes.size,
+		  "\x8a\xe6\x03\x02\x08\x2a", 6);
+	orma_base_arena_done(&arena);
+	consumer_close(&consumer);
+	producer_close(&producer);
+	world_close(&world);
+}
+
+ORMA_TEST(memory_sizes_come_from_config_then_hint_then_default)
+{
+	static const struct {
+		const char *config;
+		uint32_t shm_hint_kb, page_hint_kb;
+		const char *log;
+	} cases[] = {
+		{"", 0, 0, "memory:256/4"},
+		{"", 512, 8, "memory:512/8"},
+		{"producers { producer_name: 'p' shm_size_kb: 1024 page_size_kb: 16 }", 512, 8,
+		 "memory:1024/16"},
+		{"producers { producer_name: 'p' shm_size_kb: 1024 }", 512, 8, "memory:1024/8"},
+		{"producers { producer_name: 'q' shm_size_kb: 1024 }", 512, 8, "memory:512/8"},
+		{"", 512, 12, "memory:256/4"},
+		{"", 513, 8, "memory:256/4"},
+		{"", 4, 8, "memory:256/4"},
+		{"", 512, 64, "memory:512/32"},
+		{"producers { producer_name: 'p' shm_size_kb: 4294967295 }", 0, 0,
+		 "memory:32768/4"},
+		{"producers { producer_name: 'p' page_size_kb: 4294967295 }", 0, 0,
+		 "memory:256/32"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct orma_producer_info info = producer_info("p");
+		struct world world;
+		struct producer producer;
+		struct consumer consumer;
+		char config[256];
+
+		info.shm_size_hint_bytes = cases[i].shm_hint_kb << 10;
+		info.page_size_hint_bytes = cases[i].page_hint_kb << 10;
+		snprintf(config, sizeof(config), ONE_BUFFER "%s", cases[i].config);
+		world_open(&world);
+		CHECK_INT(producer_try(&world, &producer, &info), 0);
+		consumer_open(&world, &consumer);
+		CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+		enable_ok(&consumer, config);
+		producer.log.text[strcspn(producer.log.text, " ")] = '\0';
+		CHECK_STR(producer.log.text, cases[i].log);
+		consumer_close(&consumer);
+		producer_close(&producer);
+		world_close(&world);
+	}
+}
+
+ORMA_TEST(memory_that_a_producer_brings_is_checked)
+{
+	struct orma_producer_info info = producer_info("p");
+	struct orma_producer_port *port;
+	struct world world;
+	bool is_taken = true;
+	int sealed = orma_base_memfd_new("test", 64 << 10), odd = orma_base_memfd_new("test", 5000);
+	int unsealed = memfd_create("test", MFD_CLOEXEC),
+	    null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	CHECK(sealed >= 0 && odd >= 0 && unsealed >= 0 && null >= 0);
+	CHECK_INT(ftruncate(unsealed, 64 << 10), 0);
+	world_open(&world);
+	for (int i = 0; i < 4; i++) {
+		info.shm_fd = (int[]){odd, unsealed, null, sealed}[i];
+		CHECK_INT(orma_producer_port_open(world.service, &info, &producer_callbacks, NULL,
+						  &is_taken, &port),
+			  0);
+		CHECK_INT(is_taken, i == 3);
+		orma_producer_port_close(port);
+	}
+	close(sealed);
+	close(odd);
+	close(unsealed);
+	close(null);
+	world_close(&world);
+}
+
+ORMA_TEST(names_that_are_too_long_are_refused)
+{
+	char name[1100];
+	struct orma_producer_info info = producer_info(name);
+	struct world world;
+	struct producer producer;
+
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	world_open(&world);
+	CHECK_INT(producer_try(&world, &producer, &info), -EINVAL);
+	name[1024] = '\0';
+	CHECK_INT(producer_try(&world, &producer, &info), 0);
+	producer_close(&producer);
+	world_close(&world);
+}
+
+ORMA_TEST(producer_ids_run_out_and_come_back)
+{
+	struct orma_producer_info info = producer_info("p");
+	struct orma_producer_callbacks none = {.struct_size = sizeof(none)};
+	static struct orma_producer_port *ports[65535];
+	struct orma_producer_port *extra;
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < 65535; i++)
+		CHECK_INT(
+			orma_producer_port_open(world.service, &info, &none, NULL, NULL, &ports[i]),
+			0);
+	CHECK_INT(orma_producer_port_open(world.service, &info, &none, NULL, NULL, &extra),
+		  -ENOSPC);
+	orma_producer_port_close(ports[1000]);
+	CHECK_INT(orma_producer_port_open(world.service, &info, &none, NULL, NULL, &ports[1000]),
+		  0);
+	world_close(&world);
+}
