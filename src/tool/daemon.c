@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * daemon.c - wires the parts of a tracing service together.
+ */
+#include "tool/daemon.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "ipc/address.h"
+#include "tool/file_worker.h"
+
+static void on_wake(void *ctx)
+{
+	struct orma_daemon *daemon = ctx;
+	if (orma_file_worker_dispatch(daemon->files, daemon->service))
+		orma_host_kick(daemon->host);
+	/* Pairs with the release in orma_daemon_stop(). */
+	if (__atomic_load_n(&daemon->must_stop, __ATOMIC_ACQUIRE))
+		orma_base_loop_stop(daemon->loop);
+}
+
+static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_options *options,
+		      struct orma_error *reterr)
+{
+	const char *producers = options->producer_addresses ? options->producer_addresses
+							    : orma_ipc_producer_address();
+	const char *consumers = options->consumer_addresses ? options->consumer_addresses
+							    : orma_ipc_consumer_address();
+	int result = *producers ? orma_host_listen_producers(daemon->host, producers,
+							     options->listen_flags)
+				: 0;
+	if (result)
+		return orma_base_error_set(reterr, result, "cannot listen for producers on %s: %s",
+					   producers, strerror(-result));
+	result = *consumers ? orma_host_listen_consumers(daemon->host, consumers,
+							 options->listen_flags)
+			    : 0;
+	if (result)
+		return orma_base_error_set(reterr, result, "cannot listen for consumers on %s: %s",
+					   consumers, strerror(-result));
+	return 0;
+}
+
+static int init_parts(struct orma_daemon *daemon)
+{
+	int result = orma_base_loop_new(&daemon->loop);
+	if (result == 0)
+		result = orma_file_worker_new(daemon->loop, &daemon->files);
+	if (result)
+		return result;
+	struct orma_service_options options = {
+		.struct_size = sizeof(options),
+		.ctx = daemon->files,
+		.file_ops = &orma_file_worker_ops,
+	};
+	result = orma_service_new(&options, &daemon->service);
+	if (result == 0)
+		result = orma_host_new(daemon->loop, daemon->service, &daemon->host);
+	return result;
+}
+
+int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_options *options,
+		     struct orma_error *reterr)
+{
+	*daemon = (struct orma_daemon){0};
+	int result = init_parts(daemon);
+	if (result)
+		orma_base_error_set(reterr, result, "cannot start: %s", strerror(-result));
+	else
+		result = listen_all(daemon, options, reterr);
+	if (result) {
+		orma_daemon_done(daemon);
+		return result;
+	}
+	orma_base_loop_set_wake_handler(daemon->loop, on_wake, daemon);
+	return 0;
+}
+
+int orma_daemon_run(struct orma_daemon *daemon)
+{
+	return orma_base_loop_run(daemon->loop);
+}
+
+void orma_daemon_stop(struct orma_daemon *daemon)
+{
+	__atomic_store_n(&daemon->must_stop, true, __ATOMIC_RELEASE);
+	orma_base_loop_wake(daemon->loop);
+}
+
+void orma_daemon_done(struct orma_daemon *daemon)
+{
+	orma_host_free(daemon->host);
+	orma_service_free(daemon->service);
+	orma_file_worker_free(daemon->files);
+	orma_base_loop_free(daemon->loop);
+	*daemon = (struct orma_daemon){0};
+}

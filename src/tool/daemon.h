@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * daemon.h - a whole tracing service on one thread: loop, service, sockets, file worker. `orma
+ * traced` runs it on the main thread, `orma record` on a thread of its own when no daemon is there.
+ */
+#ifndef ORMA_TOOL_DAEMON_H
+#define ORMA_TOOL_DAEMON_H
+
+#include <orma/error.h>
+#include <orma/service.h>
+
+#include "base/loop.h"
+#include "host/host.h"
+
+struct orma_daemon {
+	struct orma_loop *loop;
+	struct orma_file_worker *files;
+	struct orma_service *service;
+	struct orma_host *host;
+	bool must_stop; /* atomic: written by orma_daemon_stop() from any thread, read by the loop's
+			   thread after a wake */
+};
+
+struct orma_daemon_options {
+	const char *producer_addresses; /* comma-separated; NULL = default; "" = none */
+	const char *consumer_addresses;
+	unsigned listen_flags; /* of orma_ipc_listen() */
+};
+
+/* Listens, but serves only once it runs. `reterr` names the address that failed. */
+int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_options *options,
+		     struct orma_error *reterr);
+/* Until orma_daemon_stop(): 0 or -errno. */
+int orma_daemon_run(struct orma_daemon *daemon);
+/* Any thread, any signal handler. */
+void orma_daemon_stop(struct orma_daemon *daemon);
+/* Ends all sessions; their files are written to the end first. */
+void orma_daemon_done(struct orma_daemon *daemon);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * embedded.c - a tracing service and the machine's probes inside the recorder, for a machine
+ * without a daemon.
+ *
+ * It is the daemon as it is, on a thread: producers of any program find it at the default producer
+ * address, as long as the recording lasts. Its consumer socket lies in a folder that only this user
+ * can enter. The probes are an ordinary producer on a second thread. Rejected: forking a daemon (it
+ * could outlive a recorder that is killed) and calling the service without sockets (a second way
+ * for each of the recorder's calls).
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "ipc/address.h"
+#include "tool/daemon.h"
+#include "tool/probes_run.h"
+#include "tool/record.h"
+
+struct orma_embedded {
+	struct orma_daemon daemon;
+	struct orma_probes *probes;
+	pthread_t daemon_thread, probes_thread;
+	bool has_daemon_thread, has_probes_thread, has_daemon;
+	char folder[64]; /* "" = not made */
+	char consumer_address[96];
+};
+
+static void *run_daemon(void *arg)
+{
+	struct orma_embedded *embedded = arg;
+	(void)orma_daemon_run(&embedded->daemon);
+	return NULL;
+}
+
+static void *run_probes(void *arg)
+{
+	struct orma_embedded *embedded = arg;
+	(void)orma_tool_probes_run(embedded->probes);
+	return NULL;
+}
+
+static int start_thread(pthread_t *thread, bool *has_thread, const char *name, void *(*fn)(void *),
+			void *arg)
+{
+	int result = pthread_create(thread, NULL, fn, arg);
+	*has_thread = result == 0;
+	if (result == 0)
+		pthread_setname_np(*thread, name);
+	return -result;
+}
+
+static int start_daemon(struct orma_embedded *embedded, struct orma_error *reterr)
+{
+	struct orma_daemon_options options = {
+		.consumer_addresses = embedded->consumer_address,
+		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
+	};
+	const char *parent = getenv("TMPDIR");
+	char folder[sizeof(embedded->folder)];
+	if (!parent || strlen(parent) > 32)
+		parent = "/tmp";
+	snprintf(folder, sizeof(folder), "%s/orma-record-XXXXXX", parent);
+	if (!mkdtemp(folder))
+		return orma_base_error_set(reterr, -errno, "%s: %s", folder, strerror(errno));
+	memcpy(embedded->folder, folder, sizeof(folder));
+	snprintf(embedded->consumer_address, sizeof(embedded->consumer_address), "%s/consumer",
+		 folder);
+	int result = orma_daemon_init(&embedded->daemon, &options, reterr);
+	if (result)
+		return result;
+	embedded->has_daemon = true;
+	result = start_thread(&embedded->daemon_thread, &embedded->has_daemon_thread,
+			      "orma-service", run_daemon, embedded);
+	return result ? orma_base_error_set(reterr, result, "cannot start a thread: %s",
+					    strerror(-result))
+		      : 0;
+}
+
+static int start_probes(struct orma_embedded *embedded, struct orma_error *reterr)
+{
+	char address[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	const char *list = orma_ipc_producer_address();
+	if (orma_ipc_address_list_next(&list, address) <= 0)
+		return orma_base_error_set(reterr, -EINVAL, "no producer address");
+	struct orma_probes_options options = {.producer_socket = address};
+	int result = orma_tool_probes_new(&options, &embedded->probes);
+	if (result == 0)
+		result = start_thread(&embedded->probes_thread, &embedded->has_probes_thread,
+				      "orma-probes", run_probes, embedded);
+	return result ? orma_base_error_set(reterr, result, "cannot start the probes: %s",
+					    strerror(-result))
+		      : 0;
+}
+
+int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr)
+{
+	struct orma_embedded *embedded = orma_base_zalloc(sizeof(*embedded));
+	if (!embedded)
+		return orma_base_error_set(reterr, -ENOMEM, "no memory");
+	int result = start_daemon(embedded, reterr);
+	if (result == 0)
+		result = start_probes(embedded, reterr);
+	if (result) {
+		orma_embedded_stop(embedded);
+		return result;
+	}
+	*ret = embedded;
+	return 0;
+}
+
+const char *orma_embedded_consumer_address(const struct orma_embedded *embedded)
+{
+	return embedded->consumer_address;
+}
+
+void orma_embedded_stop(struct orma_embedded *embedded)
+{
+	if (!embedded)
+		return;
+	if (embedded->has_probes_thread) {
+		orma_tool_probes_stop(embedded->probes);
+		pthread_join(embedded->probes_thread, NULL);
+	}
+	orma_tool_probes_free(embedded->probes);
+	if (embedded->has_daemon_thread) {
+		orma_daemon_stop(&embedded->daemon);
+		pthread_join(embedded->daemon_thread, NULL);
+	}
+	if (embedded->has_daemon)
+		orma_daemon_done(&embedded->daemon);
+	if (embedded->folder[0])
+		rmdir(embedded->folder);
+	orma_base_free(embedded);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file_worker.c - a thread per output file, fed by a bounded queue of blocks.
+ *
+ * The service's thread copies what it wants written into a block and appends it to the file's
+ * queue; the file's thread takes blocks in order and writes each to the end. Events go back through
+ * a list that the service's thread empties after a wake of its loop. Invariant: queued_bytes <=
+ * QUEUE_BYTES_MAX plus one block; a refused write (-EAGAIN) sets wants_event, and exactly one event
+ * follows it. Rejected: one thread for all files (a hanging disk would hang them all), io_uring
+ * (not on every kernel this runs on, and often forbidden in containers), and pinning the trace
+ * buffer's own memory during the write (a slow disk would then stop the ring from being
+ * overwritten).
+ */
+#include "tool/file_worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "base/list.h"
+
+#define QUEUE_BYTES_MAX (8u << 20)
+
+struct block {
+	struct orma_list link;
+	size_t size;
+	uint8_t data[];
+};
+
+struct file;
+
+struct event {
+	struct orma_list link;
+	uint64_t session_id;
+	int status;
+	struct file *finished; /* the end event: this file's thread is about to return */
+};
+
+struct file {
+	struct orma_file_worker *worker;
+	struct orma_list link; /* worker->files or worker->finished; the service's thread only */
+	pthread_t thread;
+	uint64_t session_id;
+	int fd; /* the file's thread only */
+	/* Under worker->mutex: */
+	pthread_cond_t has_work;
+	struct orma_list blocks;
+	size_t queued_bytes;
+	bool wants_event, is_closing, must_sync, has_failed;
+	/* Events are part of their file so that reporting never fails for want of memory. */
+	struct event room, end;
+};
+
+struct orma_file_worker {
+	struct orma_loop *loop;
+	pthread_mutex_t mutex;
+	struct orma_list events; /* under mutex */
+	struct orma_list files;
+};
+
+static void post_locked(struct file *file, struct event *event, int status)
+{
+	event->session_id = file->session_id;
+	event->status = status;
+	orma_base_list_remove(&event->link);
+	orma_base_list_append(&file->worker->events, &event->link);
+	orma_base_loop_wake(file->worker->loop);
+}
+
+/* Writes one block, without the lock. */
+static int write_block(struct file *file, struct block *block)
+{
+	int result = orma_base_fd_write_all(file->fd, block->data, block->size);
+	orma_base_free(block);
+	return result;
+}
+
+static void take_result_locked(struct file *file, size_t size, int result)
+{
+	file->queued_bytes -= size;
+	if (result && !file->has_failed) {
+		file->has_failed = true;
+		post_locked(file, &file->room, result);
+	} else if (file->wants_event && file->queued_bytes <= QUEUE_BYTES_MAX / 2) {
+		file->wants_event = false;
+		post_locked(file, &file->room, 0);
+	}
+}
+
+static void *run_file(void *arg)
+{
+	struct file *file = arg;
+	struct orma_file_worker *worker = file->worker;
+
+	pthread_mutex_lock(&worker->mutex);
+	for (;;) {
+		while (orma_base_list_is_empty(&file->blocks) && !file->is_closing)
+			pthread_cond_wait(&file->has_work, &worker->mutex);
+		if (orma_base_list_is_empty(&file->blocks))
+			break;
+		struct block *block = ORMA_LIST_ENTRY(file->blocks.next, struct block, link);
+		size_t size = block->size;
+		bool is_useless = file->has_failed;
+		orma_base_list_remove(&block->link);
+		pthread_mutex_unlock(&worker->mutex);
+		int result = 0;
+		if (is_useless)
+			orma_base_free(block);
+		else
+			result = write_block(file, block);
+		pthread_mutex_lock(&worker->mutex);
+		take_result_locked(file, size, result);
+	}
+	bool must_sync = file->must_sync && !file->has_failed;
+	pthread_mutex_unlock(&worker->mutex);
+	/* A pipe or a character device cannot be synced; that is no failure. */
+	int result =
+		must_sync && fdatasync(file->fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
+	file->fd = orma_base_fd_close(file->fd);
+	pthread_mutex_lock(&worker->mutex);
+	file->end.finished = file;
+	post_locked(file, &file->end, result ? result : 1);
+	pthread_mutex_unlock(&worker->mutex);
+	return NULL;
+}
+
+static int start_thread(struct file *file)
+{
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int result = pthread_create(&file->thread, NULL, run_file, file);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (result == 0)
+		pthread_setname_np(file->thread, "orma-file");
+	return -result;
+}
+
+static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
+{
+	struct orma_file_worker *worker = ctx;
+	struct file *file = orma_base_zalloc(sizeof(*file));
+	if (!file) {
+		orma_base_fd_close(fd);
+		return -ENOMEM;
+	}
+	file->worker = worker;
+	file->fd = fd;
+	file->session_id = session_id;
+	pthread_cond_init(&file->has_work, NULL);
+	orma_base_list_init(&file->blocks);
+	orma_base_list_init(&file->room.link);
+	orma_base_list_init(&file->end.link);
+	orma_base_list_append(&worker->files, &file->link);
+	int result = start_thread(file);
+	if (result) {
+		orma_base_list_remove(&file->link);
+		pthread_cond_destroy(&file->has_work);
+		orma_base_fd_close(fd);
+		orma_base_free(file);
+		return result;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+static struct block *copy_to_block(const struct iovec *iov, int iov_count)
+{
+	size_t size = 0;
+	for (int i = 0; i < iov_count; i++)
+		size += iov[i].iov_len;
+	struct block *block = orma_base_alloc(sizeof(*block) + size);
+	if (!block)
+		return NULL;
+	orma_base_list_init(&block->link);
+	block->size = size;
+	uint8_t *at = block->data;
+	for (int i = 0; i < iov_count; i++) {
+		memcpy(at, iov[i].iov_base, iov[i].iov_len);
+		at += iov[i].iov_len;
+	}
+	return block;
+}
+
+static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int iov_count)
+{
+	struct orma_file_worker *worker = ctx;
+	struct file *file = file_arg;
+	int result = 0;
+
+	pthread_mutex_lock(&worker->mutex);
+	if (file->queued_bytes >= QUEUE_BYTES_MAX) {
+		file->wants_event = true;
+		result = -EAGAIN;
+	} else if (file->has_failed) {
+		result = -EIO;
+	}
+	pthread_mutex_unlock(&worker->mutex);
+	if (result)
+		return result;
+	struct block *block = copy_to_block(iov, iov_count);
+	if (!block)
+		return -ENOMEM;
+	pthread_mutex_lock(&worker->mutex);
+	file->queued_bytes += block->size;
+	orma_base_list_append(&file->blocks, &block->link);
+	pthread_cond_signal(&file->has_work);
+	pthread_mutex_unlock(&worker->mutex);
+	return 0;
+}
+
+static void queue_close(void *ctx, void *file_arg, bool sync)
+{
+	struct orma_file_worker *worker = ctx;
+	struct file *file = file_arg;
+	pthread_mutex_lock(&worker->mutex);
+	file->is_closing = true;
+	file->must_sync = sync;
+	pthread_cond_signal(&file->has_work);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
+const struct orma_service_file_ops orma_file_worker_ops = {
+	.struct_size = sizeof(orma_file_worker_ops),
+	.open = open_file,
+	.write = queue_write,
+	.close = queue_close,
+};
+
+static void free_file(struct file *file)
+{
+	pthread_join(file->thread, NULL);
+	orma_base_list_remove(&file->link);
+	orma_base_list_remove(&file->room.link);
+	orma_base_list_remove(&file->end.link);
+	pthread_cond_destroy(&file->has_work);
+	orma_base_free(file);
+}
+
+bool orma_file_worker_dispatch(struct orma_file_worker *worker, struct orma_service *service)
+{
+	bool had_any = false;
+	for (;;) {
+		pthread_mutex_lock(&worker->mutex);
+		struct event copy = {0};
+		bool is_empty = orma_base_list_is_empty(&worker->events);
+		if (!is_empty) {
+			struct event *event =
+				ORMA_LIST_ENTRY(worker->events.next, struct event, link);
+			orma_base_list_remove(&event->link);
+			copy = *event;
+		}
+		pthread_mutex_unlock(&worker->mutex);
+		if (is_empty)
+			return had_any;
+		had_any = true;
+		if (copy.finished)
+			free_file(copy.finished);
+		orma_service_file_event(service, copy.session_id, copy.status);
+	}
+}
+
+int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret)
+{
+	struct orma_file_worker *worker = orma_base_zalloc(sizeof(*worker));
+	if (!worker)
+		return -ENOMEM;
+	worker->loop = loop;
+	pthread_mutex_init(&worker->mutex, NULL);
+	orma_base_list_init(&worker->events);
+	orma_base_list_init(&worker->files);
+	*ret = worker;
+	return 0;
+}
+
+void orma_file_worker_free(struct orma_file_worker *worker)
+{
+	struct file *file, *next;
+	if (!worker)
+		return;
+	ORMA_LIST_FOR_EACH_SAFE (file, next, &worker->files, link) {
+		queue_close(worker, file, file->must_sync);
+		free_file(file);
+	}
+	pthread_mutex_destroy(&worker->mutex);
+	orma_base_free(worker);
+}

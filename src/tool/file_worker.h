@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file_worker.h - output files of write_into_file sessions, written by a thread per file so that no
+ * disk, pipe or network file system that hangs can hold up the service or another session's file.
+ */
+#ifndef ORMA_TOOL_FILE_WORKER_H
+#define ORMA_TOOL_FILE_WORKER_H
+
+#include <orma/service.h>
+
+#include "base/loop.h"
+
+struct orma_file_worker;
+
+/* `loop` is woken when orma_file_worker_dispatch() has something to report. */
+int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret);
+/* Writes what is queued, closes all files, joins all threads. The service must be gone. */
+void orma_file_worker_free(struct orma_file_worker *worker);
+/* For orma_service_options; their ctx is the worker. */
+extern const struct orma_service_file_ops orma_file_worker_ops;
+/* Reports finished work by orma_service_file_event(); true when there was any. */
+bool orma_file_worker_dispatch(struct orma_file_worker *worker, struct orma_service *service);
+
+#endif

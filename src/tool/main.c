@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * main.c - one binary, several programs: picks the subcommand by the name it was called with, or by
+ * the first argument.
+ */
+#include <orma/init.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "tool/tool.h"
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary; /* NULL = an alias, not listed */
+};
+
+static const struct command commands[] = {
+	{"record", orma_tool_record, "record a trace of this machine into a file"},
+	{"dump", orma_tool_dump, "print a trace as text"},
+	{"query", orma_tool_query, "show the daemon's producers, data sources and sessions"},
+	{"traced", orma_tool_traced, "the tracing daemon"},
+	{"probes", orma_tool_probes, "the operating system's data sources, for a daemon"},
+	{"traced_probes", orma_tool_probes, NULL},
+	{"perfetto", orma_tool_perfetto, NULL},
+};
+
+static void print_help(FILE *out)
+{
+	fputs("Usage: orma COMMAND [OPTIONS]\n\n"
+	      "Records what programs and the operating system do, in Perfetto's trace format.\n\n"
+	      "Commands:\n",
+	      out);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
+		if (commands[i].summary)
+			fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
+	fputs("\n"
+	      "`orma COMMAND --help` says more. Called through a link named traced, traced_probes "
+	      "or perfetto, it takes\n"
+	      "those programs' options.\n\n"
+	      "Try:  orma record -t 2s -o trace.pftrace\n",
+	      out);
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+static int run_command(const struct command *command, int argc, char **argv, bool is_link)
+{
+	static char name[64];
+	snprintf(name, sizeof(name), "%s%s", is_link ? "" : "orma ", command->name);
+	orma_tool_set_name(name);
+	argv[0] = name;
+	return command->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+	const char *self = slash ? slash + 1 : argc > 0 ? argv[0] : "orma";
+
+	/* A reader that went away is an error of write(), not the end of the process. */
+	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	orma_tool_set_name("orma");
+	const struct command *link = find_command(self);
+	if (link)
+		return run_command(link, argc, argv, true);
+	if (argc < 2) {
+		print_help(stderr);
+		return ORMA_EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		print_help(stdout);
+		return ORMA_EXIT_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("orma %s\n", orma_version());
+		return ORMA_EXIT_OK;
+	}
+	const struct command *command = find_command(argv[1]);
+	if (!command)
+		return orma_tool_usage_error("no command named \"%s\"", argv[1]);
+	return run_command(command, argc - 1, argv + 1, false);
+}

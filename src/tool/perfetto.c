@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perfetto.c - the command line of Perfetto's recorder, for scripts that call `perfetto`.
+ *
+ * The same options and exit codes, but two: a session that the service refuses ends with 1
+ * (upstream: 0), and --help with 0 (upstream: 1). Options for Android alone are refused by name.
+ */
+#include <getopt.h>
+#include <orma/init.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "tool/query.h"
+#include "tool/record.h"
+#include "tool/tool.h"
+
+#define BACKGROUND_WAIT_MS 30000
+#define EXIT_ATTACH_FAILED 2
+
+static void print_help(void)
+{
+	puts("Usage: perfetto [OPTIONS] -c CONFIG -o TRACE\n"
+	     "       perfetto [OPTIONS] -o TRACE GROUP/EVENT...\n"
+	     "\n"
+	     "  -c, --config FILE     a TraceConfig; - is standard input\n"
+	     "      --txt             it is text\n"
+	     "      --txt-lossy       it is text; fields that are not known are skipped\n"
+	     "  -o, --out FILE        the trace; - is standard output\n"
+	     "      --no-clobber      never overwrite a file\n"
+	     "  -d, --background      go on in the background; prints the process id\n"
+	     "  -D, --background-wait the same, after all data sources have started (30 s at "
+	     "most)\n"
+	     "      --notify-fd FD    write a status byte there when all data sources have "
+	     "started\n"
+	     "      --add-attribute KEY[=VALUE]  put an attribute into the trace\n"
+	     "      --query [--long]  show the daemon's state\n"
+	     "      --query-raw       the same as a serialized message\n"
+	     "      --detach KEY      leave the session running under a key\n"
+	     "      --attach KEY [--stop]  take it over again, and stop it\n"
+	     "      --is_detached KEY exit with 0 when there is one, else with 2\n"
+	     "      --version         print the version\n"
+	     "  -h, --help            show this\n"
+	     "\n"
+	     "Without a config:\n"
+	     "  -t, --time TIME       10s, 2m, 1h (default: 10s)\n"
+	     "  -b, --buffer SIZE     32mb, 1gb (default: 32mb)\n"
+	     "  -s, --size SIZE       stream into the file, at most so much");
+}
+
+enum {
+	OPTION_TXT = 256,
+	OPTION_TXT_LOSSY,
+	OPTION_NO_CLOBBER,
+	OPTION_NOTIFY_FD,
+	OPTION_ATTRIBUTE,
+	OPTION_QUERY,
+	OPTION_LONG,
+	OPTION_QUERY_RAW,
+	OPTION_DETACH,
+	OPTION_ATTACH,
+	OPTION_STOP,
+	OPTION_IS_DETACHED,
+	OPTION_VERSION,
+	OPTION_IGNORED,
+};
+
+#define ATTRIBUTES_MAX 64
+
+struct command_line {
+	struct orma_record_wish wish;
+	struct orma_record_options options;
+	const char *attributes[ATTRIBUTES_MAX];
+	const char *is_detached_key;
+	bool in_background, waits, queries, queries_raw, is_long;
+	bool has_light_option;
+};
+
+/* -1 = go on, else the exit status. */
+static int take_number(struct command_line *line, int option, const char *value)
+{
+	uint64_t fd;
+	line->has_light_option = option != OPTION_NOTIFY_FD;
+	if (option == 't' && (orma_tool_parse_duration_ms(value, &line->wish.duration_ms) ||
+			      !line->wish.duration_ms))
+		return orma_tool_fail("\"%s\" is no duration", value);
+	if (option == 'b' &&
+	    (orma_tool_parse_size_kb(value, &line->wish.buffer_kb) || !line->wish.buffer_kb))
+		return orma_tool_fail("\"%s\" is no buffer size", value);
+	if (option == 's' && (orma_tool_parse_size_kb(value, &line->wish.file_limit_kb) ||
+			      !line->wish.file_limit_kb))
+		return orma_tool_fail("\"%s\" is no file size", value);
+	if (option == OPTION_NOTIFY_FD) {
+		if (orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
+			return orma_tool_fail("\"%s\" is no file descriptor", value);
+		line->options.ready_fd = (int)fd;
+	}
+	return -1;
+}
+
+static int take_attribute(struct command_line *line, const char *value)
+{
+	if (*value == '\0' || *value == '=')
+		return orma_tool_fail("--add-attribute: the key is empty");
+	if (line->wish.attribute_count == ATTRIBUTES_MAX)
+		return orma_tool_fail("--add-attribute: more than %d attributes", ATTRIBUTES_MAX);
+	line->attributes[line->wish.attribute_count++] = value;
+	return -1;
+}
+
+static int take_flag(struct command_line *line, int option)
+{
+	switch (option) {
+	case OPTION_TXT:
+		line->wish.format = ORMA_CONFIG_TEXT;
+		return -1;
+	case OPTION_TXT_LOSSY:
+		line->wish.format = ORMA_CONFIG_TEXT_LOSSY;
+		return -1;
+	case OPTION_NO_CLOBBER:
+		line->options.no_clobber = true;
+		return -1;
+	case OPTION_QUERY:
+		line->queries = true;
+		return -1;
+	case OPTION_LONG:
+		line->is_long = true;
+		return -1;
+	case OPTION_QUERY_RAW:
+		line->queries_raw = true;
+		return -1;
+	case OPTION_STOP:
+		line->options.stops_attached = true;
+		return -1;
+	case 'D':
+		line->waits = true;
+		line->in_background = true;
+		return -1;
+	case 'd':
+		line->in_background = true;
+		return -1;
+	case OPTION_VERSION:
+		printf("orma %s\n", orma_version());
+		return ORMA_EXIT_OK;
+	case 'h':
+		print_help();
+		return ORMA_EXIT_OK;
+	case OPTION_IGNORED:
+		return -1;
+	default:
+		return ORMA_EXIT_FAILURE;
+	}
+}
+
+static int take_option(struct command_line *line, int option, const char *value)
+{
+	switch (option) {
+	case 'c':
+		line->wish.config_path = value;
+		return -1;
+	case 'o':
+		line->options.out_path = value;
+		return -1;
+	case 't':
+	case 'b':
+	case 's':
+	case OPTION_NOTIFY_FD:
+		return take_number(line, option, value);
+	case OPTION_ATTRIBUTE:
+		return take_attribute(line, value);
+	case OPTION_DETACH:
+		line->options.detach_key = value;
+		return -1;
+	case OPTION_ATTACH:
+		line->options.attach_key = value;
+		return -1;
+	case OPTION_IS_DETACHED:
+		line->is_detached_key = value;
+		return -1;
+	default:
+		return take_flag(line, option);
+	}
+}
+
+/* Combinations that mean nothing; the exit status or -1. */
+static int check(const struct command_line *line)
+{
+	const struct orma_record_options *options = &line->options;
+	bool makes_config = line->has_light_option || line->wish.source_count > 0;
+	if (options->attach_key && options->detach_key)
+		return orma_tool_fail("--attach and --detach exclude each other");
+	if (options->detach_key && line->in_background)
+		return orma_tool_fail("--detach and --background exclude each other");
+	if (options->stops_attached && !options->attach_key)
+		return orma_tool_fail("--stop goes with --attach");
+	if (options->attach_key && (line->wish.config_path || makes_config))
+		return orma_tool_fail("--attach takes no config");
+	if (options->attach_key)
+		return -1;
+	if (line->wish.config_path && makes_config)
+		return orma_tool_fail(
+			"name events and sizes either in a config or as options, not both");
+	if (!line->wish.config_path && line->wish.source_count == 0)
+		return orma_tool_fail(
+			"name a config (-c) or at least one event; --help shows the options");
+	return -1;
+}
+
+/* Light configs record these beside the events; names without a slash (Android's atrace categories)
+ * have no meaning here. */
+static int add_light_sources(const char *const *names, int count, const char ***ret)
+{
+	static const char *const always[] = {"linux.process_stats", "linux.system_info"};
+	const char **sources =
+		calloc((size_t)count + 2,
+		       sizeof(*sources)); /* calls: allow calloc, because a tool's own arguments */
+	if (!sources)
+		return orma_tool_fail("no memory");
+	for (int i = 0; i < count; i++) {
+		if (!strchr(names[i], '/')) {
+			orma_base_free(sources);
+			return orma_tool_fail(
+				"\"%s\" is an atrace category; those exist on Android alone",
+				names[i]);
+		}
+		sources[i] = names[i];
+	}
+	memcpy(sources + count, always, sizeof(always));
+	*ret = sources;
+	return -1;
+}
+
+static int check_output(const struct command_line *line, const struct orma_record_config *config)
+{
+	bool needs_output = !config || !config->has_output_path;
+	if (!line->options.out_path && needs_output && !line->options.attach_key)
+		return orma_tool_fail("name the trace's file with --out");
+	if (line->options.out_path && config && config->has_output_path)
+		return orma_tool_fail("the config names an output_path, so --out has no meaning");
+	if (line->options.detach_key && config && !config->writes_into_file)
+		return orma_tool_fail("--detach needs write_into_file in the config");
+	return -1;
+}
+
+static int run(struct command_line *line, const struct orma_record_config *config)
+{
+	int status = check_output(line, config);
+	if (status >= 0)
+		return status;
+	if (line->in_background) {
+		int fd = orma_tool_background(true, line->waits ? BACKGROUND_WAIT_MS : 0);
+		if (fd < 0)
+			return orma_tool_fail("cannot go into the background: %s", strerror(-fd));
+		line->options.ready_fd = fd;
+		line->options.is_quiet = true;
+	}
+	line->options.config = config;
+	status = orma_record_run(&line->options);
+	return status != ORMA_EXIT_OK && line->options.attach_key ? EXIT_ATTACH_FAILED : status;
+}
+
+static int record(struct command_line *line)
+{
+	struct orma_record_config config;
+	struct orma_error error = {0};
+	const char **sources = NULL;
+	if (line->options.attach_key)
+		return run(line, NULL);
+	if (!line->wish.config_path) {
+		int status =
+			add_light_sources(line->wish.sources, line->wish.source_count, &sources);
+		if (status >= 0)
+			return status;
+		line->wish.sources = sources;
+		line->wish.source_count += 2;
+	} else if (line->wish.format == ORMA_CONFIG_GUESS) {
+		line->wish.format = ORMA_CONFIG_BINARY;
+	}
+	int result = orma_record_config_make(&line->wish, &config, &error);
+	int status = result ? orma_tool_fail("%s", error.message) : run(line, &config);
+	if (result == 0)
+		orma_record_config_done(&config);
+	orma_base_free(sources);
+	return status;
+}
+
+int orma_tool_perfetto(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"out", required_argument, NULL, 'o'},
+		{"txt", no_argument, NULL, OPTION_TXT},
+		{"txt-lossy", no_argument, NULL, OPTION_TXT_LOSSY},
+		{"no-clobber", no_argument, NULL, OPTION_NO_CLOBBER},
+		{"background", no_argument, NULL, 'd'},
+		{"background-wait", no_argument, NULL, 'D'},
+		{"notify-fd", required_argument, NULL, OPTION_NOTIFY_FD},
+		{"add-attribute", required_argument, NULL, OPTION_ATTRIBUTE},
+		{"query", no_argument, NULL, OPTION_QUERY},
+		{"long", no_argument, NULL, OPTION_LONG},
+		{"query-raw", no_argument, NULL, OPTION_QUERY_RAW},
+		{"detach", required_argument, NULL, OPTION_DETACH},
+		{"attach", required_argument, NULL, OPTION_ATTACH},
+		{"stop", no_argument, NULL, OPTION_STOP},
+		{"is_detached", required_argument, NULL, OPTION_IS_DETACHED},
+		{"time", required_argument, NULL, 't'},
+		{"buffer", required_argument, NULL, 'b'},
+		{"size", required_argument, NULL, 's'},
+		{"version", no_argument, NULL, OPTION_VERSION},
+		{"help", no_argument, NULL, 'h'},
+		{"no-guardrails", no_argument, NULL, OPTION_IGNORED},
+		{"reset-guardrails", no_argument, NULL, OPTION_IGNORED},
+		{NULL, 0, NULL, 0},
+	};
+	struct command_line line = {.options = {.ready_fd = -1}};
+
+	for (int option;
+	     (option = getopt_long(argc, argv, "c:o:dDt:b:s:h", options, NULL)) != -1;) {
+		int status = take_option(&line, option, optarg);
+		if (status >= 0)
+			return status;
+	}
+	line.wish.attributes = line.attributes;
+	line.wish.sources = (const char *const *)argv + optind;
+	line.wish.source_count = argc - optind;
+	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
+	if (line.queries || line.queries_raw)
+		return orma_tool_print_query(line.queries_raw ? ORMA_QUERY_RAW
+					     : line.is_long   ? ORMA_QUERY_LONG
+							      : ORMA_QUERY_SHORT);
+	if (line.is_detached_key)
+		return orma_record_is_detached(line.is_detached_key);
+	int status = check(&line);
+	return status >= 0 ? status : record(&line);
+}

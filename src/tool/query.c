@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * query.c - what a running daemon knows: its producers, their data sources, the sessions.
+ */
+#include "tool/query.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <orma/session.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "proto/codec.h"
+#include "schema/gen/service_state.pb.h"
+#include "tool/tool.h"
+
+/* printf's %.*s for a str. */
+#define STR_ARGS(str) (int)(str).size, (str).data
+
+static const struct orma_pb_tracing_service_state_producer *
+find_producer(const struct orma_pb_tracing_service_state *state, int32_t id)
+{
+	for (size_t i = 0; i < state->producers.count; i++)
+		if (state->producers.items[i]->id == id)
+			return state->producers.items[i];
+	return NULL;
+}
+
+static void print_producers(const struct orma_pb_tracing_service_state *state)
+{
+	puts("\nPRODUCER PROCESSES CONNECTED:\n\n"
+	     "ID     PID      UID      FLAGS  NAME                                       SDK\n"
+	     "==     ===      ===      =====  ====                                       ===");
+	for (size_t i = 0; i < state->producers.count; i++) {
+		const struct orma_pb_tracing_service_state_producer *producer =
+			state->producers.items[i];
+		printf("%-6d %-8d %-8d %-6s %-42.*s %.*s\n", producer->id, producer->pid,
+		       producer->uid, producer->frozen ? "F" : "", STR_ARGS(producer->name),
+		       STR_ARGS(producer->sdk_version));
+	}
+}
+
+static void print_categories(const struct orma_pb_track_event_descriptor *descriptor, bool is_long)
+{
+	enum { SHORT_MAX = 40 };
+	int printed = 0;
+	for (size_t i = 0; descriptor && i < descriptor->available_categories.count; i++) {
+		struct orma_str name = descriptor->available_categories.items[i]->name;
+		if (!is_long && printed + (int)name.size > SHORT_MAX) {
+			printf("... (use --long to expand)");
+			return;
+		}
+		printed += printf("%s%.*s", i ? "," : "", STR_ARGS(name));
+	}
+}
+
+static void print_data_sources(const struct orma_pb_tracing_service_state *state, bool is_long)
+{
+	puts("\n\nDATA SOURCES REGISTERED:\n\n"
+	     "NAME                                     PRODUCER                     DETAILS\n"
+	     "===                                      ========                     ========");
+	for (size_t i = 0; i < state->data_sources.count; i++) {
+		const struct orma_pb_tracing_service_state_data_source *source =
+			state->data_sources.items[i];
+		const struct orma_pb_tracing_service_state_producer *producer =
+			find_producer(state, source->producer_id);
+		char owner[64] = "";
+		if (producer)
+			snprintf(owner, sizeof(owner), "%.*s (%d)", STR_ARGS(producer->name),
+				 producer->id);
+		if (!source->ds_descriptor)
+			continue;
+		printf("%-40.*s %-28s ", STR_ARGS(source->ds_descriptor->name), owner);
+		print_categories(source->ds_descriptor->track_event_descriptor, is_long);
+		putchar('\n');
+	}
+}
+
+static void print_sessions(const struct orma_pb_tracing_service_state *state)
+{
+	if (!state->supports_tracing_sessions)
+		return;
+	puts("\n\nTRACING SESSIONS:\n\n"
+	     "ID      UID     STATE      BUF (#) KB   DUR (s)   #DS  STARTED  NAME\n"
+	     "===     ===     =====      ==========   =======   ===  =======  ====");
+	for (size_t i = 0; i < state->tracing_sessions.count; i++) {
+		const struct orma_pb_tracing_service_state_tracing_session *session =
+			state->tracing_sessions.items[i];
+		uint64_t total_kb = 0;
+		for (size_t b = 0; b < session->buffer_size_kb.count; b++)
+			total_kb += session->buffer_size_kb.items[b];
+		time_t start = (time_t)((uint64_t)session->start_realtime_ns / ORMA_NS_PER_SEC);
+		struct tm tm;
+		char started[16] = "";
+		if (gmtime_r(&start, &tm))
+			strftime(started, sizeof(started), "%H:%M:%S", &tm);
+		printf("%-7" PRIu64 " %-7d %-10.*s (%zu) %-8" PRIu64 " %-9u %-4u %s %.*s\n",
+		       session->id, session->consumer_uid, STR_ARGS(session->state),
+		       session->buffer_size_kb.count, total_kb, session->duration_ms / 1000,
+		       session->num_data_sources, started, STR_ARGS(session->unique_session_name));
+	}
+	if ((int32_t)state->tracing_sessions.count != state->num_sessions && getuid() != 0)
+		puts("\nSessions of other users are not listed; root sees them all.");
+}
+
+static int print_state(const void *data, size_t size, bool is_long)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_tracing_service_state *state;
+	int result =
+		orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state);
+	if (result == 0) {
+		printf("Service: %.*s\nTracing sessions: %d (started: %d)\n\n",
+		       STR_ARGS(state->tracing_service_version), state->num_sessions,
+		       state->num_sessions_started);
+		print_producers(state);
+		print_data_sources(state, is_long);
+		print_sessions(state);
+	}
+	orma_base_arena_done(&arena);
+	return result;
+}
+
+int orma_tool_print_query(enum orma_query_form form)
+{
+	struct orma_session_options options = {.struct_size = sizeof(options)};
+	struct orma_session *session;
+	struct orma_error error = {0};
+	void *data = NULL;
+	size_t size;
+	int result = orma_session_new(&options, &session, &error);
+	if (result)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
+	result = orma_session_query_state(session, false, &data, &size);
+	if (result == 0 && form == ORMA_QUERY_RAW)
+		fwrite(data, 1, size, stdout);
+	else if (result == 0)
+		result = print_state(data, size, form == ORMA_QUERY_LONG);
+	orma_config_free(data);
+	orma_session_free(session);
+	return result ? orma_tool_fail("the daemon's state: %s", strerror(-result)) : ORMA_EXIT_OK;
+}
+
+int orma_tool_query(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"long", no_argument, NULL, 'l'},
+		{"raw", no_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	enum orma_query_form form = ORMA_QUERY_SHORT;
+	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+		switch (option) {
+		case 'l':
+			form = ORMA_QUERY_LONG;
+			break;
+		case 'r':
+			form = ORMA_QUERY_RAW;
+			break;
+		case 'h':
+			puts("Usage: orma query [--long | --raw]\n"
+			     "\n"
+			     "Shows the producers, data sources and sessions of the running "
+			     "daemon.\n"
+			     "\n"
+			     "      --long  all categories of each program\n"
+			     "      --raw   the serialized TracingServiceState message, for "
+			     "scripts\n"
+			     "  -h, --help  show this");
+			return ORMA_EXIT_OK;
+		default:
+			return ORMA_EXIT_USAGE;
+		}
+	}
+	if (optind != argc)
+		return orma_tool_usage_error("\"%s\" is no option", argv[optind]);
+	return orma_tool_print_query(form);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record.c - one recording, from connecting to the summary.
+ *
+ * The recorder sleeps in poll() on the session, the signals and a progress tick. The first SIGINT
+ * or SIGTERM flushes and stops the session and still writes the whole trace; a second one gives up.
+ * Without an answer from the service for LATE_MS beyond the duration it gives up too.
+ */
+#include "tool/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <orma/session.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "tool/tool.h"
+#include "tool/trace_file.h"
+
+#define TICK_MS          200
+#define LATE_MS          75000 /* flush, stop and read-back beyond the duration */
+#define READY_TIMEOUT_MS 30000
+/* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
+#define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
+
+struct recorder {
+	const struct orma_record_options *options;
+	struct orma_embedded *embedded;
+	struct orma_session *session;
+	int out_fd, signal_fd;
+	bool out_is_new; /* made by us: removed again when nothing is written */
+	unsigned signal_count;
+	uint64_t begin_ns;
+	bool shows_progress;
+	bool is_ready;
+	char error[512]; /* why the service ended the session */
+};
+
+static void on_stopped(void *ctx, const char *error)
+{
+	struct recorder *recorder = ctx;
+	if (error)
+		snprintf(recorder->error, sizeof(recorder->error), "%s", error);
+}
+
+static int connect_session(struct recorder *recorder, const char *address,
+			   struct orma_error *reterr)
+{
+	struct orma_session_options options = {
+		.struct_size = sizeof(options),
+		.consumer_socket = address,
+		.ctx = recorder,
+		.on_stopped = on_stopped,
+	};
+	return orma_session_new(&options, &recorder->session, reterr);
+}
+
+static bool is_absent(int result)
+{
+	return result == -ECONNREFUSED || result == -ENOENT;
+}
+
+static int connect_or_serve(struct recorder *recorder)
+{
+	struct orma_error error = {0};
+	int result = connect_session(recorder, NULL, &error);
+	if (is_absent(result) && recorder->options->may_serve) {
+		error = (struct orma_error){0};
+		result = orma_embedded_start(&recorder->embedded, &error);
+		if (result == 0)
+			result = connect_session(recorder,
+						 orma_embedded_consumer_address(recorder->embedded),
+						 &error);
+	}
+	if (result)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
+	return ORMA_EXIT_OK;
+}
+
+static int open_output(struct recorder *recorder)
+{
+	const char *path = recorder->options->out_path;
+	if (!path)
+		return ORMA_EXIT_OK;
+	if (strcmp(path, "-") == 0) {
+		if (isatty(STDOUT_FILENO))
+			return orma_tool_fail("a trace is binary: not writing it to a terminal");
+		recorder->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	} else {
+		int clobber = recorder->options->no_clobber ? O_EXCL : O_TRUNC;
+		recorder->out_is_new = access(path, F_OK) != 0;
+		recorder->out_fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC | clobber, 0600);
+	}
+	if (recorder->out_fd < 0)
+		return orma_tool_fail("%s: %s", path, strerror(errno));
+	return ORMA_EXIT_OK;
+}
+
+static void report_ready(struct recorder *recorder, uint8_t status)
+{
+	if (recorder->options->ready_fd >= 0 && !recorder->is_ready)
+		(void)orma_base_fd_write_all(recorder->options->ready_fd, &status, 1);
+	recorder->is_ready = true;
+}
+
+static double seconds_since(uint64_t begin_ns)
+{
+	return (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
+}
+
+static void show_progress(struct recorder *recorder)
+{
+	uint32_t duration_ms =
+		recorder->options->config ? recorder->options->config->duration_ms : 0;
+	if (!recorder->shows_progress)
+		return;
+	fprintf(stderr, "\rRecording: %.1f s", seconds_since(recorder->begin_ns));
+	if (duration_ms)
+		fprintf(stderr, " of %.1f s", duration_ms / 1000.0);
+	fputs("  (Ctrl-C stops)\033[K", stderr);
+}
+
+static void clear_progress(const struct recorder *recorder)
+{
+	if (recorder->shows_progress)
+		fputs("\r\033[K", stderr);
+}
+
+/* Signals have come: 0 to go on, negative to give up. */
+static int take_signals(struct recorder *recorder)
+{
+	struct signalfd_siginfo info;
+	while (read(recorder->signal_fd, &info, sizeof(info)) == sizeof(info))
+		recorder->signal_count++;
+	if (recorder->signal_count == 0 || orma_session_is_stopped(recorder->session))
+		return 0;
+	if (recorder->signal_count > 1)
+		return -EINTR;
+	clear_progress(recorder);
+	recorder->shows_progress = false;
+	if (orma_session_flush(recorder->session, 0, FLUSH_TRACE_STOP) == -EIO)
+		orma_tool_warn("some data sources did not answer the last flush in time");
+	return orma_session_stop(recorder->session);
+}
+
+static bool is_late(const struct recorder *recorder)
+{
+	uint32_t duration_ms =
+		recorder->options->config ? recorder->options->config->duration_ms : 0;
+	return duration_ms &&
+	       seconds_since(recorder->begin_ns) * 1000 > (double)duration_ms + LATE_MS;
+}
+
+static int wait_until_stopped(struct recorder *recorder)
+{
+	int result = 0;
+	while (result == 0 && !orma_session_is_stopped(recorder->session)) {
+		struct pollfd fds[2] = {
+			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
+			{.fd = recorder->signal_fd, .events = POLLIN},
+		};
+		show_progress(recorder);
+		int ready = poll(fds, 2, recorder->shows_progress ? TICK_MS : 10000);
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		result = orma_session_dispatch(recorder->session);
+		if (result == 0 && fds[1].revents)
+			result = take_signals(recorder);
+		if (result == 0 && is_late(recorder))
+			result = -ETIMEDOUT;
+	}
+	clear_progress(recorder);
+	return result;
+}
+
+/* Waits for the data sources when somebody wants to know, and tells. */
+static void wait_ready(struct recorder *recorder)
+{
+	if (recorder->options->ready_fd < 0)
+		return;
+	int result = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
+	/* A service of before the event exists: enabled is all that can be known. */
+	report_ready(recorder, result == 0 || result == -ENOTSUP ? 0
+			       : result == -ETIMEDOUT            ? 2
+								 : 1);
+}
+
+static int run_session(struct recorder *recorder)
+{
+	const struct orma_record_options *options = recorder->options;
+	bool sends_fd = options->config && options->config->writes_into_file &&
+			!options->config->has_output_path;
+	int result;
+	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (options->attach_key)
+		result = orma_session_attach(recorder->session, options->attach_key);
+	else
+		result = orma_session_enable(recorder->session, options->config->bytes.data,
+					     options->config->bytes.size,
+					     sends_fd ? recorder->out_fd : -1);
+	if (result == 0 && options->attach_key && options->stops_attached)
+		result = orma_session_stop(recorder->session);
+	if (result == 0 && options->detach_key)
+		return orma_session_detach(recorder->session, options->detach_key);
+	if (result)
+		return result;
+	wait_ready(recorder);
+	result = wait_until_stopped(recorder);
+	if (result || recorder->error[0] || recorder->out_fd < 0 || sends_fd)
+		return result;
+	uint64_t bytes;
+	return orma_session_read_into_fd(recorder->session, recorder->out_fd, &bytes);
+}
+
+static void print_summary(struct recorder *recorder, double seconds)
+{
+	const char *path = recorder->options->out_path;
+	struct orma_tool_summary summary;
+	struct orma_error error = {0};
+	struct stat info;
+	if (recorder->out_fd < 0 || fstat(recorder->out_fd, &info) || !S_ISREG(info.st_mode) ||
+	    lseek(recorder->out_fd, 0, SEEK_SET) < 0)
+		return;
+	if (orma_tool_trace_summarize(recorder->out_fd, &summary, &error)) {
+		orma_tool_warn("%s: %s", path, error.message);
+		return;
+	}
+	fprintf(stderr, "Recorded %.1f s into %s: %.1f KB, %" PRIu64 " packets.\n", seconds, path,
+		(double)info.st_size / 1024, summary.packets);
+	orma_tool_summary_print(&summary, stderr);
+	if (summary.packets > 0)
+		fprintf(stderr,
+			"Next: open it at https://ui.perfetto.dev, or try `orma dump %s | less`.\n",
+			path);
+}
+
+static int finish(struct recorder *recorder, int result, double seconds)
+{
+	const struct orma_record_options *options = recorder->options;
+	if (result == 0 && !recorder->error[0]) {
+		report_ready(recorder, 0);
+		if (!options->is_quiet && !options->detach_key && options->out_path &&
+		    strcmp(options->out_path, "-") != 0)
+			print_summary(recorder, seconds);
+		return ORMA_EXIT_OK;
+	}
+	report_ready(recorder, 1);
+	struct stat info;
+	if (recorder->out_is_new && fstat(recorder->out_fd, &info) == 0 && info.st_size == 0)
+		unlink(options->out_path);
+	if (recorder->error[0])
+		return orma_tool_fail("the service ended the session: %s", recorder->error);
+	if (result == -EINTR)
+		return orma_tool_fail("interrupted twice: gave up, the trace is not whole");
+	if (result == -ETIMEDOUT)
+		return orma_tool_fail("the service does not answer any more: gave up");
+	if (result == -ECONNRESET)
+		return orma_tool_fail("the service is gone: the trace is lost");
+	if (result == -ENOENT && options->attach_key)
+		return orma_tool_fail("no session is detached under \"%s\"", options->attach_key);
+	return orma_tool_fail("%s", strerror(-result));
+}
+
+static int block_signals(struct recorder *recorder)
+{
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return recorder->signal_fd < 0 ? orma_tool_fail("signalfd: %s", strerror(errno))
+				       : ORMA_EXIT_OK;
+}
+
+int orma_record_run(const struct orma_record_options *options)
+{
+	struct recorder recorder = {
+		.options = options,
+		.out_fd = -1,
+		.signal_fd = -1,
+		.shows_progress = !options->is_quiet && isatty(STDERR_FILENO),
+	};
+	/* Before any thread starts, so that all of them have the signals blocked. */
+	int status = block_signals(&recorder);
+	if (status == ORMA_EXIT_OK)
+		status = open_output(&recorder);
+	if (status == ORMA_EXIT_OK)
+		status = connect_or_serve(&recorder);
+	if (status == ORMA_EXIT_OK) {
+		int result = run_session(&recorder);
+		status = finish(&recorder, result, seconds_since(recorder.begin_ns));
+	} else {
+		report_ready(&recorder, 1);
+		if (recorder.out_is_new && recorder.out_fd >= 0)
+			unlink(options->out_path);
+	}
+	orma_session_free(recorder.session);
+	orma_embedded_stop(recorder.embedded);
+	orma_base_fd_close(recorder.out_fd);
+	orma_base_fd_close(recorder.signal_fd);
+	return status;
+}
+
+int orma_record_is_detached(const char *key)
+{
+	struct recorder recorder = {0};
+	struct orma_error error = {0};
+	int result = connect_session(&recorder, NULL, &error);
+	if (result)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
+	result = orma_session_attach(recorder.session, key);
+	if (result == 0)
+		result = orma_session_detach(recorder.session, key);
+	orma_session_free(recorder.session);
+	return result == 0 ? 0 : result == -ENOENT ? 2 : 1;
+}

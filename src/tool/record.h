@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record.h - recording one trace: shared by `orma record` and the `perfetto` command line.
+ */
+#ifndef ORMA_TOOL_RECORD_H
+#define ORMA_TOOL_RECORD_H
+
+#include <orma/error.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum orma_config_format {
+	ORMA_CONFIG_GUESS, /* text when it looks like text */
+	ORMA_CONFIG_BINARY,
+	ORMA_CONFIG_TEXT,
+	ORMA_CONFIG_TEXT_LOSSY, /* unknown fields are skipped */
+};
+
+struct orma_record_wish {
+	const char *config_path; /* "-" = standard input; NULL = make one from the rest */
+	enum orma_config_format format;
+	/* With a config file these override what it says; 0 = not given. */
+	uint32_t duration_ms;
+	uint64_t buffer_kb;
+	uint64_t file_limit_kb;     /* stream into the file, at most so much */
+	bool is_streaming;          /* write into the file while recording */
+	const char *const *sources; /* names of data sources, or ftrace events "group/name" */
+	int source_count;
+	const char *const *attributes; /* "key=value" */
+	int attribute_count;
+	bool is_deferred;
+};
+
+/* What the recorder needs to know of the config. */
+struct orma_record_config {
+	struct orma_buf bytes; /* serialized TraceConfig */
+	uint32_t duration_ms;
+	bool writes_into_file;
+	bool has_output_path;
+	bool has_buffers;
+};
+
+/* 0 or a negative errno value with `reterr`. */
+int orma_record_config_make(const struct orma_record_wish *wish, struct orma_record_config *ret,
+			    struct orma_error *reterr);
+void orma_record_config_done(struct orma_record_config *config);
+/* The text that a wish without a file stands for. */
+int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf *text);
+
+struct orma_record_options {
+	const struct orma_record_config *config;
+	const char *out_path; /* "-" = standard output; NULL = none (detached sessions with an
+				 output of their own) */
+	bool no_clobber;
+	bool may_serve; /* without a daemon, be one */
+	bool is_quiet;  /* no progress, no summary */
+	int ready_fd;   /* gets one status byte when all data sources have started; -1 = none */
+	const char *detach_key, *attach_key;
+	bool stops_attached;
+};
+
+/* The exit status. */
+int orma_record_run(const struct orma_record_options *options);
+/* 0 there is a session detached under this key, 2 there is none, 1 error. */
+int orma_record_is_detached(const char *key);
+
+/* --- a service inside the recorder (embedded.c)
+ * ----------------------------------------------------------------------- */
+
+struct orma_embedded;
+
+/* The service on a thread of its own, open for producers at the default address; this machine's
+ * probes on another. */
+int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr);
+const char *orma_embedded_consumer_address(const struct orma_embedded *embedded);
+void orma_embedded_stop(struct orma_embedded *embedded);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record_command.c - the command line of `orma record`.
+ */
+#include <getopt.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "tool/record.h"
+#include "tool/tool.h"
+
+static void print_help(void)
+{
+	puts("Usage: orma record [OPTIONS] [SOURCE...]\n"
+	     "\n"
+	     "Records a trace. Uses the tracing daemon when one runs; without one it is its own, "
+	     "with this machine's\n"
+	     "probes, and other programs can join in. A SOURCE is a data source's name "
+	     "(linux.process_stats,\n"
+	     "linux.sys_stats, linux.system_info, track_event, ...) or an ftrace event "
+	     "(sched/sched_switch);\n"
+	     "without any, those four are recorded.\n"
+	     "\n"
+	     "  -o, --out FILE        the trace; - is standard output (default: trace.pftrace)\n"
+	     "  -t, --time TIME       how long: 500ms, 10s, 2m, 1h (default: 10s, or what the "
+	     "config says)\n"
+	     "  -b, --buffer SIZE     size of the trace buffer: 4096k, 32mb, 1g (default: 32mb)\n"
+	     "      --stream          write the file while recording, instead of keeping the last "
+	     "SIZE in memory\n"
+	     "  -s, --size SIZE       the same, and stop when the file is that large\n"
+	     "  -c, --config FILE     a TraceConfig in text or binary form; - is standard input\n"
+	     "      --txt             the config is text, whatever it looks like\n"
+	     "      --print-config    print the config that the options stand for, and exit\n"
+	     "      --no-clobber      never overwrite a file\n"
+	     "  -d, --background      go on in the background; prints the process id, SIGTERM to "
+	     "it ends the recording\n"
+	     "  -D, --background-wait the same, after all data sources have started\n"
+	     "  -q, --quiet           no progress, no summary\n"
+	     "  -h, --help            show this\n"
+	     "\n"
+	     "Ctrl-C stops early and still writes the whole trace.");
+}
+
+struct command_line {
+	struct orma_record_wish wish;
+	struct orma_record_options options;
+	bool prints_config, in_background, waits;
+};
+
+enum { OPTION_TXT = 256, OPTION_PRINT_CONFIG, OPTION_NO_CLOBBER, OPTION_STREAM };
+
+/* -1 = go on, else the exit status. */
+static int take_option(struct command_line *line, int option, const char *value)
+{
+	switch (option) {
+	case 'o':
+		line->options.out_path = value;
+		return -1;
+	case 't':
+		if (orma_tool_parse_duration_ms(value, &line->wish.duration_ms) ||
+		    line->wish.duration_ms == 0)
+			return orma_tool_usage_error(
+				"\"%s\" is no duration; try 500ms, 10s, 2m or 1h", value);
+		return -1;
+	case 'b':
+		if (orma_tool_parse_size_kb(value, &line->wish.buffer_kb) ||
+		    line->wish.buffer_kb == 0 || line->wish.buffer_kb > UINT32_MAX)
+			return orma_tool_usage_error(
+				"\"%s\" is no buffer size; try 4096k, 32mb or 1g", value);
+		return -1;
+	case 's':
+		if (orma_tool_parse_size_kb(value, &line->wish.file_limit_kb) ||
+		    line->wish.file_limit_kb == 0)
+			return orma_tool_usage_error(
+				"\"%s\" is no file size; try 4096k, 32mb or 1g", value);
+		return -1;
+	case 'c':
+		line->wish.config_path = value;
+		return -1;
+	case OPTION_TXT:
+		line->wish.format = ORMA_CONFIG_TEXT;
+		return -1;
+	case OPTION_PRINT_CONFIG:
+		line->prints_config = true;
+		return -1;
+	case OPTION_NO_CLOBBER:
+		line->options.no_clobber = true;
+		return -1;
+	case OPTION_STREAM:
+		line->wish.is_streaming = true;
+		return -1;
+	case 'D':
+		line->waits = true;
+		line->in_background = true;
+		return -1;
+	case 'd':
+		line->in_background = true;
+		return -1;
+	case 'q':
+		line->options.is_quiet = true;
+		return -1;
+	case 'h':
+		print_help();
+		return ORMA_EXIT_OK;
+	default:
+		return ORMA_EXIT_USAGE;
+	}
+}
+
+static int print_config(const struct orma_record_wish *wish)
+{
+	struct orma_buf text = {0};
+	int result = orma_record_config_text(wish, &text);
+	if (result == 0)
+		fwrite(text.data, 1, text.size, stdout);
+	orma_base_buf_done(&text);
+	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
+}
+
+static int record(struct command_line *line)
+{
+	struct orma_record_config config;
+	struct orma_error error = {0};
+	int status;
+	if (orma_record_config_make(&line->wish, &config, &error))
+		return orma_tool_fail("%s", error.message);
+	if (line->in_background) {
+		int fd = orma_tool_background(true, line->waits ? 30000 : 0);
+		if (fd < 0) {
+			orma_record_config_done(&config);
+			return orma_tool_fail("cannot go into the background: %s", strerror(-fd));
+		}
+		line->options.ready_fd = fd;
+		line->options.is_quiet = true;
+	}
+	line->options.config = &config;
+	status = orma_record_run(&line->options);
+	orma_record_config_done(&config);
+	return status;
+}
+
+int orma_tool_record(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"out", required_argument, NULL, 'o'},
+		{"time", required_argument, NULL, 't'},
+		{"buffer", required_argument, NULL, 'b'},
+		{"size", required_argument, NULL, 's'},
+		{"stream", no_argument, NULL, OPTION_STREAM},
+		{"config", required_argument, NULL, 'c'},
+		{"txt", no_argument, NULL, OPTION_TXT},
+		{"print-config", no_argument, NULL, OPTION_PRINT_CONFIG},
+		{"no-clobber", no_argument, NULL, OPTION_NO_CLOBBER},
+		{"background", no_argument, NULL, 'd'},
+		{"background-wait", no_argument, NULL, 'D'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct command_line line = {
+		.options = {.out_path = "trace.pftrace", .may_serve = true, .ready_fd = -1},
+	};
+	for (int option;
+	     (option = getopt_long(argc, argv, "o:t:b:s:c:dDqh", options, NULL)) != -1;) {
+		int status = take_option(&line, option, optarg);
+		if (status >= 0)
+			return status;
+	}
+	line.wish.sources = (const char *const *)argv + optind;
+	line.wish.source_count = argc - optind;
+	if (line.wish.config_path && line.wish.source_count)
+		return orma_tool_usage_error(
+			"name data sources either on the command line or in a config");
+	if (line.prints_config)
+		return print_config(&line.wish);
+	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
+	return record(&line);
+}

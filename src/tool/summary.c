@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * summary.c - what is in a trace, in a few lines: packets per data source, and losses.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "proto/reader.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
+#include "tool/trace_file.h"
+
+/* Which data source writes which payload field of TracePacket. */
+static const struct payload {
+	uint32_t field_id;
+	const char *source;
+} payloads[] = {
+	{ORMA_PB_TRACE_PACKET_PROCESS_TREE, "linux.process_stats"},
+	{ORMA_PB_TRACE_PACKET_PROCESS_STATS, "linux.process_stats"},
+	{ORMA_PB_TRACE_PACKET_SYS_STATS, "linux.sys_stats"},
+	{ORMA_PB_TRACE_PACKET_CPU_INFO, "linux.system_info"},
+	{ORMA_PB_TRACE_PACKET_INTERRUPT_INFO, "linux.system_info"},
+	{ORMA_PB_TRACE_PACKET_FTRACE_EVENTS, "linux.ftrace"},
+	{ORMA_PB_TRACE_PACKET_FTRACE_STATS, "linux.ftrace"},
+	{ORMA_PB_TRACE_PACKET_TRACK_EVENT, "track_event"},
+	{ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR, "track_event"},
+};
+
+#define SERVICE_SEQUENCE_ID 1
+
+struct packet_facts {
+	uint64_t sequence_id, dropped;
+	const char *source;
+	struct orma_str stats;
+};
+
+static int get_facts(const void *data, size_t size, struct packet_facts *facts)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int result;
+	orma_proto_reader_init(&reader, data, size);
+	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+		if (field.id == ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID)
+			facts->sequence_id = field.value;
+		else if (field.id == ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED)
+			facts->dropped = field.value;
+		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_STATS)
+			facts->stats = field.bytes;
+		for (size_t i = 0; i < ORMA_ARRAY_SIZE(payloads); i++)
+			if (payloads[i].field_id == field.id && field.type == ORMA_PROTO_BYTES)
+				facts->source = payloads[i].source;
+	}
+	return result;
+}
+
+static void count_source(struct orma_tool_summary *summary, const char *name)
+{
+	size_t i = 0;
+	while (i < summary->source_count && strcmp(summary->sources[i].name, name) != 0)
+		i++;
+	if (i == summary->source_count) {
+		if (i == ORMA_TOOL_SOURCES_MAX)
+			return;
+		summary->sources[summary->source_count++].name = name;
+	}
+	summary->sources[i].packets++;
+}
+
+/* The last trace_stats of a trace counts: each one is cumulative. */
+static int take_stats(struct orma_tool_summary *summary, struct orma_str bytes)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_trace_stats *stats;
+	int result = orma_proto_decode(&orma_pb_trace_stats_desc, bytes.data, bytes.size, &arena,
+				       &stats);
+	if (result == 0) {
+		summary->lost_chunks = stats->chunks_discarded;
+		summary->lost_packets = 0;
+		summary->invalid_packets = stats->invalid_packets;
+		summary->late_flushes = stats->flushes_failed;
+		for (size_t i = 0; i < stats->buffer_stats.count; i++) {
+			const struct orma_pb_trace_stats_buffer_stats *buffer =
+				stats->buffer_stats.items[i];
+			summary->lost_chunks +=
+				buffer->chunks_overwritten + buffer->chunks_discarded;
+			summary->lost_packets += buffer->trace_writer_packet_loss;
+		}
+	}
+	orma_base_arena_done(&arena);
+	return result;
+}
+
+static int count_packet(void *ctx, const void *data, size_t size)
+{
+	struct orma_tool_summary *summary = ctx;
+	struct packet_facts facts = {0};
+	int result = get_facts(data, size, &facts);
+	if (result)
+		return result;
+	summary->packets++;
+	if (facts.sequence_id == SERVICE_SEQUENCE_ID)
+		count_source(summary, "service");
+	else
+		count_source(summary, facts.source ? facts.source : "other");
+	if (facts.dropped > 1)
+		summary->gaps++;
+	return facts.stats.data ? take_stats(summary, facts.stats) : 0;
+}
+
+int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr)
+{
+	*ret = (struct orma_tool_summary){0};
+	return orma_tool_trace_read(fd, count_packet, ret, reterr);
+}
+
+static void print_loss(FILE *out, uint64_t count, const char *what, const char **separator)
+{
+	if (count == 0)
+		return;
+	fprintf(out, "%s%" PRIu64 " %s", *separator, count, what);
+	*separator = ", ";
+}
+
+void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
+{
+	const char *separator = "";
+	for (size_t i = 0; i < summary->source_count; i++)
+		fprintf(out, "  %-22s %8" PRIu64 " packets\n", summary->sources[i].name,
+			summary->sources[i].packets);
+	fputs("  lost: ", out);
+	print_loss(out, summary->lost_packets, "packets that found no room in shared memory",
+		   &separator);
+	print_loss(out, summary->lost_chunks, "chunks overwritten or discarded", &separator);
+	print_loss(out, summary->gaps, "gaps", &separator);
+	print_loss(out, summary->invalid_packets, "invalid packets", &separator);
+	print_loss(out, summary->late_flushes, "flushes not answered in time", &separator);
+	fputs(*separator ? "\n" : "nothing\n", out);
+}

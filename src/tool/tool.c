@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tool.c - messages, option values and process handling that several subcommands need.
+ */
+#include "tool/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+
+#define CONFIG_LIMIT_BYTES (16u << 20)
+
+static const char *program_name = "orma";
+static int log_threshold;
+
+void orma_tool_set_name(const char *name)
+{
+	program_name = name;
+}
+
+static void print_message(const char *format, va_list args)
+{
+	fprintf(stderr, "%s: ", program_name);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+void orma_tool_warn(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	print_message(format, args);
+	va_end(args);
+}
+
+int orma_tool_fail(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	print_message(format, args);
+	va_end(args);
+	return ORMA_EXIT_FAILURE;
+}
+
+int orma_tool_usage_error(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	print_message(format, args);
+	va_end(args);
+	fprintf(stderr, "`%s --help` shows the options.\n", program_name);
+	return ORMA_EXIT_USAGE;
+}
+
+static void print_log(void *ctx, enum orma_log_level level, const char *message)
+{
+	(void)ctx;
+	if ((int)level >= log_threshold)
+		fprintf(stderr, "%s: %s\n", program_name, message);
+}
+
+void orma_tool_log_to_stderr(int level)
+{
+	log_threshold = level;
+	orma_base_log_set_sink(print_log, NULL);
+}
+
+struct unit {
+	const char *suffix;
+	uint64_t factor;
+};
+
+/* "12" or "12unit" -> 12 * factor; units end with a NULL suffix. */
+static int parse_with_unit(const char *text, const struct unit *units, uint64_t bare_factor,
+			   uint64_t *ret)
+{
+	char *end;
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	if (end == text || errno || *text == '-')
+		return -EINVAL;
+	uint64_t factor = *end ? 0 : bare_factor;
+	for (; *end && units->suffix; units++)
+		if (strcasecmp(end, units->suffix) == 0)
+			factor = units->factor;
+	if (factor == 0 || __builtin_mul_overflow((uint64_t)number, factor, ret))
+		return -EINVAL;
+	return 0;
+}
+
+int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms)
+{
+	static const struct unit units[] = {
+		{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {NULL, 0}};
+	uint64_t ms;
+	if (parse_with_unit(text, units, 1000, &ms) || ms > UINT32_MAX)
+		return -EINVAL;
+	*ret_ms = (uint32_t)ms;
+	return 0;
+}
+
+int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb)
+{
+	static const struct unit units[] = {{"k", 1},        {"kb", 1},      {"m", 1 << 10},
+					    {"mb", 1 << 10}, {"g", 1 << 20}, {"gb", 1 << 20},
+					    {NULL, 0}};
+	return parse_with_unit(text, units, 1, ret_kb);
+}
+
+int orma_tool_read_file(const char *path, struct orma_buf *buf)
+{
+	if (strcmp(path, "-") == 0)
+		return orma_base_fd_read_all(STDIN_FILENO, CONFIG_LIMIT_BYTES, buf);
+	return orma_base_file_read(AT_FDCWD, path, CONFIG_LIMIT_BYTES, buf);
+}
+
+/* The parent's half: waits for the status byte, or for the child's end. */
+static _Noreturn void wait_for_child(int fd, uint32_t wait_ms)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	uint8_t status = ORMA_EXIT_FAILURE;
+	int ready;
+	do {
+		ready = poll(&poll_fd, 1, (int)wait_ms);
+	} while (ready < 0 && errno == EINTR);
+	if (ready == 0)
+		orma_tool_warn("the data sources did not start within %u s", wait_ms / 1000);
+	else if (read(fd, &status, 1) != 1)
+		orma_tool_warn("the background process ended before it was ready");
+	_exit(status);
+}
+
+int orma_tool_background(bool print_pid, uint32_t wait_ms)
+{
+	int fds[2];
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	fflush(NULL);
+	pid_t child = fork();
+	if (child < 0) {
+		int error = -errno;
+		close(fds[0]);
+		close(fds[1]);
+		return error;
+	}
+	if (child > 0) {
+		close(fds[1]);
+		if (print_pid) {
+			printf("%d\n", (int)child);
+			fflush(stdout);
+		}
+		if (wait_ms == 0)
+			_exit(ORMA_EXIT_OK);
+		wait_for_child(fds[0], wait_ms);
+	}
+	close(fds[0]);
+	setsid();
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd >= 0) {
+		dup2(null_fd, STDIN_FILENO);
+		dup2(null_fd, STDOUT_FILENO);
+		orma_base_fd_close(null_fd);
+	}
+	return fds[1];
+}
+
+void orma_tool_notify(const char *variable, const char *text)
+{
+	const char *value = getenv(variable);
+	uint64_t fd;
+	if (!value || orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
+		return;
+	if (orma_base_fd_write_all((int)fd, text, strlen(text)))
+		orma_tool_warn("%s=%s cannot be written to", variable, value);
+	close((int)fd);
+	unsetenv(variable);
+}

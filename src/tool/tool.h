@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tool.h - what the subcommands of the `orma` binary share.
+ *
+ * Each subcommand is one function in one file, called with its own name as argv[0]; it returns the
+ * exit status: 0 success, 1 failure, 2 wrong usage.
+ */
+#ifndef ORMA_TOOL_TOOL_H
+#define ORMA_TOOL_TOOL_H
+
+#include <orma/error.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+enum { ORMA_EXIT_OK = 0, ORMA_EXIT_FAILURE = 1, ORMA_EXIT_USAGE = 2 };
+
+int orma_tool_record(int argc, char **argv);
+int orma_tool_perfetto(int argc, char **argv); /* the `perfetto` program's options */
+int orma_tool_traced(int argc, char **argv);
+int orma_tool_probes(int argc, char **argv);
+int orma_tool_dump(int argc, char **argv);
+int orma_tool_query(int argc, char **argv);
+
+/* --- messages: on stderr, "orma record: text"
+ * ------------------------------------------------------------------- */
+
+void orma_tool_set_name(const char *name);
+void orma_tool_warn(const char *format, ...) ORMA_PRINTF(1, 2);
+/* The same, and returns ORMA_EXIT_FAILURE. */
+int orma_tool_fail(const char *format, ...) ORMA_PRINTF(1, 2);
+/* The same with a hint at --help, and returns ORMA_EXIT_USAGE. */
+int orma_tool_usage_error(const char *format, ...) ORMA_PRINTF(1, 2);
+/* Sends the library's log to stderr from that level on. */
+void orma_tool_log_to_stderr(int level);
+
+/* --- values in options
+ * ------------------------------------------------------------------------------------------- */
+
+/* "10s", "500ms", "2m", "1h"; a bare number means seconds. 0 or -EINVAL. */
+int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms);
+/* "32mb", "4096k", "1g"; a bare number means kilobytes. 0 or -EINVAL. */
+int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb);
+/* The file's content, or standard input's for "-". */
+int orma_tool_read_file(const char *path, struct orma_buf *buf);
+
+/* --- processes
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/*
+ * Goes on in a child that has its own session; returns in the child only, with the descriptor of a
+ * pipe on which one status byte tells the waiting parent to exit with it. The parent prints the
+ * child's pid on stdout when `print_pid` is set, and exits at once with 0 unless `wait_ms` > 0.
+ */
+int orma_tool_background(bool print_pid, uint32_t wait_ms);
+/* Writes `text` to the descriptor number in the environment variable, if it is set, and closes it.
+ */
+void orma_tool_notify(const char *variable, const char *text);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trace_file.h - walking over the packets of a trace file, and summing one up.
+ */
+#ifndef ORMA_TOOL_TRACE_FILE_H
+#define ORMA_TOOL_TRACE_FILE_H
+
+#include <orma/error.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The largest packet that is read; PROTOCOL: a fragmented packet's nested lengths have four bytes.
+ */
+#define ORMA_TOOL_PACKET_MAX_BYTES (256u << 20)
+
+/* Called with each packet (serialized TracePacket); negative ends the walk as an error, positive
+ * without one. */
+typedef int orma_tool_packet_fn(void *ctx, const void *data, size_t size);
+
+/*
+ * Reads a trace from a descriptor (file or pipe) to its end. Fields of Trace other than `packet`
+ * are skipped. 0 or the callback's positive value; -EBADMSG (cut or damaged: `reterr` says at which
+ * byte), the callback's error, -EIO and others of read().
+ */
+int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr);
+
+struct orma_tool_source_count {
+	const char *name; /* static */
+	uint64_t packets;
+};
+
+#define ORMA_TOOL_SOURCES_MAX 16
+
+struct orma_tool_summary {
+	uint64_t packets;
+	struct orma_tool_source_count sources[ORMA_TOOL_SOURCES_MAX];
+	size_t source_count;
+	uint64_t lost_chunks;  /* trace_stats: overwritten or discarded before they were read */
+	uint64_t lost_packets; /* trace_stats: trace_writer_packet_loss */
+	uint64_t gaps;         /* packets flagged previous_packet_dropped */
+	uint64_t invalid_packets;
+	uint64_t late_flushes; /* trace_stats: flushes that some data source did not answer */
+};
+
+int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr);
+void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out);
+
+#endif

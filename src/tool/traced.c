@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * traced.c - `orma traced`: the daemon, with the options and environment of Perfetto's.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <orma/init.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "ipc/address.h"
+#include "tool/daemon.h"
+#include "tool/tool.h"
+
+static void print_help(void)
+{
+	puts("Usage: orma traced [OPTIONS]\n"
+	     "\n"
+	     "The tracing daemon: producers and consumers connect to its sockets, sessions run in "
+	     "it.\n"
+	     "\n"
+	     "      --background   go on in the background\n"
+	     "      --set-socket-permissions GROUP:MODE:GROUP:MODE\n"
+	     "                     group and octal mode of the producer sockets, then of the "
+	     "consumer sockets\n"
+	     "      --version      print the version\n"
+	     "  -h, --help         show this\n"
+	     "\n"
+	     "Environment: PERFETTO_PRODUCER_SOCK_NAME (a comma-separated list), "
+	     "PERFETTO_CONSUMER_SOCK_NAME,\n"
+	     "TRACED_NOTIFY_FD (gets \"1\" when the sockets are open).");
+}
+
+struct permissions {
+	char *group;
+	mode_t mode;
+};
+
+/* "group:mode:group:mode"; cuts the argument up. */
+static int parse_permissions(char *text, struct permissions ret[2])
+{
+	char *rest = text;
+	for (int i = 0; i < 2; i++) {
+		uint64_t mode;
+		ret[i].group = strsep(&rest, ":");
+		const char *mode_text = strsep(&rest, ":");
+		if (!ret[i].group || !*ret[i].group || !mode_text ||
+		    orma_base_parse_u64(mode_text, 8, &mode) || mode > 0777)
+			return -EINVAL;
+		ret[i].mode = (mode_t)mode;
+	}
+	return rest ? -EINVAL : 0;
+}
+
+static int set_permissions(const char *addresses, const struct permissions *permissions)
+{
+	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	const struct group *group = getgrnam(permissions->group);
+	if (!group)
+		return orma_tool_fail("there is no group \"%s\"", permissions->group);
+	for (const char *list = addresses; orma_ipc_address_list_next(&list, item) > 0;) {
+		struct orma_ipc_address address;
+		const char *path = orma_ipc_address_parse(item, &address)
+					   ? NULL
+					   : orma_ipc_address_path(&address);
+		if (path &&
+		    (chown(path, (uid_t)-1, group->gr_gid) || chmod(path, permissions->mode)))
+			return orma_tool_fail("%s: %s", path, strerror(errno));
+	}
+	return ORMA_EXIT_OK;
+}
+
+/* A listening socket that the parent process left open, its number in the environment. */
+static int adopt_inherited(struct orma_daemon *daemon, const char *variable,
+			   int (*adopt)(struct orma_host *host, int fd))
+{
+	const char *value = getenv(variable);
+	uint64_t fd;
+	if (!value)
+		return 0;
+	if (orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
+		return -EBADF;
+	return adopt(daemon->host, (int)fd);
+}
+
+static void on_signal(struct orma_watch *watch, unsigned ready)
+{
+	struct signalfd_siginfo info;
+	(void)ready;
+	if (read(watch->fd, &info, sizeof(info)) == sizeof(info))
+		orma_base_loop_stop(watch->loop);
+}
+
+static int run_until_signal(struct orma_daemon *daemon)
+{
+	struct orma_watch watch = {0};
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	ORMA_AUTO(orma_base_fd_closep) int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	int result =
+		fd < 0 ? -errno
+		       : orma_base_loop_watch(daemon->loop, &watch, fd, ORMA_LOOP_READ, on_signal);
+	if (result == 0) {
+		orma_tool_notify("TRACED_NOTIFY_FD", "1");
+		result = orma_daemon_run(daemon);
+	}
+	orma_base_watch_remove(&watch);
+	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
+}
+
+static int serve(struct permissions *permissions)
+{
+	const char *inherited_producer = "ANDROID_SOCKET_traced_producer";
+	const char *inherited_consumer = "ANDROID_SOCKET_traced_consumer";
+	struct orma_daemon_options options = {
+		.producer_addresses = getenv(inherited_producer) ? "" : NULL,
+		.consumer_addresses = getenv(inherited_consumer) ? "" : NULL,
+	};
+	struct orma_daemon daemon;
+	struct orma_error error = {0};
+	if (orma_daemon_init(&daemon, &options, &error))
+		return orma_tool_fail("%s", error.message);
+	int result =
+		adopt_inherited(&daemon, inherited_producer, orma_host_adopt_producer_listener);
+	if (result == 0)
+		result = adopt_inherited(&daemon, inherited_consumer,
+					 orma_host_adopt_consumer_listener);
+	int status =
+		result ? orma_tool_fail("inherited sockets: %s", strerror(-result)) : ORMA_EXIT_OK;
+	if (status == ORMA_EXIT_OK && permissions[0].group)
+		status = set_permissions(orma_ipc_producer_address(), &permissions[0]);
+	if (status == ORMA_EXIT_OK && permissions[1].group)
+		status = set_permissions(orma_ipc_consumer_address(), &permissions[1]);
+	if (status == ORMA_EXIT_OK)
+		status = run_until_signal(&daemon);
+	orma_daemon_done(&daemon);
+	return status;
+}
+
+int orma_tool_traced(int argc, char **argv)
+{
+	enum { OPTION_BACKGROUND = 256, OPTION_PERMISSIONS, OPTION_VERSION };
+	static const struct option options[] = {
+		{"background", no_argument, NULL, OPTION_BACKGROUND},
+		{"set-socket-permissions", required_argument, NULL, OPTION_PERMISSIONS},
+		{"version", no_argument, NULL, OPTION_VERSION},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct permissions permissions[2] = {{0}};
+	bool in_background = false;
+
+	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+		switch (option) {
+		case OPTION_BACKGROUND:
+			in_background = true;
+			break;
+		case OPTION_PERMISSIONS:
+			if (parse_permissions(optarg, permissions))
+				return orma_tool_usage_error(
+					"socket permissions are GROUP:MODE:GROUP:MODE");
+			break;
+		case OPTION_VERSION:
+			printf("orma traced %s\n", orma_version());
+			return ORMA_EXIT_OK;
+		case 'h':
+			print_help();
+			return ORMA_EXIT_OK;
+		default:
+			return ORMA_EXIT_USAGE;
+		}
+	}
+	if (optind != argc)
+		return orma_tool_usage_error("\"%s\" is no option", argv[optind]);
+	orma_tool_log_to_stderr(ORMA_LOG_INFO);
+	if (in_background) {
+		int parent = orma_tool_background(false, 0);
+		if (parent < 0)
+			return orma_tool_fail("cannot go into the background: %s",
+					      strerror(-parent));
+		orma_base_fd_close(parent);
+	}
+	return serve(permissions);
+}
