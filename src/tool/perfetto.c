@@ -211,9 +211,7 @@ static int check(const struct command_line *line)
 static int add_light_sources(const char *const *names, int count, const char ***ret)
 {
 	static const char *const always[] = {"linux.process_stats", "linux.system_info"};
-	const char **sources =
-		calloc((size_t)count + 2,
-		       sizeof(*sources)); /* calls: allow calloc, because a tool's own arguments */
+	const char **sources = orma_base_alloc_array((size_t)count + 2, sizeof(*sources));
 	if (!sources)
 		return orma_tool_fail("no memory");
 	for (int i = 0; i < count; i++) {
