@@ -10,10 +10,16 @@
 #include "ipc/address.h"
 #include "tool/file_worker.h"
 
+static void on_file_event(void *ctx, uint64_t session_id, int status)
+{
+	struct orma_daemon *daemon = ctx;
+	orma_service_file_event(daemon->service, session_id, status);
+}
+
 static void on_wake(void *ctx)
 {
 	struct orma_daemon *daemon = ctx;
-	if (orma_file_worker_dispatch(daemon->files, daemon->service))
+	if (orma_file_worker_dispatch(daemon->files, on_file_event, daemon))
 		orma_host_kick(daemon->host);
 	/* Pairs with the release in orma_daemon_stop(). */
 	if (__atomic_load_n(&daemon->must_stop, __ATOMIC_ACQUIRE))

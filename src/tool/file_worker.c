@@ -240,7 +240,7 @@ static void free_file(struct file *file)
 	orma_base_free(file);
 }
 
-bool orma_file_worker_dispatch(struct orma_file_worker *worker, struct orma_service *service)
+bool orma_file_worker_dispatch(struct orma_file_worker *worker, orma_file_event_fn *fn, void *ctx)
 {
 	bool had_any = false;
 	for (;;) {
@@ -259,7 +259,7 @@ bool orma_file_worker_dispatch(struct orma_file_worker *worker, struct orma_serv
 		had_any = true;
 		if (copy.finished)
 			free_file(copy.finished);
-		orma_service_file_event(service, copy.session_id, copy.status);
+		fn(ctx, copy.session_id, copy.status);
 	}
 }
 

@@ -13,11 +13,14 @@ struct orma_file_worker;
 
 /* `loop` is woken when orma_file_worker_dispatch() has something to report. */
 int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret);
-/* Writes what is queued, closes all files, joins all threads. The service must be gone. */
+/* Writes what is queued, closes all files, joins all threads; what they still had to report is
+ * forgotten. */
 void orma_file_worker_free(struct orma_file_worker *worker);
 /* For orma_service_options; their ctx is the worker. */
 extern const struct orma_service_file_ops orma_file_worker_ops;
-/* Reports finished work by orma_service_file_event(); true when there was any. */
-bool orma_file_worker_dispatch(struct orma_file_worker *worker, struct orma_service *service);
+/* Reports what has happened since: status as in orma_service_file_event(). True when there was
+ * anything. */
+typedef void orma_file_event_fn(void *ctx, uint64_t session_id, int status);
+bool orma_file_worker_dispatch(struct orma_file_worker *worker, orma_file_event_fn *fn, void *ctx);
 
 #endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file_worker_test.c - files written by their own threads: order, bounds, failures, hanging
+ * readers.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/loop.h"
+#include "harness.h"
+#include "tool/file_worker.h"
+
+struct events {
+	struct orma_file_worker *worker;
+	struct orma_loop *loop;
+	int room, ended, failed, last_status;
+};
+
+static void take_event(void *ctx, uint64_t session_id, int status)
+{
+	struct events *events = ctx;
+	CHECK_INT(session_id, 7);
+	events->last_status = status;
+	if (status == 1)
+		events->ended++;
+	else if (status == 0)
+		events->room++;
+	else
+		events->failed++;
+}
+
+static void on_wake(void *ctx)
+{
+	struct events *events = ctx;
+	orma_file_worker_dispatch(events->worker, take_event, events);
+}
+
+static void start(struct events *events)
+{
+	*events = (struct events){0};
+	CHECK_INT(orma_base_loop_new(&events->loop), 0);
+	CHECK_INT(orma_file_worker_new(events->loop, &events->worker), 0);
+	orma_base_loop_set_wake_handler(events->loop, on_wake, events);
+}
+
+static void stop(struct events *events)
+{
+	orma_file_worker_free(events->worker);
+	orma_base_loop_free(events->loop);
+}
+
+static int write_bytes(struct events *events, void *file, const void *data, size_t size)
+{
+	struct iovec iov[2] = {
+		{.iov_base = (void *)data, .iov_len = size / 2},
+		{.iov_base = (char *)data + size / 2, .iov_len = size - size / 2},
+	};
+	return orma_file_worker_ops.write(events->worker, file, iov, 2);
+}
+
+ORMA_TEST(what_is_queued_reaches_the_file_in_order_before_the_end_is_reported)
+{
+	struct events events;
+	void *file;
+	int fd = memfd_create("out", MFD_CLOEXEC), copy = dup(fd);
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		CHECK_INT(write_bytes(&events, file, &i, sizeof(i)), 0);
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.failed, 0);
+	CHECK_INT(lseek(copy, 0, SEEK_SET), 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint32_t value;
+		CHECK_INT(read(copy, &value, sizeof(value)), sizeof(value));
+		CHECK_INT(value, i);
+	}
+	close(copy);
+	stop(&events);
+}
+
+ORMA_TEST(a_reader_that_hangs_fills_the_queue_and_an_event_tells_when_there_is_room)
+{
+	static uint8_t block[1 << 20];
+	struct events events;
+	void *file;
+	int fds[2], accepted = 0, result;
+	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fds[1], 7, &file), 0);
+	while ((result = write_bytes(&events, file, block, sizeof(block))) == 0)
+		CHECK(++accepted < 64);
+	CHECK_INT(result, -EAGAIN);
+	size_t drained = 0;
+	while (events.room == 0) {
+		ssize_t got = read(fds[0], block, sizeof(block));
+		CHECK(got > 0);
+		drained += (size_t)got;
+		CHECK(orma_base_loop_turn(events.loop, 0) >= 0);
+	}
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (drained < (size_t)accepted * sizeof(block)) {
+		ssize_t got = read(fds[0], block, sizeof(block));
+		CHECK(got > 0);
+		drained += (size_t)got;
+	}
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	close(fds[0]);
+	stop(&events);
+}
+
+ORMA_TEST(a_full_disk_is_reported_once_and_the_file_still_ends)
+{
+	struct events events;
+	void *file;
+	int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		orma_test_skip("/dev/full");
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, "12345678", 8), 0);
+	while (events.failed == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.last_status, -ENOSPC);
+	CHECK_INT(write_bytes(&events, file, "12345678", 8), -EIO);
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.failed, 1);
+	stop(&events);
+}
+
+ORMA_TEST(freeing_the_worker_writes_what_is_queued)
+{
+	struct events events;
+	void *file;
+	char text[6] = {0};
+	int fd = memfd_create("out", MFD_CLOEXEC), copy = dup(fd);
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, "hello", 5), 0);
+	stop(&events);
+	CHECK_INT(pread(copy, text, 5, 0), 5);
+	CHECK_STR(text, "hello");
+	close(copy);
+}
+
+ORMA_TEST(without_memory_a_file_is_refused_and_its_descriptor_closed)
+{
+	struct events events;
+	void *file;
+	int fd = memfd_create("out", MFD_CLOEXEC);
+	start(&events);
+	orma_test_fail_allocation(1);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), -ENOMEM);
+	CHECK_INT(fcntl(fd, F_GETFD), -1);
+	stop(&events);
+}
