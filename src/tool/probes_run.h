@@ -1,10 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * probes_run.h - this machine's probes as one producer on a loop of its own: the whole of `orma
+ * probes`, and a thread of `orma record` when there is no daemon.
+ */
+#ifndef ORMA_TOOL_PROBES_RUN_H
+#define ORMA_TOOL_PROBES_RUN_H
+
+#include "base/loop.h"
+
 struct orma_probes;
-struct orma_loop;
+
 struct orma_probes_options {
-	const char *producer_socket, *producer_name;
+	const char *producer_socket; /* NULL = default */
+	const char *producer_name; /* NULL = "perfetto.traced_probes", the name that configs filter
+				      by */
 };
-int orma_tool_probes_new(const struct orma_probes_options *, struct orma_probes **ret);
-struct orma_loop *orma_tool_probes_loop(struct orma_probes *);
-int orma_tool_probes_run(struct orma_probes *);
-void orma_tool_probes_stop(struct orma_probes *);
-void orma_tool_probes_free(struct orma_probes *);
+
+/* Starts the library (once per process) with caller_drives and registers all probes. 0 or -errno.
+ */
+int orma_tool_probes_new(const struct orma_probes_options *options, struct orma_probes **ret);
+struct orma_loop *orma_tool_probes_loop(struct orma_probes *probes);
+/* Until orma_tool_probes_stop(), which any thread may call, or orma_base_loop_stop(). */
+int orma_tool_probes_run(struct orma_probes *probes);
+void orma_tool_probes_stop(struct orma_probes *probes);
+/* Unregisters and shuts the library down. NULL is fine. */
+void orma_tool_probes_free(struct orma_probes *probes);
+
+#endif
