@@ -72,7 +72,8 @@ static void print_data_sources(const struct orma_pb_tracing_service_state *state
 				 producer->id);
 		if (!source->ds_descriptor)
 			continue;
-		printf("%-40.*s %-28s ", STR_ARGS(source->ds_descriptor->name), owner);
+		printf("%-40.*s %-*s", STR_ARGS(source->ds_descriptor->name),
+		       source->ds_descriptor->track_event_descriptor ? 29 : 0, owner);
 		print_categories(source->ds_descriptor->track_event_descriptor, is_long);
 		putchar('\n');
 	}
