@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * process_stats.h - the parts of the data source linux.process_stats: instance, configuration,
+ * output.
+ */
+#ifndef ORMA_PROBES_PROCESS_STATS_H
+#define ORMA_PROBES_PROCESS_STATS_H
+
+#include <orma/data_source.h>
+
+#include "base/map.h"
+#include "probes/files.h"
+#include "probes/probe.h"
+#include "probes/process_stats/process_parse.h"
+
+#define ORMA_PROBES_PROCESS_POLL_MS_MIN 100
+#define ORMA_PROBES_PROCESS_PACKET_BYTES                                                           \
+	32768 /* a packet that has this much is followed by another */
+#define ORMA_PROBES_PROCESS_CMDLINE_BYTES 65536 /* of one process; the rest is cut off */
+
+struct orma_probes_process_config {
+	bool scan_on_start, thread_names, fds, smaps_rollup, age, runtime, dmabuf_rss,
+		skip_main_thread;
+	uint32_t poll_ms;         /* 0 = no polling */
+	uint32_t cache_ttl_polls; /* at least 1 */
+};
+
+/* Fills in defaults and floors, and logs what it had to change. 0, -EBADMSG, -ENOMEM. */
+int orma_probes_process_config_parse(const void *config, size_t size,
+				     struct orma_probes_process_config *ret);
+
+/* What is known of one process. */
+struct orma_probes_process {
+	uint32_t generation;    /* of the poll that saw it last */
+	bool is_in_tree;        /* its record was written */
+	bool is_without_memory; /* a kernel thread or zombie: not worth reading again */
+	uint64_t comm_hash;     /* of the record that was written */
+	uint32_t cached;        /* bit per value: written, and sample.values has it */
+	uint32_t changed;       /* bit per value: to be written in this poll */
+	struct orma_probes_process_sample sample;
+	struct orma_probes_numbers fds; /* descriptors that were written, as of the last poll */
+};
+
+enum orma_probes_process_packet { ORMA_PROCESS_NO_PACKET, ORMA_PROCESS_TREE, ORMA_PROCESS_STATS };
+
+struct orma_probes_process_probe {
+	struct orma_probe probe; /* first */
+	struct orma_loop *loop;
+	struct orma_data_source *source;
+	int proc_fd;
+	uint64_t ns_per_tick;
+	/* Reused by all instances; nothing in them outlives a call into the probe. */
+	struct orma_buf status_text, other_text;
+	struct orma_probes_numbers pids, tids, fds;
+};
+
+struct orma_probes_process_instance {
+	struct orma_probes_process_probe *probe;
+	uint32_t idx;
+	struct orma_probes_process_config config;
+	struct orma_timer timer;
+	bool is_scan_due; /* at the next turn of the timer: the scan of everything */
+	bool is_poll_due; /* likewise a poll */
+	bool is_due_now;  /* the timer runs because of a start or a clearing, not of the period */
+	struct orma_map processes; /* by pid */
+	uint32_t generation;
+	uint32_t polls_cached; /* since the cache was emptied */
+
+	/* Output. */
+	struct orma_packet *packet; /* NULL = none open */
+	enum orma_probes_process_packet packet_kind;
+	struct orma_nested body;
+	uint64_t begin_ns; /* when the current reading of /proc began: timestamp of all its packets
+			    */
+	size_t packet_bytes; /* about */
+};
+
+/* ---- reading (process_scan.c) ---- */
+
+/* Writes records of all processes and threads there are. */
+void orma_probes_process_scan(struct orma_probes_process_instance *instance);
+/* Writes the values that changed, and before them records of processes that are new. */
+void orma_probes_process_poll(struct orma_probes_process_instance *instance);
+/* Forgets what was written, as the reader of the trace has. */
+void orma_probes_process_forget(struct orma_probes_process_instance *instance);
+void orma_probes_process_forget_all(struct orma_probes_process_instance *instance);
+
+/* ---- writing (process_write.c) ---- */
+
+/* Opens a packet of that kind, or goes on with the one that is open; false when the instance is not
+ * started. */
+bool orma_probes_process_packet_open(struct orma_probes_process_instance *instance,
+				     enum orma_probes_process_packet kind);
+void orma_probes_process_packet_end(struct orma_probes_process_instance *instance);
+/* Between records: ends a packet that is large enough. */
+void orma_probes_process_packet_split(struct orma_probes_process_instance *instance);
+
+/* What a record of a process is made of; strings are borrowed. */
+struct orma_probes_process_record {
+	uint32_t pid;
+	const struct orma_probes_process_status *status;
+	struct orma_str comm;
+	struct orma_str cmdline; /* as /proc/PID/cmdline has it */
+	bool has_start;
+	uint64_t start_ns;
+};
+
+bool orma_probes_process_write_record(struct orma_probes_process_instance *instance,
+				      const struct orma_probes_process_record *record);
+/* `status` may be NULL, `comm` empty. */
+bool orma_probes_process_write_thread(struct orma_probes_process_instance *instance, uint32_t tid,
+				      uint32_t tgid,
+				      const struct orma_probes_process_status *status,
+				      struct orma_str comm);
+/* The changed values of a process, and those of its descriptors that were not written yet. */
+void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
+				      struct orma_probes_process *process);
+
+#endif

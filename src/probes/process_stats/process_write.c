@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * process_write.c - ProcessTree and ProcessStats packets.
+ *
+ * Owns the open packet of an instance: at most one, of one kind; opening the other kind ends it.
+ * Nothing is opened before there is something to write, so a poll without news writes nothing. All
+ * packets of one reading of /proc carry the time at which it began, which is what lets a reader put
+ * values side by side although they were cut into several packets. Bytes: one packet at a time into
+ * the thread's chunk in shared memory, nowhere else.
+ *
+ * The library says at the beginning of a packet whether the reader has lost what it knew (start,
+ * loss, clearing); the packet then says so in turn and everything is written again. Since that may
+ * come in the middle of a poll, callers look at `changed` and `is_in_tree` after they opened a
+ * packet, not before. Rejected: one packet per process, which spends 20 bytes of framing on 30 of
+ * values; one packet whatever its size, which on a machine with 50,000 threads holds up the
+ * buffer's other readers by megabytes.
+ */
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "probes/process_stats/process_stats.h"
+#include "probes/text.h"
+#include "schema/gen/process_stats.pb.h"
+#include "schema/gen/process_tree.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+
+enum { RECORD_BYTES = 64, THREAD_BYTES = 16, VALUE_BYTES = 6, FD_BYTES = 8 }; /* about */
+
+bool orma_probes_process_packet_open(struct orma_probes_process_instance *instance,
+				     enum orma_probes_process_packet kind)
+{
+	if (instance->packet && instance->packet_kind == kind)
+		return true;
+	orma_probes_process_packet_end(instance);
+	struct orma_packet *packet = orma_packet_begin(instance->probe->source, instance->idx);
+	if (!packet)
+		return false;
+	instance->packet = packet;
+	instance->packet_kind = kind;
+	instance->packet_bytes = 0;
+	orma_packet_varint(packet, ORMA_PB_TRACE_PACKET_TIMESTAMP, instance->begin_ns);
+	if (orma_packet_take_needs_state(packet)) {
+		orma_packet_bool(packet, ORMA_PB_TRACE_PACKET_INCREMENTAL_STATE_CLEARED, true);
+		orma_probes_process_forget(instance);
+	}
+	orma_packet_nested_begin(packet, &instance->body,
+				 kind == ORMA_PROCESS_TREE ? ORMA_PB_TRACE_PACKET_PROCESS_TREE
+							   : ORMA_PB_TRACE_PACKET_PROCESS_STATS);
+	return true;
+}
+
+void orma_probes_process_packet_end(struct orma_probes_process_instance *instance)
+{
+	struct orma_packet *packet = instance->packet;
+	if (!packet)
+		return;
+	orma_packet_varint(packet,
+			   instance->packet_kind == ORMA_PROCESS_TREE
+				   ? ORMA_PB_PROCESS_TREE_COLLECTION_END_TIMESTAMP
+				   : ORMA_PB_PROCESS_STATS_COLLECTION_END_TIMESTAMP,
+			   orma_base_clock_ns(CLOCK_BOOTTIME));
+	orma_packet_nested_end(packet, &instance->body);
+	orma_packet_end(packet);
+	instance->packet = NULL;
+	instance->packet_kind = ORMA_PROCESS_NO_PACKET;
+}
+
+void orma_probes_process_packet_split(struct orma_probes_process_instance *instance)
+{
+	if (instance->packet && instance->packet_bytes >= ORMA_PROBES_PROCESS_PACKET_BYTES)
+		orma_probes_process_packet_end(instance);
+}
+
+static void write_ids(struct orma_packet *packet, uint32_t field_id, struct orma_str ids)
+{
+	uint64_t id;
+	while (orma_probes_text_next_u64(&ids, &id))
+		orma_packet_varint(packet, field_id, id);
+}
+
+/* Arguments end in a NUL, the last one perhaps not; programs that rewrite theirs leave many NULs
+ * behind. False without any. */
+static bool write_cmdline(struct orma_packet *packet, struct orma_str cmdline)
+{
+	while (cmdline.size > 0 && cmdline.data[cmdline.size - 1] == '\0')
+		cmdline.size--;
+	if (cmdline.size == 0)
+		return false;
+	struct orma_str argument;
+	while (orma_probes_text_until(&cmdline, '\0', &argument))
+		orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE, argument.data,
+				  argument.size);
+	orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE, cmdline.data, cmdline.size);
+	return true;
+}
+
+bool orma_probes_process_write_record(struct orma_probes_process_instance *instance,
+				      const struct orma_probes_process_record *record)
+{
+	const struct orma_probes_process_status *status = record->status;
+	struct orma_str cmdline = record->cmdline;
+	cmdline.size = ORMA_MIN(cmdline.size, (size_t)ORMA_PROBES_PROCESS_CMDLINE_BYTES);
+	orma_probes_process_packet_split(instance);
+	if (!orma_probes_process_packet_open(instance, ORMA_PROCESS_TREE))
+		return false;
+	struct orma_packet *packet = instance->packet;
+	struct orma_nested nested;
+	orma_packet_nested_begin(packet, &nested, ORMA_PB_PROCESS_TREE_PROCESSES);
+	orma_packet_varint(packet, ORMA_PB_PROCESS_TREE_PROCESS_PID, record->pid);
+	if (status->ppid >= 0)
+		orma_packet_int(packet, ORMA_PB_PROCESS_TREE_PROCESS_PPID, status->ppid);
+	/* Ids above 2^31 wrap, as the field's type has it. */
+	if (status->uid >= 0)
+		orma_packet_int(packet, ORMA_PB_PROCESS_TREE_PROCESS_UID, (int32_t)status->uid);
+	write_ids(packet, ORMA_PB_PROCESS_TREE_PROCESS_NSPID, status->nspid);
+	if (!write_cmdline(packet, cmdline)) {
+		/* Kernel threads and zombies. */
+		orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE, record->comm.data,
+				  record->comm.size);
+		orma_packet_bool(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE_IS_COMM, true);
+	}
+	if (record->has_start)
+		orma_packet_varint(packet, ORMA_PB_PROCESS_TREE_PROCESS_PROCESS_START_FROM_BOOT,
+				   record->start_ns);
+	if (status->kthread >= 0)
+		orma_packet_bool(packet, ORMA_PB_PROCESS_TREE_PROCESS_IS_KTHREAD,
+				 status->kthread != 0);
+	orma_packet_nested_end(packet, &nested);
+	instance->packet_bytes += RECORD_BYTES + cmdline.size;
+	if (!instance->config.skip_main_thread)
+		return orma_probes_process_write_thread(
+			instance, record->pid, record->pid, status,
+			instance->config.thread_names ? record->comm : (struct orma_str){0});
+	return true;
+}
+
+bool orma_probes_process_write_thread(struct orma_probes_process_instance *instance, uint32_t tid,
+				      uint32_t tgid,
+				      const struct orma_probes_process_status *status,
+				      struct orma_str comm)
+{
+	orma_probes_process_packet_split(instance);
+	if (!orma_probes_process_packet_open(instance, ORMA_PROCESS_TREE))
+		return false;
+	struct orma_packet *packet = instance->packet;
+	struct orma_nested nested;
+	orma_packet_nested_begin(packet, &nested, ORMA_PB_PROCESS_TREE_THREADS);
+	orma_packet_varint(packet, ORMA_PB_PROCESS_TREE_THREAD_TID, tid);
+	orma_packet_varint(packet, ORMA_PB_PROCESS_TREE_THREAD_TGID, tgid);
+	if (status)
+		write_ids(packet, ORMA_PB_PROCESS_TREE_THREAD_NSTID, status->nspid);
+	if (comm.size > 0)
+		orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_THREAD_NAME, comm.data, comm.size);
+	orma_packet_nested_end(packet, &nested);
+	instance->packet_bytes += THREAD_BYTES + comm.size;
+	return true;
+}
+
+/* ---- values ---- */
+
+struct values_ctx {
+	struct orma_probes_process_instance *instance;
+	uint32_t pid;
+	struct orma_nested nested;
+	bool is_open;
+};
+
+static bool values_open(struct values_ctx *ctx)
+{
+	if (ctx->is_open)
+		return true;
+	orma_probes_process_packet_split(ctx->instance);
+	if (!orma_probes_process_packet_open(ctx->instance, ORMA_PROCESS_STATS))
+		return false;
+	orma_packet_nested_begin(ctx->instance->packet, &ctx->nested,
+				 ORMA_PB_PROCESS_STATS_PROCESSES);
+	orma_packet_varint(ctx->instance->packet, ORMA_PB_PROCESS_STATS_PROCESS_PID, ctx->pid);
+	ctx->is_open = true;
+	return true;
+}
+
+static bool write_fd(struct values_ctx *ctx, int fd_dir, uint32_t fd)
+{
+	char path[ORMA_PROBES_PATH_BYTES], target[PATH_MAX];
+	ssize_t size =
+		readlinkat(fd_dir, orma_probes_path(path, "", fd, ""), target, sizeof(target));
+	if (size < 0)
+		return false;
+	if (ctx->is_open && ctx->instance->packet_bytes >= ORMA_PROBES_PROCESS_PACKET_BYTES) {
+		orma_packet_nested_end(ctx->instance->packet, &ctx->nested);
+		ctx->is_open = false;
+	}
+	if (!values_open(ctx))
+		return false;
+	struct orma_packet *packet = ctx->instance->packet;
+	struct orma_nested nested;
+	orma_packet_nested_begin(packet, &nested, ORMA_PB_PROCESS_STATS_PROCESS_FDS);
+	orma_packet_varint(packet, ORMA_PB_PROCESS_STATS_FD_INFO_FD, fd);
+	orma_packet_bytes(packet, ORMA_PB_PROCESS_STATS_FD_INFO_PATH, target, (size_t)size);
+	orma_packet_nested_end(packet, &nested);
+	ctx->instance->packet_bytes += FD_BYTES + (size_t)size;
+	return true;
+}
+
+/* Keeps the list of this poll: a number that was closed meanwhile counts as new when it comes back.
+ */
+static void write_fds(struct values_ctx *ctx, struct orma_probes_process *process)
+{
+	struct orma_probes_process_probe *probe = ctx->instance->probe;
+	char path[ORMA_PROBES_PATH_BYTES];
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd_dir =
+		orma_probes_dir_open(probe->proc_fd, orma_probes_path(path, "", ctx->pid, "/fd"));
+	if (fd_dir < 0 || orma_probes_dir_numbers(fd_dir, ".", "", &probe->fds) < 0)
+		return;
+	struct orma_probes_numbers *fds = &probe->fds, swap;
+	size_t kept = 0;
+	for (size_t i = 0; i < fds->count; i++)
+		if (orma_probes_numbers_has(&process->fds, fds->items[i]) ||
+		    write_fd(ctx, fd_dir, fds->items[i]))
+			fds->items[kept++] = fds->items[i];
+	fds->count = kept;
+	swap = process->fds;
+	process->fds = *fds;
+	*fds = swap;
+}
+
+void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
+				      struct orma_probes_process *process)
+{
+	struct values_ctx ctx = {.instance = instance, .pid = pid};
+	if (process->changed && !values_open(&ctx))
+		return;
+	uint32_t bits = process->changed;
+	process->cached |= bits;
+	process->changed = 0;
+	for (; bits; bits &= bits - 1) {
+		int value = __builtin_ctz(bits);
+		orma_packet_varint(instance->packet, orma_probes_process_value_fields[value],
+				   process->sample.values[value]);
+		instance->packet_bytes += VALUE_BYTES;
+	}
+	if (instance->config.fds)
+		write_fds(&ctx, process);
+	if (ctx.is_open)
+		orma_packet_nested_end(instance->packet, &ctx.nested);
+}

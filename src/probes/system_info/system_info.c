@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * system_info.c - the data source linux.system_info: what the machine is, once per session.
+ *
+ * Owns the instances, which are nothing but a flag and the task that writes in the loop's turn
+ * after the start (or the flush that comes earlier). One CpuInfo packet, and one InterruptInfo
+ * packet when it was asked for and there is something in it. A machine whose cpuinfo does not
+ * number its processors still gets one entry per CPU folder in /sys. Rejected: writing from the
+ * callback that starts the instance, because there is nothing to write to before it returns.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <orma/data_source.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "probes/files.h"
+#include "probes/probe.h"
+#include "probes/system_info/machine_parse.h"
+#include "probes/text.h"
+#include "schema/gen/cpu_info.pb.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/interrupt_info.pb.h"
+#include "schema/gen/system_info_config.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+
+struct info_probe {
+	struct orma_probe probe; /* first */
+	struct orma_loop *loop;
+	struct orma_data_source *source;
+	int proc_fd;
+	int cpu_fd; /* of /sys/devices/system/cpu; -1 = not there */
+	struct orma_buf text, other_text;
+	struct orma_probes_numbers numbers;
+};
+
+struct info_instance {
+	struct info_probe *probe;
+	uint32_t idx;
+	bool has_irq_names;
+	struct orma_task task;
+};
+
+/* ---- CPUs ---- */
+
+static int compare_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+static void collect_frequencies(struct info_probe *probe, uint32_t cpu, const char *file)
+{
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct orma_str text, line, word;
+	uint32_t khz;
+	if (orma_probes_file_read_record(probe->cpu_fd, orma_probes_path(path, "cpu", cpu, file),
+					 &probe->other_text, &text) < 0 ||
+	    !orma_probes_text_line(&text, &line))
+		return;
+	while (orma_probes_text_word(&line, &word))
+		if (orma_probes_text_u32(word, &khz))
+			orma_probes_numbers_add(&probe->numbers, khz);
+}
+
+/* Ascending, each once. */
+static void write_frequencies(struct info_probe *probe, struct orma_packet *packet, uint32_t cpu)
+{
+	struct orma_probes_numbers *khz = &probe->numbers;
+	khz->count = 0;
+	collect_frequencies(probe, cpu, "/cpufreq/scaling_available_frequencies");
+	collect_frequencies(probe, cpu, "/cpufreq/scaling_boost_frequencies");
+	if (khz->count > 0)
+		qsort(khz->items, khz->count, sizeof(*khz->items), compare_u32);
+	for (size_t i = 0; i < khz->count; i++)
+		if (i == 0 || khz->items[i] != khz->items[i - 1])
+			orma_packet_varint(packet, ORMA_PB_CPU_INFO_CPU_FREQUENCIES, khz->items[i]);
+}
+
+static void write_cpu(struct info_probe *probe, struct orma_packet *packet,
+		      const struct orma_probes_cpu *cpu)
+{
+	struct orma_nested nested, arm;
+	char path[ORMA_PROBES_PATH_BYTES];
+	uint64_t capacity;
+	orma_packet_nested_begin(packet, &nested, ORMA_PB_CPU_INFO_CPUS);
+	orma_packet_bytes(packet, ORMA_PB_CPU_INFO_CPU_PROCESSOR, cpu->processor.data,
+			  cpu->processor.size);
+	if (orma_probes_file_read_u64(probe->cpu_fd,
+				      orma_probes_path(path, "cpu", cpu->number, "/cpu_capacity"),
+				      &capacity) == 0 &&
+	    capacity <= UINT32_MAX)
+		orma_packet_varint(packet, ORMA_PB_CPU_INFO_CPU_CAPACITY, capacity);
+	write_frequencies(probe, packet, cpu->number);
+	if (cpu->arm_present == (UINT32_C(1) << ORMA_ARM_COUNT) - 1) {
+		orma_packet_nested_begin(packet, &arm, ORMA_PB_CPU_INFO_CPU_ARM_IDENTIFIER);
+		for (uint32_t i = 0; i < ORMA_ARM_COUNT; i++)
+			orma_packet_varint(packet,
+					   ORMA_PB_CPU_INFO_ARM_CPU_IDENTIFIER_IMPLEMENTER + i,
+					   cpu->arm[i]);
+		orma_packet_nested_end(packet, &arm);
+	}
+	if (cpu->features)
+		orma_packet_varint(packet, ORMA_PB_CPU_INFO_CPU_FEATURES, cpu->features);
+	orma_packet_nested_end(packet, &nested);
+}
+
+/* CPUs by folder, for a cpuinfo that does not number them. */
+static void write_unnamed_cpus(struct info_probe *probe, struct orma_packet *packet)
+{
+	struct orma_probes_numbers cpus = {0};
+	if (probe->cpu_fd >= 0)
+		orma_probes_dir_numbers(probe->cpu_fd, ".", "cpu", &cpus);
+	for (size_t i = 0; i < cpus.count; i++) {
+		struct orma_probes_cpu cpu = {.number = cpus.items[i],
+					      .processor = ORMA_STR("unknown")};
+		write_cpu(probe, packet, &cpu);
+	}
+	orma_probes_numbers_done(&cpus);
+}
+
+static void write_cpu_info(struct info_instance *instance)
+{
+	struct info_probe *probe = instance->probe;
+	struct orma_probes_cpuinfo cpuinfo = {0};
+	struct orma_probes_cpu cpu;
+	struct orma_nested nested;
+	struct orma_packet *packet = orma_packet_begin(probe->source, instance->idx);
+	if (!packet)
+		return;
+	orma_packet_varint(packet, ORMA_PB_TRACE_PACKET_TIMESTAMP,
+			   orma_base_clock_ns(CLOCK_BOOTTIME));
+	orma_packet_nested_begin(packet, &nested, ORMA_PB_TRACE_PACKET_CPU_INFO);
+	size_t count = 0;
+	if (orma_probes_file_read(probe->proc_fd, "cpuinfo", &probe->text, &cpuinfo.rest) == 0)
+		for (; orma_probes_cpuinfo_next(&cpuinfo, &cpu); count++)
+			write_cpu(probe, packet, &cpu);
+	if (count == 0)
+		write_unnamed_cpus(probe, packet);
+	orma_packet_nested_end(packet, &nested);
+	orma_packet_end(packet);
+}
+
+/* ---- interrupts ---- */
+
+/* With one space between words. */
+static void write_name(struct info_probe *probe, struct orma_packet *packet, struct orma_str name)
+{
+	struct orma_str word;
+	probe->other_text.size = 0;
+	while (orma_probes_text_word(&name, &word))
+		if ((probe->other_text.size > 0 &&
+		     orma_base_buf_append(&probe->other_text, " ", 1) < 0) ||
+		    orma_base_buf_append(&probe->other_text, word.data, word.size) < 0)
+			return;
+	orma_packet_bytes(packet, ORMA_PB_INTERRUPT_INFO_INTERRUPT_MAPPING_NAME,
+			  probe->other_text.data, probe->other_text.size);
+}
+
+static void write_interrupt_info(struct info_instance *instance)
+{
+	struct info_probe *probe = instance->probe;
+	struct orma_probes_interrupts interrupts;
+	struct orma_probes_interrupt interrupt;
+	struct orma_nested nested, mapping;
+	struct orma_str text;
+	if (orma_probes_file_read(probe->proc_fd, "interrupts", &probe->text, &text) < 0)
+		return;
+	orma_probes_interrupts_init(&interrupts, text);
+	if (!orma_probes_interrupts_next(&interrupts, &interrupt))
+		return;
+	struct orma_packet *packet = orma_packet_begin(probe->source, instance->idx);
+	if (!packet)
+		return;
+	orma_packet_varint(packet, ORMA_PB_TRACE_PACKET_TIMESTAMP,
+			   orma_base_clock_ns(CLOCK_BOOTTIME));
+	orma_packet_nested_begin(packet, &nested, ORMA_PB_TRACE_PACKET_INTERRUPT_INFO);
+	do {
+		orma_packet_nested_begin(packet, &mapping, ORMA_PB_INTERRUPT_INFO_IRQ_MAPPING);
+		orma_packet_varint(packet, ORMA_PB_INTERRUPT_INFO_INTERRUPT_MAPPING_IRQ_ID,
+				   interrupt.number);
+		write_name(probe, packet, interrupt.name);
+		orma_packet_nested_end(packet, &mapping);
+	} while (orma_probes_interrupts_next(&interrupts, &interrupt));
+	orma_packet_nested_end(packet, &nested);
+	orma_packet_end(packet);
+}
+
+/* ---- instances ---- */
+
+static void write_all(struct info_instance *instance)
+{
+	write_cpu_info(instance);
+	if (instance->has_irq_names)
+		write_interrupt_info(instance);
+	orma_data_source_flush_thread(instance->probe->source, instance->idx);
+}
+
+static void on_task(struct orma_task *task)
+{
+	write_all(ORMA_CONTAINER_OF(task, struct info_instance, task));
+}
+
+static int config_parse(const struct orma_instance *from, bool *ret_has_irq_names)
+{
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct orma_pb_data_source_config *config;
+	int r = orma_pb_data_source_config_decode(from->config, from->config_size, &arena, &config);
+	if (r == 0)
+		*ret_has_irq_names =
+			config->system_info_config && config->system_info_config->irq_names;
+	return r;
+}
+
+static void on_setup(void *ctx, const struct orma_instance *from, void **ret_instance_ctx)
+{
+	struct info_instance *instance = orma_base_zalloc(sizeof(*instance));
+	int r = instance ? config_parse(from, &instance->has_irq_names) : -ENOMEM;
+	if (r < 0) {
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.system_info: the configuration is not usable: %s",
+			      strerror(-r));
+		orma_base_free(instance);
+		return;
+	}
+	instance->probe = ctx;
+	instance->idx = from->idx;
+	*ret_instance_ctx = instance;
+}
+
+static void on_start(void *ctx, const struct orma_instance *from)
+{
+	struct info_instance *instance = from->instance_ctx;
+	struct info_probe *probe = ctx;
+	if (instance)
+		orma_base_loop_defer(probe->loop, &instance->task, on_task);
+}
+
+static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
+{
+	struct info_instance *instance = from->instance_ctx;
+	(void)ctx;
+	if (instance)
+		orma_base_task_cancel(&instance->task);
+	return ORMA_COMPLETE;
+}
+
+static enum orma_completion on_flush(void *ctx, const struct orma_instance *from)
+{
+	struct info_instance *instance = from->instance_ctx;
+	struct info_probe *probe = ctx;
+	if (instance && instance->task.is_queued) {
+		orma_base_task_cancel(&instance->task);
+		write_all(instance);
+	}
+	orma_data_source_flush_thread(probe->source, from->idx);
+	return ORMA_COMPLETE;
+}
+
+static void on_destroy(void *ctx, const struct orma_instance *from)
+{
+	struct info_instance *instance = from->instance_ctx;
+	(void)ctx;
+	if (!instance)
+		return;
+	orma_base_task_cancel(&instance->task);
+	orma_base_free(instance);
+}
+
+/* ---- the probe ---- */
+
+static void probe_free(struct orma_probe *probe)
+{
+	struct info_probe *self = (void *)probe;
+	if (!self)
+		return;
+	if (self->source)
+		orma_data_source_unregister(self->source);
+	orma_base_fd_close(self->proc_fd);
+	orma_base_fd_close(self->cpu_fd);
+	orma_base_buf_done(&self->text);
+	orma_base_buf_done(&self->other_text);
+	orma_probes_numbers_done(&self->numbers);
+	orma_base_free(self);
+}
+
+static int probe_init(struct info_probe *self, const struct orma_probe_env *env)
+{
+	struct orma_data_source_options options = {
+		.struct_size = sizeof(options),
+		.name = "linux.system_info",
+		.policy = ORMA_EXHAUSTED_STALL,
+		.ctx = self,
+		.on_setup = on_setup,
+		.on_start = on_start,
+		.on_stop = on_stop,
+		.on_flush = on_flush,
+		.on_destroy = on_destroy,
+	};
+	self->probe.free = probe_free;
+	self->loop = env->loop;
+	self->cpu_fd = -1;
+	int r = self->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
+	if (r < 0)
+		return r;
+	ORMA_AUTO(orma_base_fd_closep) int sys_fd = orma_probes_dir_open(AT_FDCWD, env->sys_path);
+	if (sys_fd >= 0)
+		self->cpu_fd = orma_probes_dir_open(sys_fd, "devices/system/cpu");
+	return orma_data_source_register(&options, &self->source);
+}
+
+int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret)
+{
+	struct info_probe *self = orma_base_zalloc(sizeof(*self));
+	if (!self)
+		return -ENOMEM;
+	int r = probe_init(self, env);
+	if (r < 0) {
+		probe_free(&self->probe);
+		return r;
+	}
+	*ret = &self->probe;
+	return 0;
+}
