@@ -35,6 +35,7 @@ struct orma_category {
 	struct orma_category *next;
 	uint32_t enabled;        /* bit i = instance i of the data source wants it; written by the library, read relaxed */
 	uint32_t id;             /* given at registration; 0 = not registered */
+	const char *tags;        /* comma-separated, may be NULL; "slow" and "debug" are off unless asked for */
 };
 
 /* A place in the code that emits; static, zero-initialised but for its first members. */
@@ -43,6 +44,12 @@ struct orma_call_site {
 	const char *name;
 	uint32_t type; /* enum orma_event_type */
 	uint32_t name_id;
+};
+
+/* A slice that ends with its block. */
+struct orma_scope {
+	struct orma_category *category;
+	uint32_t instances; /* bit i = instance i was told of its begin */
 };
 
 enum orma_event_type {
@@ -60,16 +67,23 @@ ORMA_API void orma_category_add(struct orma_category *category);
 ORMA_API void orma_event_emit(struct orma_call_site *site);
 ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value);
 ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double value);
-ORMA_API void orma_event_scope_end(struct orma_category **category);
+/* Emits the begin; the bits of the instances that took it. */
+ORMA_API uint32_t orma_event_scope_begin(struct orma_call_site *site);
+/* Emits the end to those that took the begin. */
+ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 
 #define ORMA_CATEGORY_DECLARE(id) extern struct orma_category orma_category_##id
 #define ORMA_CATEGORY_DEFINE(id, name_text, description_text)                                      \
-	struct orma_category orma_category_##id = {(name_text), (description_text), NULL, 0, 0};   \
+	ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, NULL)
+#define ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, tags_text)                    \
+	struct orma_category orma_category_##id = {(name_text), (description_text), NULL, 0, 0,    \
+						   (tags_text)};                                   \
 	__attribute__((constructor)) static void orma_category_add_##id(void)                      \
 	{                                                                                          \
 		orma_category_add(&orma_category_##id);                                            \
 	}                                                                                          \
-	struct orma_category orma_category_##id
+	/* takes the semicolon */                                                                  \
+	extern struct orma_category orma_category_##id
 
 #define ORMA_IS_ENABLED(id)                                                                        \
 	__builtin_expect(__atomic_load_n(&orma_category_##id.enabled, __ATOMIC_RELAXED) != 0, 0)
@@ -99,9 +113,14 @@ ORMA_API void orma_event_scope_end(struct orma_category **category);
 #define ORMA_CONCAT_(a, b) a##b
 #define ORMA_CONCAT(a, b)  ORMA_CONCAT_(a, b)
 #define ORMA_SCOPE(id, name_text)                                                                  \
-	ORMA_BEGIN(id, name_text);                                                                 \
-	struct orma_category *ORMA_CONCAT(orma_scope_, __LINE__)                                   \
-		__attribute__((cleanup(orma_event_scope_end), unused)) = &orma_category_##id
+	static struct orma_call_site ORMA_CONCAT(orma_scope_site_, __LINE__) = {                   \
+		&orma_category_##id, (name_text), ORMA_EVENT_BEGIN, 0};                            \
+	struct orma_scope ORMA_CONCAT(orma_scope_, __LINE__)                                       \
+		__attribute__((cleanup(orma_event_scope_end), unused)) = {                         \
+			&orma_category_##id,                                                       \
+			ORMA_IS_ENABLED(id)                                                        \
+				? orma_event_scope_begin(&ORMA_CONCAT(orma_scope_site_, __LINE__)) \
+				: 0}
 
 #ifdef __cplusplus
 }

@@ -87,6 +87,7 @@ struct orma_client_instance {
 /* What src/track/ needs beyond the public options. */
 struct orma_client_source_extra {
 	size_t thread_state_bytes; /* zeroed memory in each slot; zeroed again when state is lost */
+	void (*freed)(void *ctx);  /* the handle is no longer valid */
 	void (*forked)(void *ctx); /* in the child of a fork: async-signal-safe things only */
 };
 

@@ -64,6 +64,8 @@ void orma_client_source_free(struct orma_data_source *source)
 {
 	if (!source)
 		return;
+	if (source->extra.freed)
+		source->extra.freed(source->options.ctx);
 	descriptor_free(source->descriptor);
 	descriptor_free(source->next_descriptor);
 	orma_base_free((char *)source->options.name);
@@ -156,6 +158,9 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 		return -ENOTCONN;
 	}
 	r = insert_locked(source);
+	/* A source of that name, perhaps with the same context, goes on. */
+	if (r < 0)
+		source->extra.freed = NULL;
 	/* The handle is there before the first callback can be. */
 	if (r == 0)
 		*ret = source;

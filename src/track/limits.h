@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * limits.h - how much track events remember.
+ */
+#ifndef ORMA_TRACK_LIMITS_H
+#define ORMA_TRACK_LIMITS_H
+
+/* Names and categories that are interned, per process; later ones are written out each time. */
+#define ORMA_TRACK_NAMES_MAX      2048
+#define ORMA_TRACK_CATEGORIES_MAX 512
+/* Open slices per thread and instance whose ends are matched; deeper ones are not emitted. */
+#define ORMA_TRACK_DEPTH_MAX 256
+/* Ends that wait for room; of more than that only the last time is kept. */
+#define ORMA_TRACK_LATE_ENDS_MAX 32
+#define ORMA_TRACK_CMDLINE_BYTES 4096
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * process.c - what a trace says about this process: pid, command line, start, and a uuid made of
+ * them.
+ *
+ * Read once when track events are registered, so that emitting reads no files. The uuid is a hash
+ * of pid and start time: the same for all sequences of a process, different for a later process
+ * with the same pid.
+ */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/map.h"
+#include "track/track.h"
+
+#define STAT_BYTES_MAX   4096
+#define START_FIELD      22 /* of /proc/PID/stat, in clock ticks since boot */
+#define FIELD_AFTER_COMM 3
+
+struct orma_track_process orma_track_process;
+
+/* The program's name may hold spaces and parentheses: fields are counted from the last ')'. */
+static uint64_t start_ticks(struct orma_buf *stat)
+{
+	const char *text = orma_base_buf_cstr(stat);
+	uint64_t ticks = 0;
+
+	text = text ? strrchr(text, ')') : NULL;
+	if (!text)
+		return 0;
+	text++;
+	for (int field = FIELD_AFTER_COMM; *text; field++) {
+		text += strspn(text, " ");
+		if (field == START_FIELD)
+			break;
+		text += strcspn(text, " ");
+	}
+	for (; *text >= '0' && *text <= '9'; text++)
+		ticks = ticks * 10 + (uint64_t)(*text - '0');
+	return ticks;
+}
+
+static void read_start(void)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf stat = {0};
+	long per_second = sysconf(_SC_CLK_TCK);
+
+	orma_track_process.start_ns = 0;
+	if (per_second > 0 &&
+	    orma_base_file_read(AT_FDCWD, "/proc/self/stat", STAT_BYTES_MAX, &stat) == 0)
+		orma_track_process.start_ns =
+			start_ticks(&stat) * (ORMA_NS_PER_SEC / (uint64_t)per_second);
+}
+
+static void read_cmdline(void)
+{
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t size = 0;
+
+	/* A longer one is cut. */
+	if (fd >= 0)
+		size = read(fd, orma_track_process.cmdline, sizeof(orma_track_process.cmdline));
+	orma_base_fd_close(fd);
+	orma_track_process.cmdline_size = size > 0 ? (size_t)size : 0;
+}
+
+void orma_track_process_init(void)
+{
+	struct orma_track_process *process = &orma_track_process;
+
+	process->pid = getpid();
+	read_start();
+	read_cmdline();
+	process->uuid =
+		orma_base_fnv1a(ORMA_FNV1A_INIT, &process->start_ns, sizeof(process->start_ns));
+	process->uuid = orma_base_fnv1a(process->uuid, &process->pid, sizeof(process->pid));
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sequence.c - the packets that make a sequence readable on its own.
+ *
+ *   1. incremental state cleared; defaults (clock, the thread's track); a snapshot that ties the
+ *      sequence's clock to CLOCK_BOOTTIME
+ *   2. descriptor of the thread's track
+ *   3. descriptor of the process's track
+ *
+ * They come before the first event, after each loss and when the service asks for it. When the
+ * first is lost, the others are not tried: whoever emits tries again at its next event. Timestamps
+ * are deltas to the previous packet on clock 64, in the config's unit, and never negative.
+ */
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "schema/gen/builtin_clock.pb.h"
+#include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/counter_descriptor.pb.h"
+#include "schema/gen/process_descriptor.pb.h"
+#include "schema/gen/thread_descriptor.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_packet_defaults.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
+#include "schema/gen/track_event.pb.h"
+#include "track/track.h"
+
+#define BOOTTIME          ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME
+#define THREAD_NAME_BYTES 16
+
+static uint64_t thread_uuid(int32_t tid)
+{
+	return orma_track_process.uuid ^ (uint64_t)(uint32_t)tid;
+}
+
+uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns)
+{
+	uint64_t units = now_ns / sequence->unit_ns;
+
+	if (sequence->is_incremental) {
+		uint64_t passed_ns =
+			now_ns > sequence->known.last_ns ? now_ns - sequence->known.last_ns : 0;
+
+		units = sequence->unit_ns == 1 ? passed_ns : passed_ns / sequence->unit_ns;
+		sequence->known.last_ns += units * sequence->unit_ns;
+	}
+	*at++ = ORMA_PB_TRACE_PACKET_TIMESTAMP << 3 | ORMA_PROTO_VARINT;
+	at = orma_proto_put_varint(at, units);
+	*at++ = ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS << 3 | ORMA_PROTO_VARINT;
+	*at++ = ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE;
+	return at;
+}
+
+static struct orma_proto_writer *packet_begin(struct orma_packet *slot, uint64_t now_ns)
+{
+	struct orma_proto_writer *writer = orma_shm_writer_packet_begin(slot->writer);
+	uint8_t head[ORMA_TRACK_HEAD_BYTES];
+	const uint8_t *end = orma_track_put_head(slot->state, head, now_ns);
+
+	orma_proto_write_raw(writer, head, (size_t)(end - head));
+	return writer;
+}
+
+static bool packet_end(struct orma_packet *slot)
+{
+	orma_shm_writer_packet_end(slot->writer);
+	return orma_client_slot_check(slot);
+}
+
+/* --- the first packet ------------------------------------------------------------------------- */
+
+static void write_clock(struct orma_proto_writer *writer, uint32_t clock_id, uint64_t value,
+			const struct orma_track_sequence *sequence)
+{
+	struct orma_proto_nested clock;
+
+	orma_proto_nested_begin(writer, &clock, ORMA_PB_CLOCK_SNAPSHOT_CLOCKS);
+	orma_proto_write_varint(writer, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_CLOCK_ID, clock_id);
+	orma_proto_write_varint(writer, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_TIMESTAMP, value);
+	if (sequence) {
+		if (sequence->is_incremental)
+			orma_proto_write_bool(writer, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_IS_INCREMENTAL,
+					      true);
+		orma_proto_write_varint(writer, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS,
+					sequence->unit_ns);
+	}
+	orma_proto_nested_end(writer, &clock);
+}
+
+static void write_defaults(struct orma_proto_writer *writer, uint32_t clock_id, int32_t tid)
+{
+	struct orma_proto_nested defaults, event;
+
+	orma_proto_nested_begin(writer, &defaults, ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID, clock_id);
+	orma_proto_nested_begin(writer, &event, ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS);
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_DEFAULTS_TRACK_UUID, thread_uuid(tid));
+	orma_proto_nested_end(writer, &defaults);
+}
+
+static bool write_state(struct orma_packet *slot, int32_t tid, uint64_t now_ns)
+{
+	struct orma_track_sequence *sequence = slot->state;
+	struct orma_proto_writer *writer = orma_shm_writer_packet_begin(slot->writer);
+	struct orma_proto_nested snapshot;
+
+	/* Its own time is absolute: nothing else is known yet. */
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, now_ns);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID, BOOTTIME);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS,
+				ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_INCREMENTAL_STATE_CLEARED);
+	write_defaults(writer, sequence->clock_id, tid);
+	if (sequence->clock_id != BOOTTIME) {
+		orma_proto_nested_begin(writer, &snapshot, ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT);
+		write_clock(writer, BOOTTIME, now_ns, NULL);
+		write_clock(writer, sequence->clock_id, now_ns / sequence->unit_ns, sequence);
+		orma_proto_nested_end(writer, &snapshot);
+	}
+	return packet_end(slot);
+}
+
+/* --- descriptors ------------------------------------------------------------------------------ */
+
+static bool write_thread(struct orma_packet *slot, int32_t tid, uint64_t now_ns)
+{
+	struct orma_proto_writer *writer = packet_begin(slot, now_ns);
+	struct orma_proto_nested track, thread;
+	char name[THREAD_NAME_BYTES] = "";
+
+	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, thread_uuid(tid));
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
+				orma_track_process.uuid);
+	orma_proto_nested_begin(writer, &thread, ORMA_PB_TRACK_DESCRIPTOR_THREAD);
+	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_PID, orma_track_process.pid);
+	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_TID, tid);
+	if (prctl(PR_GET_NAME, name) == 0 && name[0])
+		orma_proto_write_string(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, name);
+	orma_proto_nested_end(writer, &track);
+	return packet_end(slot);
+}
+
+static bool write_process(struct orma_packet *slot, uint64_t now_ns)
+{
+	const struct orma_track_process *process = &orma_track_process;
+	struct orma_proto_writer *writer = packet_begin(slot, now_ns);
+	struct orma_proto_nested track, message;
+
+	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, process->uuid);
+	orma_proto_nested_begin(writer, &message, ORMA_PB_TRACK_DESCRIPTOR_PROCESS);
+	orma_proto_write_int(writer, ORMA_PB_PROCESS_DESCRIPTOR_PID, process->pid);
+	for (size_t at = 0; at < process->cmdline_size;) {
+		size_t size = strnlen(process->cmdline + at, process->cmdline_size - at);
+
+		orma_proto_write_bytes(writer, ORMA_PB_PROCESS_DESCRIPTOR_CMDLINE,
+				       process->cmdline + at, size);
+		at += size + 1;
+	}
+	if (process->start_ns)
+		orma_proto_write_varint(writer, ORMA_PB_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS,
+					process->start_ns);
+	orma_proto_nested_end(writer, &track);
+	return packet_end(slot);
+}
+
+bool orma_track_declare_counter(struct orma_packet *slot, const char *name, uint64_t uuid,
+				uint64_t now_ns)
+{
+	struct orma_proto_writer *writer = packet_begin(slot, now_ns);
+	struct orma_proto_nested track, counter;
+
+	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, uuid);
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
+				orma_track_process.uuid);
+	orma_proto_write_string(writer, ORMA_PB_TRACK_DESCRIPTOR_NAME, name);
+	orma_proto_nested_begin(writer, &counter, ORMA_PB_TRACK_DESCRIPTOR_COUNTER);
+	orma_proto_nested_end(writer, &track);
+	return packet_end(slot);
+}
+
+bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
+{
+	const struct orma_track_instance *instance = &orma_track_instances[idx];
+	struct orma_track_sequence *sequence = slot->state;
+	int32_t tid = (int32_t)gettid();
+
+	slot->needs_state = false;
+	memset(&sequence->known, 0, sizeof(sequence->known));
+	sequence->unit_ns = instance->unit_ns;
+	sequence->clock_id = instance->clock_id;
+	sequence->is_incremental = instance->is_incremental;
+	sequence->known.last_ns = now_ns / sequence->unit_ns * sequence->unit_ns;
+	return write_state(slot, tid, now_ns) && write_thread(slot, tid, now_ns) &&
+	       write_process(slot, now_ns);
+}
