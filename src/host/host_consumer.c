@@ -195,7 +195,7 @@ static int on_enable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *ca
 		args, size, ORMA_PB_ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY, &notify_only);
 	if (has_config < 0 || has_notify < 0 || (has_config && config.type != ORMA_PROTO_BYTES))
 		return -EBADMSG;
-	if (has_notify && notify_only.value) {
+	if (has_notify && notify_only.type == ORMA_PROTO_VARINT && notify_only.value) {
 		replace_call(&consumer->enable, call);
 		return 0;
 	}
