@@ -151,7 +151,8 @@ ORMA_API int orma_producer_port_open(struct orma_service *service, const struct 
 				     bool *ret_uses_own_memory, struct orma_producer_port **ret);
 /* The producer is gone: what it committed or what can be scraped stays in the buffers. No callback runs afterwards. */
 ORMA_API void orma_producer_port_close(struct orma_producer_port *port);
-/* Descriptors are serialized DataSourceDescriptors. -EBADMSG, -EINVAL (no name), -EEXIST, -ENOENT, -ENOMEM. */
+/* Descriptors are serialized DataSourceDescriptors. -EBADMSG, -EINVAL (no name, or too long, too many), -EEXIST (the id),
+ * -ENOENT, -ENOMEM. Updates need the id and keep the name. */
 ORMA_API int orma_producer_port_register_data_source(struct orma_producer_port *port, const void *descriptor, size_t size);
 ORMA_API int orma_producer_port_update_data_source(struct orma_producer_port *port, const void *descriptor, size_t size);
 ORMA_API int orma_producer_port_unregister_data_source(struct orma_producer_port *port, const char *name);
@@ -201,6 +202,7 @@ struct orma_clone_result {
 };
 typedef void orma_clone_done_fn(void *ctx, const struct orma_clone_result *result);
 
+/* -EINVAL (struct_size), -ENOSPC (too many consumers), -ENOMEM. */
 ORMA_API int orma_consumer_port_open(struct orma_service *service, const struct orma_consumer_info *info,
 				     const struct orma_consumer_callbacks *callbacks, void *ctx,
 				     struct orma_consumer_port **ret);
@@ -215,13 +217,13 @@ ORMA_API int orma_consumer_port_enable(struct orma_consumer_port *port, const vo
 ORMA_API int orma_consumer_port_start(struct orma_consumer_port *port, struct orma_error *reterr);
 ORMA_API void orma_consumer_port_disable(struct orma_consumer_port *port);
 ORMA_API int orma_consumer_port_change_config(struct orma_consumer_port *port, const void *config, size_t size);
-/* `done` runs exactly once, unless the port is closed first. timeout_ms 0 = the session's own. */
+/* `done` runs exactly once, maybe before this returns, unless the port is closed first. timeout_ms 0 = the session's own. */
 ORMA_API int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms, uint64_t flags,
 				      orma_flush_done_fn *done, void *done_ctx);
 /* Takes the next packets, about max_bytes of them, out of the session's buffers. -ENOENT, -EBUSY (write_into_file). */
 ORMA_API int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes, struct orma_trace_batch *ret);
 ORMA_API void orma_consumer_port_free_buffers(struct orma_consumer_port *port);
-/* -ENOENT, -EEXIST, -EINVAL (empty key), -ENOTSUP. */
+/* -ENOENT, -EEXIST, -EINVAL (empty key), -ESTALE (the session has ended), -ENOMEM. Flushes that are pending have failed. */
 ORMA_API int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key);
 ORMA_API int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key);
 /* Bit set of ObservableEvents.Type; 0 stops. */

@@ -223,6 +223,44 @@ static int check_sources(const struct check *c)
 	return r;
 }
 
+/* Lists whose length costs time with every producer or session. */
+static int check_lengths(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+	size_t regexes = 0;
+
+	if (config->producers.count > ORMA_SERVICE_PRODUCERS_PER_CONFIG)
+		return REFUSE(c, "producers: %zu are more than the maximum of %u",
+			      config->producers.count, ORMA_SERVICE_PRODUCERS_PER_CONFIG);
+	if (config->session_semaphores.count > ORMA_SERVICE_SEMAPHORES_PER_CONFIG)
+		return REFUSE(c, "session_semaphores: %zu are more than the maximum of %u",
+			      config->session_semaphores.count, ORMA_SERVICE_SEMAPHORES_PER_CONFIG);
+	for (size_t i = 0; i < config->data_sources.count; i++) {
+		const struct orma_pb_trace_config_data_source *source =
+			config->data_sources.items[i];
+
+		if (source->producer_name_filter.count > ORMA_SERVICE_FILTERS_PER_SOURCE)
+			return REFUSE(c,
+				      "data_sources[%zu].producer_name_filter: %zu are more than "
+				      "the maximum of %u",
+				      i, source->producer_name_filter.count,
+				      ORMA_SERVICE_FILTERS_PER_SOURCE);
+		if (source->machine_name_filter.count > ORMA_SERVICE_FILTERS_PER_SOURCE)
+			return REFUSE(c,
+				      "data_sources[%zu].machine_name_filter: %zu are more than "
+				      "the maximum of %u",
+				      i, source->machine_name_filter.count,
+				      ORMA_SERVICE_FILTERS_PER_SOURCE);
+		regexes += source->producer_name_regex_filter.count;
+	}
+	if (regexes > ORMA_SERVICE_REGEXES_PER_CONFIG)
+		return REFUSE(c,
+			      "data_sources: %zu expressions in producer_name_regex_filter are "
+			      "more than the maximum of %u",
+			      regexes, ORMA_SERVICE_REGEXES_PER_CONFIG);
+	return 0;
+}
+
 static int check_unique_name(const struct check *c)
 {
 	struct orma_service_session *session;
@@ -350,10 +388,10 @@ int orma_service_config_check(const struct orma_service *service,
 			      struct orma_error *reterr)
 {
 	static int (*const checks[])(const struct check *c) = {
-		check_consumer,    check_unsupported, check_enums,    check_duration,
-		check_names,       check_guardrails,  check_buffers,  check_sources,
-		check_unique_name, check_semaphores,  check_name_age, check_caps,
-		check_output,
+		check_consumer, check_unsupported, check_enums,      check_duration,
+		check_names,    check_guardrails,  check_buffers,    check_sources,
+		check_lengths,  check_unique_name, check_semaphores, check_name_age,
+		check_caps,     check_output,
 	};
 	struct check c = {service, port, config, file_fd, reterr};
 	int r = 0;

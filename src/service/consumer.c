@@ -150,7 +150,7 @@ int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key)
 	session->detach_key = orma_base_strdup(key);
 	if (!session->detach_key)
 		return -ENOMEM;
-	orma_service_flush_forget_consumer(session);
+	orma_service_flush_forget_consumer(session, false);
 	session->consumer = NULL;
 	port->session = NULL;
 	return 0;
@@ -177,37 +177,50 @@ int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key)
 /* --- changing the config
  * ---------------------------------------------------------------------------------------- */
 
-static bool has_name(const struct orma_service_source *source, const char *name)
+static bool has_name(const struct orma_service_source *source, struct orma_str name)
 {
 	for (size_t i = 0; i < source->producer_name_count; i++)
-		if (strcmp(source->producer_names[i], name) == 0)
+		if (orma_base_str_is(name, source->producer_names[i]))
 			return true;
 	return false;
 }
 
-/* The names of `wanted` that the source does not have yet; the number of new ones or -ENOMEM. */
+/* How many names of `wanted` the source does not have. */
+static size_t count_new_names(const struct orma_service_source *source,
+			      const struct orma_pb_trace_config_data_source *wanted)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < wanted->producer_name_filter.count; i++)
+		count += !has_name(source, wanted->producer_name_filter.items[i]);
+	return count;
+}
+
+/* 1 = names were added, 0 = there are no new ones, -EMSGSIZE, -ENOMEM. */
 static int add_names(struct orma_service_session *session, struct orma_service_source *source,
 		     const struct orma_pb_trace_config_data_source *wanted)
 {
-	size_t count = source->producer_name_count,
-	       max = count + wanted->producer_name_filter.count;
-	const char **names = orma_base_arena_alloc(&session->arena, (max + 1) * sizeof(*names));
+	size_t added = count_new_names(source, wanted), count = source->producer_name_count;
+	const char **names;
 
+	if (added == 0)
+		return 0;
+	if (added > ORMA_SERVICE_FILTERS_PER_SOURCE - count)
+		return -EMSGSIZE;
+	names = orma_base_arena_alloc(&session->arena, (count + added) * sizeof(*names));
 	if (!names)
 		return -ENOMEM;
 	if (count)
 		memcpy(names, source->producer_names, count * sizeof(*names));
 	for (size_t i = 0; i < wanted->producer_name_filter.count; i++) {
-		char *name = orma_base_arena_strdup(&session->arena,
-						    wanted->producer_name_filter.items[i]);
+		struct orma_str name = wanted->producer_name_filter.items[i];
 
-		if (!name)
+		if (has_name(source, name))
+			continue;
+		names[count] = orma_base_arena_strdup(&session->arena, name);
+		if (!names[count++])
 			return -ENOMEM;
-		if (!has_name(source, name))
-			names[count++] = name;
 	}
-	if (count == source->producer_name_count)
-		return 0;
 	source->producer_names = names;
 	source->producer_name_count = count;
 	return 1;

@@ -38,7 +38,7 @@ static int decode(struct orma_service_session *session, const void *config, size
 	if (r == -EBADMSG)
 		return orma_base_error_set(reterr, r, "the config is not an encoded TraceConfig");
 	if (r < 0)
-		return orma_base_error_set(reterr, r, "no memory for the config");
+		return orma_base_error_set(reterr, r, "the config is too large to hold");
 	session->config = decoded;
 	return 0;
 }

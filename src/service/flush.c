@@ -269,10 +269,14 @@ void orma_service_flush_cancel_all(struct orma_service_session *session)
 	}
 }
 
-void orma_service_flush_forget_consumer(struct orma_service_session *session)
+void orma_service_flush_forget_consumer(struct orma_service_session *session, bool is_gone)
 {
 	struct orma_service_flush *flush;
 
-	ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
-		flush->done = NULL;
+	ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
+		orma_flush_done_fn *done = ORMA_TAKE(flush->done);
+
+		if (done && !is_gone)
+			done(flush->done_ctx, false);
+	}
 }

@@ -44,7 +44,13 @@ int orma_service_instance_new(struct orma_service_session *session,
 	instance = orma_base_zalloc(sizeof(*instance));
 	if (!instance)
 		return -ENOMEM;
-	instance->id = ++service->last_instance_id;
+	instance->id = service->last_instance_id + 1;
+	r = orma_base_map_put(&service->instances_by_id, instance->id, instance);
+	if (r < 0) {
+		orma_base_free(instance);
+		return r;
+	}
+	service->last_instance_id++;
 	instance->session = session;
 	instance->producer = producer;
 	instance->data_source = data_source;
@@ -52,7 +58,9 @@ int orma_service_instance_new(struct orma_service_session *session,
 	instance->state = ORMA_SERVICE_INSTANCE_CONFIGURED;
 	orma_base_list_append(&session->instances, &instance->session_link);
 	orma_base_list_append(&producer->instances, &instance->producer_link);
+	orma_base_list_append(&data_source->instances, &instance->source_link);
 	session->instance_count++;
+	session->state_counts[instance->state]++;
 	*ret = instance;
 	return 1;
 }
@@ -61,13 +69,18 @@ void orma_service_instance_free(struct orma_service_instance *instance)
 {
 	orma_base_list_remove(&instance->session_link);
 	orma_base_list_remove(&instance->producer_link);
+	orma_base_list_remove(&instance->source_link);
+	orma_base_map_remove(&instance->session->service->instances_by_id, instance->id);
 	instance->session->instance_count--;
+	instance->session->state_counts[instance->state]--;
 	orma_base_free(instance);
 }
 
 void orma_service_instance_set_state(struct orma_service_instance *instance,
 				     enum orma_service_instance_state state)
 {
+	instance->session->state_counts[instance->state]--;
+	instance->session->state_counts[state]++;
 	instance->state = state;
 	orma_service_observe_instance(instance);
 }
@@ -160,9 +173,7 @@ void orma_service_data_source_leave(struct orma_service_data_source *data_source
 	struct orma_service_session *session, *next_session;
 	struct orma_service_instance *instance, *next;
 
-	ORMA_LIST_FOR_EACH_SAFE (instance, next, &port->instances, producer_link) {
-		if (instance->data_source != data_source)
-			continue;
+	ORMA_LIST_FOR_EACH_SAFE (instance, next, &data_source->instances, source_link) {
 		orma_service_instance_stop(instance, is_producer_gone);
 		orma_service_instance_stop(instance, true);
 		orma_service_instance_free(instance);

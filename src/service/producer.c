@@ -255,6 +255,7 @@ static int add_data_source(struct orma_producer_port *port,
 		return r;
 	}
 	data_source->producer = port;
+	orma_base_list_init(&data_source->instances);
 	take_descriptor(data_source, descriptor);
 	orma_base_list_append(&port->service->data_sources, &data_source->link);
 	orma_base_list_append(&data_source->name->data_sources, &data_source->name_link);
@@ -356,35 +357,35 @@ int orma_producer_port_unregister_data_source(struct orma_producer_port *port, c
 	return 0;
 }
 
+/* An instance of this very producer. */
+static struct orma_service_instance *find_instance(const struct orma_producer_port *port,
+						   uint64_t instance_id)
+{
+	struct orma_service_instance *instance =
+		orma_base_map_get(&port->service->instances_by_id, instance_id);
+
+	return instance && instance->producer == port ? instance : NULL;
+}
+
 void orma_producer_port_data_source_started(struct orma_producer_port *port, uint64_t instance_id)
 {
-	struct orma_service_instance *instance;
+	struct orma_service_instance *instance = find_instance(port, instance_id);
 
-	ORMA_LIST_FOR_EACH (instance, &port->instances, producer_link) {
-		if (instance->id != instance_id)
-			continue;
-		if (instance->state == ORMA_SERVICE_INSTANCE_STARTING &&
-		    instance->session->state == ORMA_SERVICE_SESSION_STARTED) {
-			orma_service_instance_set_state(instance, ORMA_SERVICE_INSTANCE_STARTED);
-			orma_service_session_check_started(instance->session);
-		}
+	if (!instance || instance->state != ORMA_SERVICE_INSTANCE_STARTING ||
+	    instance->session->state != ORMA_SERVICE_SESSION_STARTED)
 		return;
-	}
+	orma_service_instance_set_state(instance, ORMA_SERVICE_INSTANCE_STARTED);
+	orma_service_session_check_started(instance->session);
 }
 
 void orma_producer_port_data_source_stopped(struct orma_producer_port *port, uint64_t instance_id)
 {
-	struct orma_service_instance *instance;
+	struct orma_service_instance *instance = find_instance(port, instance_id);
 
-	ORMA_LIST_FOR_EACH (instance, &port->instances, producer_link) {
-		if (instance->id != instance_id)
-			continue;
-		if (instance->state == ORMA_SERVICE_INSTANCE_STOPPING) {
-			orma_service_instance_set_state(instance, ORMA_SERVICE_INSTANCE_STOPPED);
-			orma_service_session_check_stopped(instance->session);
-		}
+	if (!instance || instance->state != ORMA_SERVICE_INSTANCE_STOPPING)
 		return;
-	}
+	orma_service_instance_set_state(instance, ORMA_SERVICE_INSTANCE_STOPPED);
+	orma_service_session_check_stopped(instance->session);
 }
 
 /* --- what it may write to

@@ -116,6 +116,7 @@ void orma_service_free(struct orma_service *service)
 		orma_producer_port_close(
 			ORMA_LIST_ENTRY(service->producers.next, struct orma_producer_port, link));
 	orma_base_map_done(&service->producers_by_id);
+	orma_base_map_done(&service->instances_by_id);
 	orma_base_map_done(&service->by_name);
 	orma_service_batch_done(&service->batch);
 	orma_base_buf_done(&service->reply);
@@ -134,11 +135,8 @@ uint64_t orma_service_next_deadline_ns(const struct orma_service *service)
 
 void orma_service_run(struct orma_service *service)
 {
-	uint64_t now_ns = orma_service_now_ns(service);
-
-	for (int i = 0; i < ORMA_SERVICE_TIMERS_PER_RUN; i++)
-		if (!orma_service_timers_run_one(&service->timers, now_ns))
-			return;
+	orma_service_timers_run(&service->timers, orma_service_now_ns(service),
+				ORMA_SERVICE_TIMERS_PER_RUN);
 }
 
 void orma_service_file_event(struct orma_service *service, uint64_t session_id, int status)

@@ -263,14 +263,9 @@ void orma_service_session_start(struct orma_service_session *session)
 
 void orma_service_session_check_started(struct orma_service_session *session)
 {
-	struct orma_service_instance *instance;
-
-	if (session->has_said_all_started || session->state != ORMA_SERVICE_SESSION_STARTED)
+	if (session->has_said_all_started || session->state != ORMA_SERVICE_SESSION_STARTED ||
+	    session->state_counts[ORMA_SERVICE_INSTANCE_STARTED] != session->instance_count)
 		return;
-	ORMA_LIST_FOR_EACH (instance, &session->instances, session_link) {
-		if (instance->state != ORMA_SERVICE_INSTANCE_STARTED)
-			return;
-	}
 	session->has_said_all_started = true;
 	orma_service_timer_disarm(&session->started_timer);
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_STARTED,
@@ -321,13 +316,7 @@ static void on_stop_timeout(struct orma_service_timer *timer)
 
 static bool has_stopped(const struct orma_service_session *session)
 {
-	struct orma_service_instance *instance;
-
-	ORMA_LIST_FOR_EACH (instance, &session->instances, session_link) {
-		if (instance->state != ORMA_SERVICE_INSTANCE_STOPPED)
-			return false;
-	}
-	return true;
+	return session->state_counts[ORMA_SERVICE_INSTANCE_STOPPED] == session->instance_count;
 }
 
 void orma_service_session_check_stopped(struct orma_service_session *session)
@@ -385,7 +374,7 @@ void orma_service_session_abandon(struct orma_service_session *session, const ch
 	bool is_over;
 
 	set_error(session, error);
-	orma_service_flush_forget_consumer(session);
+	orma_service_flush_forget_consumer(session, true);
 	session->consumer->session = NULL;
 	session->consumer = NULL;
 	session->is_orphaned = true;

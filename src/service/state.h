@@ -11,8 +11,8 @@
  *             +-- consumers --- session      (at most one, and back; a detached session has none)
  *
  * Invariants
- *  - An instance is in exactly one session list and one producer list; it dies with the first of
- * its session, its producer or its registered data source.
+ *  - An instance is in one list each of its session, its producer and its data source, and dies
+ *    with the first of them. session->state_counts adds up to instance_count.
  *  - A grant outlives the instance that it was made for, until its session's buffers go: data may
  * still be on its way when a data source is unregistered.
  *  - A session's `buffers` exist from enable to free; `file` only while it still takes data.
@@ -51,6 +51,7 @@ struct orma_service_data_source {
 	struct orma_list link;      /* service->data_sources, in order of registration */
 	struct orma_list name_link; /* name->data_sources */
 	struct orma_list producer_link;
+	struct orma_list instances; /* in all sessions */
 	struct orma_producer_port *producer;
 	struct orma_service_name *name;
 	uint64_t id; /* as the producer says; 0 = none */
@@ -132,8 +133,8 @@ struct orma_service_source {
 };
 
 struct orma_service_instance {
-	struct orma_list session_link, producer_link;
-	uint64_t id;
+	struct orma_list session_link, producer_link, source_link;
+	uint64_t id; /* key in service->instances_by_id */
 	struct orma_service_session *session;
 	struct orma_producer_port *producer;
 	struct orma_service_data_source *data_source;
@@ -243,6 +244,7 @@ struct orma_service_session {
 	size_t buffer_count;
 	struct orma_list instances;
 	size_t instance_count;
+	size_t state_counts[ORMA_SERVICE_INSTANCE_STOPPED + 1]; /* instances by state */
 
 	struct orma_service_timer duration_timer, flush_timer, write_timer, clear_timer,
 		snapshot_timer, stop_timer, started_timer, step_timer;
@@ -324,7 +326,7 @@ struct orma_service {
 
 	struct orma_list producers, consumers, sessions, data_sources;
 	size_t producer_count, consumer_count, session_count, data_source_count, buffer_count;
-	struct orma_map producers_by_id;
+	struct orma_map producers_by_id, instances_by_id;
 	struct orma_map by_name; /* name hash -> first struct orma_service_name */
 	uint32_t last_producer_id, last_buffer_id;
 	uint64_t last_instance_id, last_session_id, last_flush_id;
@@ -443,13 +445,16 @@ void orma_service_flush_acknowledge(struct orma_producer_port *port, uint64_t re
 void orma_service_flush_forget_producer(struct orma_producer_port *port);
 /* The session ends: consumers hear that their flushes failed. */
 void orma_service_flush_cancel_all(struct orma_service_session *session);
-/* The consumer is gone: its callbacks must not run. */
-void orma_service_flush_forget_consumer(struct orma_service_session *session);
+/* The consumer lets go of the session: its flushes have failed, or, when it is gone, say nothing.
+ */
+void orma_service_flush_forget_consumer(struct orma_service_session *session, bool is_gone);
 
 /* sequence.c */
-struct orma_service_sequence *orma_service_session_sequence(struct orma_service_session_buffer *buffer,
-							uint32_t producer_id, uint32_t writer_id);
-void orma_service_session_sequence_count(struct orma_service_sequence *sequence, uint64_t payload_bytes);
+struct orma_service_sequence *
+orma_service_session_sequence(struct orma_service_session_buffer *buffer, uint32_t producer_id,
+			      uint32_t writer_id);
+void orma_service_session_sequence_count(struct orma_service_sequence *sequence,
+					 uint64_t payload_bytes);
 extern const uint32_t orma_service_histogram_bounds[ORMA_SERVICE_HISTOGRAM_BUCKETS - 1];
 /* All of them by buffer and id; free the array. NULL without memory or sequences. */
 struct orma_service_sequence **

@@ -22,6 +22,7 @@ struct orma_service_timer {
 
 struct orma_service_timers {
 	struct orma_list armed; /* ascending deadlines; equal ones in order of arming */
+	struct orma_list due;   /* taken off `armed`, still to run */
 };
 
 void orma_service_timers_init(struct orma_service_timers *timers);
@@ -29,10 +30,10 @@ void orma_service_timers_init(struct orma_service_timers *timers);
 void orma_service_timer_arm(struct orma_service_timers *timers, struct orma_service_timer *timer,
 			    uint64_t deadline_ns, orma_service_timer_fn *fn);
 void orma_service_timer_disarm(struct orma_service_timer *timer); /* harmless when not armed */
-/* UINT64_MAX when nothing is armed. */
+/* UINT64_MAX when nothing is armed, 0 when something is left over from a run. */
 uint64_t orma_service_timers_next_ns(const struct orma_service_timers *timers);
-/* Takes one timer that is due off the list and runs it; false when none is. Its callback may free
- * it. */
-bool orma_service_timers_run_one(struct orma_service_timers *timers, uint64_t now_ns);
+/* Runs what is due now, at most `max` timers; the rest stays due. Callbacks may free their timers.
+ */
+void orma_service_timers_run(struct orma_service_timers *timers, uint64_t now_ns, unsigned max);
 
 #endif

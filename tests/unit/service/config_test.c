@@ -135,6 +135,49 @@ ORMA_TEST(more_than_128_buffers_are_refused)
 	world_close(&world);
 }
 
+ORMA_TEST(long_lists_are_refused)
+{
+	static const struct {
+		const char *head, *item, *tail, *message;
+		unsigned count;
+	} cases[] = {
+		{"", "session_semaphores {} ", "",
+		 "session_semaphores: 65 are more than the maximum of 64", 65},
+		{"", "producers {} ", "", "producers: 1025 are more than the maximum of 1024",
+		 1025},
+		{"buffers { size_kb: 4 } data_sources { ", "producer_name_filter: 'a' ", "}",
+		 "data_sources[0].producer_name_filter: 1025 are more than the maximum of 1024",
+		 1025},
+		{"buffers { size_kb: 4 } data_sources { ", "machine_name_filter: 'a' ", "}",
+		 "data_sources[0].machine_name_filter: 1025 are more than the maximum of 1024",
+		 1025},
+		{"buffers { size_kb: 4 } ", "data_sources { producer_name_regex_filter: 'a' } ", "",
+		 "data_sources: 513 expressions in producer_name_regex_filter are more than the "
+		 "maximum of 512",
+		 513},
+		{"buffers { size_kb: 4 } ", "data_sources {} ", "",
+		 "data_sources: 4097 are more than the maximum of 4096", 4097},
+	};
+	struct world world;
+	struct consumer consumer;
+
+	world_open(&world);
+	consumer_open(&world, &consumer);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct orma_buf text = {0};
+
+		CHECK_INT(orma_base_buf_append_str(&text, cases[i].head), 0);
+		for (unsigned n = 0; n < cases[i].count; n++)
+			CHECK_INT(orma_base_buf_append_str(&text, cases[i].item), 0);
+		CHECK_INT(orma_base_buf_append_str(&text, cases[i].tail), 0);
+		CHECK_INT(enable(&consumer, orma_base_buf_cstr(&text)), -EINVAL);
+		CHECK_STR(consumer.error.message, cases[i].message);
+		orma_base_buf_done(&text);
+	}
+	consumer_close(&consumer);
+	world_close(&world);
+}
+
 ORMA_TEST(refused_config_does_not_lock_the_service_down)
 {
 	struct orma_producer_info other = producer_info("other");

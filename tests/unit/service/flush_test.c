@@ -25,7 +25,8 @@ static void open_scene(struct scene *scene, const char *config)
 
 static void close_scene(struct scene *scene)
 {
-	consumer_close(&scene->consumer);
+	if (scene->consumer.port)
+		consumer_close(&scene->consumer);
 	if (scene->one.port)
 		producer_close(&scene->one);
 	producer_close(&scene->two);
@@ -142,13 +143,17 @@ ORMA_TEST(pending_flushes_are_limited)
 	close_scene(&s);
 }
 
-ORMA_TEST(consumer_that_leaves_hears_nothing)
+ORMA_TEST(consumer_that_detaches_hears_so_and_one_that_leaves_nothing)
 {
 	struct scene s;
 
 	open_scene(&s, ONE_BUFFER);
 	flush(&s.consumer, 0);
 	CHECK_INT(orma_consumer_port_detach(s.consumer.port, "key"), 0);
+	CHECK_LOG(&s.consumer.log, "flush_failed");
+	enable_ok(&s.consumer, ONE_BUFFER);
+	flush(&s.consumer, 0);
+	consumer_close(&s.consumer);
 	answer_flush(&s.one);
 	answer_flush(&s.two);
 	CHECK_LOG(&s.consumer.log, "");

@@ -423,4 +423,5 @@ ORMA_TEST(service_may_be_freed_with_everything_running)
 	CHECK_INT(orma_consumer_port_detach(detached.port, "key"), 0);
 	flush(&consumer, 0);
 	world_close(&world);
+	orma_base_buf_done(&producer.config);
 }
