@@ -42,7 +42,6 @@ void orma_probes_process_forget(struct orma_probes_process_instance *instance)
 	while ((slot = orma_base_map_next(&instance->processes, &position))) {
 		struct orma_probes_process *process = slot->value;
 		process->is_in_tree = false;
-		process->is_without_memory = false;
 		process->cached = 0;
 		process->changed = process->sample.present;
 		process->fds.count = 0;
