@@ -8,6 +8,8 @@
 #include <orma/data_source.h>
 #include <orma/init.h>
 #include <orma/session.h>
+#include <semaphore.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -107,6 +109,131 @@ static inline void session_finish(struct orma_session *session, struct packets *
 	session_stop(session);
 	CHECK_INT(orma_session_read(session, packets_add, packets), 0);
 	orma_session_free(session);
+}
+
+/* --- a data source that notes what happens to it ---------------------------------------------- */
+
+/* {0} is ready for use. */
+struct source_log {
+	_Atomic int setups, starts, stops, flushes, clears, destroys;
+	sem_t is_stopping, is_flushing, is_destroyed;
+	enum orma_completion stop_completion, flush_completion;
+	_Atomic uint64_t stop_number, flush_number;
+	char config[256];
+};
+
+static inline void log_on_setup(void *ctx, const struct orma_instance *instance,
+				void **ret_instance_ctx)
+{
+	struct source_log *log = ctx;
+
+	log->setups++;
+	CHECK(instance->config_size < sizeof(log->config));
+	memcpy(log->config, instance->config, instance->config_size);
+	*ret_instance_ctx = log;
+}
+
+static inline void log_on_start(void *ctx, const struct orma_instance *instance)
+{
+	struct source_log *log = ctx;
+
+	CHECK(instance->instance_ctx == ctx);
+	log->starts++;
+}
+
+static inline enum orma_completion log_on_stop(void *ctx, const struct orma_instance *instance)
+{
+	struct source_log *log = ctx;
+
+	log->stops++;
+	log->stop_number = instance->completion;
+	sem_post(&log->is_stopping);
+	return log->stop_completion;
+}
+
+static inline enum orma_completion log_on_flush(void *ctx, const struct orma_instance *instance)
+{
+	struct source_log *log = ctx;
+
+	log->flushes++;
+	log->flush_number = instance->completion;
+	sem_post(&log->is_flushing);
+	return log->flush_completion;
+}
+
+static inline void log_on_clear(void *ctx, const struct orma_instance *instance)
+{
+	struct source_log *log = ctx;
+
+	(void)instance;
+	log->clears++;
+}
+
+static inline void log_on_destroy(void *ctx, const struct orma_instance *instance)
+{
+	struct source_log *log = ctx;
+
+	(void)instance;
+	log->destroys++;
+	sem_post(&log->is_destroyed);
+}
+
+static inline struct orma_data_source *register_source(const char *name, struct source_log *log)
+{
+	const struct orma_data_source_options options = {
+		.struct_size = sizeof(options),
+		.name = name,
+		.ctx = log,
+		.on_setup = log_on_setup,
+		.on_start = log_on_start,
+		.on_stop = log_on_stop,
+		.on_flush = log_on_flush,
+		.on_clear_incremental_state = log_on_clear,
+		.on_destroy = log_on_destroy,
+	};
+	struct orma_data_source *source;
+
+	CHECK_INT(orma_data_source_register(&options, &source), 0);
+	return source;
+}
+
+static inline void emit(struct orma_data_source *source, uint64_t value)
+{
+	ORMA_FOR_EACH_INSTANCE(source, idx)
+	{
+		struct orma_packet *packet = orma_packet_begin(source, idx);
+
+		CHECK(packet);
+		orma_packet_varint(packet, 8, value);
+		orma_packet_end(packet);
+	}
+}
+
+#define SOURCE_CONFIG "buffers { size_kb: 1024 } data_sources { config { name: \"test.source\" } }"
+
+/* Packets of ours carry small numbers as timestamps. */
+static inline size_t count_values(const struct packets *packets, uint64_t first, uint64_t last)
+{
+	uint64_t expected = first;
+
+	for (size_t i = 0; i < packets->list.count; i++) {
+		const struct orma_pb_trace_packet *packet = packets->list.items[i];
+
+		if (packet->timestamp < first || packet->timestamp > last)
+			continue;
+		CHECK_INT(packet->timestamp, expected);
+		expected++;
+	}
+	return expected - first;
+}
+
+static inline void wait_for(sem_t *semaphore)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += WAIT_MS / 1000;
+	CHECK_INT(sem_timedwait(semaphore, &deadline), 0);
 }
 
 #endif
