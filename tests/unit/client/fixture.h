@@ -116,7 +116,7 @@ static inline void session_finish(struct orma_session *session, struct packets *
 /* {0} is ready for use. */
 struct source_log {
 	_Atomic int setups, starts, stops, flushes, clears, destroys;
-	sem_t is_stopping, is_flushing, is_destroyed;
+	sem_t is_started, is_stopping, is_flushing, is_destroyed;
 	enum orma_completion stop_completion, flush_completion;
 	_Atomic uint64_t stop_number, flush_number;
 	char config[256];
@@ -139,6 +139,7 @@ static inline void log_on_start(void *ctx, const struct orma_instance *instance)
 
 	CHECK(instance->instance_ctx == ctx);
 	log->starts++;
+	sem_post(&log->is_started);
 }
 
 static inline enum orma_completion log_on_stop(void *ctx, const struct orma_instance *instance)

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * daemon_test.c - the library against a daemon behind sockets, which comes, goes and comes back.
+ */
+#include "unit/client/daemon.h"
+
+#include "unit/client/fixture.h"
+
+static void init_system(const struct daemon *daemon)
+{
+	const struct orma_init_options options = {.struct_size = sizeof(options),
+						  .producer_name = "test.producer",
+						  .producer_socket = daemon->producer};
+
+	CHECK_INT(orma_init(&options), 0);
+}
+
+static struct orma_session *connect_session(const struct daemon *daemon)
+{
+	const struct orma_session_options options = {.struct_size = sizeof(options),
+						     .consumer_socket = daemon->consumer};
+
+	return session_new(&options);
+}
+
+static struct orma_session *start_session(const struct daemon *daemon)
+{
+	struct orma_session *session = connect_session(daemon);
+
+	session_enable(session, SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	return session;
+}
+
+ORMA_TEST(packets_reach_a_session_through_a_daemon)
+{
+	struct source_log log = {0};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	CHECK(orma_is_connected());
+	session = start_session(&daemon);
+	for (uint64_t i = 1; i <= 5000; i++) {
+		emit(source, i);
+		if (i % 1000 == 0)
+			CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
+	}
+	session_finish(session, &packets);
+	CHECK_INT(count_values(&packets, 1, 5000), 5000);
+	CHECK_INT(orma_data_source_dropped(source, 0), 0);
+	packets_done(&packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(shutdown_hands_over_what_was_emitted)
+{
+	struct source_log log = {0};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = start_session(&daemon);
+	for (uint64_t i = 1; i <= 100; i++)
+		emit(source, i);
+	orma_shutdown();
+	CHECK_INT(log.stops, 1);
+	CHECK_INT(log.destroys, 1);
+	session_finish(session, &packets);
+	CHECK_INT(count_values(&packets, 1, 100), 100);
+	packets_done(&packets);
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(a_daemon_that_starts_late_and_restarts_is_found)
+{
+	struct source_log log = {0};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	init_system(&daemon);
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(1), -ETIMEDOUT);
+	CHECK(!orma_is_connected());
+	daemon_start(&daemon);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = start_session(&daemon);
+	emit(source, 1);
+	orma_session_free(session);
+	wait_for(&log.is_destroyed);
+	session = start_session(&daemon);
+	emit(source, 1);
+	daemon_stop(&daemon);
+	/* The connection is gone: its instance stops by itself. */
+	wait_for(&log.is_destroyed);
+	CHECK_INT(log.stops, 2);
+	CHECK_INT(orma_data_source_started(source), 0);
+	CHECK_INT(orma_session_wait_stopped(session, WAIT_MS, NULL), -ECONNRESET);
+	CHECK_INT(orma_session_flush(session, 1, 0), -ECONNRESET);
+	CHECK_INT(orma_session_read(session, packets_add, &packets), -ECONNRESET);
+	orma_session_free(session);
+	daemon_start(&daemon);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = start_session(&daemon);
+	for (uint64_t i = 1; i <= 100; i++)
+		emit(source, i);
+	session_finish(session, &packets);
+	CHECK_INT(count_values(&packets, 1, 100), 100);
+	packets_done(&packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(a_packet_that_is_open_when_the_daemon_dies_is_lost_and_nothing_else)
+{
+	struct source_log log = {.stop_completion = ORMA_POSTPONE};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct orma_packet *packet;
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = start_session(&daemon);
+	packet = orma_packet_begin(source, 0);
+	orma_packet_varint(packet, 8, 1);
+	daemon_stop(&daemon);
+	wait_for(&log.is_stopping);
+	/* More than the memory holds. */
+	for (int i = 0; i < 100000; i++)
+		orma_packet_bytes(packet, 900, "0123456789", 10);
+	orma_packet_end(packet);
+	emit(source, 2);
+	CHECK(orma_data_source_dropped(source, 0) > 0);
+	/* The postponed stop of a dead connection completes all the same. */
+	orma_data_source_complete(source, log.stop_number);
+	wait_for(&log.is_destroyed);
+	log.stop_completion = ORMA_COMPLETE;
+	orma_session_free(session);
+	daemon_start(&daemon);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = start_session(&daemon);
+	emit(source, 3);
+	session_finish(session, &packets);
+	CHECK_INT(count_values(&packets, 3, 3), 1);
+	packets_done(&packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(both_backends_work_side_by_side)
+{
+	struct source_log log = {0};
+	struct packets packets = {0}, local_packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session, *local;
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	CHECK_INT(orma_init(&(struct orma_init_options){
+			  .struct_size = sizeof(struct orma_init_options),
+			  .backends = ORMA_BACKEND_SYSTEM | ORMA_BACKEND_IN_PROCESS,
+			  .shm_size_bytes = 1 << 20,
+			  .page_size_bytes = 32768,
+			  .producer_socket = daemon.producer}),
+		  0);
+	source = register_source("test.source", &log);
+	/* The daemon may be found later; its session waits for producers. */
+	session = connect_session(&daemon);
+	session_enable(session, SOURCE_CONFIG);
+	wait_for(&log.is_started);
+	local = session_start(SOURCE_CONFIG);
+	CHECK_INT(orma_data_source_started(source), 3);
+	for (uint64_t i = 1; i <= 10; i++)
+		emit(source, i);
+	session_finish(session, &packets);
+	session_finish(local, &local_packets);
+	CHECK_INT(count_values(&packets, 1, 10), 10);
+	CHECK_INT(count_values(&local_packets, 1, 10), 10);
+	packets_done(&packets);
+	packets_done(&local_packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(a_session_without_a_daemon_says_where_it_looked)
+{
+	struct orma_session_options options = {.struct_size = sizeof(options)};
+	struct orma_session *session;
+	struct orma_error error = {0};
+	char address[300];
+
+	snprintf(address, sizeof(address), "%s/nobody", orma_test_tmpdir());
+	options.consumer_socket = address;
+	CHECK_INT(orma_session_new(&options, &session, &error), -ENOENT);
+	CHECK(strstr(error.message, address));
+	options.consumer_socket = "";
+	CHECK_INT(orma_session_new(&options, &session, &error), -EINVAL);
+	options.struct_size = 3;
+	CHECK_INT(orma_session_new(&options, &session, &error), -EINVAL);
+}
+
+ORMA_TEST(a_producer_socket_is_no_place_for_a_session)
+{
+	struct orma_session_options options = {.struct_size = sizeof(options)};
+	struct orma_session *session;
+	struct orma_error error = {0};
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	options.consumer_socket = daemon.producer;
+	CHECK_INT(orma_session_new(&options, &session, &error), -EPROTO);
+	CHECK(strstr(error.message, "no tracing service for consumers"));
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(a_driven_producer_survives_the_daemons_end_too)
+{
+	struct source_log log = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	CHECK_INT(orma_init(&(struct orma_init_options){.struct_size =
+								sizeof(struct orma_init_options),
+							.caller_drives = true,
+							.producer_socket = daemon.producer}),
+		  0);
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = connect_session(&daemon);
+	session_enable(session, SOURCE_CONFIG);
+	while (orma_data_source_started(source) == 0)
+		CHECK_INT(orma_dispatch(), 0);
+	emit(source, 1);
+	daemon_stop(&daemon);
+	while (orma_data_source_started(source) != 0)
+		CHECK_INT(orma_dispatch(), 0);
+	CHECK_INT(log.destroys, 1);
+	orma_session_free(session);
+	orma_shutdown();
+}
