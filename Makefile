@@ -13,13 +13,13 @@ demo:
 	@tools/demo
 
 test:
-	@tools/install-packages
+	@tools/install-packages build test
 	@cmake --preset test >/dev/null
 	@cmake --build --preset test
 	@ctest --preset test -j 2
 
 check:
-	@tools/install-packages
+	@tools/install-packages build test check
 	@tools/check
 
 install: all
