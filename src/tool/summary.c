@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/macros.h"
+#include "base/map.h"
 #include "proto/reader.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_stats.pb.h"
@@ -55,9 +57,12 @@ static int get_facts(const void *data, size_t size, struct packet_facts *facts)
 	return result;
 }
 
-static void count_source(struct orma_tool_summary *summary, const char *name)
+static void count_source(struct orma_tool_summary *summary, const char *name, uint64_t packets)
 {
 	size_t i = 0;
+
+	if (packets == 0)
+		return;
 	while (i < summary->source_count && strcmp(summary->sources[i].name, name) != 0)
 		i++;
 	if (i == summary->source_count) {
@@ -65,7 +70,7 @@ static void count_source(struct orma_tool_summary *summary, const char *name)
 			return;
 		summary->sources[summary->source_count++].name = name;
 	}
-	summary->sources[i].packets++;
+	summary->sources[i].packets += packets;
 }
 
 /* The last trace_stats of a trace counts: each one is cumulative. */
@@ -92,18 +97,54 @@ static int take_stats(struct orma_tool_summary *summary, struct orma_str bytes)
 	return result;
 }
 
+/*
+ * Packets without a payload of their own (clock snapshots, interned data) belong to the source that
+ * their sequence's other packets name; until one does, they wait.
+ */
+struct sequence {
+	const char *source;
+	uint64_t waiting;
+};
+
+struct count {
+	struct orma_tool_summary *summary;
+	struct orma_map sequences; /* trusted_packet_sequence_id -> struct sequence */
+};
+
+static int count_in_sequence(struct count *count, const struct packet_facts *facts)
+{
+	struct sequence *sequence = orma_base_map_get(&count->sequences, facts->sequence_id);
+	if (!sequence) {
+		sequence = orma_base_zalloc(sizeof(*sequence));
+		if (!sequence ||
+		    orma_base_map_put(&count->sequences, facts->sequence_id, sequence)) {
+			orma_base_free(sequence);
+			return -ENOMEM;
+		}
+	}
+	if (facts->source)
+		sequence->source = facts->source;
+	sequence->waiting++;
+	if (sequence->source) {
+		count_source(count->summary, sequence->source, sequence->waiting);
+		sequence->waiting = 0;
+	}
+	return 0;
+}
+
 static int count_packet(void *ctx, const void *data, size_t size)
 {
-	struct orma_tool_summary *summary = ctx;
+	struct count *count = ctx;
+	struct orma_tool_summary *summary = count->summary;
 	struct packet_facts facts = {0};
 	int result = get_facts(data, size, &facts);
 	if (result)
 		return result;
 	summary->packets++;
 	if (facts.sequence_id == SERVICE_SEQUENCE_ID)
-		count_source(summary, "service");
-	else
-		count_source(summary, facts.source ? facts.source : "other");
+		count_source(summary, "service", 1);
+	else if ((result = count_in_sequence(count, &facts)))
+		return result;
 	if (facts.dropped > 1)
 		summary->gaps++;
 	return facts.stats.data ? take_stats(summary, facts.stats) : 0;
@@ -111,8 +152,19 @@ static int count_packet(void *ctx, const void *data, size_t size)
 
 int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr)
 {
+	struct count count = {.summary = ret};
+	size_t position = 0;
+	struct orma_map_slot *slot;
+
 	*ret = (struct orma_tool_summary){0};
-	return orma_tool_trace_read(fd, count_packet, ret, reterr);
+	int result = orma_tool_trace_read(fd, count_packet, &count, reterr);
+	while ((slot = orma_base_map_next(&count.sequences, &position))) {
+		struct sequence *sequence = slot->value;
+		count_source(ret, "other", sequence->waiting);
+		orma_base_free(sequence);
+	}
+	orma_base_map_done(&count.sequences);
+	return result;
 }
 
 static void print_loss(FILE *out, uint64_t count, const char *what, const char **separator)

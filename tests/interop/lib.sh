@@ -117,7 +117,7 @@ start_example() {
 	else
 		ln -s "$example" "$dir/orma_example"
 	fi
-	start_daemon example "${as[@]}" "$dir/orma_example" --duration-ms 60000
+	start_daemon example "${as[@]}" "$dir/orma_example" 60
 	wait_for_source track_event
 }
 

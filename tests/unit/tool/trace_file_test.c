@@ -145,6 +145,14 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	orma_proto_nested_begin(&heap.writer, &packet, 1); /* sys_stats */
 	orma_proto_nested_begin(&heap.writer, &payload, 7);
 	orma_proto_nested_end(&heap.writer, &packet);
+	orma_proto_nested_begin(&heap.writer, &packet,
+				1); /* a clock snapshot of the same sequence */
+	orma_proto_nested_begin(&heap.writer, &payload, 6);
+	orma_proto_nested_end(&heap.writer, &packet);
+	orma_proto_nested_begin(&heap.writer, &packet,
+				1); /* nothing known, of a sequence of its own */
+	orma_proto_write_varint(&heap.writer, 10, 9);
+	orma_proto_nested_end(&heap.writer, &packet);
 	orma_proto_nested_begin(&heap.writer, &packet, 1); /* track_event behind a gap */
 	orma_proto_nested_begin(&heap.writer, &payload, 11);
 	orma_proto_nested_end(&heap.writer, &payload);
@@ -161,11 +169,13 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	int fd = file_of(buf.data, buf.size);
 	CHECK_INT(orma_tool_trace_summarize(fd, &summary, NULL), 0);
 	close(fd);
-	CHECK_INT(summary.packets, 3);
-	CHECK_INT(summary.source_count, 3);
+	CHECK_INT(summary.packets, 5);
+	CHECK_INT(summary.source_count, 4);
 	CHECK_STR(summary.sources[0].name, "linux.sys_stats");
+	CHECK_INT(summary.sources[0].packets, 2);
 	CHECK_STR(summary.sources[1].name, "track_event");
 	CHECK_STR(summary.sources[2].name, "service");
+	CHECK_STR(summary.sources[3].name, "other");
 	CHECK_INT(summary.gaps, 1);
 	CHECK_INT(summary.lost_chunks, 5);
 	orma_base_buf_done(&buf);
