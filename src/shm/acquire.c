@@ -253,7 +253,10 @@ bool orma_shm_arbiter_wait(struct orma_shm_arbiter *arbiter, struct orma_shm_wai
 		return false;
 	if (wait->turns++ == 0) {
 		atomic_fetch_add_explicit(&arbiter->stalls, 1, memory_order_relaxed);
-		wait->deadline_ns = now_ns + arbiter->options.stall_timeout_ms * ORMA_NS_PER_MS;
+		wait->deadline_ns =
+			now_ns +
+			(wait->timeout_ms ? wait->timeout_ms : arbiter->options.stall_timeout_ms) *
+				ORMA_NS_PER_MS;
 		wait->sleep_ns = WAIT_NS_MIN;
 	}
 	if (now_ns >= wait->deadline_ns)

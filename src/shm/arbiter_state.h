@@ -154,6 +154,7 @@ void orma_shm_arbiter_complete(struct orma_shm_arbiter *arbiter, struct orma_shm
 struct orma_shm_wait {
 	uint64_t deadline_ns, sleep_ns;
 	uint32_t turns;
+	uint32_t timeout_ms; /* 0 = the arbiter's */
 };
 
 bool orma_shm_arbiter_wait(struct orma_shm_arbiter *arbiter, struct orma_shm_wait *wait);

@@ -200,7 +200,7 @@ static void send_patches(struct orma_shm_writer *writer)
 static struct orma_shm_patch *get_patch(struct orma_shm_writer *writer)
 {
 	struct orma_shm_patch *patch = orma_shm_arbiter_take_patch(writer->arbiter);
-	struct orma_shm_wait wait = {0};
+	struct orma_shm_wait wait = {.timeout_ms = writer->stall_timeout_ms};
 
 	if (!patch)
 		send_patches(writer);
@@ -342,7 +342,7 @@ static struct orma_shm_event *acquire_now(struct orma_shm_writer *writer)
 static struct orma_shm_event *acquire_stalling(struct orma_shm_writer *writer)
 {
 	struct orma_shm_event *chunk = NULL;
-	struct orma_shm_wait wait = {0};
+	struct orma_shm_wait wait = {.timeout_ms = writer->stall_timeout_ms};
 
 	if (writer->policy != ORMA_SHM_STALL || writer->is_losing || writer->id == 0)
 		return NULL;

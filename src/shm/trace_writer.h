@@ -73,6 +73,7 @@ struct orma_shm_writer {
 
 	struct orma_shm_arbiter *arbiter;
 	uint32_t target_buffer;
+	uint32_t stall_timeout_ms; /* the owner may set it; 0 = the arbiter's */
 	uint16_t id; /* 0 = ids are exhausted: everything is lost and counted */
 	uint8_t scrap_length[ORMA_PROTO_LENGTH_BYTES]; /* for lengths of a packet that is lost */
 	uint8_t scrap[ORMA_SHM_SCRAP_BYTES];
