@@ -139,6 +139,7 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 	orma_client_memory_unref(wanted.memory);
 	if (r < 0)
 		return r;
+	slot->writer->stall_timeout_ms = source->options.stall_timeout_ms;
 	slot->stamp = wanted.stamp;
 	slot->generation = wanted.generation;
 	slot->lost_seen = orma_shm_writer_lost_packets(slot->writer);
