@@ -1,4 +1,4 @@
-# The shared library, and make install: binary, libraries, headers, pkg-config and CMake package files.
+# The shared library, and make install: binary, libraries, headers, manual pages, pkg-config and CMake package files.
 if(NOT TARGET orma_static)
   return()
 endif()
@@ -49,6 +49,9 @@ if(TARGET orma_tool)
   install(TARGETS orma_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY include/orma DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+foreach(section 1 7)
+  install(FILES docs/man/orma.${section} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
 
 # Both package files find the rest from where they are, so that an installed tree may be moved.
 foreach(kind pkgconfig cmake/orma)
