@@ -22,7 +22,7 @@
 #include "base/alloc.h"
 #include "client/client.h"
 
-__thread struct orma_client_thread *orma_client_self;
+__thread struct orma_client_thread *orma_client_self __attribute__((tls_model("initial-exec")));
 /* Allocations of this thread that come back here, from an allocator that is itself traced, do not
  * emit. */
 static __thread bool is_refreshing __attribute__((tls_model("initial-exec")));
