@@ -139,7 +139,10 @@ ORMA_TEST(state_is_needed_once_and_again_after_it_was_cleared)
 		packet = orma_packet_begin(source, 0);
 		needs_state = orma_packet_take_needs_state(packet);
 		orma_packet_end(packet);
+		/* At the service's pace: a loss asks for the state too. */
+		CHECK_INT(orma_sync(WAIT_MS), 0);
 	}
+	CHECK_INT(orma_data_source_dropped(source, 0), 0);
 	CHECK(!orma_packet_begin(source, 1));
 	CHECK(!orma_packet_begin(source, 99));
 	CHECK(!orma_packet_begin(NULL, 0));
