@@ -29,7 +29,7 @@ void orma_raw_connect(struct orma_raw_client *client, const char *path)
 	*client = (struct orma_raw_client){.kept_fd = -1};
 	orma_base_list_init(&client->set_aside);
 	CHECK(strlen(path) < sizeof(address.sun_path));
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
 	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK(client->fd >= 0);
 	CHECK_INT(setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
