@@ -45,6 +45,7 @@ static void forget_consumer(struct orma_host_peer *peer)
 
 	orma_base_list_remove(&peer->link);
 	orma_base_list_remove(&consumer->stream);
+	orma_host_query_cancel(consumer);
 	orma_ipc_peer_set_data(peer->ipc, NULL);
 	orma_consumer_port_close(
 		consumer->port); /* no callback comes any more, of flushes neither */
@@ -103,8 +104,10 @@ void orma_host_consumer_drained(void *ctx, struct orma_ipc_peer *ipc)
 {
 	(void)ctx;
 	struct orma_host_consumer *consumer = orma_ipc_peer_data(ipc);
-	if (consumer)
-		wake_stream(consumer);
+	if (!consumer)
+		return;
+	orma_host_query_continue(consumer);
+	wake_stream(consumer);
 }
 
 /* Every call may change when the service wants to run. */
@@ -416,36 +419,6 @@ static int on_observe_events(struct orma_ipc_peer *ipc, struct orma_ipc_call *ca
 	return result;
 }
 
-/* The state in replies of a frame each: its fields are whole in every part, so that joining the
- * parts gives the state. */
-static int reply_state(struct orma_host *host, struct orma_ipc_call *call, const uint8_t *state,
-		       size_t size)
-{
-	const size_t limit = ORMA_IPC_BODY_BYTES_MAX - 16;
-	struct orma_proto_reader reader;
-	struct orma_proto_field field;
-	const uint8_t *part = state;
-
-	orma_proto_reader_init(&reader, state, size);
-	while (size - (size_t)(part - state) > limit) {
-		const uint8_t *end = part;
-		while (orma_proto_reader_next(&reader, &field) > 0 &&
-		       (size_t)(reader.at - part) <= limit)
-			end = reader.at;
-		if (end == part)
-			return -EMSGSIZE; /* one field alone is too large */
-		int result = reply_message(host, call,
-					   ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE, part,
-					   (size_t)(end - part), true);
-		if (result)
-			return result;
-		part = end;
-		orma_proto_reader_init(&reader, part, size - (size_t)(part - state));
-	}
-	return reply_message(host, call, ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE, part,
-			     size - (size_t)(part - state), false);
-}
-
 static int on_query_service_state(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
 				  const void *args, size_t size)
 {
@@ -459,7 +432,7 @@ static int on_query_service_state(struct orma_ipc_peer *ipc, struct orma_ipc_cal
 		return -EBADMSG;
 	int result = orma_consumer_port_query_state(consumer->port, only.value != 0, &state,
 						    &state_size);
-	return result ? result : reply_state(consumer->peer.host, call, state, state_size);
+	return result ? result : orma_host_query_begin(consumer, call, state, state_size);
 }
 
 static int on_query_capabilities(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,

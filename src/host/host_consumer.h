@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_consumer.h - a consumer's connection, shared by its calls (host_consumer.c) and its stream
- * (host_stream.c).
+ * host_consumer.h - a consumer's connection, shared by its calls (host_consumer.c), its stream
+ * (host_stream.c) and its query (host_query.c).
  */
 #ifndef ORMA_HOST_HOST_CONSUMER_H
 #define ORMA_HOST_HOST_CONSUMER_H
@@ -11,12 +11,21 @@ struct orma_host_consumer {
 	struct orma_host_peer peer; /* first */
 	struct orma_consumer_port *port;
 	/* Calls that are answered later; one of each kind, a new one rejects the old. */
-	struct orma_ipc_call *enable, *read, *observe;
+	struct orma_ipc_call *enable, *read, *observe, *query;
+	struct orma_buf state;    /* what of the answer to `query` waits for room */
 	struct orma_list flushes; /* struct host_flush */
 	struct orma_list stream;  /* in host->streams while `read` is to be fed */
 };
 
 /* Ends the ReadBuffers call, if there is one, by a rejection. */
 void orma_host_stream_cancel(struct orma_host_consumer *consumer);
+/* Answers with the service's encoded state, in part later if need be. 0, or -errno: the call is to
+ * be rejected. */
+int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
+			  const void *state, size_t size);
+/* The socket has room again. */
+void orma_host_query_continue(struct orma_host_consumer *consumer);
+/* Ends the query, if one waits, by a rejection. */
+void orma_host_query_cancel(struct orma_host_consumer *consumer);
 
 #endif

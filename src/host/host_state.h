@@ -13,11 +13,12 @@ struct orma_host {
 	struct orma_loop *loop;
 	struct orma_service *service;
 	struct orma_ipc_host *producers, *consumers;
-	struct orma_timer timer;  /* the service's next deadline */
-	struct orma_task turn;    /* queued whenever the service may have something to do */
-	struct orma_list peers;   /* struct orma_host_peer */
-	struct orma_list streams; /* consumers with a ReadBuffers call to feed */
-	struct orma_buf scratch;  /* a reply being encoded; keeps its capacity */
+	struct orma_timer timer;    /* the service's next deadline */
+	struct orma_task turn;      /* queued whenever the service may have something to do */
+	struct orma_list peers;     /* struct orma_host_peer */
+	struct orma_list streams;   /* consumers with a ReadBuffers call to feed */
+	struct orma_buf scratch;    /* a reply being encoded; keeps its capacity */
+	size_t waiting_state_bytes; /* copies of the state that consumers have yet to take */
 };
 
 /* The common head of what a peer holds here. */

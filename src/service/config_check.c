@@ -107,6 +107,9 @@ static int check_names(const struct check *c)
 	if (config->unique_session_name.size > ORMA_SERVICE_NAME_BYTES_MAX)
 		return REFUSE(c, "unique_session_name: longer than %u bytes",
 			      ORMA_SERVICE_NAME_BYTES_MAX);
+	if (config->bugreport_filename.size > ORMA_SERVICE_NAME_BYTES_MAX)
+		return REFUSE(c, "bugreport_filename: longer than %u bytes",
+			      ORMA_SERVICE_NAME_BYTES_MAX);
 	for (size_t i = 0; i < config->bugreport_filename.size; i++) {
 		char at = config->bugreport_filename.data[i];
 

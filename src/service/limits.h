@@ -10,13 +10,15 @@
 /* --- producers
  * ------------------------------------------------------------------------------------------------
  */
-#define ORMA_SERVICE_PRODUCER_ID_MAX       65535u
-#define ORMA_SERVICE_NAME_BYTES_MAX        1024u /* producer, data source, buffer, session names */
-#define ORMA_SERVICE_SOURCES_PER_PRODUCER  4096u
-#define ORMA_SERVICE_DESCRIPTOR_BYTES_MAX  (128u << 10)
-#define ORMA_SERVICE_DESCRIPTORS_BYTES_MAX (4u << 20) /* all descriptors of one producer */
-#define ORMA_SERVICE_WRITER_ID_MAX         32767u
-#define ORMA_SERVICE_PATCHES_PER_CHUNK     1024u
+#define ORMA_SERVICE_PRODUCER_ID_MAX      65535u
+#define ORMA_SERVICE_NAME_BYTES_MAX       1024u /* producer, data source, buffer, session names */
+#define ORMA_SERVICE_SOURCES_PER_PRODUCER 4096u
+/* One descriptor, with what the state query adds, is to fit a frame of 128 KiB. */
+#define ORMA_SERVICE_DESCRIPTOR_BYTES_MAX      ((128u << 10) - 512)
+#define ORMA_SERVICE_DESCRIPTORS_BYTES_MAX     (4u << 20)  /* all descriptors of one producer */
+#define ORMA_SERVICE_ALL_DESCRIPTORS_BYTES_MAX (64u << 20) /* of all producers */
+#define ORMA_SERVICE_WRITER_ID_MAX             32767u
+#define ORMA_SERVICE_PATCHES_PER_CHUNK         1024u
 
 #define ORMA_SERVICE_PAGE_BYTES_MIN     4096u
 #define ORMA_SERVICE_PAGE_BYTES_MAX     (32u << 10)

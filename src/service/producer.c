@@ -202,6 +202,7 @@ static void free_data_source(struct orma_service_data_source *data_source)
 	orma_base_list_remove(&data_source->producer_link);
 	data_source->producer->data_source_count--;
 	data_source->producer->descriptor_bytes -= data_source->descriptor.size;
+	service->descriptor_bytes -= data_source->descriptor.size;
 	service->data_source_count--;
 	if (orma_base_list_is_empty(&name->data_sources))
 		free_name(service, name);
@@ -262,6 +263,7 @@ static int add_data_source(struct orma_producer_port *port,
 	orma_base_list_append(&port->data_sources, &data_source->producer_link);
 	port->data_source_count++;
 	port->descriptor_bytes += size;
+	port->service->descriptor_bytes += size;
 	port->service->data_source_count++;
 	*ret = data_source;
 	return 0;
@@ -303,7 +305,8 @@ int orma_producer_port_register_data_source(struct orma_producer_port *port, con
 	if (r < 0)
 		return r;
 	if (port->data_source_count >= ORMA_SERVICE_SOURCES_PER_PRODUCER ||
-	    size > ORMA_SERVICE_DESCRIPTORS_BYTES_MAX - port->descriptor_bytes)
+	    size > ORMA_SERVICE_DESCRIPTORS_BYTES_MAX - port->descriptor_bytes ||
+	    size > ORMA_SERVICE_ALL_DESCRIPTORS_BYTES_MAX - port->service->descriptor_bytes)
 		return -EINVAL;
 	/* Several data sources of one name are legal; two of one id are not. */
 	if (decoded->id && find_data_source(port, decoded->name, decoded->id))
@@ -333,12 +336,15 @@ int orma_producer_port_update_data_source(struct orma_producer_port *port, const
 		return -ENOENT;
 	if (!orma_base_str_is(decoded->name, data_source->name->text) ||
 	    size > ORMA_SERVICE_DESCRIPTORS_BYTES_MAX -
-			    (port->descriptor_bytes - data_source->descriptor.size))
+			    (port->descriptor_bytes - data_source->descriptor.size) ||
+	    size > ORMA_SERVICE_ALL_DESCRIPTORS_BYTES_MAX -
+			    (port->service->descriptor_bytes - data_source->descriptor.size))
 		return -EINVAL;
 	r = orma_base_buf_append(&bytes, descriptor, size);
 	if (r < 0)
 		return r;
 	port->descriptor_bytes += size - data_source->descriptor.size;
+	port->service->descriptor_bytes += size - data_source->descriptor.size;
 	orma_base_buf_done(&data_source->descriptor);
 	data_source->descriptor = bytes;
 	take_descriptor(data_source, decoded);

@@ -326,6 +326,7 @@ struct orma_service {
 
 	struct orma_list producers, consumers, sessions, data_sources;
 	size_t producer_count, consumer_count, session_count, data_source_count, buffer_count;
+	size_t descriptor_bytes; /* of all data sources */
 	struct orma_map producers_by_id, instances_by_id;
 	struct orma_map by_name; /* name hash -> first struct orma_service_name */
 	uint32_t last_producer_id, last_buffer_id;

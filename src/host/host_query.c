@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_query.c - QueryServiceState: the state cut into replies of a frame each, sent as fast as the
+ * consumer's socket takes them.
+ *
+ * Every part is whole fields, so that joining the parts gives the state. What the socket has no
+ * room for is copied and waits for it to drain; all such copies together have a limit, because
+ * producers decide how large a state is and consumers how slowly they read it. One query waits per
+ * consumer, a further one meanwhile is rejected. Rejected: queueing all parts at once (a state
+ * larger than the queue's limit would end the connection of an honest consumer), asking the service
+ * again for each part (producers that come and go in between would be listed twice or never).
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "host/host_consumer.h"
+#include "ipc/frame.h"
+#include "proto/reader.h"
+#include "proto/writer.h"
+#include "schema/gen/consumer_port.pb.h"
+
+#define WAITING_BYTES_MAX ((size_t)128 << 20) /* of all consumers together */
+#define PART_BYTES_MAX    ((size_t)ORMA_IPC_BODY_BYTES_MAX - 16)
+
+/* As many fields from `data` on as fit; a field that alone does not is left out. */
+static size_t cut(const uint8_t *data, size_t size, size_t *ret_skipped)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	size_t end = 0;
+
+	*ret_skipped = 0;
+	if (size <= PART_BYTES_MAX)
+		return size;
+	orma_proto_reader_init(&reader, data, size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		size_t at = (size_t)(reader.at - data);
+		if (at > PART_BYTES_MAX) {
+			*ret_skipped = end == 0 ? at : 0;
+			break;
+		}
+		end = at;
+	}
+	return end;
+}
+
+static int reply_part(struct orma_host *host, struct orma_ipc_call *call, const uint8_t *part,
+		      size_t size, bool has_more)
+{
+	struct orma_proto_heap_writer heap;
+
+	host->scratch.size = 0;
+	orma_proto_heap_writer_init(&heap, &host->scratch);
+	orma_proto_write_bytes(&heap.writer, ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE,
+			       part, size);
+	int result = orma_proto_heap_writer_finish(&heap);
+	return result ? result
+		      : orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, has_more,
+					    -1);
+}
+
+/* Sends parts while there is room: the bytes that are done with, `size` once the call is finished,
+ * or -errno. */
+static ssize_t send_parts(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
+			  const uint8_t *state, size_t size)
+{
+	size_t at = 0;
+
+	do {
+		size_t skipped, part = cut(state + at, size - at, &skipped);
+		if (skipped) {
+			orma_base_log(ORMA_LOG_WARNING,
+				      "an item of %zu bytes is left out of the service's state",
+				      skipped);
+			at += skipped;
+		}
+		if (part > 0 || at == size) {
+			int result = reply_part(consumer->peer.host, call, state + at, part,
+						at + part < size);
+			if (result)
+				return result;
+			at += part;
+		}
+	} while (at < size && orma_ipc_peer_has_room(consumer->peer.ipc));
+	return (ssize_t)at;
+}
+
+void orma_host_query_cancel(struct orma_host_consumer *consumer)
+{
+	consumer->peer.host->waiting_state_bytes -= consumer->state.capacity;
+	orma_base_buf_done(&consumer->state);
+	if (consumer->query)
+		orma_ipc_call_reject(ORMA_TAKE(consumer->query));
+}
+
+int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
+			  const void *state, size_t size)
+{
+	struct orma_host *host = consumer->peer.host;
+
+	if (consumer->query)
+		return -EBUSY;
+	ssize_t sent = send_parts(consumer, call, state, size);
+	if (sent < 0)
+		return (int)sent;
+	if ((size_t)sent == size)
+		return 0;
+	size_t left = size - (size_t)sent;
+	if (left > WAITING_BYTES_MAX - ORMA_MIN(host->waiting_state_bytes, WAITING_BYTES_MAX))
+		return -ENOBUFS;
+	int result = orma_base_buf_append(&consumer->state, (const uint8_t *)state + sent, left);
+	if (result)
+		return result;
+	host->waiting_state_bytes += consumer->state.capacity;
+	consumer->query = call;
+	return 0;
+}
+
+void orma_host_query_continue(struct orma_host_consumer *consumer)
+{
+	struct orma_buf *state = &consumer->state;
+
+	if (!consumer->query)
+		return;
+	ssize_t sent = send_parts(consumer, consumer->query, state->data, state->size);
+	if (sent >= 0 && (size_t)sent < state->size) {
+		orma_base_buf_consume(state, (size_t)sent);
+		return;
+	}
+	if (sent >= 0)
+		consumer->query = NULL; /* finished by its last part */
+	orma_host_query_cancel(consumer);
+}
