@@ -378,6 +378,29 @@ static int on_attach(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, cons
 				      false);
 }
 
+/* Thousands of writers make stats that no frame holds: then all is told but what each of them did.
+ */
+static int reply_stats(struct orma_host *host, struct orma_ipc_call *call, const uint8_t *stats,
+		       size_t size)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf shorter = {0};
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int result = 0;
+
+	orma_proto_reader_init(&reader, stats, size);
+	while (size > ORMA_IPC_BODY_BYTES_MAX - 16 && result == 0 &&
+	       orma_proto_reader_next(&reader, &field) > 0)
+		if (field.id != ORMA_PB_TRACE_STATS_WRITER_STATS)
+			result = orma_base_buf_append(&shorter, field.begin,
+						      (size_t)(reader.at - field.begin));
+	if (result)
+		return result;
+	return reply_message(host, call, ORMA_PB_GET_TRACE_STATS_RESPONSE_TRACE_STATS,
+			     shorter.size ? shorter.data : stats,
+			     shorter.size ? shorter.size : size, false);
+}
+
 static int on_get_trace_stats(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
 			      const void *args, size_t size)
 {
@@ -388,10 +411,7 @@ static int on_get_trace_stats(struct orma_ipc_peer *ipc, struct orma_ipc_call *c
 	size_t stats_size;
 	int result = consumer ? orma_consumer_port_get_stats(consumer->port, &stats, &stats_size)
 			      : -ECONNRESET;
-	return result ? result
-		      : reply_message(consumer->peer.host, call,
-				      ORMA_PB_GET_TRACE_STATS_RESPONSE_TRACE_STATS, stats,
-				      stats_size, false);
+	return result ? result : reply_stats(consumer->peer.host, call, stats, stats_size);
 }
 
 static int on_observe_events(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,

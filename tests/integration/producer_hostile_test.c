@@ -328,11 +328,13 @@ ORMA_TEST(updates_and_removals_of_what_is_not_there_are_harmless)
 	orma_stage_close(&stage);
 }
 
+#define WRITER_ROUNDS 240
+
 ORMA_TEST(thousands_of_writers_are_registered_and_used)
 {
 	struct orma_stage stage;
 	struct orma_raw_session session;
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0}, text = {0};
 	uint8_t args[16] = {0x08, 0, 0, 0x10, 0};
 
 	orma_stage_open(&stage);
@@ -347,22 +349,31 @@ ORMA_TEST(thousands_of_writers_are_registered_and_used)
 				   ORMA_RAW_DROP_REPLY);
 	}
 	orma_raw_test_packet(&payload, "x");
-	for (uint32_t i = 0; i < 3000; i++) {
-		struct orma_raw_chunk chunk = {
-			.page_idx = i % 64,
-			.chunk_id = UINT32_MAX - i, /* descending, at that */
-			.writer_id = (uint16_t)(1 + i % 1500),
-			.fragment_count = 1,
-			.payload = {(const char *)payload.data, payload.size},
-		};
-		orma_raw_producer_write_and_commit(&session.producer, &chunk,
-						   session.target_buffer);
-		if (i % 64 == 63)
-			orma_raw_producer_sync(&session.producer);
+	for (uint32_t i = 0; i < 64 * WRITER_ROUNDS; i += 64) {
+		text.size = 0;
+		for (uint32_t page = 0; page < 64; page++) {
+			struct orma_raw_chunk chunk = {
+				.page_idx = page,
+				.chunk_id = UINT32_MAX - i, /* descending, at that */
+				.writer_id = (uint16_t)(1 + (i + page) % 15000),
+				.fragment_count = 1,
+				.payload = {(const char *)payload.data, payload.size},
+			};
+			orma_raw_producer_write(&session.producer, &chunk);
+			orma_base_buf_printf(&text, "chunks_to_move { page: %u target_buffer: %u }",
+					     page, session.target_buffer);
+		}
+		orma_raw_producer_commit(&session.producer, "%.*s", (int)text.size,
+					 (const char *)text.data);
+		orma_raw_producer_sync(&session.producer);
 	}
 	orma_raw_producer_sync(&session.producer);
 	orma_bystander_check(&stage.bystander);
-	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&session.consumer)), 3000);
+	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&session.consumer)),
+		  64 * WRITER_ROUNDS);
+	/* The stats of so many writers do not fit a frame; all else is still told. */
+	CHECK_INT(orma_raw_consumer_stats(&session.consumer)->buffer_stats.items[0]->chunks_written,
+		  64 * WRITER_ROUNDS);
 	orma_raw_session_close(&session);
 	orma_stage_close(&stage);
 }
