@@ -146,6 +146,7 @@ ORMA_TEST(state_is_needed_once_and_again_after_it_was_cleared)
 	CHECK(!orma_packet_begin(source, 1));
 	CHECK(!orma_packet_begin(source, 99));
 	CHECK(!orma_packet_begin(NULL, 0));
+	CHECK_INT(orma_sync(WAIT_MS), 0); /* the state is cleared before the callback says so */
 	session_stop(session);
 	CHECK(log.clears > 0);
 	CHECK(!orma_packet_begin(source, 0));
