@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 
-.PHONY: all demo test check install fuzz clean
+.PHONY: all bench demo test check install fuzz clean
 
 all:
 	@cmake --preset release >/dev/null
@@ -31,6 +31,13 @@ fuzz:
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz
 	@tools/fuzz $(FUZZ_SECONDS)
+
+# The daemons side by side; QUICK=1 for a glance. docs/performance.md explains the table.
+bench:
+	@tools/install-packages build
+	@cmake --preset bench >/dev/null
+	@cmake --build --preset bench
+	@bench/run $(if $(QUICK),--quick)
 
 clean:
 	rm -rf build

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bench.h - what the parts of the benchmark share: the two sides, the options, rows of results.
+ */
+#ifndef ORMA_BENCH_BENCH_H
+#define ORMA_BENCH_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "process.h"
+
+enum bench_side { BENCH_ORMA, BENCH_PEER, BENCH_SIDES };
+
+#define BENCH_RUNS_MAX 32
+#define BENCH_ROWS_MAX 96
+#define BENCH_NAME_MAX 96
+#define BENCH_NOTE_MAX 128
+
+struct bench_options {
+	const char *orma;     /* the binary, called as `orma traced` */
+	const char *peer;     /* Perfetto's traced; NULL = orma alone */
+	const char *producer; /* bench_producer */
+	const char *folder;   /* for files that sessions write */
+	const char *only;     /* a part of the names of the rows to run; NULL = all */
+	unsigned runs;
+	unsigned run_ms;  /* of a throughput row */
+	unsigned file_ms; /* of the write_into_file row */
+	unsigned idle_ms;
+	unsigned flushes;
+};
+
+/* One line of the table. */
+struct bench_row {
+	char block[BENCH_NAME_MAX], name[BENCH_NAME_MAX], unit[24];
+	bool is_less_better;
+	double values[BENCH_SIDES][BENCH_RUNS_MAX];
+	unsigned counts[BENCH_SIDES];
+	char note[BENCH_NOTE_MAX]; /* what went wrong, or lost */
+};
+
+struct bench_report {
+	struct bench_row rows[BENCH_ROWS_MAX];
+	size_t count;
+};
+
+/* report.c */
+/* The row of that name, made when it is new; NULL when there are too many. */
+struct bench_row *bench_report_row(struct bench_report *report, const char *block, const char *name,
+				   const char *unit, bool is_less_better);
+void bench_row_add(struct bench_row *row, enum bench_side side, double value);
+double bench_median(const double *values, unsigned count);
+void bench_report_print(const struct bench_report *report, FILE *to);
+void bench_report_print_json(const struct bench_report *report, FILE *to);
+
+/* rows.c */
+int bench_rows_throughput(const struct bench_options *options, struct bench_report *report);
+int bench_rows_read_back(const struct bench_options *options, struct bench_report *report);
+int bench_rows_file(const struct bench_options *options, struct bench_report *report);
+int bench_rows_flush(const struct bench_options *options, struct bench_report *report);
+int bench_rows_memory(const struct bench_options *options, struct bench_report *report);
+int bench_rows_idle(const struct bench_options *options, struct bench_report *report);
+void bench_rows_copy(const struct bench_options *options, struct bench_report *report);
+
+#endif

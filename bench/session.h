@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session.h - the consumer of every benchmark, and what its statistics say about loss.
+ */
+#ifndef ORMA_BENCH_SESSION_H
+#define ORMA_BENCH_SESSION_H
+
+#include <orma/session.h>
+
+#include "process.h"
+
+struct bench_config {
+	unsigned buffer_kib;
+	unsigned shm_kib;        /* of producers; 0 = the default */
+	bool is_discarding;      /* DISCARD instead of RING_BUFFER */
+	unsigned file_period_ms; /* with write_into_file; 0 = without */
+};
+
+/* Sums over all buffers. */
+struct bench_stats {
+	uint64_t bytes_written, bytes_overwritten;
+	uint64_t lost; /* discarded chunks and patches, packets lost in shared memory, violations */
+};
+
+/* Connects and starts; errors are said on standard error. */
+int bench_session_start(const struct bench_daemon *daemon, const struct bench_config *config,
+			int file_fd, struct orma_session **ret);
+int bench_session_stats(struct orma_session *session, struct bench_stats *ret);
+
+#endif
