@@ -69,7 +69,7 @@
  * copy of both; nothing in the ring has to be touched up, and the copy may be made in pieces as
  * long as nothing is written in between.
  *
- * WHERE THE BYTES GO. 16 bytes and on average 8 of alignment per chunk; 4 per chunk in the index;
+ * WHERE THE BYTES GO. 16 bytes and on average 8 of alignment per chunk; 8 per chunk in the index;
  * some 100 per sequence, of which at most 1024 have no chunk. The ring is address space until it is
  * first written to.
  *

@@ -151,7 +151,7 @@ void orma_service_sequence_emptied(struct orma_sequence_table *table, uint32_t s
 	struct orma_sequence *slot = &table->slots[sequence - 1];
 	/* Else a thousand empty sequences would each keep the memory of their best day. */
 	if (slot->records.capacity > LIST_KEPT_MAX) {
-		orma_base_free(slot->records.offsets);
+		orma_base_free(slot->records.entries);
 		slot->records = (struct orma_record_list){0};
 	}
 	slot->next = 0;
@@ -189,7 +189,7 @@ void orma_service_sequence_forget_oldest(struct orma_sequence_table *table)
 		if (slot->is_hashed)
 			key_remove(table,
 				   make_key(slot->writer.producer_id, slot->writer.writer_id));
-		orma_base_free(slot->records.offsets);
+		orma_base_free(slot->records.entries);
 		*slot = (struct orma_sequence){.next = table->free};
 		table->free = sequence;
 	}
@@ -216,9 +216,9 @@ int orma_service_sequences_copy(const struct orma_sequence_table *table,
 		slot->stalled_in_pass = 0;
 		if (!from->capacity)
 			continue;
-		slot->records.offsets =
-			orma_base_memdup(from->offsets, from->capacity * sizeof(*from->offsets));
-		if (!slot->records.offsets)
+		slot->records.entries =
+			orma_base_memdup(from->entries, from->capacity * sizeof(*from->entries));
+		if (!slot->records.entries)
 			goto failed;
 	}
 	/* The home of a key depends on the address of the table: insert anew. */
@@ -242,7 +242,7 @@ failed:
 void orma_service_sequences_done(struct orma_sequence_table *table)
 {
 	for (uint32_t i = 0; i < table->count; i++)
-		orma_base_free(table->slots[i].records.offsets);
+		orma_base_free(table->slots[i].records.entries);
 	orma_base_free(table->slots);
 	orma_base_free(table->keys);
 	*table = (struct orma_sequence_table){0};
@@ -251,13 +251,13 @@ void orma_service_sequences_done(struct orma_sequence_table *table)
 /* Moves the deque into a ring of another capacity, its head at 0. */
 static int list_resize(struct orma_record_list *list, uint32_t capacity)
 {
-	uint32_t *offsets = orma_base_alloc((size_t)capacity * sizeof(*offsets));
-	if (!offsets)
+	struct orma_record_entry *entries = orma_base_alloc((size_t)capacity * sizeof(*entries));
+	if (!entries)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < list->count; i++)
-		offsets[i] = orma_record_list_get(list, i);
-	orma_base_free(list->offsets);
-	list->offsets = offsets;
+		entries[i] = *orma_record_list_entry(list, i);
+	orma_base_free(list->entries);
+	list->entries = entries;
 	list->head = 0;
 	list->capacity = capacity;
 	return 0;
@@ -306,7 +306,7 @@ int orma_service_record_list_find(const struct orma_trace_buffer *buffer,
 }
 
 void orma_service_record_list_insert(struct orma_record_list *list, uint32_t position,
-				     uint32_t offset, uint32_t chunk_id)
+				     struct orma_record_entry entry, uint32_t chunk_id)
 {
 	uint32_t mask = list->capacity - 1;
 	if (position == list->count)
@@ -314,14 +314,14 @@ void orma_service_record_list_insert(struct orma_record_list *list, uint32_t pos
 	if (position < list->count - position) {
 		list->head = (list->head - 1) & mask;
 		for (uint32_t i = 0; i < position; i++)
-			list->offsets[(list->head + i) & mask] =
-				list->offsets[(list->head + i + 1) & mask];
+			list->entries[(list->head + i) & mask] =
+				list->entries[(list->head + i + 1) & mask];
 	} else {
 		for (uint32_t i = list->count; i > position; i--)
-			list->offsets[(list->head + i) & mask] =
-				list->offsets[(list->head + i - 1) & mask];
+			list->entries[(list->head + i) & mask] =
+				list->entries[(list->head + i - 1) & mask];
 	}
-	list->offsets[(list->head + position) & mask] = offset;
+	list->entries[(list->head + position) & mask] = entry;
 	list->count++;
 }
 

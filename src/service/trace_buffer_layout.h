@@ -31,9 +31,18 @@ struct orma_record {
 #define ORMA_RECORD_BYTES ((uint32_t)sizeof(struct orma_record))
 _Static_assert(sizeof(struct orma_record) == 16, "records are aligned to their header's size");
 
-/* Offsets of a sequence's records in order of chunk id: a deque in a ring of a power of two. */
+/* What the index knows of a record. */
+struct orma_record_entry {
+	uint32_t offset;
+	/* Where the last fragment begins, when the one before it is not empty and no patch came
+	 * since; else 0. Overwriting goes there in one step, without a look at bytes long out of
+	 * the cache. */
+	uint32_t last_fragment;
+};
+
+/* The records of a sequence in order of chunk id: a deque in a ring of a power of two. */
 struct orma_record_list {
-	uint32_t *offsets;
+	struct orma_record_entry *entries;
 	uint32_t head, count, capacity;
 	uint32_t newest_id; /* the id at the back, when count > 0 */
 };
@@ -153,9 +162,15 @@ static inline uint8_t *orma_record_payload(struct orma_record *record)
 	return (uint8_t *)(record + 1);
 }
 
+static inline struct orma_record_entry *orma_record_list_entry(const struct orma_record_list *list,
+							       uint32_t position)
+{
+	return &list->entries[(list->head + position) & (list->capacity - 1)];
+}
+
 static inline uint32_t orma_record_list_get(const struct orma_record_list *list, uint32_t position)
 {
-	return list->offsets[(list->head + position) & (list->capacity - 1)];
+	return orma_record_list_entry(list, position)->offset;
 }
 
 /* True when a comes before b on the circle of ids. */
@@ -190,7 +205,8 @@ int orma_service_record_list_find(const struct orma_trace_buffer *buffer,
 				  const struct orma_record_list *list, uint32_t chunk_id,
 				  uint32_t *ret_position);
 void orma_service_record_list_insert(struct orma_record_list *list, uint32_t position,
-				     uint32_t offset, uint32_t chunk_id); /* after a reserve */
+				     struct orma_record_entry entry,
+				     uint32_t chunk_id); /* after a reserve */
 void orma_service_record_list_pop(struct orma_record_list *list);
 
 /* trace_buffer_read.c */

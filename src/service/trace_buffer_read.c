@@ -256,6 +256,19 @@ static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_buffer_
 	return 1;
 }
 
+/* Overwriting wants to know whether there was a packet, not how many: from anywhere before the last
+ * fragment, straight to it. The one before it is not empty, and is in no other record when it does
+ * not begin the record. */
+static bool erase_to_last_fragment(const struct orma_sequence *sequence, struct orma_record *record)
+{
+	uint32_t last_fragment = orma_record_list_entry(&sequence->records, 0)->last_fragment;
+	if (record->consumed >= last_fragment ||
+	    (record->consumed == 0 && record->flags & ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS))
+		return false;
+	consume(record, last_fragment, true);
+	return true;
+}
+
 int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_buffer_walk *walk,
 				  struct orma_buffer_packet *ret)
 {
@@ -266,6 +279,8 @@ int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_
 		struct orma_record *record = orma_record_at(buffer, walk->at);
 		uint32_t at = record->consumed;
 		struct orma_fragment fragment;
+		if (walk->erase && erase_to_last_fragment(sequence, record))
+			return 1;
 		enum orma_fragment_kind kind = orma_fragment_at(orma_record_payload(record),
 								record->payload, at, &fragment);
 		if (kind != ORMA_FRAGMENT_FOUND) {

@@ -20,9 +20,10 @@
 
 struct staged_chunk {
 	const struct orma_buffer_chunk *chunk;
-	uint32_t payload;  /* bytes of whole fragments */
-	uint32_t capacity; /* room to keep: a scraped chunk may grow */
-	uint32_t consumed; /* of an earlier copy, already read */
+	uint32_t payload;       /* bytes of whole fragments */
+	uint32_t capacity;      /* room to keep: a scraped chunk may grow */
+	uint32_t consumed;      /* of an earlier copy, already read */
+	uint32_t last_fragment; /* as in struct orma_record_entry */
 	uint16_t flags;
 };
 
@@ -38,7 +39,7 @@ static int stage_chunk(struct orma_trace_buffer *buffer, const struct orma_buffe
 	if (size)
 		memcpy(buffer->staging, chunk->payload_untrusted, size);
 
-	uint32_t count = chunk->fragment_count, end = 0;
+	uint32_t count = chunk->fragment_count, end = 0, size_before = 0;
 	*ret = (struct staged_chunk){.chunk = chunk, .flags = chunk->flags & ORMA_RECORD_ABI_FLAGS};
 	if (!chunk->is_complete) {
 		/* The last fragment may be half written, and what the flags say is said about it.
@@ -58,6 +59,8 @@ static int stage_chunk(struct orma_trace_buffer *buffer, const struct orma_buffe
 			buffer->stats.abi_violations += !is_abort;
 			break;
 		}
+		ret->last_fragment = size_before ? end : 0;
+		size_before = fragment.size;
 		end = fragment.end;
 	}
 	ret->payload = end;
@@ -125,6 +128,8 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
 	if (grows) {
 		memcpy(orma_record_payload(record), buffer->staging, staged->payload);
 		record->payload = (uint16_t)staged->payload;
+		orma_record_list_entry(&sequence->records, position)->last_fragment =
+			staged->last_fragment;
 		buffer->stats.chunks_rewritten++;
 	}
 	return 1;
@@ -235,8 +240,11 @@ static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_num
 	if (!sequence->records.count)
 		orma_service_sequence_filled(&buffer->sequences, sequence_number);
 	buffer->stats.chunks_committed_out_of_order += position != sequence->records.count;
-	orma_service_record_list_insert(&sequence->records, position, buffer->write,
-					record->chunk_id);
+	orma_service_record_list_insert(
+		&sequence->records, position,
+		(struct orma_record_entry){.offset = buffer->write,
+					   .last_fragment = staged->last_fragment},
+		record->chunk_id);
 	buffer->chunk_count++;
 	buffer->stats.chunks_written++;
 	buffer->stats.bytes_written += outer;
@@ -310,8 +318,9 @@ int orma_service_buffer_write_chunk(struct orma_trace_buffer *buffer,
 	return result < 0 ? result : (int)staged.payload;
 }
 
-static struct orma_record *find_record(const struct orma_trace_buffer *buffer, uint16_t producer_id,
-				       uint16_t writer_id, uint32_t chunk_id)
+static struct orma_record_entry *find_record(const struct orma_trace_buffer *buffer,
+					     uint16_t producer_id, uint16_t writer_id,
+					     uint32_t chunk_id)
 {
 	uint32_t position,
 		number = orma_service_sequence_find(&buffer->sequences, producer_id, writer_id);
@@ -320,7 +329,7 @@ static struct orma_record *find_record(const struct orma_trace_buffer *buffer, u
 	const struct orma_record_list *list = &orma_sequence_get(buffer, number)->records;
 	if (orma_service_record_list_find(buffer, list, chunk_id, &position) != 1)
 		return NULL;
-	return orma_record_at(buffer, orma_record_list_get(list, position));
+	return orma_record_list_entry(list, position);
 }
 
 int orma_service_buffer_patch(struct orma_trace_buffer *buffer, uint16_t producer_id,
@@ -328,13 +337,15 @@ int orma_service_buffer_patch(struct orma_trace_buffer *buffer, uint16_t produce
 			      const struct orma_buffer_patch *patches, size_t patch_count,
 			      bool has_more)
 {
-	struct orma_record *record = find_record(buffer, producer_id, writer_id, chunk_id);
+	struct orma_record_entry *entry = find_record(buffer, producer_id, writer_id, chunk_id);
+	struct orma_record *record;
 	buffer->pass_is_open = false;
 	buffer->refusable_sequence = 0;
-	if (!record) {
+	if (!entry) {
 		buffer->stats.patches_failed += patch_count;
 		return -ENOENT;
 	}
+	record = orma_record_at(buffer, entry->offset);
 	for (size_t i = 0; i < patch_count; i++) {
 		if (record->payload < sizeof(patches[i].data) ||
 		    patches[i].offset_untrusted > record->payload - sizeof(patches[i].data)) {
@@ -345,6 +356,8 @@ int orma_service_buffer_patch(struct orma_trace_buffer *buffer, uint16_t produce
 	for (size_t i = 0; i < patch_count; i++)
 		memcpy(orma_record_payload(record) + patches[i].offset_untrusted, patches[i].data,
 		       sizeof(patches[i].data));
+	/* It may have been a fragment's size. */
+	entry->last_fragment = 0;
 	buffer->stats.patches_succeeded += patch_count;
 	if (!has_more)
 		record->flags &= (uint16_t)~ORMA_BUFFER_CHUNK_NEEDS_PATCHING;
