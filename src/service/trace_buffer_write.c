@@ -18,6 +18,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { CACHE_LINE_BYTES = 64 };
+
 struct staged_chunk {
 	const struct orma_buffer_chunk *chunk;
 	uint32_t payload;       /* bytes of whole fragments */
@@ -26,6 +28,16 @@ struct staged_chunk {
 	uint32_t last_fragment; /* as in struct orma_record_entry */
 	uint16_t flags;
 };
+
+/* What the chunk will overwrite was written a whole ring ago: fetching it takes as long as copying
+ * the chunk, so both go on at once. One line more, for the header of the record that follows. */
+static void prefetch_room(const struct orma_trace_buffer *buffer, uint32_t size)
+{
+	uint32_t end =
+		ORMA_MIN(buffer->write + size + ORMA_RECORD_BYTES + CACHE_LINE_BYTES, buffer->size);
+	for (uint32_t at = buffer->write; at < end; at += CACHE_LINE_BYTES)
+		__builtin_prefetch(buffer->ring + at, 1);
+}
 
 static int stage_chunk(struct orma_trace_buffer *buffer, const struct orma_buffer_chunk *chunk,
 		       struct staged_chunk *ret)
@@ -36,6 +48,7 @@ static int stage_chunk(struct orma_trace_buffer *buffer, const struct orma_buffe
 		return -EMSGSIZE;
 	}
 	uint32_t size = (uint32_t)chunk->payload_size_bytes;
+	prefetch_room(buffer, size);
 	if (size)
 		memcpy(buffer->staging, chunk->payload_untrusted, size);
 
