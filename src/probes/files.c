@@ -125,7 +125,7 @@ static int read_value(int dirfd, const char *path, char value[VALUE_BYTES], stru
 int orma_probes_file_read_u64(int dirfd, const char *path, uint64_t *ret)
 {
 	char value[VALUE_BYTES];
-	struct orma_str text;
+	struct orma_str text = {0};
 	int r = read_value(dirfd, path, value, &text);
 	if (r < 0)
 		return r;
@@ -135,7 +135,7 @@ int orma_probes_file_read_u64(int dirfd, const char *path, uint64_t *ret)
 int orma_probes_file_read_i64(int dirfd, const char *path, int64_t *ret)
 {
 	char value[VALUE_BYTES];
-	struct orma_str text;
+	struct orma_str text = {0};
 	int r = read_value(dirfd, path, value, &text);
 	if (r < 0)
 		return r;

@@ -205,9 +205,13 @@ struct orma_str orma_probes_process_unescape(struct orma_str name, char buf[ORMA
 	size_t size = 0;
 	for (size_t i = 0; i < name.size && size < ORMA_PROBES_COMM_BYTES; i++) {
 		char c = name.data[i];
-		char next = i + 1 < name.size ? name.data[i + 1] : '\0';
+		char next = '\0';
+		if (i + 1 < name.size)
+			next = name.data[i + 1];
 		if (c == '\\' && (next == 'n' || next == '\\')) {
-			c = next == 'n' ? '\n' : '\\';
+			c = '\\';
+			if (next == 'n')
+				c = '\n';
 			i++;
 		}
 		buf[size++] = c;
