@@ -13,6 +13,9 @@
  *		orma_packet_end(packet);
  *	}
  *
+ * A session that is stopped, and a service that goes away, stop the instances: both start with on_stop and end with
+ * on_destroy, and packets may be written in between. At most ORMA_DATA_SOURCES_MAX (32) data sources per process.
+ *
  * Threads: callbacks run on the library's thread (or inside orma_dispatch()), one at a time. Emitting is MT-safe and takes
  *          no lock; each thread writes to a sequence of its own.
  */
@@ -80,11 +83,17 @@ struct orma_data_source_options {
  * -ENOTCONN (before orma_init()). The handle lives until orma_data_source_unregister() or orma_shutdown().
  */
 ORMA_API int orma_data_source_register(const struct orma_data_source_options *options, struct orma_data_source **ret);
-/** Stops its instances (on_stop, on_destroy) and withdraws it. No thread may be emitting to it. Not from callbacks. */
+/**
+ * orma_data_source_unregister() - stop its instances (on_stop, on_destroy) and withdraw it.
+ *
+ * No thread may be emitting to it. Not from callbacks. Waits for the callbacks and for nothing else: what they postpone
+ * counts as complete, and orma_data_source_complete() must not be called any more. With caller_drives: on the thread that
+ * dispatches.
+ */
 ORMA_API void orma_data_source_unregister(struct orma_data_source *source);
 /** Replaces the further descriptor fields. 0, -ENOMEM. */
 ORMA_API int orma_data_source_update(struct orma_data_source *source, const void *descriptor, size_t size);
-/** Completes a postponed stop or flush; MT-safe. */
+/** Completes a postponed stop or flush; MT-safe, also from inside the callback. Unknown numbers are ignored. */
 ORMA_API void orma_data_source_complete(struct orma_data_source *source, uint64_t completion);
 
 /** Bit i set = instance i is started. One relaxed load. */

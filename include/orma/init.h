@@ -6,7 +6,8 @@
  * with caller_drives, on the thread that calls orma_dispatch().
  *
  * Threads: every function is MT-safe unless it says otherwise.
- * fork:    the child of a fork is silent: it emits nothing and holds no connection.
+ * fork:    the child of a fork is silent: it emits nothing, and orma_init() in it returns -EALREADY. It starts over after
+ *          an exec.
  */
 #ifndef ORMA_INIT_H
 #define ORMA_INIT_H

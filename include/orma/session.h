@@ -6,7 +6,9 @@
  *
  * Threads:   a session belongs to the thread that created it.
  * Blocking:  as said at each function; never longer than the options' timeout_ms.
- * Callbacks: run inside calls of this header, on the caller's thread.
+ * Callbacks: run inside calls of this header, on the caller's thread. They must not free the session, and calls that
+ *            wait return -EBUSY in them.
+ * In process: with caller_drives, use such sessions on the thread that dispatches; waits dispatch meanwhile.
  */
 #ifndef ORMA_SESSION_H
 #define ORMA_SESSION_H

@@ -15,16 +15,12 @@
  * would each connect).
  */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/fd.h"
 #include "client/client.h"
-#include "client/session.h"
 
 struct orma_client orma_client = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 _Atomic bool orma_client_is_forked;
@@ -147,230 +143,10 @@ bool orma_client_is_loop_thread(void)
 	       pthread_equal(orma_client.thread, pthread_self());
 }
 
-/* --- fences ----------------------------------------------------------------------------------- */
-
-enum sync_state { SYNC_UNSENT = 0, SYNC_SENT, SYNC_ANSWERED };
-
-/* Waits for an answer from every service that is connected, and at least one. On the heap: whoever
- * waits may give up first. */
-struct sync {
-	struct orma_client_work work;
-	struct orma_list item;                 /* in orma_client.syncs */
-	uint8_t states[ORMA_CLIENT_LINKS_MAX]; /* the loop thread's */
-	bool is_done, is_abandoned;            /* mutex */
-};
-
-static void sync_finish(struct sync *sync)
-{
-	bool is_abandoned;
-
-	orma_base_list_remove(&sync->item);
-	pthread_mutex_lock(&orma_client.mutex);
-	sync->is_done = true;
-	is_abandoned = sync->is_abandoned;
-	pthread_cond_broadcast(&orma_client.changed);
-	pthread_mutex_unlock(&orma_client.mutex);
-	if (is_abandoned)
-		orma_base_free(sync);
-}
-
-static bool sync_is_abandoned(const struct sync *sync)
-{
-	bool is_abandoned;
-
-	pthread_mutex_lock(&orma_client.mutex);
-	is_abandoned = sync->is_abandoned;
-	pthread_mutex_unlock(&orma_client.mutex);
-	return is_abandoned;
-}
-
-static bool send_sync(struct orma_client_link *link)
-{
-	if (link->endpoint->ops->sync(link->endpoint) < 0)
-		return false;
-	link->syncs_outstanding++;
-	return true;
-}
-
-static void sync_advance(struct sync *sync)
-{
-	bool has_answer = false, is_waiting = false;
-
-	for (size_t i = 0; i < orma_client.link_count; i++) {
-		struct orma_client_link *link = &orma_client.links[i];
-
-		if (link->is_up && sync->states[i] == SYNC_UNSENT && send_sync(link))
-			sync->states[i] = SYNC_SENT;
-		has_answer |= sync->states[i] == SYNC_ANSWERED;
-		is_waiting |= link->is_up && sync->states[i] != SYNC_ANSWERED;
-	}
-	if ((has_answer && !is_waiting) || sync_is_abandoned(sync))
-		sync_finish(sync);
-}
-
-static void syncs_advance(void)
-{
-	struct sync *sync, *next;
-
-	ORMA_LIST_FOR_EACH_SAFE (sync, next, &orma_client.syncs, item)
-		sync_advance(sync);
-}
-
-static void sync_begin(struct orma_client_work *work)
-{
-	struct sync *sync = ORMA_CONTAINER_OF(work, struct sync, work);
-
-	orma_base_list_append(&orma_client.syncs, &sync->item);
-	syncs_advance();
-}
-
-void orma_client_link_is_up(struct orma_client_link *link)
-{
-	(void)link;
-	atomic_fetch_add_explicit(&orma_client.up_count, 1, memory_order_relaxed);
-	syncs_advance();
-}
-
-void orma_client_link_is_down(struct orma_client_link *link)
-{
-	struct sync *sync;
-
-	atomic_fetch_sub_explicit(&orma_client.up_count, 1, memory_order_relaxed);
-	link->syncs_outstanding = 0;
-	ORMA_LIST_FOR_EACH (sync, &orma_client.syncs, item)
-		if (sync->states[link - orma_client.links] == SYNC_SENT)
-			sync->states[link - orma_client.links] = SYNC_UNSENT;
-	syncs_advance();
-}
-
-void orma_client_link_synced(struct orma_client_link *link)
-{
-	struct sync *sync;
-
-	if (link->syncs_outstanding > 0)
-		link->syncs_outstanding--;
-	/* Answers come in the order of the questions; the farewell's is the last. */
-	ORMA_LIST_FOR_EACH (sync, &orma_client.syncs, item) {
-		if (sync->states[link - orma_client.links] != SYNC_SENT)
-			continue;
-		sync->states[link - orma_client.links] = SYNC_ANSWERED;
-		sync_advance(sync);
-		return;
-	}
-}
-
-static int wait_driving(const struct sync *sync, uint64_t deadline_ns)
-{
-	struct pollfd poll_fd = {.fd = orma_poll_fd(), .events = POLLIN};
-
-	/* The flag is set by this very thread. */
-	while (orma_dispatch() == 0 && !sync->is_done) {
-		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-
-		if (now_ns >= deadline_ns)
-			return -ETIMEDOUT;
-		poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / ORMA_NS_PER_MS) + 1);
-	}
-	return 0;
-}
-
-static int wait_for_sync(const struct sync *sync, uint64_t deadline_ns)
-{
-	const struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / ORMA_NS_PER_SEC),
-					  .tv_nsec = (long)(deadline_ns % ORMA_NS_PER_SEC)};
-	int r = 0;
-
-	if (orma_client.options.caller_drives)
-		return wait_driving(sync, deadline_ns);
-	pthread_mutex_lock(&orma_client.mutex);
-	while (!sync->is_done && r == 0)
-		r = -pthread_cond_timedwait(&orma_client.changed, &orma_client.mutex, &deadline);
-	r = sync->is_done ? 0 : r;
-	pthread_mutex_unlock(&orma_client.mutex);
-	return r;
-}
-
-int orma_sync(uint32_t timeout_ms)
-{
-	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + timeout_ms * ORMA_NS_PER_MS;
-	struct sync *sync;
-	bool is_done;
-	int r;
-
-	sync = orma_base_zalloc(sizeof(*sync));
-	if (!sync)
-		return -ENOMEM;
-	sync->work.fn = sync_begin;
-	r = orma_client_post(&sync->work);
-	if (r < 0) {
-		orma_base_free(sync);
-		return r;
-	}
-	r = wait_for_sync(sync, deadline_ns);
-	pthread_mutex_lock(&orma_client.mutex);
-	is_done = sync->is_done;
-	sync->is_abandoned = !is_done;
-	pthread_mutex_unlock(&orma_client.mutex);
-	if (is_done)
-		orma_base_free(sync);
-	return is_done ? 0 : r;
-}
-
 bool orma_is_connected(void)
 {
 	return !is_forked() &&
 	       atomic_load_explicit(&orma_client.up_count, memory_order_relaxed) > 0;
-}
-
-/* --- in-process consumers --------------------------------------------------------------------- */
-
-struct consumer_work {
-	struct orma_client_work work;
-	int fd;
-};
-
-static void add_consumer(struct orma_client_work *work)
-{
-	struct consumer_work *consumer = ORMA_CONTAINER_OF(work, struct consumer_work, work);
-
-	orma_client_local_add_consumer(orma_client.local, consumer->fd);
-	orma_base_free(consumer);
-}
-
-int orma_client_open_consumer(int *ret_fd)
-{
-	struct consumer_work *consumer;
-	int fds[2], r;
-
-	if (!orma_client_lock())
-		return -ENOTCONN;
-	pthread_mutex_unlock(&orma_client.mutex);
-	if (!orma_client.local)
-		return -ENOTCONN;
-	consumer = orma_base_zalloc(sizeof(*consumer));
-	if (!consumer)
-		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0) {
-		r = -errno;
-		orma_base_free(consumer);
-		return r;
-	}
-	consumer->work.fn = add_consumer;
-	consumer->fd = fds[1];
-	r = orma_client_post(&consumer->work);
-	if (r < 0) {
-		orma_base_fd_close(fds[0]);
-		orma_base_fd_close(fds[1]);
-		orma_base_free(consumer);
-		return r;
-	}
-	*ret_fd = fds[0];
-	return 0;
-}
-
-int orma_client_driven_fd(void)
-{
-	return orma_poll_fd();
 }
 
 /* --- leaving ---------------------------------------------------------------------------------- */
@@ -379,12 +155,10 @@ int orma_client_driven_fd(void)
 static void finish_work(void)
 {
 	struct orma_client_work *work;
-	struct sync *sync, *next;
 
 	while ((work = take_work()))
 		work->fn(work);
-	ORMA_LIST_FOR_EACH_SAFE (sync, next, &orma_client.syncs, item)
-		sync_finish(sync);
+	orma_client_syncs_end();
 }
 
 static void say_farewell(void)
@@ -397,7 +171,7 @@ static void say_farewell(void)
 
 		orma_client_link_commit(link);
 		if (link->is_up)
-			send_sync(link);
+			orma_client_send_sync(link);
 	}
 	do {
 		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);

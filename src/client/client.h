@@ -265,7 +265,7 @@ struct orma_client {
 	struct orma_init_options options; /* strings are copies */
 	pthread_t thread;
 
-	struct orma_list syncs; /* the loop thread's: struct sync of client.c */
+	struct orma_list syncs; /* the loop thread's: struct sync of sync.c */
 	int poll_fd;            /* with caller_drives */
 	bool is_leaving;        /* the loop thread's: sessions start nothing any more */
 	pthread_t driver;       /* with caller_drives: who dispatched last */
@@ -294,6 +294,9 @@ int orma_client_post_and_wait(void (*fn)(void *ctx), void *ctx);
 bool orma_client_is_loop_thread(void);
 /* A number that was not handed out before, never 0. */
 uint64_t orma_client_stamp_locked(void);
+/* sync.c: asks for a fence that nobody waits for; finishes the others whatever their answers. */
+bool orma_client_send_sync(struct orma_client_link *link);
+void orma_client_syncs_end(void);
 /* Links call these. */
 void orma_client_link_is_up(struct orma_client_link *link);
 void orma_client_link_is_down(struct orma_client_link *link);

@@ -270,3 +270,145 @@ ORMA_TEST(registering_twice_is_refused_and_again_after_a_shutdown_works)
 	CHECK_INT(orma_track_event_register(), 0);
 	orma_shutdown();
 }
+
+/* --- losses ----------------------------------------------------------------------------------- */
+
+static sem_t is_blocked, go_on, is_flushed, may_stop, is_running;
+
+/* While it blocks, nobody empties the shared memory. */
+static enum orma_completion block(void *ctx, const struct orma_instance *instance)
+{
+	(void)ctx;
+	(void)instance;
+	sem_post(&is_blocked);
+	wait_for(&go_on);
+	return ORMA_COMPLETE;
+}
+
+static void *flush_and_read(void *ctx)
+{
+	struct orma_session *session =
+		session_start(CONFIG("") "data_sources { config { name: \"test.source\" } }");
+
+	sem_post(&is_running);
+	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
+	sem_post(&is_flushed);
+	wait_for(&may_stop);
+	session_finish(session, ctx);
+	return NULL;
+}
+
+ORMA_TEST(a_loss_takes_whole_slices_and_an_end_that_found_no_room_comes_late)
+{
+	const struct orma_data_source_options options = {
+		.struct_size = sizeof(options), .name = "test.source", .on_flush = block};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct reader *reader;
+	struct timespec time;
+	uint64_t end_ns;
+	pthread_t thread;
+	size_t instants;
+
+	init_in_process();
+	CHECK_INT(orma_track_event_register(), 0);
+	CHECK_INT(orma_data_source_register(&options, &source), 0);
+	CHECK_INT(pthread_create(&thread, NULL, flush_and_read, &packets), 0);
+	wait_for(&is_running);
+	wait_for(&is_blocked);
+	ORMA_BEGIN(gfx, "outer");
+	ORMA_BEGIN(gfx, "inner");
+	/* Counters of 25 bytes: more than 256 KiB. */
+	for (int i = 0; i < 30000; i++)
+		ORMA_COUNTER_INT(net, "filler", INT64_MAX);
+	ORMA_BEGIN(gfx, "lost");
+	ORMA_END(gfx);
+	ORMA_END(gfx);
+	clock_gettime(CLOCK_BOOTTIME, &time);
+	end_ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+	ORMA_END(gfx);
+	sem_post(&go_on);
+	wait_for(&is_flushed);
+	ORMA_INSTANT(gfx, "after");
+	sem_post(&may_stop);
+	pthread_join(thread, NULL);
+	/* Only what is no filler: the reader holds 4096 events. */
+	for (size_t i = instants = 0; i < packets.list.count; i++) {
+		struct orma_pb_trace_packet *packet = packets.list.items[i];
+
+		if (packet->track_event && packet->track_event->type == ORMA_EVENT_COUNTER) {
+			instants++;
+			packet->track_event = NULL;
+		}
+	}
+	CHECK(instants > 1000 && instants < 30000);
+	reader = read_trace(&packets);
+	CHECK_INT(reader->resets, 2);
+	CHECK_INT(reader->count, 5);
+	check_event(reader, 0, 1, "gfx", "outer");
+	check_event(reader, 1, 1, "gfx", "inner");
+	check_event(reader, 2, 2, NULL, NULL);
+	check_event(reader, 3, 2, NULL, NULL);
+	check_event(reader, 4, 3, "gfx", "after");
+	CHECK(reader->events[2].ts <= end_ns);
+	CHECK(reader->events[3].ts >= end_ns);
+	CHECK(reader->events[4].ts > reader->events[3].ts);
+	packets_done(&packets);
+	orma_shutdown();
+}
+
+ORMA_TEST(timestamps_come_in_the_unit_and_clock_that_the_config_asks_for)
+{
+	struct packets packets = {0};
+	struct orma_session *session = start(CONFIG("timestamp_unit_multiplier: 1000 "
+						    "disable_incremental_timestamps: true"));
+	const struct orma_pb_clock_snapshot *snapshot = NULL;
+	uint64_t before_us, event_us = 0;
+	struct timespec time;
+
+	clock_gettime(CLOCK_BOOTTIME, &time);
+	before_us = (uint64_t)time.tv_sec * 1000000u + (uint64_t)time.tv_nsec / 1000;
+	ORMA_INSTANT(gfx, "now");
+	session_finish(session, &packets);
+	for (size_t i = 0; i < packets.list.count; i++) {
+		const struct orma_pb_trace_packet *packet = packets.list.items[i];
+
+		if (packet->sequence_flags & 1 && packet->clock_snapshot)
+			snapshot = packet->clock_snapshot;
+		if (packet->track_event)
+			event_us = packet->timestamp;
+	}
+	CHECK(snapshot);
+	CHECK_INT(snapshot->clocks.items[1]->clock_id, 65);
+	CHECK_INT(snapshot->clocks.items[1]->unit_multiplier_ns, 1000);
+	CHECK(event_us >= before_us && event_us < before_us + 60 * 1000000u);
+	packets_done(&packets);
+	orma_shutdown();
+}
+
+ORMA_TEST(names_beyond_the_limit_are_written_out)
+{
+	static char names[3000][8];
+	static struct orma_call_site sites[3000];
+	struct packets packets = {0};
+	struct orma_session *session = start(CONFIG(""));
+	size_t found = 0;
+
+	for (int i = 0; i < 3000; i++) {
+		snprintf(names[i], sizeof(names[i]), "n%d", i);
+		sites[i] = (struct orma_call_site){&orma_category_gfx, names[i], ORMA_EVENT_INSTANT,
+						   0};
+		orma_event_emit(&sites[i]);
+	}
+	sites[2999].type = ORMA_EVENT_COUNTER;
+	orma_event_emit_counter_double(&sites[2999], 1.5);
+	session_finish(session, &packets);
+	for (size_t i = 0; i < packets.list.count; i++) {
+		const struct orma_pb_track_event *event = packets.list.items[i]->track_event;
+
+		found += event && orma_pb_track_event_has_name(event);
+	}
+	CHECK(found >= 3000 - 2048);
+	packets_done(&packets);
+	orma_shutdown();
+}

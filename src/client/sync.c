@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sync.c - waiting until the services have seen everything so far.
+ *
+ * A fence is answered by each service that is connected. It lives on the heap, because whoever
+ * waits for it may give up first; the loop thread frees such a one when it is done with it. A
+ * connection that ends takes its question back, and the next one is asked again. Rejected: a fence
+ * per registration (hundreds of round trips for nothing).
+ */
+#include <errno.h>
+#include <poll.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "client/client.h"
+
+enum sync_state { SYNC_UNSENT = 0, SYNC_SENT, SYNC_ANSWERED };
+
+/* Waits for an answer from every service that is connected, and at least one. On the heap: whoever
+ * waits may give up first. */
+struct sync {
+	struct orma_client_work work;
+	struct orma_list item;                 /* in orma_client.syncs */
+	uint8_t states[ORMA_CLIENT_LINKS_MAX]; /* the loop thread's */
+	bool is_done, is_abandoned;            /* mutex */
+};
+
+static void sync_finish(struct sync *sync)
+{
+	bool is_abandoned;
+
+	orma_base_list_remove(&sync->item);
+	pthread_mutex_lock(&orma_client.mutex);
+	sync->is_done = true;
+	is_abandoned = sync->is_abandoned;
+	pthread_cond_broadcast(&orma_client.changed);
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (is_abandoned)
+		orma_base_free(sync);
+}
+
+static bool sync_is_abandoned(const struct sync *sync)
+{
+	bool is_abandoned;
+
+	pthread_mutex_lock(&orma_client.mutex);
+	is_abandoned = sync->is_abandoned;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return is_abandoned;
+}
+
+bool orma_client_send_sync(struct orma_client_link *link)
+{
+	if (link->endpoint->ops->sync(link->endpoint) < 0)
+		return false;
+	link->syncs_outstanding++;
+	return true;
+}
+
+static void sync_advance(struct sync *sync)
+{
+	bool has_answer = false, is_waiting = false;
+
+	for (size_t i = 0; i < orma_client.link_count; i++) {
+		struct orma_client_link *link = &orma_client.links[i];
+
+		if (link->is_up && sync->states[i] == SYNC_UNSENT && orma_client_send_sync(link))
+			sync->states[i] = SYNC_SENT;
+		has_answer |= sync->states[i] == SYNC_ANSWERED;
+		is_waiting |= link->is_up && sync->states[i] != SYNC_ANSWERED;
+	}
+	if ((has_answer && !is_waiting) || sync_is_abandoned(sync))
+		sync_finish(sync);
+}
+
+static void syncs_advance(void)
+{
+	struct sync *sync, *next;
+
+	ORMA_LIST_FOR_EACH_SAFE (sync, next, &orma_client.syncs, item)
+		sync_advance(sync);
+}
+
+static void sync_begin(struct orma_client_work *work)
+{
+	struct sync *sync = ORMA_CONTAINER_OF(work, struct sync, work);
+
+	orma_base_list_append(&orma_client.syncs, &sync->item);
+	syncs_advance();
+}
+
+void orma_client_link_is_up(struct orma_client_link *link)
+{
+	(void)link;
+	atomic_fetch_add_explicit(&orma_client.up_count, 1, memory_order_relaxed);
+	syncs_advance();
+}
+
+void orma_client_link_is_down(struct orma_client_link *link)
+{
+	struct sync *sync;
+
+	atomic_fetch_sub_explicit(&orma_client.up_count, 1, memory_order_relaxed);
+	link->syncs_outstanding = 0;
+	ORMA_LIST_FOR_EACH (sync, &orma_client.syncs, item)
+		if (sync->states[link - orma_client.links] == SYNC_SENT)
+			sync->states[link - orma_client.links] = SYNC_UNSENT;
+	syncs_advance();
+}
+
+void orma_client_link_synced(struct orma_client_link *link)
+{
+	struct sync *sync;
+
+	if (link->syncs_outstanding > 0)
+		link->syncs_outstanding--;
+	/* Answers come in the order of the questions; the farewell's is the last. */
+	ORMA_LIST_FOR_EACH (sync, &orma_client.syncs, item) {
+		if (sync->states[link - orma_client.links] != SYNC_SENT)
+			continue;
+		sync->states[link - orma_client.links] = SYNC_ANSWERED;
+		sync_advance(sync);
+		return;
+	}
+}
+
+static int wait_driving(const struct sync *sync, uint64_t deadline_ns)
+{
+	struct pollfd poll_fd = {.fd = orma_poll_fd(), .events = POLLIN};
+
+	/* The flag is set by this very thread. */
+	while (orma_dispatch() == 0 && !sync->is_done) {
+		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+		if (now_ns >= deadline_ns)
+			return -ETIMEDOUT;
+		poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / ORMA_NS_PER_MS) + 1);
+	}
+	return 0;
+}
+
+static int wait_for_sync(const struct sync *sync, uint64_t deadline_ns)
+{
+	const struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / ORMA_NS_PER_SEC),
+					  .tv_nsec = (long)(deadline_ns % ORMA_NS_PER_SEC)};
+	int r = 0;
+
+	if (orma_client.options.caller_drives)
+		return wait_driving(sync, deadline_ns);
+	pthread_mutex_lock(&orma_client.mutex);
+	while (!sync->is_done && r == 0)
+		r = -pthread_cond_timedwait(&orma_client.changed, &orma_client.mutex, &deadline);
+	r = sync->is_done ? 0 : r;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return r;
+}
+
+int orma_sync(uint32_t timeout_ms)
+{
+	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + timeout_ms * ORMA_NS_PER_MS;
+	struct sync *sync;
+	bool is_done;
+	int r;
+
+	sync = orma_base_zalloc(sizeof(*sync));
+	if (!sync)
+		return -ENOMEM;
+	sync->work.fn = sync_begin;
+	r = orma_client_post(&sync->work);
+	if (r < 0) {
+		orma_base_free(sync);
+		return r;
+	}
+	r = wait_for_sync(sync, deadline_ns);
+	pthread_mutex_lock(&orma_client.mutex);
+	is_done = sync->is_done;
+	sync->is_abandoned = !is_done;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (is_done)
+		orma_base_free(sync);
+	return is_done ? 0 : r;
+}
+
+void orma_client_syncs_end(void)
+{
+	struct sync *sync, *next;
+
+	ORMA_LIST_FOR_EACH_SAFE (sync, next, &orma_client.syncs, item)
+		sync_finish(sync);
+}
