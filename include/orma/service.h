@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/service.h - the tracing service without a transport, for embedders: `orma traced` binds it to sockets, the
- * in-process backend of the library to itself, a test to a fake clock.
+ * orma/service.h - the tracing service without a transport, for embedders: `orma traced` binds it
+ * to sockets, the in-process backend of the library to itself, a test to a fake clock.
  *
- * The service meets each producer and each consumer as a *port*: functions that the peer's side calls, and a struct of
- * callbacks that the service calls. Configurations, descriptors and events cross as serialized protobuf messages.
+ * The service meets each producer and each consumer as a *port*: functions that the peer's side
+ * calls, and a struct of callbacks that the service calls. Configurations, descriptors and events
+ * cross as serialized protobuf messages.
  *
  * Threads:   a service and all its ports belong to one thread. Nothing here blocks.
- * Callbacks: run inside calls of the functions below; they must not call back into the service or any port (defer that).
- * Time:      the service never sleeps. After any call, orma_service_next_deadline_ns() says when orma_service_run()
- *            wants to be called.
- * Memory:    arguments are borrowed for the call.
- * Errors:    negative errno values; see each function.
+ * Callbacks: run inside calls of the functions below; they must not call back into the service or
+ * any port (defer that). Time:      the service never sleeps. After any call,
+ * orma_service_next_deadline_ns() says when orma_service_run() wants to be called. Memory:
+ * arguments are borrowed for the call. Errors:    negative errno values; see each function.
  */
 #ifndef ORMA_SERVICE_H
 #define ORMA_SERVICE_H
@@ -31,7 +31,8 @@ struct orma_service;
 struct orma_producer_port;
 struct orma_consumer_port;
 
-/* --- the service ---------------------------------------------------------------------------------------------- */
+/* --- the service
+ * ---------------------------------------------------------------------------------------------- */
 
 /*
  * Output files of write_into_file sessions. With NULL ops the service writes synchronously.
@@ -41,7 +42,8 @@ struct orma_service_file_ops {
 	size_t struct_size;
 	/* Takes over `fd`, also on failure. */
 	int (*open)(void *ctx, int fd, uint64_t session_id, void **ret_file);
-	/* Copies or writes all of it and returns 0; -EAGAIN = queue full, nothing taken, an event follows; other errors end the session. */
+	/* Copies or writes all of it and returns 0; -EAGAIN = queue full, nothing taken, an event
+	 * follows; other errors end the session. */
 	int (*write)(void *ctx, void *file, const struct iovec *iov, int iov_count);
 	/* Makes what was written durable when asked, then closes; an event follows when done. */
 	void (*close)(void *ctx, void *file, bool sync);
@@ -57,45 +59,56 @@ struct orma_service_options {
 	/* Fills with random bytes; NULL = getrandom(). */
 	void (*random)(void *ctx, void *data, size_t size);
 	const struct orma_service_file_ops *file_ops;
-	/* Scrape the shared memory of producers that do not say whether they want it (the in-process default). */
+	/* Scrape the shared memory of producers that do not say whether they want it (the
+	 * in-process default). */
 	bool scrape_by_default;
 	const char *version; /* shown by queries; NULL = orma's own */
 };
 
-ORMA_API int orma_service_new(const struct orma_service_options *options, struct orma_service **ret);
+ORMA_API int orma_service_new(const struct orma_service_options *options,
+			      struct orma_service **ret);
 /* Closes all ports that are still open. */
 ORMA_API void orma_service_free(struct orma_service *service);
-/* When orma_service_run() wants to be called: CLOCK_MONOTONIC ns by now_ns; 0 = at once; UINT64_MAX = not at all. */
+/* When orma_service_run() wants to be called: CLOCK_MONOTONIC ns by now_ns; 0 = at once; UINT64_MAX
+ * = not at all. */
 ORMA_API uint64_t orma_service_next_deadline_ns(const struct orma_service *service);
 /* Does what is due, a bounded amount of it. */
 ORMA_API void orma_service_run(struct orma_service *service);
-/* A file that answered -EAGAIN takes more (status 0), failed (negative errno), or is closed (status 1). */
-ORMA_API void orma_service_file_event(struct orma_service *service, uint64_t session_id, int status);
+/* A file that answered -EAGAIN takes more (status 0), failed (negative errno), or is closed (status
+ * 1). */
+ORMA_API void orma_service_file_event(struct orma_service *service, uint64_t session_id,
+				      int status);
 
-/* --- producers -------------------------------------------------------------------------------------------------- */
+/* --- producers
+ * --------------------------------------------------------------------------------------------------
+ */
 
-enum orma_scraping_mode { ORMA_SCRAPING_UNSPECIFIED = 0, ORMA_SCRAPING_ENABLED = 1, ORMA_SCRAPING_DISABLED = 2 };
+enum orma_scraping_mode {
+	ORMA_SCRAPING_UNSPECIFIED = 0,
+	ORMA_SCRAPING_ENABLED = 1,
+	ORMA_SCRAPING_DISABLED = 2
+};
 
 struct orma_producer_info {
 	size_t struct_size;
 	uid_t uid; /* trusted: from the transport */
 	pid_t pid;
 	const char *name;
-	const char *sdk_version;     /* NULL = unknown */
+	const char *sdk_version;       /* NULL = unknown */
 	uint32_t page_size_hint_bytes; /* 0 = no wish */
 	uint32_t shm_size_hint_bytes;
 	enum orma_scraping_mode scraping_mode;
-	int shm_fd;            /* memory that the producer brings, -1 = none; borrowed, checked, mapped */
-	bool is_in_process;    /* shares the service's address space */
-	bool cannot_pass_fds;  /* chunks come inside commits (emulated shared memory) */
-	uint32_t machine_id;   /* 0 = this machine */
+	int shm_fd; /* memory that the producer brings, -1 = none; borrowed, checked, mapped */
+	bool is_in_process;       /* shares the service's address space */
+	bool cannot_pass_fds;     /* chunks come inside commits (emulated shared memory) */
+	uint32_t machine_id;      /* 0 = this machine */
 	const char *machine_name; /* NULL = unknown */
 };
 
 /* The memory that producer and service share. */
 struct orma_shared_memory {
-	int fd;       /* for a peer process; -1 when the producer brought it or fds cannot be passed */
-	void *start;  /* the service's mapping, for an in-process producer */
+	int fd; /* for a peer process; -1 when the producer brought it or fds cannot be passed */
+	void *start; /* the service's mapping, for an in-process producer */
 	size_t size_bytes;
 	uint32_t page_size_bytes;
 };
@@ -108,17 +121,18 @@ struct orma_producer_callbacks {
 	void (*start_data_source)(void *ctx, uint64_t instance_id, const void *config, size_t size);
 	void (*stop_data_source)(void *ctx, uint64_t instance_id);
 	/* Acknowledged by a commit with that request id. */
-	void (*flush)(void *ctx, uint64_t request_id, const uint64_t *instance_ids, size_t count, uint64_t flags);
+	void (*flush)(void *ctx, uint64_t request_id, const uint64_t *instance_ids, size_t count,
+		      uint64_t flags);
 	void (*clear_incremental_state)(void *ctx, const uint64_t *instance_ids, size_t count);
 };
 
 struct orma_chunk_move {
 	uint32_t page_idx, chunk_idx;
 	uint32_t target_buffer;
+	bool is_incomplete;
 	/* Emulated shared memory: the whole chunk with its header; NULL otherwise. */
 	const void *data;
 	size_t size;
-	bool is_incomplete;
 };
 
 struct orma_patch {
@@ -144,27 +158,41 @@ struct orma_commit {
 };
 
 /*
- * -EACCES (lockdown), -ENOSPC (no producer id left), -EINVAL, -ENOMEM. *ret_uses_own_memory says whether info->shm_fd was taken.
+ * -EACCES (lockdown), -ENOSPC (no producer id left), -EINVAL, -ENOMEM. *ret_uses_own_memory says
+ * whether info->shm_fd was taken.
  */
-ORMA_API int orma_producer_port_open(struct orma_service *service, const struct orma_producer_info *info,
+ORMA_API int orma_producer_port_open(struct orma_service *service,
+				     const struct orma_producer_info *info,
 				     const struct orma_producer_callbacks *callbacks, void *ctx,
 				     bool *ret_uses_own_memory, struct orma_producer_port **ret);
-/* The producer is gone: what it committed or what can be scraped stays in the buffers. No callback runs afterwards. */
+/* The producer is gone: what it committed or what can be scraped stays in the buffers. No callback
+ * runs afterwards. */
 ORMA_API void orma_producer_port_close(struct orma_producer_port *port);
-/* Descriptors are serialized DataSourceDescriptors. -EBADMSG, -EINVAL (no name, or too long, too many), -EEXIST (the id),
- * -ENOENT, -ENOMEM. Updates need the id and keep the name. */
-ORMA_API int orma_producer_port_register_data_source(struct orma_producer_port *port, const void *descriptor, size_t size);
-ORMA_API int orma_producer_port_update_data_source(struct orma_producer_port *port, const void *descriptor, size_t size);
-ORMA_API int orma_producer_port_unregister_data_source(struct orma_producer_port *port, const char *name);
+/* Descriptors are serialized DataSourceDescriptors. -EBADMSG, -EINVAL (no name, or too long, too
+ * many), -EEXIST (the id), -ENOENT, -ENOMEM. Updates need the id and keep the name. */
+ORMA_API int orma_producer_port_register_data_source(struct orma_producer_port *port,
+						     const void *descriptor, size_t size);
+ORMA_API int orma_producer_port_update_data_source(struct orma_producer_port *port,
+						   const void *descriptor, size_t size);
+ORMA_API int orma_producer_port_unregister_data_source(struct orma_producer_port *port,
+						       const char *name);
 /* Nothing in it is trusted; what is wrong is skipped and counted. */
-ORMA_API void orma_producer_port_commit(struct orma_producer_port *port, const struct orma_commit *commit);
-ORMA_API void orma_producer_port_register_writer(struct orma_producer_port *port, uint32_t writer_id, uint32_t target_buffer);
-ORMA_API void orma_producer_port_unregister_writer(struct orma_producer_port *port, uint32_t writer_id);
-ORMA_API void orma_producer_port_data_source_started(struct orma_producer_port *port, uint64_t instance_id);
-ORMA_API void orma_producer_port_data_source_stopped(struct orma_producer_port *port, uint64_t instance_id);
-ORMA_API void orma_producer_port_activate_triggers(struct orma_producer_port *port, const char *const *names, size_t count);
+ORMA_API void orma_producer_port_commit(struct orma_producer_port *port,
+					const struct orma_commit *commit);
+ORMA_API void orma_producer_port_register_writer(struct orma_producer_port *port,
+						 uint32_t writer_id, uint32_t target_buffer);
+ORMA_API void orma_producer_port_unregister_writer(struct orma_producer_port *port,
+						   uint32_t writer_id);
+ORMA_API void orma_producer_port_data_source_started(struct orma_producer_port *port,
+						     uint64_t instance_id);
+ORMA_API void orma_producer_port_data_source_stopped(struct orma_producer_port *port,
+						     uint64_t instance_id);
+ORMA_API void orma_producer_port_activate_triggers(struct orma_producer_port *port,
+						   const char *const *names, size_t count);
 
-/* --- consumers -------------------------------------------------------------------------------------------------- */
+/* --- consumers
+ * --------------------------------------------------------------------------------------------------
+ */
 
 struct orma_consumer_info {
 	size_t struct_size;
@@ -188,7 +216,8 @@ struct orma_trace_slice {
 };
 
 struct orma_trace_batch {
-	const struct orma_trace_slice *slices; /* whole packets only, without the Trace.packet tag and length */
+	const struct orma_trace_slice
+		*slices; /* whole packets only, without the Trace.packet tag and length */
 	size_t count;
 	bool has_more;
 };
@@ -203,41 +232,51 @@ struct orma_clone_result {
 typedef void orma_clone_done_fn(void *ctx, const struct orma_clone_result *result);
 
 /* -EINVAL (struct_size), -ENOSPC (too many consumers), -ENOMEM. */
-ORMA_API int orma_consumer_port_open(struct orma_service *service, const struct orma_consumer_info *info,
+ORMA_API int orma_consumer_port_open(struct orma_service *service,
+				     const struct orma_consumer_info *info,
 				     const struct orma_consumer_callbacks *callbacks, void *ctx,
 				     struct orma_consumer_port **ret);
 /* Frees the port's session unless it was detached. No callback runs afterwards. */
 ORMA_API void orma_consumer_port_close(struct orma_consumer_port *port);
 /*
- * Configures (and, without deferred start, starts) a session from a serialized TraceConfig. `file_fd` is the output of
- * write_into_file (-1 = none; duplicated). On failure `reterr` holds the text that the consumer sees, and nothing has changed.
+ * Configures (and, without deferred start, starts) a session from a serialized TraceConfig.
+ * `file_fd` is the output of write_into_file (-1 = none; duplicated). On failure `reterr` holds the
+ * text that the consumer sees, and nothing has changed.
  */
-ORMA_API int orma_consumer_port_enable(struct orma_consumer_port *port, const void *config, size_t size, int file_fd,
-				       struct orma_error *reterr);
+ORMA_API int orma_consumer_port_enable(struct orma_consumer_port *port, const void *config,
+				       size_t size, int file_fd, struct orma_error *reterr);
 ORMA_API int orma_consumer_port_start(struct orma_consumer_port *port, struct orma_error *reterr);
 ORMA_API void orma_consumer_port_disable(struct orma_consumer_port *port);
-ORMA_API int orma_consumer_port_change_config(struct orma_consumer_port *port, const void *config, size_t size);
-/* `done` runs exactly once, maybe before this returns, unless the port is closed first. timeout_ms 0 = the session's own. */
-ORMA_API int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms, uint64_t flags,
-				      orma_flush_done_fn *done, void *done_ctx);
-/* Takes the next packets, about max_bytes of them, out of the session's buffers. -ENOENT, -EBUSY (write_into_file). */
-ORMA_API int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes, struct orma_trace_batch *ret);
+ORMA_API int orma_consumer_port_change_config(struct orma_consumer_port *port, const void *config,
+					      size_t size);
+/* `done` runs exactly once, maybe before this returns, unless the port is closed first. timeout_ms
+ * 0 = the session's own. */
+ORMA_API int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms,
+				      uint64_t flags, orma_flush_done_fn *done, void *done_ctx);
+/* Takes the next packets, about max_bytes of them, out of the session's buffers. -ENOENT, -EBUSY
+ * (write_into_file). */
+ORMA_API int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
+				     struct orma_trace_batch *ret);
 ORMA_API void orma_consumer_port_free_buffers(struct orma_consumer_port *port);
-/* -ENOENT, -EEXIST, -EINVAL (empty key), -ESTALE (the session has ended), -ENOMEM. Flushes that are pending have failed. */
+/* -ENOENT, -EEXIST, -EINVAL (empty key), -ESTALE (the session has ended), -ENOMEM. Flushes that are
+ * pending have failed. */
 ORMA_API int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key);
 ORMA_API int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key);
 /* Bit set of ObservableEvents.Type; 0 stops. */
 ORMA_API int orma_consumer_port_observe(struct orma_consumer_port *port, uint32_t event_types);
 /*
- * Queries: the serialized message in memory that stays valid until the next call of any function of this service.
- * config = the session's TraceConfig, stats = TraceStats, state = TracingServiceState, capabilities = TracingServiceCapabilities.
+ * Queries: the serialized message in memory that stays valid until the next call of any function of
+ * this service. config = the session's TraceConfig, stats = TraceStats, state =
+ * TracingServiceState, capabilities = TracingServiceCapabilities.
  */
-ORMA_API int orma_consumer_port_get_config(struct orma_consumer_port *port, const void **ret_data, size_t *ret_size);
-ORMA_API int orma_consumer_port_get_stats(struct orma_consumer_port *port, const void **ret_data, size_t *ret_size);
-ORMA_API int orma_consumer_port_query_state(struct orma_consumer_port *port, bool sessions_only, const void **ret_data,
-					    size_t *ret_size);
-ORMA_API int orma_consumer_port_query_capabilities(struct orma_consumer_port *port, const void **ret_data,
-						   size_t *ret_size);
+ORMA_API int orma_consumer_port_get_config(struct orma_consumer_port *port, const void **ret_data,
+					   size_t *ret_size);
+ORMA_API int orma_consumer_port_get_stats(struct orma_consumer_port *port, const void **ret_data,
+					  size_t *ret_size);
+ORMA_API int orma_consumer_port_query_state(struct orma_consumer_port *port, bool sessions_only,
+					    const void **ret_data, size_t *ret_size);
+ORMA_API int orma_consumer_port_query_capabilities(struct orma_consumer_port *port,
+						   const void **ret_data, size_t *ret_size);
 
 #ifdef __cplusplus
 }

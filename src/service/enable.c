@@ -23,7 +23,7 @@ static uint32_t or_default(uint32_t value, uint32_t fallback)
 static int decode(struct orma_service_session *session, const void *config, size_t size,
 		  struct orma_error *reterr)
 {
-	struct orma_pb_trace_config *decoded;
+	struct orma_pb_trace_config *decoded = NULL;
 	int r;
 
 	if (size > ORMA_SERVICE_CONFIG_BYTES_MAX)
@@ -37,7 +37,7 @@ static int decode(struct orma_service_session *session, const void *config, size
 				      &session->arena, &decoded);
 	if (r == -EBADMSG)
 		return orma_base_error_set(reterr, r, "the config is not an encoded TraceConfig");
-	if (r < 0)
+	if (r < 0 || !decoded)
 		return orma_base_error_set(reterr, r, "the config is too large to hold");
 	session->config = decoded;
 	return 0;

@@ -33,8 +33,9 @@ static uint32_t find_id(const struct orma_service_session *session, uint32_t pro
 	return 0;
 }
 
-struct orma_service_sequence *orma_service_session_sequence(struct orma_service_session_buffer *buffer,
-							uint32_t producer_id, uint32_t writer_id)
+struct orma_service_sequence *
+orma_service_session_sequence(struct orma_service_session_buffer *buffer, uint32_t producer_id,
+			      uint32_t writer_id)
 {
 	struct orma_service_session *session = buffer->session;
 	uint64_t key = make_key(buffer->idx, producer_id, writer_id);
@@ -62,7 +63,8 @@ struct orma_service_sequence *orma_service_session_sequence(struct orma_service_
 	return sequence;
 }
 
-void orma_service_session_sequence_count(struct orma_service_sequence *sequence, uint64_t payload_bytes)
+void orma_service_session_sequence_count(struct orma_service_sequence *sequence,
+					 uint64_t payload_bytes)
 {
 	size_t i = 0;
 

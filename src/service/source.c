@@ -105,7 +105,6 @@ int orma_service_source_init(struct orma_service_session *session, size_t source
 		session->config->data_sources.items[source_idx];
 	struct orma_service_source *source = &session->sources[source_idx];
 	struct orma_arena *arena = &session->arena;
-	const char **unused;
 	int r;
 
 	source->name = "";
@@ -119,11 +118,10 @@ int orma_service_source_init(struct orma_service_session *session, size_t source
 			 entry->producer_name_filter.count, &source->producer_names);
 	if (r == 0)
 		r = copy_strings(arena, entry->machine_name_filter.items,
-				 entry->machine_name_filter.count, &unused);
+				 entry->machine_name_filter.count, &source->machine_names);
 	if (r < 0)
 		return r;
 	source->producer_name_count = entry->producer_name_filter.count;
-	source->machine_names = unused;
 	source->machine_name_count = entry->machine_name_filter.count;
 	if (entry->producer_name_regex_filter.count == 0)
 		return 0;

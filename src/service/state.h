@@ -220,28 +220,34 @@ struct orma_service_session {
 	struct orma_service *service;
 	uint64_t id;
 	enum orma_service_session_state state;
-	struct orma_consumer_port *consumer; /* NULL = detached or orphaned */
-	bool is_orphaned; /* nobody can reach it: freed once its file is written */
 	uid_t uid;
 	pid_t pid;
+	uint32_t last_sequence_id;
+	struct orma_consumer_port *consumer; /* NULL = detached or orphaned */
 	char *detach_key;
-	bool has_said_disabled;
 	char error[256]; /* "" = none */
+
+	bool is_orphaned; /* nobody can reach it: freed once its file is written */
+	bool has_said_disabled, has_said_all_started; /* to the consumer */
+	bool emits_sync_marker, emits_stats;          /* in the next read */
+	bool has_emitted_initial;
+
+	uint32_t final_flush_outcome; /* TraceStats.FinalFlushOutcome */
+	uint32_t duration_ms, flush_timeout_ms, stop_timeout_ms;
+	uint32_t snapshot_interval_ms, flush_period_ms, clear_period_ms;
+	enum orma_service_flush_strategy flush_strategy;
+	uint64_t started_realtime_ns, started_boot_ns;
+	uint64_t uuid_msb, uuid_lsb;
 
 	struct orma_arena arena; /* owns `config` and what hangs off the sources */
 	const struct orma_pb_trace_config *config;
 	struct orma_buf config_bytes;
 	const char *name; /* "" = none */
-	uint32_t duration_ms, flush_timeout_ms, stop_timeout_ms;
-	uint32_t snapshot_interval_ms, flush_period_ms, clear_period_ms;
-	enum orma_service_flush_strategy flush_strategy;
-	uint64_t started_realtime_ns, started_boot_ns, configured_ns;
-	uint64_t uuid_msb, uuid_lsb;
 
 	struct orma_service_source *sources;
 	size_t source_count;
 	struct orma_service_session_buffer *buffers;
-	size_t buffer_count;
+	size_t buffer_count, read_buffer_idx; /* the next to read in this pass */
 	struct orma_list instances;
 	size_t instance_count;
 	size_t state_counts[ORMA_SERVICE_INSTANCE_STOPPED + 1]; /* instances by state */
@@ -251,9 +257,8 @@ struct orma_service_session {
 	struct orma_list flushes;
 	size_t flush_count;
 
-	struct orma_map sequences; /* buffer_idx << 32 | producer id << 16 | writer id -> struct
-				      orma_service_sequence */
-	uint32_t last_sequence_id;
+	/* buffer_idx << 32 | producer id << 16 | writer id -> struct orma_service_sequence */
+	struct orma_map sequences;
 
 	/* What the next read begins with. */
 	struct orma_service_clock_snapshot initial_clocks;
@@ -264,14 +269,10 @@ struct orma_service_session {
 	size_t event_count, event_capacity;
 	struct orma_service_concurrent_event *concurrent_events;
 	size_t concurrent_count, concurrent_capacity;
-	bool emits_sync_marker, emits_stats, has_emitted_initial;
-	size_t read_buffer_idx;
-	bool has_said_all_started;
 
 	struct orma_service_output output;
 
 	uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
-	uint32_t final_flush_outcome; /* TraceStats.FinalFlushOutcome */
 };
 
 /* --- consumers

@@ -63,7 +63,7 @@ static uint32_t page_word(const struct scene *scene, uint32_t page_idx)
 {
 	uint32_t word;
 
-	memcpy(&word, scene->producer.memory + page_idx * scene->producer.page_bytes, 4);
+	memcpy(&word, scene->producer.memory + (size_t)page_idx * scene->producer.page_bytes, 4);
 	return word;
 }
 
@@ -205,7 +205,7 @@ ORMA_TEST(garbage_in_the_memory_harms_nobody)
 		for (uint32_t page = 0; page < 64; page++) {
 			/* Half of them look complete. */
 			if (page % 2)
-				s.producer.memory[page * 4096] |= 3;
+				s.producer.memory[(size_t)page * 4096] |= 3;
 			for (uint32_t chunk = 0; chunk < 14; chunk++) {
 				struct orma_chunk_move move = {
 					page, chunk, s.producer.target_buffer, NULL, 0, false};

@@ -15,7 +15,7 @@ ORMA_TEST(descriptors_are_checked)
 	char long_name[2000] = "name: '";
 
 	memset(long_name + 7, 'x', 1025);
-	strcpy(long_name + 7 + 1025, "'");
+	long_name[7 + 1025] = '\'';
 	world_open(&world);
 	producer_open(&world, &producer, "p");
 	CHECK_INT(orma_producer_port_register_data_source(producer.port, "\x0a\x7f", 2), -EBADMSG);
