@@ -208,7 +208,10 @@ ORMA_TEST(garbage_in_the_memory_harms_nobody)
 				s.producer.memory[(size_t)page * 4096] |= 3;
 			for (uint32_t chunk = 0; chunk < 14; chunk++) {
 				struct orma_chunk_move move = {
-					page, chunk, s.producer.target_buffer, NULL, 0, false};
+					.page_idx = page,
+					.chunk_idx = chunk,
+					.target_buffer = s.producer.target_buffer,
+				};
 				struct orma_commit commit = {.moves = &move, .move_count = 1};
 
 				orma_producer_port_commit(s.producer.port, &commit);

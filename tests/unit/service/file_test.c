@@ -310,6 +310,8 @@ ORMA_TEST(consumer_that_leaves_does_not_cost_the_file_its_end)
 
 ORMA_TEST(large_buffers_are_written_in_bounded_steps)
 {
+	/* A packet of 3974 bytes that holds one string. */
+	static const uint8_t head[] = {0x86, 0x1f, 0xa2, 0x38, 0x82, 0x1f, 0x0a, 0xff, 0x1e};
 	struct scene s;
 	size_t runs = 0;
 
@@ -321,7 +323,7 @@ ORMA_TEST(large_buffers_are_written_in_bounded_steps)
 			(uint32_t)ORMA_SHM_LAYOUT_1 << ORMA_SHM_LAYOUT_SHIFT | ORMA_SHM_COMPLETE;
 
 		put_chunk_header(page + 8, &(struct chunk){.chunk_id = i, .writer_id = 1}, 1);
-		memcpy(page + 16, "\x86\x1f\xa2\x38\x82\x1f\x0a\xff\x1e", 9);
+		memcpy(page + 16, head, sizeof(head));
 		memcpy(page, &word, 4);
 		commit_page(&s.producer, 0, s.producer.target_buffer);
 	}

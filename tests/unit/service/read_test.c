@@ -276,10 +276,8 @@ ORMA_TEST(discard_buffer_keeps_the_beginning_and_a_ring_the_end)
 		open_scene(&s, config);
 		memset(text, '.', sizeof(text));
 		for (unsigned i = 0; i < 2000; i++) {
-			char number[8];
-
-			snprintf(number, sizeof(number), "%05u", i);
-			memcpy(text, number, 5);
+			snprintf(text, 6, "%05u", i % 10000);
+			text[5] = '.';
 			text[100] = '\0';
 			send_packet(&s.producer, i, text);
 		}
