@@ -16,13 +16,17 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/fd.h"
 #include "base/list.h"
+#include "tool/file_write.h"
 
-#define QUEUE_BYTES_MAX (8u << 20)
+#define QUEUE_BYTES_MAX  (8u << 20)
+#define CLOSING_STALL_MS 10000 /* without a byte taken, once the session has ended */
+#define HURRIED_STALL_MS 1000  /* once the daemon ends */
 
 struct block {
 	struct orma_list link;
@@ -44,12 +48,13 @@ struct file {
 	struct orma_list link; /* worker->files or worker->finished; the service's thread only */
 	pthread_t thread;
 	uint64_t session_id;
-	int fd; /* the file's thread only */
+	int fd;        /* the file's thread only */
+	int wakeup_fd; /* tells that thread that is_closing or is_hurried has changed */
 	/* Under worker->mutex: */
 	pthread_cond_t has_work;
 	struct orma_list blocks;
 	size_t queued_bytes;
-	bool wants_event, is_closing, must_sync, has_failed;
+	bool wants_event, is_closing, is_hurried, must_sync, has_failed;
 	/* Events are part of their file so that reporting never fails for want of memory. */
 	struct event room, end;
 };
@@ -70,10 +75,22 @@ static void post_locked(struct file *file, struct event *event, int status)
 	orma_base_loop_wake(file->worker->loop);
 }
 
+/* A pipe that nobody reads may be stuck as long as its session runs (the service then keeps what
+ * its buffers hold), but not keep the session or the daemon from ending. */
+static int patience_ms(void *ctx)
+{
+	struct file *file = ctx;
+	pthread_mutex_lock(&file->worker->mutex);
+	int result = file->is_hurried ? HURRIED_STALL_MS : file->is_closing ? CLOSING_STALL_MS : -1;
+	pthread_mutex_unlock(&file->worker->mutex);
+	return result;
+}
+
 /* Writes one block, without the lock. */
 static int write_block(struct file *file, struct block *block)
 {
-	int result = orma_base_fd_write_all(file->fd, block->data, block->size);
+	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
+	int result = orma_file_write(&writer, block->data, block->size);
 	orma_base_free(block);
 	return result;
 }
@@ -155,10 +172,12 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 	orma_base_list_init(&file->room.link);
 	orma_base_list_init(&file->end.link);
 	orma_base_list_append(&worker->files, &file->link);
-	int result = start_thread(file);
+	file->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int result = file->wakeup_fd < 0 ? -errno : start_thread(file);
 	if (result) {
 		orma_base_list_remove(&file->link);
 		pthread_cond_destroy(&file->has_work);
+		orma_base_fd_close(file->wakeup_fd);
 		orma_base_fd_close(fd);
 		orma_base_free(file);
 		return result;
@@ -220,6 +239,7 @@ static void queue_close(void *ctx, void *file_arg, bool sync)
 	file->is_closing = true;
 	file->must_sync = sync;
 	pthread_cond_signal(&file->has_work);
+	(void)eventfd_write(file->wakeup_fd, 1);
 	pthread_mutex_unlock(&worker->mutex);
 }
 
@@ -237,6 +257,7 @@ static void free_file(struct file *file)
 	orma_base_list_remove(&file->room.link);
 	orma_base_list_remove(&file->end.link);
 	pthread_cond_destroy(&file->has_work);
+	orma_base_fd_close(file->wakeup_fd);
 	orma_base_free(file);
 }
 
@@ -281,10 +302,16 @@ void orma_file_worker_free(struct orma_file_worker *worker)
 	struct file *file, *next;
 	if (!worker)
 		return;
-	ORMA_LIST_FOR_EACH_SAFE (file, next, &worker->files, link) {
-		queue_close(worker, file, file->must_sync);
-		free_file(file);
+	/* All of them first, so that stuck ones are waited for together. */
+	ORMA_LIST_FOR_EACH (file, &worker->files, link) {
+		pthread_mutex_lock(&worker->mutex);
+		file->is_hurried = true;
+		bool must_sync = file->must_sync;
+		pthread_mutex_unlock(&worker->mutex);
+		queue_close(worker, file, must_sync);
 	}
+	ORMA_LIST_FOR_EACH_SAFE (file, next, &worker->files, link)
+		free_file(file);
 	pthread_mutex_destroy(&worker->mutex);
 	orma_base_free(worker);
 }

@@ -161,3 +161,44 @@ ORMA_TEST(without_memory_a_file_is_refused_and_its_descriptor_closed)
 	CHECK_INT(fcntl(fd, F_GETFD), -1);
 	stop(&events);
 }
+
+ORMA_TEST(freeing_the_worker_gives_a_pipe_up_that_nobody_reads)
+{
+	static uint8_t block[200000];
+	struct events events;
+	void *files[3];
+	int fds[3][2];
+	start(&events);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(pipe2(fds[i], O_CLOEXEC), 0);
+		CHECK_INT(orma_file_worker_ops.open(events.worker, fds[i][1], 7, &files[i]), 0);
+		CHECK_INT(write_bytes(&events, files[i], block, sizeof(block)), 0);
+	}
+	stop(&events);
+	for (int i = 0; i < 3; i++)
+		close(fds[i][0]);
+}
+
+ORMA_TEST(a_pipe_that_does_not_block_is_waited_for)
+{
+	static uint8_t block[300000];
+	struct events events;
+	void *file;
+	int fds[2];
+	size_t drained = 0;
+	CHECK_INT(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fds[1], 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, block, sizeof(block)), 0);
+	while (drained < sizeof(block)) {
+		ssize_t got = read(fds[0], block, sizeof(block));
+		CHECK(got > 0 || errno == EAGAIN);
+		drained += got > 0 ? (size_t)got : 0;
+	}
+	orma_file_worker_ops.close(events.worker, file, false);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.failed, 0);
+	close(fds[0]);
+	stop(&events);
+}
