@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * files_test.c - write_into_file onto what is no file to write to: full, closed, stuck, a
+ * directory. The session ends with an error that its consumer reads; the daemon and the bystander
+ * go on.
+ */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "bystander.h"
+#include "harness.h"
+#include "raw_session.h"
+
+#define FILE_CONFIG                                                                                \
+	"buffers { size_kb: 256 } data_sources { config { name: \"file\" } } "                     \
+	"write_into_file: true file_write_period_ms: 100 "
+
+struct file_session {
+	struct orma_stage stage;
+	struct orma_raw_producer producer;
+	struct orma_raw_consumer consumer;
+	uint32_t target_buffer, next_chunk_id;
+};
+
+static void open_session(struct file_session *session, int fd, const char *config)
+{
+	session->next_chunk_id = 0;
+	orma_stage_open(&session->stage);
+	orma_raw_producer_open(&session->producer, session->stage.daemon.producers, "file");
+	orma_raw_producer_register(&session->producer, "name: \"file\"");
+	orma_raw_consumer_open(&session->consumer, session->stage.daemon.consumers);
+	orma_raw_consumer_enable(&session->consumer, fd, FILE_CONFIG "%s", config);
+}
+
+static void close_session(struct file_session *session)
+{
+	orma_bystander_check(&session->stage.bystander);
+	orma_raw_consumer_close(&session->consumer);
+	orma_raw_producer_close(&session->producer);
+	orma_stage_close(&session->stage);
+}
+
+static void emit(struct file_session *session, size_t size)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0};
+	static char text[4000];
+
+	memset(text, 'f', sizeof(text));
+	orma_raw_test_packet(&payload, "%.*s", (int)size, text);
+	struct orma_raw_chunk chunk = {
+		.chunk_id = session->next_chunk_id++,
+		.writer_id = 1,
+		.fragment_count = 1,
+		.payload = {(const char *)payload.data, payload.size},
+	};
+	orma_raw_producer_write_and_commit(&session->producer, &chunk, session->target_buffer);
+	orma_raw_producer_sync(&session->producer);
+}
+
+static void start(struct file_session *session)
+{
+	session->target_buffer =
+		orma_raw_producer_await_start(&session->producer, "file")->target_buffer;
+}
+
+/* Answers flushes until the session is stopped. */
+static void disable(struct file_session *session)
+{
+	CHECK(orma_raw_call(&session->consumer.client, "DisableTracing", ORMA_STR(""))->success);
+	const struct orma_pb_get_async_command_response *command;
+	do {
+		command = orma_raw_producer_command(&session->producer);
+		if (command->flush)
+			orma_raw_producer_commit(&session->producer, "flush_request_id: %llu",
+						 (unsigned long long)command->flush->request_id);
+	} while (!command->stop_data_source);
+}
+
+ORMA_TEST(a_file_holds_the_whole_trace_when_tracing_ends)
+{
+	struct file_session session;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd = open(orma_test_tmpdir(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct orma_pb_trace *trace;
+
+	if (fd < 0)
+		orma_test_skip("a filesystem with O_TMPFILE");
+	open_session(&session, fd, "");
+	start(&session);
+	for (int i = 0; i < 60; i++)
+		emit(&session, 3000);
+	CHECK(!orma_raw_call(&session.consumer.client, "ReadBuffers", ORMA_STR(""))->success);
+	disable(&session);
+	CHECK_STR(orma_raw_consumer_await_disabled(&session.consumer), "");
+	CHECK_INT(lseek(fd, 0, SEEK_SET), 0);
+	CHECK_INT(orma_base_fd_read_all(fd, 1 << 24, &content), 0);
+	CHECK_INT(
+		orma_proto_decode(&orma_pb_trace_desc, content.data, content.size, &arena, &trace),
+		0);
+	CHECK_INT(orma_raw_test_packet_count(trace), 60);
+	close_session(&session);
+}
+
+ORMA_TEST(a_full_disk_ends_the_session_with_words)
+{
+	struct file_session session;
+	ORMA_AUTO(orma_base_fd_closep) int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		orma_test_skip("/dev/full");
+	open_session(&session, fd, "");
+	CHECK(strstr(orma_raw_consumer_await_disabled(&session.consumer), "no space left"));
+	close_session(&session);
+}
+
+ORMA_TEST(a_broken_pipe_ends_the_session_with_words)
+{
+	struct file_session session;
+	int pipe_fds[2];
+
+	CHECK_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
+	close(pipe_fds[0]);
+	open_session(&session, pipe_fds[1], "");
+	close(pipe_fds[1]);
+	CHECK(strstr(orma_raw_consumer_await_disabled(&session.consumer),
+		     "reader of the pipe is gone"));
+	close_session(&session);
+}
+
+ORMA_TEST(descriptors_that_cannot_be_written_are_refused)
+{
+	struct file_session session;
+	const int fds[] = {
+		open(orma_test_tmpdir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		open("/dev/null", O_RDONLY | O_CLOEXEC),
+		open("/proc/self/exe", O_PATH | O_CLOEXEC),
+		open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+		-1,
+	};
+
+	open_session(&session, -1, "");
+	CHECK(*orma_raw_consumer_await_disabled(&session.consumer));
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(fds); i++) {
+		orma_raw_consumer_enable(&session.consumer, fds[i], FILE_CONFIG);
+		CHECK(strstr(orma_raw_consumer_await_disabled(&session.consumer),
+			     "write_into_file"));
+		orma_base_fd_close(fds[i]);
+	}
+	close_session(&session);
+}
+
+ORMA_TEST(paths_that_cannot_be_created_are_refused)
+{
+	struct file_session session;
+	char existing[300];
+	static const char *const paths[] = {"/", "/proc/none/x", "/dev/full", "relative/none/x",
+					    ""};
+
+	snprintf(existing, sizeof(existing), "%s/existing", orma_test_tmpdir());
+	int fd = open(existing, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, "keep", 4), 4);
+	close(fd);
+	open_session(&session, -1, "");
+	CHECK(*orma_raw_consumer_await_disabled(&session.consumer));
+	for (size_t i = 0; i <= ORMA_ARRAY_SIZE(paths); i++) {
+		orma_raw_consumer_enable(&session.consumer, -1, FILE_CONFIG "output_path: \"%s\"",
+					 i < ORMA_ARRAY_SIZE(paths) ? paths[i] : existing);
+		CHECK(*orma_raw_consumer_await_disabled(&session.consumer));
+	}
+	struct stat st;
+	CHECK_INT(stat(existing, &st), 0);
+	CHECK_INT(st.st_size, 4);
+	close_session(&session);
+}
+
+ORMA_TEST(a_pipe_that_nobody_reads_holds_up_only_its_own_session)
+{
+	struct file_session session;
+	int pipe_fds[2];
+
+	CHECK_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
+	open_session(&session, pipe_fds[1], "");
+	start(&session);
+	for (int i = 0; i < 300; i++) { /* 1 MB; a pipe takes 64 KB */
+		emit(&session, 3900);
+		if (i % 30 == 0)
+			orma_bystander_check(&session.stage.bystander);
+	}
+	for (int i = 0; i < 20; i++)
+		orma_bystander_check(&session.stage.bystander);
+	/* Nobody will ever read it; the consumer leaves, and the daemon must be able to end. */
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	close_session(&session);
+}
+
+ORMA_TEST(a_stuck_pipe_does_not_keep_the_daemon_from_ending)
+{
+	struct file_session session;
+	int pipe_fds[2];
+
+	CHECK_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
+	open_session(&session, pipe_fds[1], "");
+	start(&session);
+	for (int i = 0; i < 60; i++)
+		emit(&session, 3900);
+	CHECK(orma_raw_call(&session.consumer.client, "DisableTracing", ORMA_STR(""))->success);
+	close_session(&session);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+ORMA_TEST(a_file_with_a_size_limit_ends_the_session_whole)
+{
+	struct file_session session;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd = open(orma_test_tmpdir(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct orma_pb_trace *trace;
+
+	if (fd < 0)
+		orma_test_skip("a filesystem with O_TMPFILE");
+	open_session(&session, fd, "max_file_size_bytes: 20000");
+	start(&session);
+	for (int i = 0; i < 30; i++)
+		emit(&session, 3000);
+	orma_raw_consumer_await_disabled(&session.consumer);
+	CHECK_INT(lseek(fd, 0, SEEK_SET), 0);
+	CHECK_INT(orma_base_fd_read_all(fd, 1 << 24, &content), 0);
+	CHECK(content.size <= 20000);
+	CHECK_INT(
+		orma_proto_decode(&orma_pb_trace_desc, content.data, content.size, &arena, &trace),
+		0);
+	CHECK(orma_raw_test_packet_count(trace) >= 1);
+	close_session(&session);
+}
+
+ORMA_TEST(a_socket_that_the_other_end_closes_ends_the_session)
+{
+	struct file_session session;
+	int pair[2];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	open_session(&session, pair[1], "");
+	start(&session);
+	close(pair[0]);
+	close(pair[1]);
+	emit(&session, 100);
+	CHECK(*orma_raw_consumer_await_disabled(&session.consumer));
+	close_session(&session);
+}
