@@ -9,8 +9,8 @@
 #include "base/clock.h"
 
 /*
- * The next multiple of the period on the clock that now_ns is of, so that all instances and all
- * machines of one boot time poll together; polls that a slow one has missed are left out.
+ * The next multiple of the period on the clock that now_ns is of, so that all instances with one
+ * period poll together. Polls that a slow one has missed are left out.
  */
 static inline uint64_t orma_probes_next_poll_ns(uint64_t now_ns, uint32_t period_ms)
 {
