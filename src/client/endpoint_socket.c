@@ -98,7 +98,7 @@ static int send_varints(struct socket_endpoint *self, enum method method, uint64
 	int r;
 
 	self->args.size = 0;
-	r = orma_base_buf_reserve(&self->args, 2 * ORMA_PROTO_SCALAR_FIELD_MAX);
+	r = orma_base_buf_reserve(&self->args, (size_t)2 * ORMA_PROTO_SCALAR_FIELD_MAX);
 	if (r < 0) {
 		fail(self, r);
 		return r;

@@ -26,12 +26,12 @@ static void on_commit_timer(struct orma_timer *timer)
 	orma_client_link_commit(ORMA_CONTAINER_OF(timer, struct orma_client_link, commit_timer));
 }
 
-static void commit_soon(struct orma_client_link *link)
+/* False: no memory for the timer. */
+static bool commit_soon(struct orma_client_link *link)
 {
-	if (!link->commit_timer.is_armed &&
-	    orma_base_loop_arm_in(link->loop, &link->commit_timer, ORMA_CLIENT_COMMIT_NS,
-				  on_commit_timer) < 0)
-		orma_client_link_commit(link);
+	return link->commit_timer.is_armed ||
+	       orma_base_loop_arm_in(link->loop, &link->commit_timer, ORMA_CLIENT_COMMIT_NS,
+				     on_commit_timer) == 0;
 }
 
 static void on_arbiter_wake(struct orma_watch *watch, unsigned ready)
@@ -45,7 +45,8 @@ static void on_arbiter_wake(struct orma_watch *watch, unsigned ready)
 		orma_client_link_commit(link);
 		break;
 	case ORMA_SHM_WANTED_SOON:
-		commit_soon(link);
+		if (!commit_soon(link))
+			orma_client_link_commit(link);
 		break;
 	case ORMA_SHM_WANTED_NOTHING:
 		break;
@@ -137,6 +138,7 @@ void orma_client_link_commit(struct orma_client_link *link)
 		return;
 	link->is_committing = true;
 	orma_base_timer_disarm(&link->commit_timer);
+	/* Without a timer, the next wake of the arbiter tries again. */
 	if (!link->memory || send_ready(link))
 		acknowledge_flushes(link);
 	else

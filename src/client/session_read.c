@@ -16,8 +16,8 @@
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
 
-#define PACKET_BYTES_MAX   (256u * 1024 * 1024)
-#define WRITE_BATCH_BYTES  (256u * 1024)
+#define PACKET_BYTES_MAX   ((size_t)256 * 1024 * 1024)
+#define WRITE_BATCH_BYTES  ((size_t)256 * 1024)
 #define TRACE_PACKET_FIELD 1
 
 struct packet_reader {
@@ -198,7 +198,7 @@ int orma_session_get_stats(struct orma_session *session, void **ret_data, size_t
 int orma_session_query_state(struct orma_session *session, bool sessions_only, void **ret_data,
 			     size_t *ret_size)
 {
-	uint8_t bytes[2 * ORMA_PROTO_VARINT_MAX];
+	uint8_t bytes[ORMA_PROTO_SCALAR_FIELD_MAX];
 	struct orma_buf args = {.data = bytes};
 	uint8_t *end = bytes;
 
