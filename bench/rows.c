@@ -145,7 +145,7 @@ static int measure_throughput(const struct bench_options *options, struct bench_
 	const struct throughput_args *args = ctx;
 	struct bench_emitted emitted;
 	struct bench_stats stats;
-	struct bench_row *speed, *cpu;
+	struct bench_row *speed, *cpu, *producer_cpu;
 	char name[BENCH_NAME_MAX];
 	uint64_t cpu_ns;
 	int r;
@@ -153,6 +153,7 @@ static int measure_throughput(const struct bench_options *options, struct bench_
 	name_row(name, args);
 	speed = bench_report_row(report, "throughput", name, "MB/s", false);
 	cpu = bench_report_row(report, "daemon CPU", name, "s/GB", true);
+	producer_cpu = bench_report_row(report, "producer CPU", name, "s/GB", true);
 	r = run_producer(options, daemon, args, &emitted, &stats, &cpu_ns);
 	if (r < 0) {
 		note(speed, side, "failed with errno", (uint64_t)-r);
@@ -160,6 +161,7 @@ static int measure_throughput(const struct bench_options *options, struct bench_
 	}
 	bench_row_add(speed, side, (double)emitted.bytes / 1e6 / seconds(emitted.wall_ns));
 	bench_row_add(cpu, side, seconds(cpu_ns) / ((double)emitted.bytes / 1e9));
+	bench_row_add(producer_cpu, side, seconds(emitted.cpu_ns) / ((double)emitted.bytes / 1e9));
 	if (emitted.dropped || stats.lost)
 		note(speed, side, "LOST", emitted.dropped + stats.lost);
 	else if (stats.bytes_written < emitted.bytes)
