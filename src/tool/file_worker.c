@@ -27,10 +27,14 @@
 #define QUEUE_BYTES_MAX  (8u << 20)
 #define CLOSING_STALL_MS 10000 /* without a byte taken, once the session has ended */
 #define HURRIED_STALL_MS 1000  /* once the daemon ends */
+/* Written blocks are used again while their file is open: the allocator would give memory of this
+ * size back to the kernel each time, and clearing it anew costs as much as the copy into it. */
+#define SPARE_BLOCKS_MAX 4u
+#define BLOCK_GRAIN      (64u << 10)
 
 struct block {
 	struct orma_list link;
-	size_t size;
+	size_t size, capacity;
 	uint8_t data[];
 };
 
@@ -52,8 +56,8 @@ struct file {
 	int wakeup_fd; /* tells that thread that is_closing or is_hurried has changed */
 	/* Under worker->mutex: */
 	pthread_cond_t has_work;
-	struct orma_list blocks;
-	size_t queued_bytes;
+	struct orma_list blocks, spares;
+	size_t queued_bytes, spare_count;
 	bool wants_event, is_closing, is_hurried, must_sync, has_failed;
 	/* Events are part of their file so that reporting never fails for want of memory. */
 	struct event room, end;
@@ -87,17 +91,21 @@ static int patience_ms(void *ctx)
 }
 
 /* Writes one block, without the lock. */
-static int write_block(struct file *file, struct block *block)
+static int write_block(struct file *file, const struct block *block)
 {
 	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
-	int result = orma_file_write(&writer, block->data, block->size);
-	orma_base_free(block);
-	return result;
+	return orma_file_write(&writer, block->data, block->size);
 }
 
-static void take_result_locked(struct file *file, size_t size, int result)
+static void take_result_locked(struct file *file, struct block *block, int result)
 {
-	file->queued_bytes -= size;
+	file->queued_bytes -= block->size;
+	if (file->spare_count < SPARE_BLOCKS_MAX) {
+		file->spare_count++;
+		orma_base_list_append(&file->spares, &block->link);
+	} else {
+		orma_base_free(block);
+	}
 	if (result && !file->has_failed) {
 		file->has_failed = true;
 		post_locked(file, &file->room, result);
@@ -119,17 +127,14 @@ static void *run_file(void *arg)
 		if (orma_base_list_is_empty(&file->blocks))
 			break;
 		struct block *block = ORMA_LIST_ENTRY(file->blocks.next, struct block, link);
-		size_t size = block->size;
 		bool is_useless = file->has_failed;
 		orma_base_list_remove(&block->link);
 		pthread_mutex_unlock(&worker->mutex);
 		int result = 0;
-		if (is_useless)
-			orma_base_free(block);
-		else
+		if (!is_useless)
 			result = write_block(file, block);
 		pthread_mutex_lock(&worker->mutex);
-		take_result_locked(file, size, result);
+		take_result_locked(file, block, result);
 	}
 	bool must_sync = file->must_sync && !file->has_failed;
 	pthread_mutex_unlock(&worker->mutex);
@@ -169,6 +174,7 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 	file->session_id = session_id;
 	pthread_cond_init(&file->has_work, NULL);
 	orma_base_list_init(&file->blocks);
+	orma_base_list_init(&file->spares);
 	orma_base_list_init(&file->room.link);
 	orma_base_list_init(&file->end.link);
 	orma_base_list_append(&worker->files, &file->link);
@@ -186,15 +192,44 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 	return 0;
 }
 
-static struct block *copy_to_block(const struct iovec *iov, int iov_count)
+static struct block *take_spare(struct file *file)
+{
+	struct block *block = NULL;
+
+	pthread_mutex_lock(&file->worker->mutex);
+	if (file->spare_count) {
+		block = ORMA_LIST_ENTRY(file->spares.next, struct block, link);
+		orma_base_list_remove(&block->link);
+		file->spare_count--;
+	}
+	pthread_mutex_unlock(&file->worker->mutex);
+	return block;
+}
+
+static struct block *get_block(struct file *file, size_t size)
+{
+	struct block *block = take_spare(file);
+	size_t capacity = (size + BLOCK_GRAIN - 1) / BLOCK_GRAIN * BLOCK_GRAIN;
+
+	if (block && block->capacity >= size)
+		return block;
+	orma_base_free(block);
+	block = orma_base_alloc(sizeof(*block) + capacity);
+	if (!block)
+		return NULL;
+	orma_base_list_init(&block->link);
+	block->capacity = capacity;
+	return block;
+}
+
+static struct block *copy_to_block(struct file *file, const struct iovec *iov, int iov_count)
 {
 	size_t size = 0;
 	for (int i = 0; i < iov_count; i++)
 		size += iov[i].iov_len;
-	struct block *block = orma_base_alloc(sizeof(*block) + size);
+	struct block *block = get_block(file, size);
 	if (!block)
 		return NULL;
-	orma_base_list_init(&block->link);
 	block->size = size;
 	uint8_t *at = block->data;
 	for (int i = 0; i < iov_count; i++) {
@@ -220,7 +255,7 @@ static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int i
 	pthread_mutex_unlock(&worker->mutex);
 	if (result)
 		return result;
-	struct block *block = copy_to_block(iov, iov_count);
+	struct block *block = copy_to_block(file, iov, iov_count);
 	if (!block)
 		return -ENOMEM;
 	pthread_mutex_lock(&worker->mutex);
@@ -252,7 +287,10 @@ const struct orma_service_file_ops orma_file_worker_ops = {
 
 static void free_file(struct file *file)
 {
+	struct block *block, *next;
 	pthread_join(file->thread, NULL);
+	ORMA_LIST_FOR_EACH_SAFE (block, next, &file->spares, link)
+		orma_base_free(block);
 	orma_base_list_remove(&file->link);
 	orma_base_list_remove(&file->room.link);
 	orma_base_list_remove(&file->end.link);
