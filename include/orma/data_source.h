@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/data_source.h - custom data sources: packets of your own format, switched on by tracing sessions.
+ * orma/data_source.h - custom data sources: packets of your own format, switched on by tracing
+ * sessions.
  *
- * A data source is registered once. Each session that names it makes an *instance* of it: setup, start, then stop.
- * Instances have an index 0..ORMA_INSTANCES_MAX-1 for as long as they exist.
+ * A data source is registered once. Each session that names it makes an *instance* of it: setup,
+ * start, then stop. Instances have an index 0..ORMA_INSTANCES_MAX-1 for as long as they exist.
  *
  *	ORMA_FOR_EACH_INSTANCE(my_source, idx) {
  *		struct orma_packet *packet = orma_packet_begin(my_source, idx);
@@ -13,11 +14,12 @@
  *		orma_packet_end(packet);
  *	}
  *
- * A session that is stopped, and a service that goes away, stop the instances: both start with on_stop and end with
- * on_destroy, and packets may be written in between. At most ORMA_DATA_SOURCES_MAX (32) data sources per process.
+ * A session that is stopped, and a service that goes away, stop the instances: both start with
+ * on_stop and end with on_destroy, and packets may be written in between. At most
+ * ORMA_DATA_SOURCES_MAX (32) data sources per process.
  *
- * Threads: callbacks run on the library's thread (or inside orma_dispatch()), one at a time. Emitting is MT-safe and takes
- *          no lock; each thread writes to a sequence of its own.
+ * Threads: callbacks run on the library's thread (or inside orma_dispatch()), one at a time.
+ *          Emitting is MT-safe and takes no lock; each thread writes to a sequence of its own.
  */
 #ifndef ORMA_DATA_SOURCE_H
 #define ORMA_DATA_SOURCE_H
@@ -37,7 +39,8 @@ extern "C" {
 struct orma_data_source;
 
 enum orma_exhausted_policy {
-	ORMA_EXHAUSTED_DROP = 0,  /* shared memory full: drop the packet, count it, mark the gap in the trace */
+	/* shared memory full: drop the packet, count it, mark the gap in the trace */
+	ORMA_EXHAUSTED_DROP = 0,
 	ORMA_EXHAUSTED_STALL = 1, /* wait for room up to stall_timeout_ms, then drop; never abort */
 };
 
@@ -46,28 +49,33 @@ struct orma_instance {
 	size_t struct_size;
 	struct orma_data_source *source;
 	uint32_t idx;
-	void *instance_ctx;        /* what on_setup stored */
-	const void *config;        /* serialized DataSourceConfig; setup and start only */
+	void *instance_ctx; /* what on_setup stored */
+	const void *config; /* serialized DataSourceConfig; setup and start only */
 	size_t config_size;
-	uint64_t flush_flags;      /* flush only */
-	uint64_t completion;       /* stop and flush only: hand it to orma_data_source_complete() after postponing */
+	uint64_t flush_flags; /* flush only */
+	/* stop and flush only: hand it to orma_data_source_complete() after postponing */
+	uint64_t completion;
 };
 
 enum orma_completion {
-	ORMA_COMPLETE = 0,  /* done when the callback returns */
-	ORMA_POSTPONE = 1,  /* done at orma_data_source_complete() */
+	ORMA_COMPLETE = 0, /* done when the callback returns */
+	ORMA_POSTPONE = 1, /* done at orma_data_source_complete() */
 };
 
 struct orma_data_source_options {
 	size_t struct_size;
 	const char *name;
-	/* Further fields of the DataSourceDescriptor, serialized (e.g. track_event_descriptor); may be NULL. */
+	/*
+	 * Further fields of the DataSourceDescriptor, serialized (e.g. track_event_descriptor); may
+	 * be NULL.
+	 */
 	const void *descriptor;
 	size_t descriptor_size;
 	enum orma_exhausted_policy policy;
 	uint32_t stall_timeout_ms; /* 0 = 30 s */
-	bool allow_policy_in_config; /* DataSourceConfig.buffer_exhausted_policy overrides the policy */
-	void *ctx;                 /* first argument of all callbacks; every callback may be NULL */
+	/* DataSourceConfig.buffer_exhausted_policy overrides the policy */
+	bool allow_policy_in_config;
+	void *ctx; /* first argument of all callbacks; every callback may be NULL */
 	void (*on_setup)(void *ctx, const struct orma_instance *instance, void **ret_instance_ctx);
 	void (*on_start)(void *ctx, const struct orma_instance *instance);
 	enum orma_completion (*on_stop)(void *ctx, const struct orma_instance *instance);
@@ -80,39 +88,48 @@ struct orma_data_source_options {
  * orma_data_source_register() - offer a data source to all present and future connections.
  *
  * Returns 0, -EINVAL (no name, bad struct_size), -EEXIST, -ENOSPC (ORMA_DATA_SOURCES_MAX), -ENOMEM,
- * -ENOTCONN (before orma_init()). The handle lives until orma_data_source_unregister() or orma_shutdown().
+ * -ENOTCONN (before orma_init()). The handle lives until orma_data_source_unregister() or
+ * orma_shutdown().
  */
-ORMA_API int orma_data_source_register(const struct orma_data_source_options *options, struct orma_data_source **ret);
+ORMA_API int orma_data_source_register(const struct orma_data_source_options *options,
+				       struct orma_data_source **ret);
 /**
  * orma_data_source_unregister() - stop its instances (on_stop, on_destroy) and withdraw it.
  *
- * No thread may be emitting to it. Not from callbacks. Waits for the callbacks and for nothing else: what they postpone
- * counts as complete, and orma_data_source_complete() must not be called any more. With caller_drives: on the thread that
- * dispatches.
+ * No thread may be emitting to it. Not from callbacks. Waits for the callbacks and for nothing
+ * else: what they postpone counts as complete, and orma_data_source_complete() must not be called
+ * any more. With caller_drives: on the thread that dispatches.
  */
 ORMA_API void orma_data_source_unregister(struct orma_data_source *source);
 /** Replaces the further descriptor fields. 0, -ENOMEM. */
-ORMA_API int orma_data_source_update(struct orma_data_source *source, const void *descriptor, size_t size);
-/** Completes a postponed stop or flush; MT-safe, also from inside the callback. Unknown numbers are ignored. */
+ORMA_API int orma_data_source_update(struct orma_data_source *source, const void *descriptor,
+				     size_t size);
+/**
+ * Completes a postponed stop or flush; MT-safe, also from inside the callback. Unknown numbers are
+ * ignored.
+ */
 ORMA_API void orma_data_source_complete(struct orma_data_source *source, uint64_t completion);
 
 /** Bit i set = instance i is started. One relaxed load. */
 ORMA_API uint32_t orma_data_source_started(const struct orma_data_source *source);
 #define ORMA_FOR_EACH_INSTANCE(source, idx)                                                        \
-	for (uint32_t orma_bits_ = orma_data_source_started(source), (idx) = 0; orma_bits_;          \
-	     orma_bits_ >>= 1, (idx)++)                                                              \
+	for (uint32_t orma_bits_ = orma_data_source_started(source), (idx) = 0; orma_bits_;        \
+	     orma_bits_ >>= 1, (idx)++)                                                            \
 		if (orma_bits_ & 1)
 
 /**
- * orma_packet_begin(), orma_packet_end() - one packet to the calling thread's sequence of an instance.
+ * orma_packet_begin(), orma_packet_end() - one packet to the calling thread's sequence of an
+ * instance.
  *
- * Returns NULL when the instance is not started or a packet of it is open on this thread. errno is preserved.
+ * Returns NULL when the instance is not started or a packet of it is open on this thread. errno is
+ * preserved.
  */
 ORMA_API struct orma_packet *orma_packet_begin(struct orma_data_source *source, uint32_t idx);
 ORMA_API void orma_packet_end(struct orma_packet *packet);
 /**
- * True once after the instance started on this sequence and after each loss or clearing of incremental state: the caller
- * has to emit its interned data and descriptors anew (and set sequence_flags = 1 on that packet).
+ * True once after the instance started on this sequence and after each loss or clearing of
+ * incremental state: the caller has to emit its interned data and descriptors anew (and set
+ * sequence_flags = 1 on that packet).
  */
 ORMA_API bool orma_packet_take_needs_state(struct orma_packet *packet);
 /** Hands the calling thread's unfinished chunk to the service. */

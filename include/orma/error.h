@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * orma/error.h - the detail behind a negative errno value, for a person to read.
  *
- * Every function of orma that can fail returns a negative errno value. Those that can say more take a last
- * argument `struct orma_error *`, which may be NULL, and fill it on failure only.
+ * Every function of orma that can fail returns a negative errno value. Those that can say more take
+ * a last argument `struct orma_error *`, which may be NULL, and fill it on failure only.
  *
  * Threads: plain data; the caller owns it.
  */
@@ -16,8 +16,9 @@ extern "C" {
 #define ORMA_ERROR_MESSAGE_BYTES 504
 
 struct orma_error {
-	int code;                                /* the negative errno value that was returned */
-	char message[ORMA_ERROR_MESSAGE_BYTES];  /* one or more lines of text, NUL-terminated, no final newline */
+	int code; /* the negative errno value that was returned */
+	/* one or more lines of text, NUL-terminated, no final newline */
+	char message[ORMA_ERROR_MESSAGE_BYTES];
 };
 
 #ifdef __cplusplus

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * orma/init.h - joining the tracing system as a producer: once per process.
  *
- * After orma_init() the library keeps a connection to the tracing daemon: it connects, retries while there is none,
- * and comes back when the daemon restarts. It does so on one background thread of its own (all signals blocked), or,
- * with caller_drives, on the thread that calls orma_dispatch().
+ * After orma_init() the library keeps a connection to the tracing daemon: it connects, retries
+ * while there is none, and comes back when the daemon restarts. It does so on one background thread
+ * of its own (all signals blocked), or, with caller_drives, on the thread that calls
+ * orma_dispatch().
  *
  * Threads: every function is MT-safe unless it says otherwise.
- * fork:    the child of a fork is silent: it emits nothing, and orma_init() in it returns -EALREADY. It starts over after
- *          an exec.
+ * fork:    the child of a fork is silent: it emits nothing, and orma_init() in it returns
+ *          -EALREADY. It starts over after an exec.
  */
 #ifndef ORMA_INIT_H
 #define ORMA_INIT_H
@@ -22,34 +23,39 @@ extern "C" {
 #endif
 
 enum orma_backend {
-	ORMA_BACKEND_SYSTEM = 1,     /* the tracing daemon, through its producer socket */
-	ORMA_BACKEND_IN_PROCESS = 2, /* a tracing service inside this process, for orma_session_new() with in_process */
+	ORMA_BACKEND_SYSTEM = 1, /* the tracing daemon, through its producer socket */
+	/* a tracing service inside this process, for orma_session_new() with in_process */
+	ORMA_BACKEND_IN_PROCESS = 2,
 };
 
 struct orma_init_options {
-	size_t struct_size;              /* sizeof(struct orma_init_options) */
-	unsigned backends;               /* ORMA_BACKEND_... bits; 0 = ORMA_BACKEND_SYSTEM */
-	const char *producer_name;       /* NULL = the program's name */
-	const char *producer_socket;     /* NULL = $PERFETTO_PRODUCER_SOCK_NAME or the default */
-	uint32_t shm_size_bytes;         /* wished size of the shared memory; 0 = the service's default (256 KiB) */
-	uint32_t page_size_bytes;        /* 4096 to 32768, a power of two; 0 = the service's default (4 KiB) */
-	bool caller_drives;              /* no background thread: see orma_poll_fd() */
-	bool disable_scraping;           /* the service shall not read unfinished chunks from the shared memory */
+	size_t struct_size;          /* sizeof(struct orma_init_options) */
+	unsigned backends;           /* ORMA_BACKEND_... bits; 0 = ORMA_BACKEND_SYSTEM */
+	const char *producer_name;   /* NULL = the program's name */
+	const char *producer_socket; /* NULL = $PERFETTO_PRODUCER_SOCK_NAME or the default */
+	/* wished size of the shared memory; 0 = the service's default (256 KiB) */
+	uint32_t shm_size_bytes;
+	/* 4096 to 32768, a power of two; 0 = the service's default (4 KiB) */
+	uint32_t page_size_bytes;
+	bool caller_drives; /* no background thread: see orma_poll_fd() */
+	/* the service shall not read unfinished chunks from the shared memory */
+	bool disable_scraping;
 };
 
 /**
  * orma_init() - start being a producer.
  * @options: may be NULL; borrowed for this call.
  *
- * Returns 0 (also when no daemon is there yet), -EALREADY (a second call: the first one's options stay),
- * -EINVAL, -ENOMEM, -EAGAIN (no thread to be had).
+ * Returns 0 (also when no daemon is there yet), -EALREADY (a second call: the first one's options
+ * stay), -EINVAL, -ENOMEM, -EAGAIN (no thread to be had).
  */
 ORMA_API int orma_init(const struct orma_init_options *options);
 
 /**
  * orma_shutdown() - hand over what was emitted, leave, and free everything.
  *
- * No other thread may be inside the library. Data sources and categories have to be registered anew after another orma_init().
+ * No other thread may be inside the library. Data sources and categories have to be registered anew
+ * after another orma_init().
  */
 ORMA_API void orma_shutdown(void);
 
@@ -59,15 +65,18 @@ ORMA_API bool orma_is_connected(void);
 /**
  * orma_sync() - wait until the service has seen everything that was registered so far.
  *
- * Returns 0, -ETIMEDOUT, -ENOTCONN (not initialised). Not from callbacks. With caller_drives it dispatches meanwhile.
+ * Returns 0, -ETIMEDOUT, -ENOTCONN (not initialised). Not from callbacks. With caller_drives it
+ * dispatches meanwhile.
  */
 ORMA_API int orma_sync(uint32_t timeout_ms);
 
 /**
- * orma_poll_fd(), orma_dispatch() - with caller_drives: when the descriptor is readable, call orma_dispatch().
+ * orma_poll_fd(), orma_dispatch() - with caller_drives: when the descriptor is readable, call
+ * orma_dispatch().
  *
- * All callbacks of data sources then run inside orma_dispatch(). The descriptor belongs to the library.
- * orma_dispatch() never blocks; it returns 0 or -ENOTCONN (not initialised, or no caller_drives).
+ * All callbacks of data sources then run inside orma_dispatch(). The descriptor belongs to the
+ * library. orma_dispatch() never blocks; it returns 0 or -ENOTCONN (not initialised, or no
+ * caller_drives).
  */
 ORMA_API int orma_poll_fd(void);
 ORMA_API int orma_dispatch(void);

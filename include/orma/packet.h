@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * orma/packet.h - writing the fields of one trace packet straight into shared memory.
  *
- * A packet is a protobuf message (TracePacket); its fields are written in any order by field number. Writing never
- * fails and never blocks beyond the data source's policy: what does not fit is dropped as a whole packet and counted.
+ * A packet is a protobuf message (TracePacket); its fields are written in any order by field
+ * number. Writing never fails and never blocks beyond the data source's policy: what does not fit
+ * is dropped as a whole packet and counted.
  *
- * Threads: a packet belongs to the thread that began it, until it ended it. One packet per thread and data source
- *          instance at a time.
+ * Threads: a packet belongs to the thread that began it, until it ended it. One packet per thread
+ *          and data source instance at a time.
  */
 #ifndef ORMA_PACKET_H
 #define ORMA_PACKET_H
@@ -27,19 +28,26 @@ struct orma_nested {
 };
 
 ORMA_API void orma_packet_varint(struct orma_packet *packet, uint32_t field_id, uint64_t value);
-ORMA_API void orma_packet_int(struct orma_packet *packet, uint32_t field_id, int64_t value);   /* int32, int64, enum */
-ORMA_API void orma_packet_sint(struct orma_packet *packet, uint32_t field_id, int64_t value);  /* sint32, sint64 */
+/* int32, int64, enum */
+ORMA_API void orma_packet_int(struct orma_packet *packet, uint32_t field_id, int64_t value);
+/* sint32, sint64 */
+ORMA_API void orma_packet_sint(struct orma_packet *packet, uint32_t field_id, int64_t value);
 ORMA_API void orma_packet_bool(struct orma_packet *packet, uint32_t field_id, bool value);
 ORMA_API void orma_packet_fixed32(struct orma_packet *packet, uint32_t field_id, uint32_t value);
 ORMA_API void orma_packet_fixed64(struct orma_packet *packet, uint32_t field_id, uint64_t value);
 ORMA_API void orma_packet_float(struct orma_packet *packet, uint32_t field_id, float value);
 ORMA_API void orma_packet_double(struct orma_packet *packet, uint32_t field_id, double value);
 ORMA_API void orma_packet_string(struct orma_packet *packet, uint32_t field_id, const char *text);
-ORMA_API void orma_packet_bytes(struct orma_packet *packet, uint32_t field_id, const void *data, size_t size);
+ORMA_API void orma_packet_bytes(struct orma_packet *packet, uint32_t field_id, const void *data,
+				size_t size);
 /* Already encoded fields, tags included. */
 ORMA_API void orma_packet_raw(struct orma_packet *packet, const void *data, size_t size);
-/* Nested messages end in the reverse order of their beginnings; ending an outer one ends those inside it. */
-ORMA_API void orma_packet_nested_begin(struct orma_packet *packet, struct orma_nested *nested, uint32_t field_id);
+/*
+ * Nested messages end in the reverse order of their beginnings; ending an outer one ends those
+ * inside it.
+ */
+ORMA_API void orma_packet_nested_begin(struct orma_packet *packet, struct orma_nested *nested,
+				       uint32_t field_id);
 ORMA_API void orma_packet_nested_end(struct orma_packet *packet, struct orma_nested *nested);
 
 #ifdef __cplusplus

@@ -8,9 +8,11 @@
  *
  * Threads:   a service and all its ports belong to one thread. Nothing here blocks.
  * Callbacks: run inside calls of the functions below; they must not call back into the service or
- * any port (defer that). Time:      the service never sleeps. After any call,
- * orma_service_next_deadline_ns() says when orma_service_run() wants to be called. Memory:
- * arguments are borrowed for the call. Errors:    negative errno values; see each function.
+ *            any port (defer that).
+ * Time:      the service never sleeps. After any call, orma_service_next_deadline_ns() says when
+ *            orma_service_run() wants to be called.
+ * Memory:    arguments are borrowed for the call.
+ * Errors:    negative errno values; see each function.
  */
 #ifndef ORMA_SERVICE_H
 #define ORMA_SERVICE_H
@@ -31,8 +33,7 @@ struct orma_service;
 struct orma_producer_port;
 struct orma_consumer_port;
 
-/* --- the service
- * ---------------------------------------------------------------------------------------------- */
+/* --- the service ------------------------------------------------------------------------------ */
 
 /*
  * Output files of write_into_file sessions. With NULL ops the service writes synchronously.
@@ -79,9 +80,7 @@ ORMA_API void orma_service_run(struct orma_service *service);
 ORMA_API void orma_service_file_event(struct orma_service *service, uint64_t session_id,
 				      int status);
 
-/* --- producers
- * --------------------------------------------------------------------------------------------------
- */
+/* --- producers -------------------------------------------------------------------------------- */
 
 enum orma_scraping_mode {
 	ORMA_SCRAPING_UNSPECIFIED = 0,
@@ -190,9 +189,7 @@ ORMA_API void orma_producer_port_data_source_stopped(struct orma_producer_port *
 ORMA_API void orma_producer_port_activate_triggers(struct orma_producer_port *port,
 						   const char *const *names, size_t count);
 
-/* --- consumers
- * --------------------------------------------------------------------------------------------------
- */
+/* --- consumers -------------------------------------------------------------------------------- */
 
 struct orma_consumer_info {
 	size_t struct_size;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * orma/session.h - being a consumer: configure, start, stop and read back one tracing session.
  *
- * A session is one connection to a service. Calls that need the service's answer wait for it, at most timeout_ms of the
- * options; in between, orma_session_poll_fd() and orma_session_dispatch() serve event-driven programs.
+ * A session is one connection to a service. Calls that need the service's answer wait for it, at
+ * most timeout_ms of the options; in between, orma_session_poll_fd() and orma_session_dispatch()
+ * serve event-driven programs.
  *
  * Threads:   a session belongs to the thread that created it.
  * Blocking:  as said at each function; never longer than the options' timeout_ms.
- * Callbacks: run inside calls of this header, on the caller's thread. They must not free the session, and calls that
- *            wait return -EBUSY in them.
- * In process: with caller_drives, use such sessions on the thread that dispatches; waits dispatch meanwhile.
+ * Callbacks: run inside calls of this header, on the caller's thread. They must not free the
+ *            session, and calls that wait return -EBUSY in them.
+ * In process: with caller_drives, use such sessions on the thread that dispatches; waits dispatch
+ *            meanwhile.
  */
 #ifndef ORMA_SESSION_H
 #define ORMA_SESSION_H
@@ -28,10 +30,14 @@ struct orma_session;
 struct orma_session_options {
 	size_t struct_size;
 	const char *consumer_socket; /* NULL = $PERFETTO_CONSUMER_SOCK_NAME or the default */
-	bool in_process;             /* the service inside this process (orma_init() with ORMA_BACKEND_IN_PROCESS) */
-	uint32_t timeout_ms;         /* for each wait; 0 = 10 s */
+	/* the service inside this process (orma_init() with ORMA_BACKEND_IN_PROCESS) */
+	bool in_process;
+	uint32_t timeout_ms; /* for each wait; 0 = 10 s */
 	void *ctx;
-	/* The session ended (duration over, stopped, or refused by the service); error is NULL or says why. */
+	/*
+	 * The session ended (duration over, stopped, or refused by the service); error is NULL or
+	 * says why.
+	 */
 	void (*on_stopped)(void *ctx, const char *error);
 	/* A serialized ObservableEvents message; see orma_session_observe(). */
 	void (*on_events)(void *ctx, const void *events, size_t size);
@@ -40,8 +46,9 @@ struct orma_session_options {
 /**
  * orma_session_new() - connect to a service as a consumer. Blocks until connected.
  *
- * Returns 0, -ECONNREFUSED or -ENOENT (no service there), -EPROTO (something else answers), -ETIMEDOUT, -ENOTCONN
- * (in_process without that backend), -EINVAL, -ENOMEM; `reterr` (may be NULL) then says it in words.
+ * Returns 0, -ECONNREFUSED or -ENOENT (no service there), -EPROTO (something else answers),
+ * -ETIMEDOUT, -ENOTCONN (in_process without that backend), -EINVAL, -ENOMEM; `reterr` (may be NULL)
+ * then says it in words.
  */
 ORMA_API int orma_session_new(const struct orma_session_options *options, struct orma_session **ret,
 			      struct orma_error *reterr);
@@ -55,49 +62,78 @@ ORMA_API void orma_session_free(struct orma_session *session);
  *
  * Returns 0, -EBADMSG (`reterr` has line, column and the offending text), -ENOMEM.
  */
-ORMA_API int orma_config_parse(const char *name, const char *text, size_t size, void **ret_config, size_t *ret_size,
-			       struct orma_error *reterr);
+ORMA_API int orma_config_parse(const char *name, const char *text, size_t size, void **ret_config,
+			       size_t *ret_size, struct orma_error *reterr);
 ORMA_API void orma_config_free(void *config);
 
 /**
- * orma_session_enable() - configure the session, and start it unless the config says deferred_start.
+ * orma_session_enable() - configure the session, and start it unless the config says
+ * deferred_start.
  * @file_fd: output of a write_into_file config, -1 = none; borrowed.
  *
  * Does not wait: a refusal arrives through on_stopped, or from any later call as its error.
  * Returns 0, -EBUSY (enabled before), -EMSGSIZE (config too large for a frame), -ECONNRESET.
  */
-ORMA_API int orma_session_enable(struct orma_session *session, const void *config, size_t size, int file_fd);
+ORMA_API int orma_session_enable(struct orma_session *session, const void *config, size_t size,
+				 int file_fd);
 /** Starts a deferred session; waits for the service's answer. */
 ORMA_API int orma_session_start(struct orma_session *session, struct orma_error *reterr);
-/** Waits until every data source has started: 0, -ETIMEDOUT, -ESTALE (the session ended), -ENOTSUP (old service). */
+/**
+ * Waits until every data source has started: 0, -ETIMEDOUT, -ESTALE (the session ended), -ENOTSUP
+ * (old service).
+ */
 ORMA_API int orma_session_wait_started(struct orma_session *session, uint32_t timeout_ms);
-/** Asks all data sources for what they have: 0, -EIO (some did not answer in time), -ETIMEDOUT, -ECONNRESET. */
+/**
+ * Asks all data sources for what they have: 0, -EIO (some did not answer in time), -ETIMEDOUT,
+ * -ECONNRESET.
+ */
 ORMA_API int orma_session_flush(struct orma_session *session, uint32_t timeout_ms, uint64_t flags);
 /** Asks the service to stop; on_stopped follows. Does not wait. */
 ORMA_API int orma_session_stop(struct orma_session *session);
-/** Waits until the session has ended: 0, -ETIMEDOUT, -ECONNRESET, -EPROTO with the service's own error in `reterr`. */
-ORMA_API int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms, struct orma_error *reterr);
+/**
+ * Waits until the session has ended: 0, -ETIMEDOUT, -ECONNRESET, -EPROTO with the service's own
+ * error in `reterr`.
+ */
+ORMA_API int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms,
+				       struct orma_error *reterr);
 ORMA_API bool orma_session_is_stopped(const struct orma_session *session);
 
-/* One whole packet, serialized TracePacket, valid during the call; a negative return ends the reading and is passed on. */
+/*
+ * One whole packet, serialized TracePacket, valid during the call; a negative return ends the
+ * reading and is passed on.
+ */
 typedef int orma_packet_fn(void *ctx, const void *packet, size_t size);
-/** Reads what is in the buffers now, to the end. 0, the callback's error, -ECONNRESET, -ETIMEDOUT, -EMSGSIZE. */
+/**
+ * Reads what is in the buffers now, to the end. 0, the callback's error, -ECONNRESET, -ETIMEDOUT,
+ * -EMSGSIZE.
+ */
 ORMA_API int orma_session_read(struct orma_session *session, orma_packet_fn *fn, void *ctx);
 /** The same into a descriptor as a trace file. */
 ORMA_API int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *ret_bytes);
 
-/** Serialized TraceStats, TracingServiceState, TracingServiceCapabilities; freed with orma_config_free(). */
-ORMA_API int orma_session_get_stats(struct orma_session *session, void **ret_data, size_t *ret_size);
-ORMA_API int orma_session_query_state(struct orma_session *session, bool sessions_only, void **ret_data, size_t *ret_size);
-ORMA_API int orma_session_query_capabilities(struct orma_session *session, void **ret_data, size_t *ret_size);
-/** Bit set of ObservableEvents.Type: 1 instances, 2 all data sources started, 4 clone trigger hit. */
+/**
+ * Serialized TraceStats, TracingServiceState, TracingServiceCapabilities; freed with
+ * orma_config_free().
+ */
+ORMA_API int orma_session_get_stats(struct orma_session *session, void **ret_data,
+				    size_t *ret_size);
+ORMA_API int orma_session_query_state(struct orma_session *session, bool sessions_only,
+				      void **ret_data, size_t *ret_size);
+ORMA_API int orma_session_query_capabilities(struct orma_session *session, void **ret_data,
+					     size_t *ret_size);
+/**
+ * Bit set of ObservableEvents.Type: 1 instances, 2 all data sources started, 4 clone trigger hit.
+ */
 ORMA_API int orma_session_observe(struct orma_session *session, uint32_t event_types);
 /** Leaves a running session to itself under a key; the session object is then without one. */
 ORMA_API int orma_session_detach(struct orma_session *session, const char *key);
 /** Takes over a detached session. */
 ORMA_API int orma_session_attach(struct orma_session *session, const char *key);
 
-/** Event-driven use: poll the descriptor for reading (it belongs to the session), then dispatch; dispatch never blocks. */
+/**
+ * Event-driven use: poll the descriptor for reading (it belongs to the session), then dispatch;
+ * dispatch never blocks.
+ */
 ORMA_API int orma_session_poll_fd(struct orma_session *session);
 ORMA_API int orma_session_dispatch(struct orma_session *session);
 

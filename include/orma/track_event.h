@@ -6,13 +6,13 @@
  *	orma_init(NULL);
  *	orma_track_event_register();
  *	{
- *		ORMA_SCOPE(gfx, "frame");                            // a slice until the end of the block
+ *		ORMA_SCOPE(gfx, "frame"); // a slice until the end of the block
  *		ORMA_INSTANT(gfx, "retry");
  *		ORMA_COUNTER(gfx, "fps", 59.9);
  *	}
  *
- * Names are string literals or live for ever: they are told apart by address at each place and interned per sequence.
- * While no session wants the category, an event costs one load and a branch.
+ * Names are string literals or live for ever: they are told apart by address at each place and
+ * interned per sequence. While no session wants the category, an event costs one load and a branch.
  *
  * Threads: all of it from any thread. errno is preserved.
  */
@@ -33,9 +33,11 @@ struct orma_category {
 	const char *name;
 	const char *description; /* may be NULL */
 	struct orma_category *next;
-	uint32_t enabled;        /* bit i = instance i of the data source wants it; written by the library, read relaxed */
-	uint32_t id;             /* given at registration; 0 = not registered */
-	const char *tags;        /* comma-separated, may be NULL; "slow" and "debug" are off unless asked for */
+	/* bit i = instance i of the data source wants it; written by the library, read relaxed */
+	uint32_t enabled;
+	uint32_t id; /* given at registration; 0 = not registered */
+	/* comma-separated, may be NULL; "slow" and "debug" are off unless asked for */
+	const char *tags;
 };
 
 /* A place in the code that emits; static, zero-initialised but for its first members. */
@@ -59,7 +61,10 @@ enum orma_event_type {
 	ORMA_EVENT_COUNTER = 4,
 };
 
-/** Registers the data source "track_event" with all categories defined so far. After orma_init(). 0, -ENOTCONN, -ENOMEM, -EALREADY. */
+/**
+ * Registers the data source "track_event" with all categories defined so far. After orma_init(). 0,
+ * -ENOTCONN, -ENOMEM, -EALREADY.
+ */
 ORMA_API int orma_track_event_register(void);
 /* Called by ORMA_CATEGORY_DEFINE's constructor. */
 ORMA_API void orma_category_add(struct orma_category *category);
@@ -76,8 +81,8 @@ ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 #define ORMA_CATEGORY_DEFINE(id, name_text, description_text)                                      \
 	ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, NULL)
 #define ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, tags_text)                    \
-	struct orma_category orma_category_##id = {(name_text), (description_text), NULL, 0, 0,    \
-						   (tags_text)};                                   \
+	struct orma_category orma_category_##id = {(name_text), (description_text), NULL, 0,       \
+						   0,           (tags_text)};                      \
 	__attribute__((constructor)) static void orma_category_add_##id(void)                      \
 	{                                                                                          \
 		orma_category_add(&orma_category_##id);                                            \
@@ -97,18 +102,26 @@ ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 		}                                                                                  \
 	} while (0)
 
-#define ORMA_BEGIN(id, name_text)   ORMA_EVENT_(id, ORMA_EVENT_BEGIN, name_text, orma_event_emit(&orma_site_))
-#define ORMA_END(id)                ORMA_EVENT_(id, ORMA_EVENT_END, NULL, orma_event_emit(&orma_site_))
-#define ORMA_INSTANT(id, name_text) ORMA_EVENT_(id, ORMA_EVENT_INSTANT, name_text, orma_event_emit(&orma_site_))
+#define ORMA_BEGIN(id, name_text)                                                                  \
+	ORMA_EVENT_(id, ORMA_EVENT_BEGIN, name_text, orma_event_emit(&orma_site_))
+#define ORMA_END(id) ORMA_EVENT_(id, ORMA_EVENT_END, NULL, orma_event_emit(&orma_site_))
+#define ORMA_INSTANT(id, name_text)                                                                \
+	ORMA_EVENT_(id, ORMA_EVENT_INSTANT, name_text, orma_event_emit(&orma_site_))
 #define ORMA_COUNTER_INT(id, name_text, value)                                                     \
-	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text, orma_event_emit_counter_int(&orma_site_, (value)))
+	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
+		    orma_event_emit_counter_int(&orma_site_, (value)))
 #define ORMA_COUNTER_DOUBLE(id, name_text, value)                                                  \
-	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text, orma_event_emit_counter_double(&orma_site_, (value)))
+	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
+		    orma_event_emit_counter_double(&orma_site_, (value)))
 #ifndef __cplusplus
+/* clang-format off */
 #define ORMA_COUNTER(id, name_text, value)                                                         \
 	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
-		    _Generic((value), float: orma_event_emit_counter_double, double: orma_event_emit_counter_double, \
+		    _Generic((value),                                                              \
+			     float: orma_event_emit_counter_double,                                \
+			     double: orma_event_emit_counter_double,                               \
 			     default: orma_event_emit_counter_int)(&orma_site_, (value)))
+/* clang-format on */
 #endif
 #define ORMA_CONCAT_(a, b) a##b
 #define ORMA_CONCAT(a, b)  ORMA_CONCAT_(a, b)

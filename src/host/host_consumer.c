@@ -25,9 +25,7 @@ struct host_flush {
 	struct orma_list link;
 };
 
-/* --- lifetime
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- lifetime --------------------------------------------------------------------------------- */
 
 static void on_tracing_disabled(void *ctx, const char *error);
 static void on_events(void *ctx, const void *events, size_t size);
@@ -119,9 +117,7 @@ static struct orma_host_consumer *get_caller(struct orma_ipc_peer *ipc)
 	return consumer;
 }
 
-/* --- replies
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- replies ---------------------------------------------------------------------------------- */
 
 static int reply_empty(struct orma_ipc_call *call)
 {
@@ -171,9 +167,7 @@ static void on_events(void *ctx, const void *events, size_t size)
 				    ORMA_PB_OBSERVE_EVENTS_RESPONSE_EVENTS, events, size, true);
 }
 
-/* --- methods
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- methods ---------------------------------------------------------------------------------- */
 
 static void replace_call(struct orma_ipc_call **slot, struct orma_ipc_call *call)
 {

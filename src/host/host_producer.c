@@ -92,8 +92,7 @@ void orma_host_producer_closed(void *ctx, struct orma_ipc_peer *ipc, int error)
 		forget_producer(&producer->peer);
 }
 
-/* --- commands: service to producer
- * ----------------------------------------------------------------------------- */
+/* --- commands: service to producer ------------------------------------------------------------ */
 
 static int queue_early(struct host_producer *producer, const struct orma_buf *command, int fd)
 {
@@ -251,8 +250,7 @@ static const struct orma_producer_callbacks callbacks = {
 	.clear_incremental_state = on_clear_incremental_state,
 };
 
-/* --- methods: producer to service
- * ------------------------------------------------------------------------------ */
+/* --- methods: producer to service ------------------------------------------------------------- */
 
 /* The calling peer, when it has introduced itself; every call wakes the service's clockwork. */
 static struct host_producer *get_caller(struct orma_ipc_peer *ipc)

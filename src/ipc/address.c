@@ -35,9 +35,7 @@
 _Static_assert(ORMA_IPC_ADDRESS_TEXT_BYTES > sizeof(((struct sockaddr_un *)0)->sun_path) + 1,
 	       "a path must fit");
 
-/* --- text
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static int parse_unix(const char *text, struct orma_ipc_address *ret)
 {
@@ -241,9 +239,7 @@ int orma_ipc_address_family(const struct orma_ipc_address *address)
 	return address->storage.ss_family;
 }
 
-/* --- sockets
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- sockets ---------------------------------------------------------------------------------- */
 
 static int new_socket(const struct orma_ipc_address *address)
 {
@@ -322,9 +318,7 @@ int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags)
 	return result;
 }
 
-/* --- defaults
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- defaults --------------------------------------------------------------------------------- */
 
 static const char *address_of(const char *variable, const char *in_run, const char *in_tmp)
 {

@@ -67,9 +67,7 @@ struct client_call {
 	void *fn_ctx;
 };
 
-/* --- the end
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void forget_call(struct orma_ipc_client *client, struct client_call *call)
 {
@@ -145,8 +143,7 @@ static void give_up(struct orma_ipc_client *client, int error)
 		lose(client, error);
 }
 
-/* --- frames from the host
- * --------------------------------------------------------------------------------------- */
+/* --- frames from the host --------------------------------------------------------------------- */
 
 static void learn_method(struct orma_ipc_client *client, const struct orma_ipc_method_info *info)
 {
@@ -268,9 +265,7 @@ static const struct orma_ipc_connection_ops connection_ops = {
 	.closed = on_closed,
 };
 
-/* --- connecting
- * -------------------------------------------------------------------------------------------------
- */
+/* --- connecting ------------------------------------------------------------------------------- */
 
 static int send_bind(struct orma_ipc_client *client)
 {
@@ -436,9 +431,7 @@ int orma_ipc_client_new_from_fd(const struct orma_ipc_client_options *options, i
 	return 0;
 }
 
-/* --- calls
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 bool orma_ipc_client_is_connected(const struct orma_ipc_client *client)
 {

@@ -46,9 +46,7 @@ struct orma_ipc_queued {
 	uint8_t data[];
 };
 
-/* --- ending
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- ending ----------------------------------------------------------------------------------- */
 
 static void free_queued(struct orma_ipc_queued *queued)
 {
@@ -101,9 +99,7 @@ void orma_ipc_connection_done(struct orma_ipc_connection *connection)
 	orma_ipc_assembler_done(&connection->assembler);
 }
 
-/* --- sending
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void update_interest(struct orma_ipc_connection *connection)
 {
@@ -330,9 +326,7 @@ void orma_ipc_connection_close_when_sent(struct orma_ipc_connection *connection,
 	update_interest(connection);
 }
 
-/* --- receiving
- * --------------------------------------------------------------------------------------------------
- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 /* Keeps the first descriptor of a message, replacing one that nobody took; closes the others. */
 static void keep_fd(struct orma_ipc_connection *connection, struct msghdr *message)
@@ -458,9 +452,7 @@ static void on_ready(struct orma_watch *watch, unsigned ready)
 		connection->is_gone = NULL;
 }
 
-/* --- the rest
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 int orma_ipc_connection_init(struct orma_ipc_connection *connection, struct orma_loop *loop, int fd,
 			     const struct orma_ipc_connection_ops *ops,

@@ -54,9 +54,7 @@ enum {
 
 #define ASSEMBLER_MIN_BYTES 4096
 
-/* --- decoding
- * -------------------------------------------------------------------------------------------------
- */
+/* --- decoding --------------------------------------------------------------------------------- */
 
 static bool is_varint(const struct orma_proto_field *field, uint32_t id)
 {
@@ -196,9 +194,7 @@ int orma_ipc_bind_reply_next(struct orma_proto_reader *reader,
 	return result < 0 ? result : 1;
 }
 
-/* --- encoding
- * -------------------------------------------------------------------------------------------------
- */
+/* --- encoding --------------------------------------------------------------------------------- */
 
 static uint8_t *put_varint_field(uint8_t *at, uint32_t id, uint64_t value)
 {
@@ -331,8 +327,7 @@ int orma_ipc_bind_reply_encode(struct orma_buf *buf, uint32_t service_id, const 
 	return result;
 }
 
-/* --- frames out of a stream
- * -------------------------------------------------------------------------------- */
+/* --- frames out of a stream ------------------------------------------------------------------- */
 
 void orma_ipc_assembler_done(struct orma_ipc_assembler *assembler)
 {

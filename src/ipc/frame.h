@@ -83,9 +83,7 @@ struct orma_ipc_method_info {
 int orma_ipc_bind_reply_next(struct orma_proto_reader *reader,
 			     struct orma_ipc_method_info *ret_info);
 
-/* --- encoding
- * -------------------------------------------------------------------------------------------------
- */
+/* --- encoding --------------------------------------------------------------------------------- */
 
 #define ORMA_IPC_PREFIX_BYTES_MAX 48
 #define ORMA_IPC_SUFFIX_BYTES_MAX 2
@@ -119,8 +117,7 @@ int orma_ipc_envelope_bind_reply(struct orma_ipc_envelope *envelope, uint64_t re
 int orma_ipc_bind_reply_encode(struct orma_buf *buf, uint32_t service_id, const char *const *names,
 			       size_t stride, size_t count);
 
-/* --- frames out of a stream
- * -------------------------------------------------------------------------------- */
+/* --- frames out of a stream ------------------------------------------------------------------- */
 
 /*
  * {0} is an empty one. Holds no memory while no frame is under way (after

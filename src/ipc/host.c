@@ -52,9 +52,7 @@ struct orma_ipc_call {
 	bool is_in_handler, is_finished;
 };
 
-/* --- calls
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static void free_call(struct orma_ipc_call *call)
 {
@@ -155,9 +153,7 @@ void orma_ipc_call_reject(struct orma_ipc_call *call)
 	finish_call(call);
 }
 
-/* --- frames
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static void handle_bind(struct orma_ipc_peer *peer, const struct orma_ipc_frame *frame)
 {
@@ -315,9 +311,7 @@ static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data
 	}
 }
 
-/* --- peers
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- peers ------------------------------------------------------------------------------------ */
 
 static void free_peer(struct orma_ipc_peer *peer)
 {
@@ -456,9 +450,7 @@ void orma_ipc_peer_close(struct orma_ipc_peer *peer, int error)
 	orma_ipc_connection_close(&peer->connection, error);
 }
 
-/* --- the host
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- the host --------------------------------------------------------------------------------- */
 
 int orma_ipc_host_new(const struct orma_ipc_host_options *options, struct orma_ipc_host **ret)
 {

@@ -5,9 +5,12 @@
  * A host has a table of services, several listening sockets, and peers. It never blocks, bounds
  * what a peer can make it do and hold, and knows nothing of what the services do.
  *
- *   static const struct orma_ipc_method methods[] = {{"InitializeConnection",
- * on_initialize_connection}, ...}; static const struct orma_ipc_service services[] =
- * {{"ProducerPort", methods, ORMA_ARRAY_SIZE(methods)}};
+ *	static const struct orma_ipc_method methods[] = {
+ *		{"InitializeConnection", on_initialize_connection}, ...
+ *	};
+ *	static const struct orma_ipc_service services[] = {
+ *		{"ProducerPort", methods, ORMA_ARRAY_SIZE(methods)},
+ *	};
  */
 #ifndef ORMA_IPC_HOST_H
 #define ORMA_IPC_HOST_H
@@ -86,9 +89,7 @@ int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd);
 int orma_ipc_host_adopt(struct orma_ipc_host *host, int fd, struct orma_ipc_peer **ret_peer);
 size_t orma_ipc_host_peer_count(const struct orma_ipc_host *host);
 
-/* --- peers
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- peers ------------------------------------------------------------------------------------ */
 
 struct orma_ipc_peer_identity {
 	int family; /* AF_UNIX, ...; descriptors pass only over AF_UNIX */
@@ -108,9 +109,7 @@ bool orma_ipc_peer_has_room(struct orma_ipc_peer *peer);
 /* Drops it; options->closed follows from the loop. */
 void orma_ipc_peer_close(struct orma_ipc_peer *peer, int error);
 
-/* --- calls
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 struct orma_ipc_peer *orma_ipc_call_peer(const struct orma_ipc_call *call);
 /* False: the caller asked for silence; replies are swallowed. */

@@ -209,8 +209,7 @@ void orma_proto_nested_end(struct orma_proto_writer *writer, struct orma_proto_n
 /* Ends everything that is still open. */
 void orma_proto_writer_end_all(struct orma_proto_writer *writer);
 
-/* --- a sink over heap memory: one growing message
- * ---------------------------------------------------------- */
+/* --- a sink over heap memory: one growing message --------------------------------------------- */
 
 /*
  * Writes into `buf` (appending). On lack of memory the rest goes to a scrap window and

@@ -118,8 +118,7 @@ int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
 	return 0;
 }
 
-/* --- detach and attach
- * ------------------------------------------------------------------------------------------ */
+/* --- detach and attach ------------------------------------------------------------------------ */
 
 static struct orma_service_session *find_detached(struct orma_service *service, uid_t uid,
 						  const char *key)
@@ -174,8 +173,7 @@ int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key)
 	return 0;
 }
 
-/* --- changing the config
- * ---------------------------------------------------------------------------------------- */
+/* --- changing the config ---------------------------------------------------------------------- */
 
 static bool has_name(const struct orma_service_source *source, struct orma_str name)
 {

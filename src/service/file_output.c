@@ -150,9 +150,7 @@ int orma_service_output_open(struct orma_service_session *session, int file_fd,
 	return 0;
 }
 
-/* --- writing
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void close_file(struct orma_service_session *session, bool sync)
 {

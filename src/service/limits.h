@@ -7,9 +7,7 @@
 
 #include "base/clock.h"
 
-/* --- producers
- * ------------------------------------------------------------------------------------------------
- */
+/* --- producers -------------------------------------------------------------------------------- */
 #define ORMA_SERVICE_PRODUCER_ID_MAX      65535u
 #define ORMA_SERVICE_NAME_BYTES_MAX       1024u /* producer, data source, buffer, session names */
 #define ORMA_SERVICE_SOURCES_PER_PRODUCER 4096u
@@ -28,9 +26,7 @@
 #define ORMA_SERVICE_EMULATED_CHUNK_MIN 8u /* the chunk header */
 #define ORMA_SERVICE_EMULATED_CHUNK_MAX ORMA_SERVICE_PAGE_BYTES_MAX
 
-/* --- sessions
- * -------------------------------------------------------------------------------------------------
- */
+/* --- sessions --------------------------------------------------------------------------------- */
 #define ORMA_SERVICE_SESSIONS_MAX          15u
 #define ORMA_SERVICE_SESSIONS_PER_UID      5u
 #define ORMA_SERVICE_STATSD_UID            1066u /* Android's; harmless elsewhere */
@@ -69,9 +65,7 @@
 #define ORMA_SERVICE_SEQUENCE_ID       1u         /* the service's own packets */
 #define ORMA_SERVICE_HISTOGRAM_BUCKETS 11u
 
-/* --- read-back
- * ------------------------------------------------------------------------------------------------
- */
+/* --- read-back -------------------------------------------------------------------------------- */
 #define ORMA_SERVICE_BATCH_TRAILERS_MAX 1024u /* changes of sequence in one batch */
 #define ORMA_SERVICE_BATCH_SLICES_MAX   (1u << 16)
 #define ORMA_SERVICE_IOV_MAX            1024u

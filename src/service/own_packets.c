@@ -32,9 +32,7 @@
 static const uint8_t sync_marker[16] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,
 					0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79};
 
-/* --- collecting
- * -------------------------------------------------------------------------------------------------
- */
+/* --- collecting ------------------------------------------------------------------------------- */
 
 void orma_service_clocks_take(struct orma_service *service, struct orma_service_clock_snapshot *ret)
 {
@@ -165,9 +163,7 @@ void orma_service_own_done(struct orma_service_session *session)
 	orma_base_free(session->concurrent_events);
 }
 
-/* --- writing
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void begin_packet(struct orma_service *service, struct orma_proto_heap_writer *heap)
 {

@@ -124,9 +124,7 @@ struct orma_producer_port *orma_service_producer_by_id(const struct orma_service
 	return orma_base_map_get(&service->producers_by_id, id);
 }
 
-/* --- data sources
- * -----------------------------------------------------------------------------------------------
- */
+/* --- data sources ----------------------------------------------------------------------------- */
 
 static struct orma_service_data_source *find_data_source(struct orma_producer_port *port,
 							 struct orma_str name, uint64_t id)
@@ -394,8 +392,7 @@ void orma_producer_port_data_source_stopped(struct orma_producer_port *port, uin
 	orma_service_session_check_stopped(instance->session);
 }
 
-/* --- what it may write to
- * --------------------------------------------------------------------------------------- */
+/* --- what it may write to --------------------------------------------------------------------- */
 
 struct orma_service_session_buffer *
 orma_service_producer_grant(const struct orma_producer_port *port, uint64_t buffer_id)

@@ -102,8 +102,7 @@ void orma_service_session_set_state(struct orma_service_session *session,
 	}
 }
 
-/* --- what runs while it is started
- * ------------------------------------------------------------------------------ */
+/* --- what runs while it is started ------------------------------------------------------------ */
 
 static void on_final_flush(struct orma_service_session *session, bool is_complete)
 {
@@ -273,9 +272,7 @@ void orma_service_session_check_started(struct orma_service_session *session)
 	orma_service_observe_all_started(session);
 }
 
-/* --- the end
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void set_error(struct orma_service_session *session, const char *error)
 {

@@ -14,10 +14,10 @@
  *  - An instance is in one list each of its session, its producer and its data source, and dies
  *    with the first of them. session->state_counts adds up to instance_count.
  *  - A grant outlives the instance that it was made for, until its session's buffers go: data may
- * still be on its way when a data source is unregistered.
+ *    still be on its way when a data source is unregistered.
  *  - A session's `buffers` exist from enable to free; `file` only while it still takes data.
  *  - Callbacks never come back into the service, so lists do not change under the loops that call
- * them.
+ *    them.
  */
 #ifndef ORMA_SERVICE_STATE_H
 #define ORMA_SERVICE_STATE_H
@@ -35,8 +35,7 @@
 #include "service/trace_buffer.h"
 #include "shm/view.h"
 
-/* --- data sources and producers
- * ------------------------------------------------------------------------------- */
+/* --- data sources and producers --------------------------------------------------------------- */
 
 /* All registered data sources of one name. */
 struct orma_service_name {
@@ -90,9 +89,7 @@ struct orma_producer_port {
 	struct orma_map writers; /* writer id -> buffer id + 1, as a pointer */
 };
 
-/* --- sessions
- * -------------------------------------------------------------------------------------------------
- */
+/* --- sessions --------------------------------------------------------------------------------- */
 
 enum orma_service_session_state {
 	ORMA_SERVICE_SESSION_CONFIGURED,
@@ -275,9 +272,7 @@ struct orma_service_session {
 	uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
 };
 
-/* --- consumers
- * ------------------------------------------------------------------------------------------------
- */
+/* --- consumers -------------------------------------------------------------------------------- */
 
 struct orma_consumer_port {
 	struct orma_service *service;
@@ -290,8 +285,7 @@ struct orma_consumer_port {
 	uint32_t observed; /* ObservableEvents.Type bits */
 };
 
-/* --- the service
- * ---------------------------------------------------------------------------------------------- */
+/* --- the service ------------------------------------------------------------------------------ */
 
 /* When a session of a name was started last, for enable_extra_guardrails. */
 struct orma_service_name_use {

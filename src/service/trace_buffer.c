@@ -6,12 +6,11 @@
  * it is meant for; a consumer or a file takes packets out. The buffer is a ring of records laid end
  * to end, one per chunk:
  *
- *      0                                  write            oldest used <= size
- *      +--------+-----------+-------------+----------------+-----------+------+--------------+-------+
- *      | A 7    | B 3       | A 8         |  gaps only     | A 5       | gap  | B 2          | A 6
- * |
- *      +--------+-----------+-------------+----------------+-----------+------+--------------+-------+
- *        newest records, in the order of arrival             oldest records
+ *    0                              write          oldest                      used <= size
+ *    +--------+-----------+---------+--------------+----------+------+---------+--------+
+ *    | A 7    | B 3       | A 8     |  gaps only   | A 5      | gap  | B 2     | A 6    |
+ *    +--------+-----------+---------+--------------+----------+------+---------+--------+
+ *      newest records, in the order of arrival       oldest records
  *
  * A record is a 16-byte header (struct orma_record) and the chunk's fragments as the producer
  * framed them: a varint size, the bytes, the next fragment. Records are aligned to 16 bytes, so
@@ -20,16 +19,21 @@
  * offsets of its records in order of chunk id (trace_buffer_index.c).
  *
  * VOCABULARY
- *   sequence    what one writer of one producer writes; chunk ids count up in it and wrap round at
- * 2^32. fragment    a packet, or the part of one that is in this chunk. The first of a chunk may
- * continue a packet from the chunk before, the last may continue in the next; a packet may run over
- * any number of chunks. scraped     copied while its writer was still at work: the last fragment is
- * left out, and the record keeps the room of the whole chunk, because the writer commits the same
- * chunk later, when it has grown (a re-commit). patch       four bytes inside an already copied
- * chunk, known only when the packet ended: the sizes of its messages. gap         a record that
- * belongs to no sequence: consumed, overwritten, or padding where nothing fitted. walk reading one
- * sequence, packet by packet, from its first record up to a given one. stall       a walk that
- * meets data which may still be completed leaves it and does not come back in this pass.
+ *   sequence  what one writer of one producer writes; chunk ids count up in it and wrap round at
+ *             2^32.
+ *   fragment  a packet, or the part of one that is in this chunk. The first of a chunk may continue
+ *             a packet from the chunk before, the last may continue in the next; a packet may run
+ *             over any number of chunks.
+ *   scraped   copied while its writer was still at work: the last fragment is left out, and the
+ *             record keeps the room of the whole chunk, because the writer commits the same chunk
+ *             later, when it has grown (a re-commit).
+ *   patch     four bytes inside an already copied chunk, known only when the packet ended: the
+ *             sizes of its messages.
+ *   gap       a record that belongs to no sequence: consumed, overwritten, or padding where nothing
+ *             fitted.
+ *   walk      reading one sequence, packet by packet, from its first record up to a given one.
+ *   stall     a walk that meets data which may still be completed leaves it and does not come back
+ *             in this pass.
  *
  * READING. A pass follows the order of the ring from the oldest record to the write position: that
  * is roughly the order in which chunks came, whoever wrote them. At each record it walks that
@@ -46,18 +50,18 @@
  *
  * INVARIANTS
  *   1. [0, used) is records without holes; write and oldest are at the beginning of one, or at
- * used.
+ *      used.
  *   2. From write round to oldest there are gaps only: a pass costs what there is to read, not the
- * size of the ring. Where write == oldest nothing is known, unless chunk_count is 0.
+ *      size of the ring. Where write == oldest nothing is known, unless chunk_count is 0.
  *   3. A record names a sequence exactly when that sequence's list holds its offset, once.
- * chunk_count counts these.
+ *      chunk_count counts these.
  *   4. A list is in strictly ascending order of ids; all are after the id that left the sequence
- * last (or equal to it, when that one left incomplete), and only the first record, or the first
- * fragment of others, can be partly consumed.
+ *      last (or equal to it, when that one left incomplete), and only the first record, or the
+ *      first fragment of others, can be partly consumed.
  *   5. consumed <= payload <= capacity in every record, and outside this module nobody writes to
- * the ring.
+ *      the ring.
  *   6. bytes written - read - overwritten is what live records occupy; padding written - cleared
- * what padding does.
+ *      what padding does.
  *
  * WHY HOSTILE BYTES DO NO HARM. Every number in a header is ours. A fragment's size is the
  * producer's, and is compared with the record's payload at each use, because a patch may change it

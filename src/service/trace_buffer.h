@@ -3,10 +3,10 @@
  *
  * Threads:   a buffer belongs to one thread; two buffers share nothing.
  * Trust:     payload bytes, chunk ids, counts, flags and patches are the producer's and are checked
- * here. The fields of struct orma_buffer_writer are the service's own word. Lifetimes: the bytes
- * and the writer that a read hands out stay valid until the next write, patch, clear or free of
- * that buffer, the array of slices only until the next read: many packets may be gathered for one
- * writev().
+ *            here. The fields of struct orma_buffer_writer are the service's own word.
+ * Lifetimes: the bytes and the writer that a read hands out stay valid until the next write, patch,
+ *            clear or free of that buffer, the array of slices only until the next read: many
+ *            packets may be gathered for one writev().
  */
 #ifndef ORMA_SERVICE_TRACE_BUFFER_H
 #define ORMA_SERVICE_TRACE_BUFFER_H

@@ -22,10 +22,10 @@
  *          ^                                                             |
  *          +-----------S: and ~3----------- BeingRead 2 <--S: and ~1-----+
  *
- *   and, where the producer's memory is not shared at all (emulation), Complete -> Free by P. A
- * page whose word is 0 has no layout; the thread that takes its first chunk sets one.
- * Whoever makes the last chunk of a page free clears the whole word, so that the page can be cut
- * anew.
+ * and, where the producer's memory is not shared at all (emulation), Complete -> Free by P.
+ *
+ * A page whose word is 0 has no layout; the thread that takes its first chunk sets one. Whoever
+ * makes the last chunk of a page free clears the whole word, so that the page can be cut anew.
  *
  * Why it is safe: only the owner of a state leaves it, so every move but the first has one possible
  * actor and is a single atomic operation that cannot fail and cannot disturb the other chunks of

@@ -5,13 +5,12 @@
  * Owns the producer's moves on the page words (abi.h). The words are the only truth: there is no
  * list of free chunks that could disagree with them. A search looks at
  *   1. pages near hints[layout] that are already cut that way and have a free chunk (small chunks
- * only), then
+ *      only), then
  *   2. all pages from a rotating cursor for one that is not cut, which is cut and taken by one
- * compare-exchange, then
- *   3. all pages for a free chunk of any size.
- * The service frees in the order in which it was given chunks, so in a busy buffer step 2 finds the
- * next page at once; small chunks fill up a cut page before they cut another, so slow writers leave
- * whole pages to fast ones.
+ *      compare-exchange, then
+ *   3. all pages for a free chunk of any size. The service frees in the order in which it was given
+ *      chunks, so in a busy buffer step 2 finds the next page at once; small chunks fill up a cut
+ *      page before they cut another, so slow writers leave whole pages to fast ones.
  *
  * Which size: a writer asks for a layout that follows its pace (trace_writer.c). It gets at most a
  * quarter of what is left of three quarters of the memory, and fourteenths of a page always: as

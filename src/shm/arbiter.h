@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * arbiter.h - the producer's side of the shared memory: hands chunks to trace writers, collects
- *them when they are complete, and gives the result to the thread that talks to the service.
+ * them when they are complete, and gives the result to the thread that talks to the service.
  *
  * Threads: writers (trace_writer.h) use the arbiter from any thread and never take a lock.
- *Everything below belongs to one thread, the producer's *loop thread*. Life: orma_shm_arbiter_new()
- *... orma_shm_arbiter_abandon() when the connection is gone, then orma_shm_arbiter_unref(). Writers
- *keep the arbiter and its memory alive: the last one to go releases it. fork:    a child must not
- *touch writers of its parent: both would write into the same chunks. It starts over with a
- *          connection of its own.
+ *          Everything below belongs to one thread, the producer's *loop thread*.
+ * Life:    orma_shm_arbiter_new() ... orma_shm_arbiter_abandon() when the connection is gone, then
+ *          orma_shm_arbiter_unref(). Writers keep the arbiter and its memory alive: the last one to
+ *          go releases it.
+ * fork:    a child must not touch writers of its parent: both would write into the same chunks. It
+ *          starts over with a connection of its own.
  *
  * The loop thread's part:
  *

@@ -4,15 +4,16 @@
  * Picture, of the chunk in hand:
  *
  *   [header][size|packet][size|packet][LLLL|open packet ...  ]..........[0]
- *                                      ^fragment_size        ^cursor    ^end, one byte before the
- * chunk's
+ *                                      ^fragment_size        ^cursor    ^end
+ *
+ * The window ends one byte before the chunk does.
  *
  * Invariants:
  *   - `packets` counts the finished fragments and one under construction. A chunk that is handed
- * over without one gets an empty fragment in its place, for which the last byte is always kept
- * free.
+ *     over without one gets an empty fragment in its place, for which the last byte is always kept
+ *     free.
  *   - An open nested message's length field lies in the chunk in hand, in a held chunk, in a patch
- * record or in scrap_length: always in memory that is ours.
+ *     record or in scrap_length: always in memory that is ours.
  *   - Chunks are handed over in the order of their ids.
  *
  * A packet that outgrows its chunk leaves it behind. When the service allows it, such a chunk is

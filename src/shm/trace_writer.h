@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_writer.h - one thread's stream of trace packets into shared memory.
  *
- * Two ways to write a packet:
+ * Two ways to write a packet. Of any size and nesting:
  *
- *	proto = orma_shm_writer_packet_begin(writer);	any size, any nesting
+ *	proto = orma_shm_writer_packet_begin(writer);
  *	orma_proto_write_...(proto, ...);
  *	orma_shm_writer_packet_end(writer);
  *
- *	at = orma_shm_writer_reserve(writer, size);	size known and < 128: no backfill, nothing
- *out of line memcpy(at, encoded, size); orma_shm_writer_commit(writer, size);
+ * Of a known size below 128 bytes, without backfill, nothing out of line:
+ *
+ *	at = orma_shm_writer_reserve(writer, size);
+ *	memcpy(at, encoded, size);
+ *	orma_shm_writer_commit(writer, size);
  *
  * Neither fails: without room the bytes go to a scrap area, the packet is counted as lost and the
- *next good one says so (previous_packet_dropped). The first good packet of a writer says that it is
- *the first.
+ * next good one says so (previous_packet_dropped). The first good packet of a writer says that it
+ * is the first.
  *
  * Threads: a writer belongs to one thread at a time, packets do not interleave.
- *orma_shm_writer_free() may be called elsewhere when that thread is done with it. errno: preserved
- *by everything but orma_shm_writer_new().
+ *          orma_shm_writer_free() may be called elsewhere when that thread is done with it.
+ * errno:   preserved by everything but orma_shm_writer_new().
  */
 #ifndef ORMA_SHM_TRACE_WRITER_H
 #define ORMA_SHM_TRACE_WRITER_H
@@ -74,7 +77,7 @@ struct orma_shm_writer {
 	struct orma_shm_arbiter *arbiter;
 	uint32_t target_buffer;
 	uint32_t stall_timeout_ms; /* the owner may set it; 0 = the arbiter's */
-	uint16_t id; /* 0 = ids are exhausted: everything is lost and counted */
+	uint16_t id;               /* 0 = ids are exhausted: everything is lost and counted */
 	uint8_t scrap_length[ORMA_PROTO_LENGTH_BYTES]; /* for lengths of a packet that is lost */
 	uint8_t scrap[ORMA_SHM_SCRAP_BYTES];
 };

@@ -65,8 +65,7 @@ int orma_record_run(const struct orma_record_options *options);
 /* 0 there is a session detached under this key, 2 there is none, 1 error. */
 int orma_record_is_detached(const char *key);
 
-/* --- a service inside the recorder (embedded.c)
- * ----------------------------------------------------------------------- */
+/* --- a service inside the recorder (embedded.c) ----------------------------------------------- */
 
 struct orma_embedded;
 

@@ -23,8 +23,7 @@ int orma_tool_probes(int argc, char **argv);
 int orma_tool_dump(int argc, char **argv);
 int orma_tool_query(int argc, char **argv);
 
-/* --- messages: on stderr, "orma record: text"
- * ------------------------------------------------------------------- */
+/* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 
 void orma_tool_set_name(const char *name);
 void orma_tool_warn(const char *format, ...) ORMA_PRINTF(1, 2);
@@ -35,8 +34,7 @@ int orma_tool_usage_error(const char *format, ...) ORMA_PRINTF(1, 2);
 /* Sends the library's log to stderr from that level on. */
 void orma_tool_log_to_stderr(int level);
 
-/* --- values in options
- * ------------------------------------------------------------------------------------------- */
+/* --- values in options ------------------------------------------------------------------------ */
 
 /* "10s", "500ms", "2m", "1h"; a bare number means seconds. 0 or -EINVAL. */
 int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms);
@@ -45,9 +43,7 @@ int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb);
 /* The file's content, or standard input's for "-". */
 int orma_tool_read_file(const char *path, struct orma_buf *buf);
 
-/* --- processes
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 /*
  * Goes on in a child that has its own session; returns in the child only, with the descriptor of a

@@ -177,9 +177,7 @@ ORMA_TEST(more_patches_than_a_chunk_may_have_are_ignored)
 	orma_stage_close(&stage);
 }
 
-/* --- packets
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- packets ---------------------------------------------------------------------------------- */
 
 static void emit_raw(struct orma_raw_session *session, struct orma_str packet)
 {
@@ -274,9 +272,7 @@ ORMA_TEST(packets_that_do_not_decode_are_dropped_and_counted)
 	orma_stage_close(&stage);
 }
 
-/* --- emulated chunks
- * ------------------------------------------------------------------------------------------------
- */
+/* --- emulated chunks -------------------------------------------------------------------------- */
 
 ORMA_TEST(emulated_chunks_over_a_unix_socket_are_refused_at_any_length)
 {

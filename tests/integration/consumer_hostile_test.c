@@ -11,8 +11,7 @@
 
 #define ANY_CONFIG "buffers { size_kb: 64 } data_sources { config { name: \"nobody\" } }"
 
-/* --- without a session
- * ---------------------------------------------------------------------------------------------- */
+/* --- without a session ------------------------------------------------------------------------ */
 
 ORMA_TEST(calls_without_a_session_are_answered)
 {
@@ -106,9 +105,7 @@ ORMA_TEST(calls_repeated_and_out_of_order_are_harmless)
 	orma_stage_close(&stage);
 }
 
-/* --- reading
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* Fills the session's buffer with about 1 MB. */
 static void fill(struct orma_raw_session *session)
@@ -232,9 +229,7 @@ ORMA_TEST(reading_without_a_reply_wanted_is_no_way_to_lose_a_trace)
 	orma_stage_close(&stage);
 }
 
-/* --- crowds
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- crowds ----------------------------------------------------------------------------------- */
 
 ORMA_TEST(flushes_by_the_thousand_are_answered_each)
 {

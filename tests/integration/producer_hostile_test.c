@@ -9,9 +9,7 @@
 #include "harness.h"
 #include "raw_session.h"
 
-/* --- silence
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- silence ---------------------------------------------------------------------------------- */
 
 ORMA_TEST(a_flush_that_is_never_acknowledged_times_out)
 {
@@ -109,8 +107,7 @@ ORMA_TEST(a_producer_that_never_asks_for_commands_only_harms_itself)
 	orma_stage_close(&stage);
 }
 
-/* --- answers for others
- * -------------------------------------------------------------------------------------------- */
+/* --- answers for others ----------------------------------------------------------------------- */
 
 ORMA_TEST(a_flush_of_somebody_else_cannot_be_acknowledged)
 {
@@ -167,9 +164,7 @@ ORMA_TEST(instances_of_others_cannot_be_started_or_stopped)
 	orma_stage_close(&stage);
 }
 
-/* --- too much
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- too much --------------------------------------------------------------------------------- */
 
 static bool is_registered(struct orma_raw_producer *producer, const char *name)
 {
@@ -378,9 +373,7 @@ ORMA_TEST(thousands_of_writers_are_registered_and_used)
 	orma_stage_close(&stage);
 }
 
-/* --- crowds
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- crowds ----------------------------------------------------------------------------------- */
 
 ORMA_TEST(hundreds_of_producers_come_and_go)
 {

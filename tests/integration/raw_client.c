@@ -53,9 +53,7 @@ void orma_raw_close(struct orma_raw_client *client)
 	orma_base_list_init(&client->set_aside);
 }
 
-/* --- sending
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void attach_fd(struct msghdr *message, void *control, int fd)
 {
@@ -110,9 +108,7 @@ bool orma_raw_send_frame(struct orma_raw_client *client, const void *payload, si
 	return send_all(client, frame.data, frame.size, fd);
 }
 
-/* --- receiving
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 /* 0 at the end of the stream. */
 static size_t receive_some(struct orma_raw_client *client)
@@ -222,9 +218,7 @@ void orma_raw_await_end(struct orma_raw_client *client)
 		orma_base_fd_close(frame->fd);
 }
 
-/* --- services
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- services --------------------------------------------------------------------------------- */
 
 void orma_raw_bind(struct orma_raw_client *client, const char *service_name)
 {

@@ -98,9 +98,7 @@ void orma_raw_producer_register(struct orma_raw_producer *producer, const char *
 			       (int)response->error.size, response->error.data);
 }
 
-/* --- commands
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- commands --------------------------------------------------------------------------------- */
 
 static struct orma_raw_instance *find_instance(struct orma_raw_producer *producer, uint64_t id)
 {
@@ -186,9 +184,7 @@ void orma_raw_producer_sync(struct orma_raw_producer *producer)
 	CHECK(orma_raw_call(&producer->client, "Sync", ORMA_STR(""))->success);
 }
 
-/* --- chunks
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- chunks ----------------------------------------------------------------------------------- */
 
 static uint8_t *page_at(struct orma_raw_producer *producer, uint32_t page_idx)
 {

@@ -56,9 +56,7 @@ uint64_t orma_raw_producer_await_flush(struct orma_raw_producer *producer);
 /* A fence: what was sent before has been handled. */
 void orma_raw_producer_sync(struct orma_raw_producer *producer);
 
-/* --- chunks
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- chunks ----------------------------------------------------------------------------------- */
 
 struct orma_raw_chunk {
 	uint32_t page_idx;

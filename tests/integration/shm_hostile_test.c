@@ -14,9 +14,7 @@
 #include "harness.h"
 #include "raw_session.h"
 
-/* --- garbage
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- garbage ---------------------------------------------------------------------------------- */
 
 struct scribbler {
 	pthread_t thread;
@@ -163,8 +161,7 @@ ORMA_TEST(every_page_word_is_survived)
 	orma_stage_close(&stage);
 }
 
-/* --- headers that cannot be
- * ----------------------------------------------------------------------------------------- */
+/* --- headers that cannot be ------------------------------------------------------------------- */
 
 ORMA_TEST(headers_that_lie_about_the_payload_cost_only_their_own_chunk)
 {
@@ -245,8 +242,7 @@ ORMA_TEST(chunk_ids_that_jump_and_repeat_are_sorted_or_counted)
 	orma_stage_close(&stage);
 }
 
-/* --- leaving in the middle
- * ------------------------------------------------------------------------------------------ */
+/* --- leaving in the middle -------------------------------------------------------------------- */
 
 ORMA_TEST(a_producer_that_dies_in_the_middle_of_a_chunk_leaves_what_was_finished)
 {
@@ -316,8 +312,7 @@ ORMA_TEST(a_packet_whose_writer_dies_half_way_is_not_read)
 	orma_stage_close(&stage);
 }
 
-/* --- memory brought along
- * ------------------------------------------------------------------------------------------- */
+/* --- memory brought along --------------------------------------------------------------------- */
 
 enum memory_kind {
 	SEALED,

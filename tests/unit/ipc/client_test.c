@@ -116,8 +116,7 @@ static void turn_until(struct fixture *fixture, const int *counter)
 		CHECK(orma_base_loop_turn(fixture->loop, 5000) > 0);
 }
 
-/* --- against a raw host
- * ----------------------------------------------------------------------------------------- */
+/* --- against a raw host ----------------------------------------------------------------------- */
 
 static void set_up_raw(struct fixture *fixture)
 {
@@ -526,8 +525,7 @@ ORMA_TEST(a_call_on_a_connection_that_just_broke_fails_and_its_callback_does_not
 	tear_down(&fixture);
 }
 
-/* --- against our own host
- * --------------------------------------------------------------------------------------- */
+/* --- against our own host --------------------------------------------------------------------- */
 
 static int handle_echo(struct orma_ipc_peer *peer, struct orma_ipc_call *call, const void *args,
 		       size_t size)

@@ -259,9 +259,7 @@ ORMA_TEST(the_largest_frame_is_128_kib_with_its_header)
 	CHECK_INT(orma_ipc_envelope_bind(&envelope, 1, SIZE_MAX - 64), -EMSGSIZE);
 }
 
-/* --- assembler
- * --------------------------------------------------------------------------------------------------
- */
+/* --- assembler -------------------------------------------------------------------------------- */
 
 static void feed(struct orma_ipc_assembler *assembler, const uint8_t *bytes, size_t size)
 {
