@@ -100,12 +100,19 @@ void orma_raw_producer_register(struct orma_raw_producer *producer, const char *
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-static struct orma_raw_instance *find_instance(struct orma_raw_producer *producer, uint64_t id)
+/* The first ORMA_RAW_INSTANCES_MAX are known; those beyond come and go unnoted. */
+static void note(struct orma_raw_producer *producer, uint64_t id, bool is_stopped)
 {
-	for (size_t i = 0; i < producer->instance_count; i++)
-		if (producer->instances[i].id == id)
-			return &producer->instances[i];
-	orma_test_fail(__FILE__, __LINE__, "a command about an instance that was not set up");
+	for (size_t i = 0; i < producer->instance_count; i++) {
+		if (producer->instances[i].id != id)
+			continue;
+		*(is_stopped ? &producer->instances[i].is_stopped
+			     : &producer->instances[i].is_started) = true;
+		return;
+	}
+	if (producer->instance_count < ORMA_RAW_INSTANCES_MAX)
+		orma_test_fail(__FILE__, __LINE__,
+			       "a command about an instance that was not set up");
 }
 
 static void note_setup(struct orma_raw_producer *producer,
@@ -140,11 +147,10 @@ orma_raw_producer_command(struct orma_raw_producer *producer)
 	}
 	if (command->setup_data_source)
 		note_setup(producer, command->setup_data_source);
-	if (command->start_data_source && producer->instance_count < ORMA_RAW_INSTANCES_MAX)
-		find_instance(producer, command->start_data_source->new_instance_id)->is_started =
-			true;
-	if (command->stop_data_source && producer->instance_count < ORMA_RAW_INSTANCES_MAX)
-		find_instance(producer, command->stop_data_source->instance_id)->is_stopped = true;
+	if (command->start_data_source)
+		note(producer, command->start_data_source->new_instance_id, false);
+	if (command->stop_data_source)
+		note(producer, command->stop_data_source->instance_id, true);
 	if (command->flush)
 		producer->flush_request_id = command->flush->request_id;
 	return command;
