@@ -52,6 +52,30 @@ struct orma_service_file_ops {
 	void (*sync)(void *ctx, void *file);
 };
 
+/* Where a part of a text begins and ends; begin is SIZE_MAX when it took no part in the match. */
+struct orma_regex_group {
+	size_t begin, end;
+};
+
+/*
+ * The regular expressions of configs: producer_name_regex_filter, triggers, string rules of
+ * filters. With NULL ops the service takes POSIX extended ones.
+ */
+struct orma_regex_ops {
+	size_t struct_size;
+	/* The number of capturing groups (*ret is set), -EINVAL (`reterr` says why), -ENOMEM.
+	 * is_whole: only whole texts match. */
+	int (*compile)(void *ctx, const char *pattern, size_t size, bool is_whole, void **ret,
+		       struct orma_error *reterr);
+	/* Looks for the first match in text[offset..size), of which text[0..offset) is the past.
+	 * 1 = groups[0] is the match, and the following ones its capturing groups (group_max may be
+	 * 0); 0 = there is none; -EOVERFLOW = about `step_limit` steps were not enough to tell;
+	 * -EMSGSIZE = not a text for this engine (too long, a NUL); -ENOMEM. */
+	int (*match)(void *regex, const char *text, size_t size, size_t offset, uint32_t step_limit,
+		     struct orma_regex_group *groups, size_t group_max);
+	void (*free)(void *regex);
+};
+
 struct orma_service_options {
 	size_t struct_size;
 	void *ctx;
@@ -64,6 +88,7 @@ struct orma_service_options {
 	 * in-process default). */
 	bool scrape_by_default;
 	const char *version; /* shown by queries; NULL = orma's own */
+	const struct orma_regex_ops *regex_ops;
 };
 
 ORMA_API int orma_service_new(const struct orma_service_options *options,

@@ -42,8 +42,12 @@
 #define ORMA_SERVICE_BUFFERS_PER_SESSION   128u
 #define ORMA_SERVICE_BUFFER_ID_MAX         65535u
 #define ORMA_SERVICE_INSTANCES_PER_SESSION 65536u
-#define ORMA_SERVICE_REGEX_BYTES_MAX       512u
-#define ORMA_SERVICE_REGEX_REPEAT_MAX      1000u /* product of all {n,m} bounds in one expression */
+#define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
+#define ORMA_SERVICE_REGEX_GROUPS_MAX      32u   /* capturing ones */
+#define ORMA_SERVICE_REGEX_NAME_STEPS      2000u /* of one match of a producer's name */
+#define ORMA_SERVICE_REGEX_POSIX_BYTES_MAX 512u
+#define ORMA_SERVICE_REGEX_POSIX_TEXT_MAX  2048u
+#define ORMA_SERVICE_REGEX_REPEAT_MAX      1000u /* product of all {n,m} bounds, POSIX only */
 #define ORMA_SERVICE_FLUSHES_PENDING_MAX   1000u
 #define ORMA_SERVICE_CONSUMERS_MAX         4096u
 #define ORMA_SERVICE_EVENT_BYTES_MAX       (96u << 10) /* one ObservableEvents message */

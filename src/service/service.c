@@ -56,6 +56,8 @@ static void take_options(struct orma_service *service, const struct orma_service
 	service->random = options && options->random ? options->random : read_random;
 	service->ctx = options ? options->ctx : NULL;
 	service->scrape_by_default = options && options->scrape_by_default;
+	service->regex_ops =
+		options && options->regex_ops ? *options->regex_ops : orma_service_regex_ops_posix;
 	service->file_ops = orma_service_file_ops_sync;
 	service->file_ctx = service;
 	if (options && options->file_ops) {
@@ -80,6 +82,8 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 	if (whole.file_ops &&
 	    (whole.file_ops->struct_size < offsetof(struct orma_service_file_ops, sync) ||
 	     !whole.file_ops->open || !whole.file_ops->write || !whole.file_ops->close))
+		return -EINVAL;
+	if (whole.regex_ops && whole.regex_ops->struct_size < sizeof(*whole.regex_ops))
 		return -EINVAL;
 	service = orma_base_zalloc(sizeof(*service));
 	if (!service)

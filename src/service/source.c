@@ -9,7 +9,6 @@
  * the session's arena.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,55 +17,6 @@
 #include "proto/writer.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "service/state.h"
-
-/*
- * POSIX expressions of strangers: glibc expands bounded repeats and backtracks over references, so
- * that few characters can cost gigabytes or years. References are refused, and the product of all
- * bounds is limited.
- */
-static bool regex_is_tame(const char *text)
-{
-	uint64_t product = 1;
-
-	for (const char *at = text; *at; at++) {
-		if (*at == '\\' && at[1] >= '1' && at[1] <= '9')
-			return false;
-		if (*at == '\\' && at[1]) {
-			at++;
-			continue;
-		}
-		if (*at != '{')
-			continue;
-		for (uint64_t bound = 0; *at && *at != '}'; at++) {
-			bound = *at >= '0' && *at <= '9' ? bound * 10 + (uint64_t)(*at - '0') : 0;
-			if (bound > ORMA_SERVICE_REGEX_REPEAT_MAX)
-				return false;
-			if (bound > 1 && (at[1] < '0' || at[1] > '9'))
-				product *= bound;
-			if (product > ORMA_SERVICE_REGEX_REPEAT_MAX)
-				return false;
-		}
-		if (!*at)
-			break;
-	}
-	return true;
-}
-
-int orma_service_regex_compile(struct orma_str pattern, regex_t *ret)
-{
-	char text[ORMA_SERVICE_REGEX_BYTES_MAX + 8];
-	int r;
-
-	if (pattern.size > ORMA_SERVICE_REGEX_BYTES_MAX ||
-	    (pattern.size && memchr(pattern.data, '\0', pattern.size)))
-		return -EINVAL;
-	snprintf(text, sizeof(text), "^(%.*s)$", (int)pattern.size,
-		 pattern.data ? pattern.data : "");
-	if (!regex_is_tame(text))
-		return -EINVAL;
-	r = regcomp(ret, text, REG_EXTENDED | REG_NOSUB);
-	return r == 0 ? 0 : r == REG_ESPACE ? -ENOMEM : -EINVAL;
-}
 
 static int copy_strings(struct orma_arena *arena, const struct orma_str *items, size_t count,
 			const char ***ret)
@@ -130,13 +80,15 @@ int orma_service_source_init(struct orma_service_session *session, size_t source
 	if (!source->producer_regexes)
 		return -ENOMEM;
 	for (size_t i = 0; i < entry->producer_name_regex_filter.count; i++) {
-		r = orma_service_regex_compile(entry->producer_name_regex_filter.items[i],
-					       &source->producer_regexes[i]);
+		r = orma_service_regex_compile(session->service,
+					       entry->producer_name_regex_filter.items[i], true,
+					       &source->producer_regexes[i], reterr);
 		if (r < 0)
-			return orma_base_error_set(reterr, r,
-						   "data_sources[%zu].producer_name_regex_filter[%"
-						   "zu]: not an expression that can be used",
-						   source_idx, i);
+			orma_base_error_prefix(reterr,
+					       "data_sources[%zu].producer_name_regex_filter[%zu]",
+					       source_idx, i);
+		if (r < 0)
+			return r;
 		source->producer_regex_count++;
 	}
 	return 0;
@@ -233,7 +185,7 @@ int orma_service_source_encode(struct orma_service_session *session, size_t sour
 void orma_service_source_done(struct orma_service_source *source)
 {
 	for (size_t i = 0; i < source->producer_regex_count; i++)
-		regfree(&source->producer_regexes[i]);
+		orma_service_regex_done(&source->producer_regexes[i]);
 	orma_base_free(source->producer_regexes);
 	orma_base_buf_done(&source->config);
 }
@@ -268,7 +220,7 @@ bool orma_service_source_matches(const struct orma_service_session *session,
 		if (strcmp(source->producer_names[i], producer->name) == 0)
 			return true;
 	for (size_t i = 0; i < source->producer_regex_count; i++)
-		if (regexec(&source->producer_regexes[i], producer->name, 0, NULL, 0) == 0)
+		if (orma_service_regex_matches_name(&source->producer_regexes[i], producer->name))
 			return true;
 	return false;
 }

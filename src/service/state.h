@@ -23,7 +23,6 @@
 #define ORMA_SERVICE_STATE_H
 
 #include <orma/service.h>
-#include <regex.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -31,6 +30,7 @@
 #include "base/map.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/limits.h"
+#include "service/regex.h"
 #include "service/timer.h"
 #include "service/trace_buffer.h"
 #include "shm/view.h"
@@ -121,7 +121,7 @@ struct orma_service_source {
 	const char *name;
 	const char **producer_names; /* exact; grows by change_config */
 	size_t producer_name_count;
-	regex_t *producer_regexes; /* compiled, full match */
+	struct orma_service_regex *producer_regexes; /* full match */
 	size_t producer_regex_count;
 	const char **machine_names;
 	size_t machine_name_count;
@@ -311,6 +311,7 @@ struct orma_service {
 	void (*random)(void *ctx, void *data, size_t size);
 	struct orma_service_file_ops file_ops;
 	void *file_ctx;
+	struct orma_regex_ops regex_ops;
 	bool has_async_files; /* the embedder's: their ends come as events */
 	bool scrape_by_default;
 	bool is_locked_down;
@@ -387,8 +388,6 @@ void orma_service_source_done(struct orma_service_source *source);
 bool orma_service_source_matches(const struct orma_service_session *session,
 				 const struct orma_service_source *source,
 				 const struct orma_producer_port *producer);
-/* `pattern` compiled for matching whole names; 0, -EINVAL, -ENOMEM. */
-int orma_service_regex_compile(struct orma_str pattern, regex_t *ret);
 
 /* session.c */
 void orma_service_session_start(struct orma_service_session *session);

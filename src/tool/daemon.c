@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ipc/address.h"
 #include "tool/file_worker.h"
+#include "tool/regex.h"
 
 static void on_file_event(void *ctx, uint64_t session_id, int status)
 {
@@ -59,6 +60,7 @@ static int init_parts(struct orma_daemon *daemon)
 		.struct_size = sizeof(options),
 		.ctx = daemon->files,
 		.file_ops = &orma_file_worker_ops,
+		.regex_ops = orma_tool_regex_ops,
 	};
 	result = orma_service_new(&options, &daemon->service);
 	if (result == 0)
