@@ -76,7 +76,7 @@ ORMA_TEST(names_with_the_same_text_have_one_id)
 
 ORMA_TEST(names_beyond_the_limit_have_no_id)
 {
-	static char names[ORMA_TRACK_NAMES_MAX + 10][8];
+	static char names[ORMA_TRACK_NAMES_MAX + 10][16];
 	int with_id = 0;
 
 	for (int i = 0; i < ORMA_TRACK_NAMES_MAX + 10; i++) {

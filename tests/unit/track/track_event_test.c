@@ -388,7 +388,7 @@ ORMA_TEST(timestamps_come_in_the_unit_and_clock_that_the_config_asks_for)
 
 ORMA_TEST(names_beyond_the_limit_are_written_out)
 {
-	static char names[3000][8];
+	static char names[3000][16];
 	static struct orma_call_site sites[3000];
 	struct packets packets = {0};
 	struct orma_session *session = start(CONFIG(""));
