@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -152,6 +154,8 @@ int orma_ipc_listener_new_from_fd(struct orma_loop *loop, int fd, orma_ipc_accep
 		return -errno;
 	if (!is_listening)
 		return -EINVAL;
+	/* Accepted sockets inherit it, as from orma_ipc_listen(); on other families it has no meaning. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 	int result = orma_base_fd_set_nonblock(fd);
 	if (result < 0)
 		return result;
