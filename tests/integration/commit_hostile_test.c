@@ -284,23 +284,10 @@ ORMA_TEST(emulated_chunks_over_a_unix_socket_are_refused_at_any_length)
 	orma_stage_open(&stage);
 	orma_raw_session_open(&session, &stage.daemon, "hostile", "", "");
 	memset(chunk, 1, sizeof(chunk));
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(sizes); i++) {
-		struct orma_raw_client *client = &session.producer.client;
-		struct orma_pb_commit_data_request *request =
-			orma_pb_commit_data_request_new(&client->arena);
-		struct orma_pb_commit_data_request_chunks_to_move *move =
-			orma_pb_commit_data_request_add_chunks_to_move(request, &client->arena);
-		ORMA_AUTO(orma_base_buf_done) struct orma_buf bytes = {0};
-
-		orma_pb_commit_data_request_chunks_to_move_set_target_buffer(move,
-									     session.target_buffer);
-		orma_pb_commit_data_request_chunks_to_move_set_data(
-			move, (struct orma_str){chunk, sizes[i]});
-		CHECK_INT(orma_proto_encode(request, &bytes), 0);
-		CHECK(orma_raw_call(client, "CommitData",
-				    (struct orma_str){(const char *)bytes.data, bytes.size})
-			      ->success);
-	}
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(sizes); i++)
+		orma_raw_producer_commit_bytes(&session.producer,
+					       (struct orma_str){chunk, sizes[i]},
+					       session.target_buffer, false);
 	CHECK_INT(chunks_discarded(&stage), ORMA_ARRAY_SIZE(sizes));
 	orma_raw_session_emit(&session, "honest");
 	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&session.consumer)), 1);

@@ -7,8 +7,12 @@
  */
 #include "daemon.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
+#include "base/fd.h"
 #include "harness.h"
 
 static void *run(void *arg)
@@ -18,6 +22,23 @@ static void *run(void *arg)
 	if (orma_daemon_run(&daemon->daemon) < 0)
 		abort();
 	return NULL;
+}
+
+/* On any free port; a listener made here and adopted, because an address cannot ask for one. */
+static uint16_t listen_tcp(struct orma_host *host)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(fd, SOMAXCONN) < 0 || getsockname(fd, (struct sockaddr *)&address, &size) < 0) {
+		orma_base_fd_close(fd);
+		return 0;
+	}
+	CHECK_INT(orma_host_adopt_producer_listener(host, fd), 0);
+	return ntohs(address.sin_port);
 }
 
 void orma_test_daemon_start(struct orma_test_daemon *daemon)
@@ -37,6 +58,7 @@ void orma_test_daemon_start(struct orma_test_daemon *daemon)
 	signal(SIGPIPE, SIG_IGN);
 	if (orma_daemon_init(&daemon->daemon, &options, &error) < 0)
 		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
+	daemon->tcp_port = listen_tcp(daemon->daemon.host);
 	CHECK_INT(pthread_create(&daemon->thread, NULL, run, daemon), 0);
 }
 

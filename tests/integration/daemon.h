@@ -14,6 +14,7 @@ struct orma_test_daemon {
 	struct orma_daemon daemon;
 	pthread_t thread;
 	char producers[108], consumers[108]; /* socket paths */
+	uint16_t tcp_port; /* producers without descriptors: 127.0.0.1; 0 = no network */
 };
 
 void orma_test_daemon_start(struct orma_test_daemon *daemon);

@@ -8,6 +8,9 @@
  */
 #include "raw_client.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -21,20 +24,39 @@
 
 #define TIME_LIMIT_SEC 20 /* a reply that takes longer is a hang */
 
-void orma_raw_connect(struct orma_raw_client *client, const char *path)
+static void connect_to(struct orma_raw_client *client, const struct sockaddr *address,
+		       socklen_t size)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval limit = {.tv_sec = TIME_LIMIT_SEC};
 
 	*client = (struct orma_raw_client){.kept_fd = -1};
 	orma_base_list_init(&client->set_aside);
-	CHECK(strlen(path) < sizeof(address.sun_path));
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	client->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK(client->fd >= 0);
 	CHECK_INT(setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
 	CHECK_INT(setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)), 0);
-	CHECK_INT(connect(client->fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	CHECK_INT(connect(client->fd, address, size), 0);
+}
+
+void orma_raw_connect(struct orma_raw_client *client, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	CHECK(strlen(path) < sizeof(address.sun_path));
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	connect_to(client, (struct sockaddr *)&address, sizeof(address));
+}
+
+void orma_raw_connect_tcp(struct orma_raw_client *client, uint16_t port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons(port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	if (port == 0)
+		orma_test_skip("TCP on 127.0.0.1");
+	connect_to(client, (struct sockaddr *)&address, sizeof(address));
+	CHECK_INT(setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0);
 }
 
 void orma_raw_close(struct orma_raw_client *client)

@@ -38,6 +38,8 @@ struct orma_raw_client {
 };
 
 void orma_raw_connect(struct orma_raw_client *client, const char *path);
+/* Over TCP to 127.0.0.1: no descriptors, no credentials. */
+void orma_raw_connect_tcp(struct orma_raw_client *client, uint16_t port);
 /* Harmless on {0} with fd -1 and on one that is closed. */
 void orma_raw_close(struct orma_raw_client *client);
 

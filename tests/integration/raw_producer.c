@@ -27,6 +27,13 @@ void orma_raw_producer_connect(struct orma_raw_producer *producer, const char *p
 	orma_raw_bind(&producer->client, "ProducerPort");
 }
 
+void orma_raw_producer_connect_tcp(struct orma_raw_producer *producer, uint16_t port)
+{
+	*producer = (struct orma_raw_producer){.shm_fd = -1};
+	orma_raw_connect_tcp(&producer->client, port);
+	orma_raw_bind(&producer->client, "ProducerPort");
+}
+
 static void map_memory(struct orma_raw_producer *producer, int fd)
 {
 	struct stat st;
@@ -52,6 +59,7 @@ struct orma_raw_frame *orma_raw_producer_initialize(struct orma_raw_producer *pr
 		return frame;
 	orma_raw_decode(client, &orma_pb_initialize_connection_response_desc, frame, &response);
 	producer->uses_own_memory = response->using_shmem_provided_by_producer;
+	producer->is_emulated = response->use_shmem_emulation;
 	if (producer->uses_own_memory)
 		map_memory(producer, shm_fd);
 	return frame;
@@ -118,7 +126,7 @@ static void note(struct orma_raw_producer *producer, uint64_t id, bool is_stoppe
 static void note_setup(struct orma_raw_producer *producer,
 		       const struct orma_pb_get_async_command_response_setup_data_source *setup)
 {
-	CHECK(producer->shm || producer->uses_own_memory);
+	CHECK(producer->shm || producer->is_emulated);
 	if (producer->instance_count == ORMA_RAW_INSTANCES_MAX)
 		return;
 	struct orma_raw_instance *instance = &producer->instances[producer->instance_count++];
@@ -239,6 +247,26 @@ void orma_raw_producer_commit(struct orma_raw_producer *producer, const char *fo
 	struct orma_str bytes = orma_raw_text(client, &orma_pb_commit_data_request_desc, "%.*s",
 					      (int)text.size, (const char *)text.data);
 	orma_raw_invoke(client, "CommitData", bytes, -1, ORMA_RAW_DROP_REPLY);
+}
+
+void orma_raw_producer_commit_bytes(struct orma_raw_producer *producer, struct orma_str chunk,
+				    uint32_t target_buffer, bool is_incomplete)
+{
+	struct orma_raw_client *client = &producer->client;
+	struct orma_pb_commit_data_request *request =
+		orma_pb_commit_data_request_new(&client->arena);
+	struct orma_pb_commit_data_request_chunks_to_move *move =
+		orma_pb_commit_data_request_add_chunks_to_move(request, &client->arena);
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf bytes = {0};
+
+	CHECK(move);
+	orma_pb_commit_data_request_chunks_to_move_set_target_buffer(move, target_buffer);
+	orma_pb_commit_data_request_chunks_to_move_set_data(move, chunk);
+	orma_pb_commit_data_request_chunks_to_move_set_chunk_incomplete(move, is_incomplete);
+	CHECK_INT(orma_proto_encode(request, &bytes), 0);
+	CHECK(orma_raw_call(client, "CommitData",
+			    (struct orma_str){(const char *)bytes.data, bytes.size})
+		      ->success);
 }
 
 void orma_raw_producer_write_and_commit(struct orma_raw_producer *producer,

@@ -23,6 +23,7 @@ struct orma_raw_producer {
 	struct orma_raw_client client;
 	uint64_t commands_id; /* of the GetAsyncCommand call */
 	bool uses_own_memory; /* the service took the memory that was offered */
+	bool is_emulated;     /* no memory is shared, chunks go inside commits */
 	int shm_fd;           /* from the service, -1 = none yet */
 	uint8_t *shm;         /* mapping; NULL = none yet */
 	size_t shm_bytes;
@@ -34,6 +35,7 @@ struct orma_raw_producer {
 
 /* Connects and binds, says nothing yet. */
 void orma_raw_producer_connect(struct orma_raw_producer *producer, const char *path);
+void orma_raw_producer_connect_tcp(struct orma_raw_producer *producer, uint16_t port);
 /* InitializeConnection with these arguments (text format) and a descriptor or -1; the reply. */
 struct orma_raw_frame *orma_raw_producer_initialize(struct orma_raw_producer *producer,
 						    const char *args, int shm_fd);
@@ -76,6 +78,9 @@ void orma_raw_producer_write(struct orma_raw_producer *producer,
 /* CommitData (text format), without a reply or waiting for it. */
 void orma_raw_producer_commit(struct orma_raw_producer *producer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Commits a chunk that lies in the message itself, header included. */
+void orma_raw_producer_commit_bytes(struct orma_raw_producer *producer, struct orma_str chunk,
+				    uint32_t target_buffer, bool is_incomplete);
 /* Writes one whole chunk and commits it. */
 void orma_raw_producer_write_and_commit(struct orma_raw_producer *producer,
 					const struct orma_raw_chunk *chunk, uint32_t target_buffer);
