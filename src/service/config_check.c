@@ -26,7 +26,12 @@ struct check {
 #define REFUSE(check, ...) orma_base_error_set((check)->reterr, -EINVAL, __VA_ARGS__)
 #define STR_ARGS(str)      (int)ORMA_MIN((str).size, (size_t)64), (str).data ? (str).data : ""
 
-/* Fields that mean something this service cannot do: silence would be a lie. */
+/*
+ * Fields that mean something this service cannot do: silence would be a lie. Not refused are those
+ * that are for others (activate_triggers and cmd_trace_start_delay for the recorder; statsd_metadata,
+ * statsd_logging, notify_traceur, incident_report_config, android_report_config and
+ * allow_user_build_tracing for Android) and those that matter to a clone only.
+ */
 static int check_unsupported(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;

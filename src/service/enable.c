@@ -288,8 +288,10 @@ int orma_consumer_port_enable(struct orma_consumer_port *port, const void *confi
 		if (r < 0)
 			orma_service_session_delete(session);
 	}
-	if (r < 0 && error->message[0] == '\0')
+	if (r == -ENOMEM && error->message[0] == '\0')
 		orma_base_error_set(error, r, "no memory for the session");
+	else if (r < 0 && error->message[0] == '\0')
+		orma_base_error_set(error, r, "no shared memory for a producer: error %d", -r);
 	if (r < 0)
 		return r;
 	if (session->config->base.unknown)

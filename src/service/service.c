@@ -105,6 +105,17 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 	return 0;
 }
 
+void orma_service_free_caches(struct orma_service *service)
+{
+	orma_service_batch_done(&service->batch);
+	memset(&service->batch, 0, sizeof(service->batch));
+	orma_base_buf_done(&service->reply);
+	orma_base_buf_done(&service->scratch);
+	orma_base_free(ORMA_TAKE(service->iov));
+	orma_base_free(ORMA_TAKE(service->preambles));
+	orma_base_free(ORMA_TAKE(service->scrape_copy));
+}
+
 void orma_service_free(struct orma_service *service)
 {
 	struct orma_service_session *session, *next_session;
@@ -122,12 +133,7 @@ void orma_service_free(struct orma_service *service)
 	orma_base_map_done(&service->producers_by_id);
 	orma_base_map_done(&service->instances_by_id);
 	orma_base_map_done(&service->by_name);
-	orma_service_batch_done(&service->batch);
-	orma_base_buf_done(&service->reply);
-	orma_base_buf_done(&service->scratch);
-	orma_base_free(service->iov);
-	orma_base_free(service->preambles);
-	orma_base_free(service->scrape_copy);
+	orma_service_free_caches(service);
 	orma_base_free(service->version);
 	orma_base_free(service);
 }

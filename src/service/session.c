@@ -166,12 +166,40 @@ static void on_clear_period(struct orma_service_timer *timer)
 	orma_service_instances_clear_incremental(session);
 }
 
+static void on_snapshot_period(struct orma_service_timer *timer);
+
+/* Periods count on the wall clock, which goes on in suspend. */
+static uint64_t snapshot_period(const struct orma_service_session *session)
+{
+	return orma_service_realtime_ns(session->service) /
+	       (session->snapshot_interval_ms * ORMA_NS_PER_MS);
+}
+
+static void arm_snapshot(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		session->config->builtin_data_sources;
+	struct orma_service *service = session->service;
+	struct orma_service_timer *timer = &session->snapshot_timer;
+	uint64_t soon_ns = orma_service_now_ns(service) + ORMA_SERVICE_SUSPEND_CHECK_NS;
+
+	timer->fn = on_snapshot_period;
+	orma_service_arm_aligned(service, timer, session->snapshot_interval_ms);
+	if (builtin && builtin->prefer_suspend_clock_for_snapshot && timer->deadline_ns > soon_ns)
+		orma_service_timer_arm(&service->timers, timer, soon_ns, on_snapshot_period);
+}
+
 static void on_snapshot_period(struct orma_service_timer *timer)
 {
 	struct orma_service_session *session =
 		ORMA_CONTAINER_OF(timer, struct orma_service_session, snapshot_timer);
 
-	orma_service_arm_aligned(session->service, timer, session->snapshot_interval_ms);
+	uint64_t period = snapshot_period(session);
+
+	arm_snapshot(session);
+	if (period == session->snapshot_period)
+		return;
+	session->snapshot_period = period;
 	session->emits_sync_marker = true;
 	session->emits_stats = true;
 	orma_service_clocks_snapshot(session);
@@ -224,8 +252,8 @@ static void arm_periods(struct orma_service_session *session)
 	struct orma_service *service = session->service;
 	uint64_t now_ns = orma_service_now_ns(service);
 
-	session->snapshot_timer.fn = on_snapshot_period;
-	orma_service_arm_aligned(service, &session->snapshot_timer, session->snapshot_interval_ms);
+	session->snapshot_period = snapshot_period(session);
+	arm_snapshot(session);
 	if (session->flush_strategy == ORMA_SERVICE_FLUSH_PERIODIC) {
 		session->flush_timer.fn = on_flush_period;
 		orma_service_arm_aligned(service, &session->flush_timer, session->flush_period_ms);
@@ -386,6 +414,7 @@ void orma_service_session_abandon(struct orma_service_session *session, const ch
 
 void orma_service_session_free(struct orma_service_session *session)
 {
+	struct orma_service *service = session->service;
 	struct orma_service_instance *instance, *next;
 
 	disarm_periods(session);
@@ -398,7 +427,9 @@ void orma_service_session_free(struct orma_service_session *session)
 	if (session->consumer)
 		session->consumer->session = NULL;
 	orma_base_list_remove(&session->link);
-	session->service->session_count--;
+	service->session_count--;
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_DISABLED);
 	orma_service_session_delete(session);
+	if (service->session_count == 0)
+		orma_service_free_caches(service);
 }

@@ -234,6 +234,7 @@ struct orma_service_session {
 	uint32_t snapshot_interval_ms, flush_period_ms, clear_period_ms;
 	enum orma_service_flush_strategy flush_strategy;
 	uint64_t started_realtime_ns, started_boot_ns;
+	uint64_t snapshot_period; /* number of the last one, on the wall clock */
 	uint64_t uuid_msb, uuid_lsb;
 
 	struct orma_arena arena; /* owns `config` and what hangs off the sources */
@@ -342,6 +343,8 @@ struct orma_service {
 };
 
 /* service.c */
+/* Memory that is only kept to be used again. */
+void orma_service_free_caches(struct orma_service *service);
 uint64_t orma_service_now_ns(const struct orma_service *service);      /* CLOCK_MONOTONIC */
 uint64_t orma_service_boot_ns(const struct orma_service *service);     /* CLOCK_BOOTTIME */
 uint64_t orma_service_realtime_ns(const struct orma_service *service); /* CLOCK_REALTIME */

@@ -167,6 +167,28 @@ ORMA_TEST(clock_snapshots_are_kept_when_clocks_drift_by_10_ms)
 	close_scene(&s);
 }
 
+ORMA_TEST(snapshot_intervals_count_suspended_time_when_the_config_prefers_it)
+{
+	for (int prefers = 0; prefers < 2; prefers++) {
+		struct scene s;
+		char config[256];
+
+		snprintf(config, sizeof(config),
+			 ONE_BUFFER "builtin_data_sources { snapshot_interval_ms: 60000 "
+				    "prefer_suspend_clock_for_snapshot: %s }",
+			 prefers ? "true" : "false");
+		open_scene(&s, config);
+		kinds(&s);
+		pass_ms(&s.world, 2000);
+		s.world.suspended_ns = 60 * ORMA_NS_PER_SEC;
+		pass_ms(&s.world, 1000);
+		CHECK_STR(kinds(&s), prefers ? "clocks sync read stats" : "read");
+		pass_ms(&s.world, 1000);
+		CHECK_STR(kinds(&s), "read");
+		close_scene(&s);
+	}
+}
+
 ORMA_TEST(events_are_kept_in_bounded_numbers)
 {
 	struct scene s;
