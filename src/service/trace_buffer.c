@@ -89,6 +89,8 @@
 
 #include "base/alloc.h"
 
+enum { HUGE_FROM_BYTES = 8 << 20 };
+
 int orma_service_buffer_new(uint64_t size_bytes, enum orma_buffer_policy policy,
 			    struct orma_trace_buffer **ret)
 {
@@ -105,6 +107,10 @@ int orma_service_buffer_new(uint64_t size_bytes, enum orma_buffer_policy policy,
 		orma_base_free(buffer);
 		return -ENOMEM;
 	}
+	/* A ring is written and read from end to end: fewer faults while it fills, fewer misses of the
+	 * address translation after that. Where the kernel does not, nothing is lost. */
+	if (size >= HUGE_FROM_BYTES)
+		(void)madvise(memory, size, MADV_HUGEPAGE);
 	buffer->ring = memory;
 	buffer->staging = buffer->ring + size;
 	buffer->size = (uint32_t)size;
