@@ -231,6 +231,8 @@ ORMA_TEST(read_is_cut_at_packets_near_the_asked_size)
 
 ORMA_TEST(refused_packets_do_not_make_a_read_endless)
 {
+	/* One packet: trusted_uid 7. */
+	static const uint8_t forged[] = {2, 0x18, 7};
 	struct scene s;
 	struct orma_trace_batch batch;
 	uint8_t *page;
@@ -244,7 +246,7 @@ ORMA_TEST(refused_packets_do_not_make_a_read_endless)
 
 		put_chunk_header(page + 8, &(struct chunk){.chunk_id = id, .writer_id = 1}, 1000);
 		for (int i = 0; i < 1000; i++)
-			memcpy(page + 16 + i * 3, "\x02\x18\x07", 3); /* trusted_uid: 7 */
+			memcpy(page + 16 + (size_t)i * 3, forged, sizeof(forged));
 		memcpy(page, &word, 4);
 		commit_page(&s.producer, 0, s.producer.target_buffer);
 	}
@@ -328,13 +330,11 @@ ORMA_TEST(discard_buffer_keeps_the_beginning_and_a_ring_the_end)
 ORMA_TEST(statistics_are_what_happened)
 {
 	const struct orma_pb_trace_stats *stats;
-	const struct orma_pb_trace_stats_writer_stats *writer;
 	struct scene s;
-	uint64_t chunks = 0, bytes = 0;
 
 	open_scene(&s, ONE_BUFFER);
 	for (uint32_t i = 0; i < 10; i++)
-		send_packet(&s.producer, i, i < 9 ? "0123456789" : "");
+		send_packet(&s.producer, i, "0123456789");
 	flush(&s.consumer, 1);
 	pass_ms(&s.world, 1);
 	flush(&s.consumer, 1);
@@ -356,6 +356,21 @@ ORMA_TEST(statistics_are_what_happened)
 	CHECK_INT(stats->buffer_stats.items[0]->buffer_size, 65536);
 	CHECK_INT(stats->buffer_stats.items[0]->chunks_written, 10);
 	CHECK_INT(stats->buffer_stats.items[0]->chunks_read, 10);
+	close_scene(&s);
+}
+
+ORMA_TEST(histograms_tell_how_full_each_writers_chunks_were)
+{
+	const struct orma_pb_trace_stats *stats;
+	const struct orma_pb_trace_stats_writer_stats *writer;
+	struct scene s;
+	uint64_t chunks = 0, bytes = 0;
+
+	open_scene(&s, ONE_BUFFER);
+	for (uint32_t i = 0; i < 10; i++)
+		send_packet(&s.producer, i, i < 9 ? "0123456789" : "");
+	kinds(&s);
+	stats = stats_of(&s.packets);
 	CHECK_INT(stats->chunk_payload_histogram_def.count, 10);
 	CHECK_INT(stats->chunk_payload_histogram_def.items[0], 8);
 	CHECK_INT(stats->chunk_payload_histogram_def.items[9], 16384);
@@ -439,15 +454,14 @@ static struct orma_pb_tracing_service_state *query(struct consumer *consumer, bo
 	return state;
 }
 
-ORMA_TEST(state_names_producers_sources_and_the_callers_sessions)
+ORMA_TEST(state_names_producers_and_data_sources)
 {
 	struct orma_arena arena = {0};
 	struct orma_pb_tracing_service_state *state;
 	struct scene s;
-	struct consumer root, stranger;
+	struct consumer stranger;
 
-	open_scene(&s, ONE_BUFFER "unique_session_name: 'mine' duration_ms: 99 bugreport_score: 3");
-	consumer_open_as(&s.world, &root, 0);
+	open_scene(&s, ONE_BUFFER);
 	consumer_open_as(&s.world, &stranger, getuid() + 1);
 	state = query(&stranger, false, &arena);
 	CHECK_INT(state->producers.count, 1);
@@ -463,6 +477,20 @@ ORMA_TEST(state_names_producers_sources_and_the_callers_sessions)
 	CHECK(orma_base_str_is(state->tracing_service_version, "test 1"));
 	CHECK(state->supports_tracing_sessions);
 	CHECK_INT(state->tracing_sessions.count, 0);
+	orma_base_arena_done(&arena);
+	consumer_close(&stranger);
+	close_scene(&s);
+}
+
+ORMA_TEST(state_shows_sessions_to_their_user_and_to_root)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_tracing_service_state *state;
+	struct scene s;
+	struct consumer root;
+
+	open_scene(&s, ONE_BUFFER "unique_session_name: 'mine' duration_ms: 99 bugreport_score: 3");
+	consumer_open_as(&s.world, &root, 0);
 	state = query(&root, true, &arena);
 	CHECK_INT(state->producers.count, 0);
 	CHECK_INT(state->data_sources.count, 0);
@@ -479,7 +507,6 @@ ORMA_TEST(state_names_producers_sources_and_the_callers_sessions)
 	CHECK(orma_base_str_is(state->tracing_sessions.items[0]->state, "DISABLED"));
 	orma_base_arena_done(&arena);
 	consumer_close(&root);
-	consumer_close(&stranger);
 	close_scene(&s);
 }
 
