@@ -58,7 +58,7 @@ struct file {
 	pthread_cond_t has_work;
 	struct orma_list blocks, spares;
 	size_t queued_bytes, spare_count;
-	bool wants_event, is_closing, is_hurried, must_sync, has_failed;
+	bool wants_event, is_closing, is_hurried, must_sync, wants_sync, has_failed;
 	/* Events are part of their file so that reporting never fails for want of memory. */
 	struct event room, end;
 };
@@ -115,6 +115,25 @@ static void take_result_locked(struct file *file, struct block *block, int resul
 	}
 }
 
+/* A pipe or a character device cannot be synced; that is no failure. */
+static int sync_file(const struct file *file)
+{
+	return fdatasync(file->fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
+}
+
+/* Makes durable what was written so far, when asked to and when nothing else is to be done. */
+static bool sync_if_wanted_locked(struct file *file)
+{
+	if (!file->wants_sync || file->has_failed)
+		return false;
+	file->wants_sync = false;
+	pthread_mutex_unlock(&file->worker->mutex);
+	int result = sync_file(file);
+	pthread_mutex_lock(&file->worker->mutex);
+	take_result_locked(file, 0, result);
+	return true;
+}
+
 static void *run_file(void *arg)
 {
 	struct file *file = arg;
@@ -123,7 +142,8 @@ static void *run_file(void *arg)
 	pthread_mutex_lock(&worker->mutex);
 	for (;;) {
 		while (orma_base_list_is_empty(&file->blocks) && !file->is_closing)
-			pthread_cond_wait(&file->has_work, &worker->mutex);
+			if (!sync_if_wanted_locked(file))
+				pthread_cond_wait(&file->has_work, &worker->mutex);
 		if (orma_base_list_is_empty(&file->blocks))
 			break;
 		struct block *block = ORMA_LIST_ENTRY(file->blocks.next, struct block, link);
@@ -138,9 +158,7 @@ static void *run_file(void *arg)
 	}
 	bool must_sync = file->must_sync && !file->has_failed;
 	pthread_mutex_unlock(&worker->mutex);
-	/* A pipe or a character device cannot be synced; that is no failure. */
-	int result =
-		must_sync && fdatasync(file->fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
+	int result = must_sync ? sync_file(file) : 0;
 	file->fd = orma_base_fd_close(file->fd);
 	pthread_mutex_lock(&worker->mutex);
 	file->end.finished = file;
@@ -278,11 +296,22 @@ static void queue_close(void *ctx, void *file_arg, bool sync)
 	pthread_mutex_unlock(&worker->mutex);
 }
 
+static void queue_sync(void *ctx, void *file_arg)
+{
+	struct orma_file_worker *worker = ctx;
+	struct file *file = file_arg;
+	pthread_mutex_lock(&worker->mutex);
+	file->wants_sync = true;
+	pthread_cond_signal(&file->has_work);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
 const struct orma_service_file_ops orma_file_worker_ops = {
 	.struct_size = sizeof(orma_file_worker_ops),
 	.open = open_file,
 	.write = queue_write,
 	.close = queue_close,
+	.sync = queue_sync,
 };
 
 static void free_file(struct file *file)

@@ -202,3 +202,28 @@ ORMA_TEST(a_pipe_that_does_not_block_is_waited_for)
 	close(fds[0]);
 	stop(&events);
 }
+
+ORMA_TEST(a_sync_between_writes_reports_nothing_unless_it_fails)
+{
+	struct events events;
+	void *file, *pipe_file;
+	int fd = memfd_create("out", MFD_CLOEXEC), fds[2];
+	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fds[1], 7, &pipe_file), 0);
+	for (int i = 0; i < 20; i++) {
+		CHECK_INT(write_bytes(&events, file, "12345678", 8), 0);
+		CHECK_INT(write_bytes(&events, pipe_file, "12345678", 8), 0);
+		orma_file_worker_ops.sync(events.worker, file);
+		orma_file_worker_ops.sync(events.worker, pipe_file);
+	}
+	orma_file_worker_ops.close(events.worker, file, true);
+	orma_file_worker_ops.close(events.worker, pipe_file, true);
+	while (events.ended < 2)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.failed, 0);
+	CHECK_INT(events.room, 0);
+	close(fds[0]);
+	stop(&events);
+}
