@@ -75,6 +75,7 @@ void orma_bystander_check(struct orma_bystander *bystander)
 	CHECK(orma_raw_await(&bystander->consumer.client, flush_id)->success);
 	check_packets(bystander, orma_raw_consumer_read(&bystander->consumer));
 
+	CHECK_INT(bystander->consumer.garbled_packets, 0);
 	struct orma_pb_trace_stats *stats = orma_raw_consumer_stats(&bystander->consumer);
 	CHECK_INT(stats->buffer_stats.count, 1);
 	CHECK_INT(stats->buffer_stats.items[0]->chunks_written, bystander->written);

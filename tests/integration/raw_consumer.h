@@ -11,7 +11,8 @@
 
 struct orma_raw_consumer {
 	struct orma_raw_client client;
-	uint64_t enable_id; /* of the EnableTracing call, answered when tracing ends */
+	uint64_t enable_id;     /* of the EnableTracing call, answered when tracing ends */
+	size_t garbled_packets; /* read so far: whole at the top level, but not below */
 };
 
 void orma_raw_consumer_open(struct orma_raw_consumer *consumer, const char *path);

@@ -109,12 +109,17 @@ static void scribble_while_committing(bool keeps_page_words)
 	session.next_chunk_id = 1;
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0};
 	orma_raw_test_packet(&payload, "after the storm");
-	struct orma_raw_chunk chunk = {
-		.writer_id = 31000,
-		.fragment_count = 1,
-		.payload = {(const char *)payload.data, payload.size},
-	};
-	orma_raw_producer_write_and_commit(&session.producer, &chunk, session.target_buffer);
+	/* Garbage may have used any writer's id, with a chunk id that makes this one old; not 20 of them. */
+	for (uint32_t i = 0; i < 20; i++) {
+		struct orma_raw_chunk chunk = {
+			.page_idx = i,
+			.writer_id = (uint16_t)(31000 + i),
+			.fragment_count = 1,
+			.payload = {(const char *)payload.data, payload.size},
+		};
+		orma_raw_producer_write_and_commit(&session.producer, &chunk,
+						   session.target_buffer);
+	}
 	orma_raw_producer_sync(&session.producer);
 	CHECK(orma_raw_trace_has(orma_raw_consumer_read(&session.consumer), "after the storm"));
 	orma_raw_session_close(&session);
