@@ -97,7 +97,7 @@ static int write_block(struct file *file, const struct block *block)
 	return orma_file_write(&writer, block->data, block->size);
 }
 
-static void take_result_locked(struct file *file, struct block *block, int result)
+static void drop_block_locked(struct file *file, struct block *block)
 {
 	file->queued_bytes -= block->size;
 	if (file->spare_count < SPARE_BLOCKS_MAX) {
@@ -106,6 +106,10 @@ static void take_result_locked(struct file *file, struct block *block, int resul
 	} else {
 		orma_base_free(block);
 	}
+}
+
+static void take_result_locked(struct file *file, int result)
+{
 	if (result && !file->has_failed) {
 		file->has_failed = true;
 		post_locked(file, &file->room, result);
@@ -130,8 +134,20 @@ static bool sync_if_wanted_locked(struct file *file)
 	pthread_mutex_unlock(&file->worker->mutex);
 	int result = sync_file(file);
 	pthread_mutex_lock(&file->worker->mutex);
-	take_result_locked(file, 0, result);
+	take_result_locked(file, result);
 	return true;
+}
+
+/* NULL: the file is to be closed, and nothing is left to write. */
+static struct block *wait_for_block_locked(struct file *file)
+{
+	while (orma_base_list_is_empty(&file->blocks)) {
+		if (file->is_closing)
+			return NULL;
+		if (!sync_if_wanted_locked(file))
+			pthread_cond_wait(&file->has_work, &file->worker->mutex);
+	}
+	return ORMA_LIST_ENTRY(file->blocks.next, struct block, link);
 }
 
 static void *run_file(void *arg)
@@ -141,12 +157,9 @@ static void *run_file(void *arg)
 
 	pthread_mutex_lock(&worker->mutex);
 	for (;;) {
-		while (orma_base_list_is_empty(&file->blocks) && !file->is_closing)
-			if (!sync_if_wanted_locked(file))
-				pthread_cond_wait(&file->has_work, &worker->mutex);
-		if (orma_base_list_is_empty(&file->blocks))
+		struct block *block = wait_for_block_locked(file);
+		if (!block)
 			break;
-		struct block *block = ORMA_LIST_ENTRY(file->blocks.next, struct block, link);
 		bool is_useless = file->has_failed;
 		orma_base_list_remove(&block->link);
 		pthread_mutex_unlock(&worker->mutex);
@@ -154,7 +167,8 @@ static void *run_file(void *arg)
 		if (!is_useless)
 			result = write_block(file, block);
 		pthread_mutex_lock(&worker->mutex);
-		take_result_locked(file, block, result);
+		drop_block_locked(file, block);
+		take_result_locked(file, result);
 	}
 	bool must_sync = file->must_sync && !file->has_failed;
 	pthread_mutex_unlock(&worker->mutex);

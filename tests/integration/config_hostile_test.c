@@ -151,7 +151,7 @@ ORMA_TEST(every_changed_byte_of_a_config_is_survived)
 	for (size_t at = 0; at < config.size; at++) {
 		for (unsigned bit = 0; bit < 8; bit++) {
 			memcpy(bytes, config.data, config.size);
-			bytes[at] ^= (char)(1 << bit);
+			bytes[at] = (char)((uint8_t)bytes[at] ^ 1u << bit);
 			orma_raw_consumer_enable_bytes(&consumer, -1,
 						       (struct orma_str){bytes, config.size});
 			orma_raw_call(&consumer.client, "FreeBuffers", ORMA_STR(""));

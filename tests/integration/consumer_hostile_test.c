@@ -169,7 +169,7 @@ ORMA_TEST(a_consumer_that_reads_nothing_holds_up_nobody)
 		CHECK(frame->success);
 		bytes += frame->body.size;
 	}
-	CHECK(bytes > 250 * 4000);
+	CHECK(bytes > (size_t)250 * 4000);
 	orma_raw_session_close(&session);
 	orma_stage_close(&stage);
 }

@@ -7,6 +7,28 @@
 #include "bystander.h"
 #include "harness.h"
 
+static void check_what_was_recorded(struct orma_raw_consumer *consumer)
+{
+	struct orma_pb_trace *trace = orma_raw_consumer_read(consumer);
+	CHECK_INT(orma_raw_test_packet_count(trace), 2);
+	CHECK(orma_raw_trace_has(trace, "one") && orma_raw_trace_has(trace, "two"));
+	const struct orma_pb_trace_packet *packet = orma_raw_test_packet_at(trace, 0);
+	CHECK_INT(packet->trusted_uid, getuid());
+	CHECK_INT(packet->trusted_pid, getpid());
+	CHECK(packet->trusted_packet_sequence_id >= 2);
+
+	struct orma_pb_trace_stats *stats = orma_raw_consumer_stats(consumer);
+	CHECK_INT(stats->producers_connected, 1);
+	CHECK_INT(stats->data_sources_registered, 1);
+	CHECK_INT(stats->flushes_succeeded, 1);
+	CHECK_INT(stats->buffer_stats.items[0]->chunks_written, 1);
+
+	struct orma_pb_tracing_service_state *state = orma_raw_consumer_query(consumer);
+	CHECK_INT(state->num_sessions_started, 1);
+	CHECK_INT(state->producers.count, 1);
+	CHECK(orma_base_str_is(state->producers.items[0]->name, "test.producer"));
+}
+
 ORMA_TEST(a_session_from_registration_to_stats)
 {
 	struct orma_test_daemon daemon;
@@ -40,25 +62,7 @@ ORMA_TEST(a_session_from_registration_to_stats)
 	CHECK(orma_raw_await(&consumer.client, flush_id)->success);
 	CHECK_INT(*(uint32_t *)(void *)producer.shm, 0); /* the page is free again */
 
-	struct orma_pb_trace *trace = orma_raw_consumer_read(&consumer);
-	CHECK_INT(orma_raw_test_packet_count(trace), 2);
-	CHECK(orma_raw_trace_has(trace, "one") && orma_raw_trace_has(trace, "two"));
-	const struct orma_pb_trace_packet *packet = orma_raw_test_packet_at(trace, 0);
-	CHECK_INT(packet->trusted_uid, getuid());
-	CHECK_INT(packet->trusted_pid, getpid());
-	CHECK(packet->trusted_packet_sequence_id >= 2);
-
-	struct orma_pb_trace_stats *stats = orma_raw_consumer_stats(&consumer);
-	CHECK_INT(stats->producers_connected, 1);
-	CHECK_INT(stats->data_sources_registered, 1);
-	CHECK_INT(stats->flushes_succeeded, 1);
-	CHECK_INT(stats->buffer_stats.items[0]->chunks_written, 1);
-
-	struct orma_pb_tracing_service_state *state = orma_raw_consumer_query(&consumer);
-	CHECK_INT(state->num_sessions_started, 1);
-	CHECK_INT(state->producers.count, 1);
-	CHECK(orma_base_str_is(state->producers.items[0]->name, "test.producer"));
-
+	check_what_was_recorded(&consumer);
 	CHECK(orma_raw_call(&consumer.client, "DisableTracing", ORMA_STR(""))->success);
 	orma_raw_producer_await_stop(&producer, "test.source");
 	orma_raw_call(&producer.client, "NotifyDataSourceStopped",

@@ -319,6 +319,9 @@ ORMA_TEST(a_packet_whose_writer_dies_half_way_is_not_read)
 
 /* --- memory brought along --------------------------------------------------------------------- */
 
+#define OWN_BYTES   ((size_t)256 << 10)
+#define SMALL_BYTES ((size_t)64 << 10)
+
 enum memory_kind {
 	SEALED,
 	UNSEALED,
@@ -375,19 +378,19 @@ static int new_memory(enum memory_kind kind)
 
 	switch (kind) {
 	case SEALED:
-		return new_memfd(256 * 1024, seals);
+		return new_memfd(OWN_BYTES, seals);
 	case UNSEALED:
-		return new_memfd(256 * 1024, 0);
+		return new_memfd(OWN_BYTES, 0);
 	case HALF_SEALED:
-		return new_memfd(256 * 1024, F_SEAL_GROW);
+		return new_memfd(OWN_BYTES, F_SEAL_GROW);
 	case WRITE_SEALED:
-		return new_memfd(256 * 1024, seals | F_SEAL_WRITE);
+		return new_memfd(OWN_BYTES, seals | F_SEAL_WRITE);
 	case READ_ONLY:
-		return reopen(new_memfd(256 * 1024, seals), O_RDONLY);
+		return reopen(new_memfd(OWN_BYTES, seals), O_RDONLY);
 	case EMPTY:
 		return new_memfd(0, seals);
 	case NOT_A_PAGE_MULTIPLE:
-		return new_memfd(256 * 1024 + 1, seals);
+		return new_memfd(OWN_BYTES + 1, seals);
 	case TOO_LARGE:
 		return new_memfd((size_t)1 << 36, seals);
 	case A_FILE:
@@ -441,18 +444,18 @@ ORMA_TEST(own_memory_works_and_its_page_size_is_checked)
 		uint32_t page_bytes;
 		bool is_taken;
 	} cases[] = {
-		{64 * 1024, 4096, true},
-		{64 * 1024, 32768, true},
+		{SMALL_BYTES, 4096, true},
+		{SMALL_BYTES, 32768, true},
 		{32768, 32768, true},
-		{64 * 1024, 65536, false},
-		{64 * 1024, 2048, false},
-		{64 * 1024, 5000, false},
-		{64 * 1024, 12288, false},
-		{16 * 1024, 32768, false},
-		{64 * 1024, 1, false},
-		{64 * 1024, UINT32_MAX, false},
-		{64 * 1024, 0x80000000u, false},
-		{33 << 20, 4096, false},
+		{SMALL_BYTES, 65536, false},
+		{SMALL_BYTES, 2048, false},
+		{SMALL_BYTES, 5000, false},
+		{SMALL_BYTES, 12288, false},
+		{(size_t)16 << 10, 32768, false},
+		{SMALL_BYTES, 1, false},
+		{SMALL_BYTES, UINT32_MAX, false},
+		{SMALL_BYTES, 0x80000000u, false},
+		{(size_t)33 << 20, 4096, false},
 	};
 
 	orma_stage_open(&stage);

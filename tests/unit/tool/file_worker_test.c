@@ -215,6 +215,9 @@ ORMA_TEST(a_sync_between_writes_reports_nothing_unless_it_fails)
 	for (int i = 0; i < 20; i++) {
 		CHECK_INT(write_bytes(&events, file, "12345678", 8), 0);
 		CHECK_INT(write_bytes(&events, pipe_file, "12345678", 8), 0);
+		char written[8];
+		CHECK_INT(read(fds[0], written, sizeof(written)), sizeof(written));
+		/* The threads have nothing else to do now. */
 		orma_file_worker_ops.sync(events.worker, file);
 		orma_file_worker_ops.sync(events.worker, pipe_file);
 	}
