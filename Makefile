@@ -1,21 +1,23 @@
 # Thin wrappers around CMake's presets; CMakePresets.json and CONTRIBUTING.md say what they do.
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+# Started as a make of its own, what CMake runs neither argues about jobs nor prints each folder that it enters.
+build = env -u MAKEFLAGS -u MAKELEVEL cmake --build
 
 .PHONY: all bench demo test check install fuzz clean
 
 all:
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release
+	@$(build) --preset release
 
 demo:
 	@tools/install-packages build
-	@tools/demo
+	@env -u MAKEFLAGS -u MAKELEVEL tools/demo
 
 test:
 	@tools/install-packages build test
 	@cmake --preset test >/dev/null
-	@cmake --build --preset test
+	@$(build) --preset test
 	@ctest --preset test -j 2
 
 check:
@@ -29,14 +31,14 @@ install: all
 fuzz:
 	@tools/install-packages
 	@cmake --preset fuzz >/dev/null
-	@cmake --build --preset fuzz
+	@$(build) --preset fuzz
 	@tools/fuzz $(FUZZ_SECONDS)
 
 # The daemons side by side; QUICK=1 for a glance. docs/performance.md explains the table.
 bench:
 	@tools/install-packages build
 	@cmake --preset bench >/dev/null
-	@cmake --build --preset bench
+	@$(build) --preset bench
 	@bench/run $(if $(QUICK),--quick)
 
 clean:
