@@ -15,7 +15,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -30,6 +29,19 @@
 #include "base/str.h"
 
 #define VSOCK_PREFIX "vsock://"
+
+/* The kernel's struct sockaddr_vm and VMADDR_CID_ANY: its headers are not part of every C library.
+ */
+#define VSOCK_CID_ANY UINT32_MAX
+struct vsock_address {
+	sa_family_t family;
+	uint16_t reserved;
+	uint32_t port;
+	uint32_t cid;
+	uint8_t flags;
+	uint8_t zero[3];
+};
+_Static_assert(sizeof(struct vsock_address) == sizeof(struct sockaddr), "the kernel's layout");
 
 /* Room that every textual item has: the longest AF_UNIX path, a NUL, and a little. */
 _Static_assert(ORMA_IPC_ADDRESS_TEXT_BYTES > sizeof(((struct sockaddr_un *)0)->sun_path) + 1,
@@ -82,7 +94,7 @@ static int cut(char *part, size_t capacity, const char *text, const char *end)
 
 static int parse_vsock(const char *text, struct orma_ipc_address *ret)
 {
-	struct sockaddr_vm *address = (struct sockaddr_vm *)(void *)&ret->storage;
+	struct vsock_address *address = (struct vsock_address *)(void *)&ret->storage;
 	const char *colon = strrchr(text, ':');
 	char cid_text[16];
 	uint32_t cid, port;
@@ -91,12 +103,12 @@ static int parse_vsock(const char *text, struct orma_ipc_address *ret)
 	    parse_number(colon + 1, UINT32_MAX, &port) < 0)
 		return -EINVAL;
 	if (strcmp(cid_text, "-1") == 0)
-		cid = VMADDR_CID_ANY;
+		cid = VSOCK_CID_ANY;
 	else if (parse_number(cid_text, UINT32_MAX, &cid) < 0)
 		return -EINVAL;
-	address->svm_family = AF_VSOCK;
-	address->svm_cid = cid;
-	address->svm_port = port;
+	address->family = AF_VSOCK;
+	address->cid = cid;
+	address->port = port;
 	ret->size = sizeof(*address);
 	return 0;
 }
@@ -200,7 +212,7 @@ void orma_ipc_address_format(const struct orma_ipc_address *address,
 	const void *raw = &address->storage;
 	const struct sockaddr_in *in = raw;
 	const struct sockaddr_in6 *in6 = raw;
-	const struct sockaddr_vm *vm = raw;
+	const struct vsock_address *vm = raw;
 	char host[INET6_ADDRSTRLEN] = "?";
 
 	snprintf(text, ORMA_IPC_ADDRESS_TEXT_BYTES, "unknown");
@@ -217,8 +229,8 @@ void orma_ipc_address_format(const struct orma_ipc_address *address,
 		snprintf(text, ORMA_IPC_ADDRESS_TEXT_BYTES, "[%s]:%u", host, ntohs(in6->sin6_port));
 		break;
 	case AF_VSOCK:
-		snprintf(text, ORMA_IPC_ADDRESS_TEXT_BYTES, VSOCK_PREFIX "%u:%u", vm->svm_cid,
-			 vm->svm_port);
+		snprintf(text, ORMA_IPC_ADDRESS_TEXT_BYTES, VSOCK_PREFIX "%u:%u", vm->cid,
+			 vm->port);
 		break;
 	default:
 		break;

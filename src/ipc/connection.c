@@ -140,9 +140,11 @@ static ssize_t send_some(int socket_fd, struct iovec *pieces, size_t count, int 
 		struct cmsghdr header;
 		uint8_t bytes[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+	struct msghdr message = {.msg_iov = pieces};
 	ssize_t sent;
 
+	/* An int in some C libraries; there are a few pieces at most. */
+	message.msg_iovlen = (__typeof__(message.msg_iovlen))count;
 	if (fd >= 0) {
 		memset(&control, 0, sizeof(control));
 		message.msg_control = &control;
