@@ -368,7 +368,7 @@ static int check_caps(const struct check *c)
 static int check_output(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;
-	int flags;
+	int flags, mode;
 
 	if (!config->write_into_file) {
 		if (config->output_path.size)
@@ -385,7 +385,9 @@ static int check_output(const struct check *c)
 	if (c->file_fd < 0)
 		return 0;
 	flags = fcntl(c->file_fd, F_GETFL);
-	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+	/* Not "!= O_RDONLY": what O_PATH makes of the mode depends on the C library. */
+	mode = flags & O_ACCMODE;
+	if (flags < 0 || (mode != O_WRONLY && mode != O_RDWR))
 		return REFUSE(c, "write_into_file: the file descriptor cannot be written to");
 	return 0;
 }
