@@ -58,19 +58,42 @@ static int parse_permissions(char *text, struct permissions ret[2])
 	return rest ? -EINVAL : 0;
 }
 
+/* From the file, or a number: getgrnam() would load name services at run time, which a static binary
+ * cannot do without the shared libraries that it was made to do without. */
+static int find_group(const char *name, gid_t *ret)
+{
+	struct group *group;
+	uint64_t id;
+
+	if (!orma_base_parse_u64(name, 10, &id) && id < UINT32_MAX) {
+		*ret = (gid_t)id;
+		return 0;
+	}
+	FILE *file = fopen("/etc/group", "re");
+	if (!file)
+		return -errno;
+	do
+		group = fgetgrent(file);
+	while (group && strcmp(group->gr_name, name) != 0);
+	if (group)
+		*ret = group->gr_gid;
+	fclose(file);
+	return group ? 0 : -ENOENT;
+}
+
 static int set_permissions(const char *addresses, const struct permissions *permissions)
 {
 	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
-	const struct group *group = getgrnam(permissions->group);
-	if (!group)
+	gid_t gid = 0;
+
+	if (find_group(permissions->group, &gid) < 0)
 		return orma_tool_fail("there is no group \"%s\"", permissions->group);
 	for (const char *list = addresses; orma_ipc_address_list_next(&list, item) > 0;) {
 		struct orma_ipc_address address;
 		const char *path = orma_ipc_address_parse(item, &address)
 					   ? NULL
 					   : orma_ipc_address_path(&address);
-		if (path &&
-		    (chown(path, (uid_t)-1, group->gr_gid) || chmod(path, permissions->mode)))
+		if (path && (chown(path, (uid_t)-1, gid) || chmod(path, permissions->mode)))
 			return orma_tool_fail("%s: %s", path, strerror(errno));
 	}
 	return ORMA_EXIT_OK;
