@@ -29,7 +29,7 @@ install: all
 
 # Every fuzz target for FUZZ_SECONDS, from its corpus; what is found stays in build/fuzz/found.
 fuzz:
-	@tools/install-packages
+	@tools/install-packages build test fuzz
 	@cmake --preset fuzz >/dev/null
 	@$(build) --preset fuzz
 	@tools/fuzz $(FUZZ_SECONDS)
