@@ -143,6 +143,34 @@ static int compile(void *ctx, const char *pattern, size_t size, bool is_whole, v
 			       : orma_base_error_set(reterr, -EINVAL, "not a POSIX expression");
 }
 
+#ifdef REG_STARTEND
+/* `text` holds no NUL and need not end with one; what is found counts from its begin. */
+static int search(const regex_t *compiled, const char *text, size_t size, size_t offset,
+		  regmatch_t *found, size_t count)
+{
+	found[0].rm_so = (regoff_t)offset;
+	found[0].rm_eo = (regoff_t)size;
+	return regexec(compiled, text, count, found, REG_STARTEND);
+}
+#else
+static int search(const regex_t *compiled, const char *text, size_t size, size_t offset,
+		  regmatch_t *found, size_t count)
+{
+	char copy[ORMA_SERVICE_REGEX_POSIX_TEXT_MAX + 1];
+	int r;
+
+	snprintf(copy, sizeof(copy), "%.*s", (int)size, text);
+	r = regexec(compiled, copy + offset, count, found, offset ? REG_NOTBOL : 0);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (found[i].rm_so < 0)
+			continue;
+		found[i].rm_so += (regoff_t)offset;
+		found[i].rm_eo += (regoff_t)offset;
+	}
+	return r;
+}
+#endif
+
 static int match(void *opaque, const char *text, size_t size, size_t offset, uint32_t step_limit,
 		 struct orma_regex_group *groups, size_t group_max)
 {
@@ -156,9 +184,7 @@ static int match(void *opaque, const char *text, size_t size, size_t offset, uin
 	/* No "." and no bracket matches a NUL. */
 	if (size > ORMA_SERVICE_REGEX_POSIX_TEXT_MAX || memchr(text, '\0', size))
 		return -EMSGSIZE;
-	found[0].rm_so = (regoff_t)offset;
-	found[0].rm_eo = (regoff_t)size;
-	r = regexec(&regex->compiled, text, count, found, REG_STARTEND);
+	r = search(&regex->compiled, text, size, offset, found, count);
 	if (r != 0)
 		return r == REG_NOMATCH ? 0 : -ENOMEM;
 	for (size_t i = 0; i < group_max; i++) {
