@@ -127,6 +127,8 @@ struct orma_producer_info {
 	bool cannot_pass_fds;     /* chunks come inside commits (emulated shared memory) */
 	uint32_t machine_id;      /* 0 = this machine */
 	const char *machine_name; /* NULL = unknown */
+	/* uid and pid are the peer's own claim, which names it in traces and gives it no rights. */
+	bool is_unverified;
 };
 
 /* The memory that producer and service share. */

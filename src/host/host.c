@@ -135,6 +135,12 @@ int orma_host_adopt_consumer_listener(struct orma_host *host, int fd)
 	return orma_ipc_host_adopt_listener(host->consumers, fd);
 }
 
+void orma_host_limit_peers_per_uid(struct orma_host *host, uint32_t max)
+{
+	orma_ipc_host_limit_peers_per_uid(host->producers, max);
+	orma_ipc_host_limit_peers_per_uid(host->consumers, max);
+}
+
 int orma_host_add_producer_fd(struct orma_host *host, int fd)
 {
 	return orma_ipc_host_adopt(host->producers, fd, NULL);

@@ -309,6 +309,8 @@ static int open_port(struct host_producer *producer,
 		.shm_fd = request->producer_provided_shmem ? shm_fd : -1,
 		.cannot_pass_fds = identity->family != AF_UNIX,
 		.machine_id = identity->machine_id,
+		.machine_name = identity->machine_name[0] ? identity->machine_name : NULL,
+		.is_unverified = !identity->is_trusted,
 	};
 	if (!info.name || !info.sdk_version)
 		return -ENOMEM;

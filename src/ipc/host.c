@@ -350,30 +350,27 @@ static const struct orma_ipc_connection_ops connection_ops = {
 	.closed = on_closed,
 };
 
-static int new_peer(struct orma_ipc_host *host, int fd, struct orma_ipc_peer **ret)
+static int new_peer(struct orma_ipc_host *host, int fd,
+		    const struct orma_ipc_credentials *credentials, struct orma_ipc_peer **ret)
 {
 	const struct orma_ipc_host_options *options = &host->options;
 	struct orma_ipc_connection_limits limits = {options->queue_bytes,
 						    options->stall_timeout_ns};
-	struct orma_ipc_credentials credentials;
-	int result = orma_ipc_peer_credentials(fd, &credentials);
-
-	if (result < 0)
-		return result;
 	struct orma_ipc_peer *peer = orma_base_zalloc(sizeof(*peer));
+
 	if (!peer)
 		return -ENOMEM;
-	result = orma_ipc_connection_init(&peer->connection, options->loop, fd, &connection_ops,
-					  &limits);
+	int result = orma_ipc_connection_init(&peer->connection, options->loop, fd, &connection_ops,
+					      &limits);
 	if (result < 0) {
 		orma_base_free(peer);
 		return result;
 	}
 	peer->host = host;
-	peer->identity.family = credentials.family;
-	peer->identity.uid = credentials.uid;
-	peer->identity.pid = credentials.pid;
-	peer->identity.is_trusted = credentials.is_known;
+	peer->identity.family = credentials->family;
+	peer->identity.uid = credentials->is_known ? credentials->uid : ORMA_IPC_UID_UNKNOWN;
+	peer->identity.pid = credentials->pid;
+	peer->identity.is_trusted = credentials->is_known;
 	orma_base_list_init(&peer->calls);
 	orma_base_list_append(&host->peers, &peer->link);
 	host->peer_count++;
@@ -381,18 +378,31 @@ static int new_peer(struct orma_ipc_host *host, int fd, struct orma_ipc_peer **r
 	return 0;
 }
 
-static void refuse_peer(int fd)
+static void refuse_peer(int fd, const char *text)
 {
-	static const char text[] = "too many connections";
 	struct orma_ipc_envelope envelope;
+	size_t size = strlen(text);
 
-	if (orma_ipc_envelope_error(&envelope, 0, sizeof(text) - 1) < 0)
+	if (orma_ipc_envelope_error(&envelope, 0, size) < 0)
 		return;
-	struct iovec pieces[] = {{envelope.prefix, envelope.prefix_size},
-				 {(void *)text, sizeof(text) - 1}};
+	struct iovec pieces[] = {{envelope.prefix, envelope.prefix_size}, {(void *)text, size}};
 	struct msghdr message = {.msg_iov = pieces, .msg_iovlen = ORMA_ARRAY_SIZE(pieces)};
 	/* A fresh socket has room; if not, the peer just sees the end of the stream. */
 	(void)!sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Counted anew for each: a table by user would have to forget users, and there are at most
+ * peers_max to walk. */
+static bool is_user_at_limit(const struct orma_ipc_host *host,
+			     const struct orma_ipc_credentials *credentials)
+{
+	const struct orma_ipc_peer *peer;
+	uint32_t count = 0;
+
+	ORMA_LIST_FOR_EACH (peer, &host->peers, link)
+		count += peer->identity.is_trusted == credentials->is_known &&
+			 (!credentials->is_known || peer->identity.uid == credentials->uid);
+	return count >= host->options.peers_per_uid_max;
 }
 
 /* As orma_ipc_host_adopt(), but takes the descriptor in any case. */
@@ -400,13 +410,21 @@ static int admit(struct orma_ipc_host *host, int fd_to_take, struct orma_ipc_pee
 {
 	ORMA_AUTO(orma_base_fd_closep) int fd = fd_to_take;
 	const struct orma_ipc_host_options *options = &host->options;
+	struct orma_ipc_credentials credentials;
 	struct orma_ipc_peer *peer;
 
 	if (host->peer_count >= options->peers_max) {
-		refuse_peer(fd);
+		refuse_peer(fd, "too many connections");
 		return -EBUSY;
 	}
-	int result = new_peer(host, fd, &peer);
+	int result = orma_ipc_peer_credentials(fd, &credentials);
+	if (result < 0)
+		return result;
+	if (is_user_at_limit(host, &credentials)) {
+		refuse_peer(fd, "too many connections of this user");
+		return -EBUSY;
+	}
+	result = new_peer(host, fd, &credentials, &peer);
 	if (result < 0)
 		return result;
 	fd = -1;
@@ -452,6 +470,11 @@ void orma_ipc_peer_close(struct orma_ipc_peer *peer, int error)
 
 /* --- the host --------------------------------------------------------------------------------- */
 
+void orma_ipc_host_limit_peers_per_uid(struct orma_ipc_host *host, uint32_t max)
+{
+	host->options.peers_per_uid_max = max ? max : ORMA_IPC_PEERS_PER_UID_DEFAULT;
+}
+
 int orma_ipc_host_new(const struct orma_ipc_host_options *options, struct orma_ipc_host **ret)
 {
 	struct orma_ipc_host *host = orma_base_zalloc(sizeof(*host));
@@ -461,6 +484,7 @@ int orma_ipc_host_new(const struct orma_ipc_host_options *options, struct orma_i
 	host->options = *options;
 	if (host->options.peers_max == 0)
 		host->options.peers_max = ORMA_IPC_PEERS_MAX_DEFAULT;
+	orma_ipc_host_limit_peers_per_uid(host, options->peers_per_uid_max);
 	if (host->options.calls_max == 0)
 		host->options.calls_max = ORMA_IPC_CALLS_MAX_DEFAULT;
 	if (host->options.stall_timeout_ns == 0)

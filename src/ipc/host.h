@@ -48,6 +48,7 @@ struct orma_ipc_service {
 };
 
 #define ORMA_IPC_PEERS_MAX_DEFAULT        1024
+#define ORMA_IPC_PEERS_PER_UID_DEFAULT    200
 #define ORMA_IPC_CALLS_MAX_DEFAULT        1024
 #define ORMA_IPC_STALL_TIMEOUT_NS_DEFAULT UINT64_C(10000000000)
 #define ORMA_IPC_MACHINE_NAME_BYTES       64
@@ -67,6 +68,9 @@ struct orma_ipc_host_options {
 	/* There is room again after orma_ipc_peer_has_room() said no. */
 	void (*drained)(void *ctx, struct orma_ipc_peer *peer);
 	uint32_t peers_max; /* 0 = default; more are refused with a RequestError */
+	/* The same of one user, so that none can shut the others out. Peers whom the kernel does not
+	 * vouch for are one user together, whatever they claim. 0 = default. */
+	uint32_t peers_per_uid_max;
 	uint32_t calls_max; /* unfinished ones per peer; 0 = default; more are rejected */
 	size_t queue_bytes; /* waiting to be sent per peer; 0 = default; beyond it the peer is
 			       dropped */
@@ -84,6 +88,8 @@ void orma_ipc_host_free(struct orma_ipc_host *host);
 int orma_ipc_host_listen(struct orma_ipc_host *host, const char *addresses, unsigned flags);
 /* A listening socket made by somebody else; made non-blocking and taken over on success. */
 int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd);
+/* For the peers to come; 0 = default. */
+void orma_ipc_host_limit_peers_per_uid(struct orma_ipc_host *host, uint32_t max);
 /* A connected socket; made non-blocking and taken over on success. *ret_peer may be NULL. -EBUSY:
  * too many peers. */
 int orma_ipc_host_adopt(struct orma_ipc_host *host, int fd, struct orma_ipc_peer **ret_peer);
@@ -91,9 +97,14 @@ size_t orma_ipc_host_peer_count(const struct orma_ipc_host *host);
 
 /* --- peers ------------------------------------------------------------------------------------ */
 
+/* "nobody", as the kernel shows users that it has no number for. Upstream takes 0, which says that
+ * root sent what anybody may have sent. */
+#define ORMA_IPC_UID_UNKNOWN 65534u
+
 struct orma_ipc_peer_identity {
 	int family; /* AF_UNIX, ...; descriptors pass only over AF_UNIX */
-	uid_t uid;  /* the kernel's word on AF_UNIX, else what SetPeerIdentity said, else 0 */
+	uid_t uid;  /* the kernel's word on AF_UNIX, else what SetPeerIdentity said, else
+		       ORMA_IPC_UID_UNKNOWN */
 	pid_t pid;
 	bool is_trusted;     /* vouched for by the kernel */
 	uint32_t machine_id; /* 0 = this machine */

@@ -24,7 +24,7 @@ int orma_service_instance_new(struct orma_service_session *session,
 	struct orma_service_instance *instance;
 	int r;
 
-	if (service->is_locked_down && producer->uid != service->uid)
+	if (service->is_locked_down && (producer->is_unverified || producer->uid != service->uid))
 		return 0;
 	if (source->buffer_idx >= session->buffer_count ||
 	    !orma_service_source_matches(session, source, producer))

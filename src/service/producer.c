@@ -63,6 +63,7 @@ static int init_producer(struct orma_producer_port *port, struct orma_service *s
 	port->shm_size_hint_bytes = info->shm_size_hint_bytes;
 	port->is_in_process = info->is_in_process;
 	port->is_emulated = info->cannot_pass_fds;
+	port->is_unverified = info->is_unverified;
 	port->is_scraped =
 		info->scraping_mode == ORMA_SCRAPING_ENABLED ||
 		(info->scraping_mode == ORMA_SCRAPING_UNSPECIFIED && service->scrape_by_default);
@@ -87,7 +88,7 @@ int orma_producer_port_open(struct orma_service *service, const struct orma_prod
 	if (info->struct_size < offsetof(struct orma_producer_info, machine_name))
 		return -EINVAL;
 	memcpy(&whole, info, ORMA_MIN(info->struct_size, sizeof(whole)));
-	if (service->is_locked_down && whole.uid != service->uid)
+	if (service->is_locked_down && (whole.is_unverified || whole.uid != service->uid))
 		return -EACCES;
 	port = orma_base_zalloc(sizeof(*port));
 	if (!port)

@@ -74,7 +74,7 @@ struct orma_producer_port {
 	struct orma_producer_callbacks callbacks;
 	void *ctx;
 	uint32_t page_size_hint_bytes, shm_size_hint_bytes;
-	bool is_in_process, is_emulated, is_scraped;
+	bool is_in_process, is_emulated, is_scraped, is_unverified;
 
 	/* Shared memory; start is NULL until the first instance (or for good when emulated). */
 	struct orma_shared_memory memory;

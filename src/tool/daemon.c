@@ -27,6 +27,53 @@ static void on_wake(void *ctx)
 		orma_base_loop_stop(daemon->loop);
 }
 
+static int refuse_remote(const char *address, struct orma_error *reterr)
+{
+	return orma_base_error_set(
+		reterr, -EPERM,
+		"consumers are not served on %s, where nobody vouches for who they are; "
+		"--allow-remote-consumers serves whoever can reach it",
+		address);
+}
+
+static int check_consumer_addresses(const char *list, struct orma_error *reterr)
+{
+	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
+
+	while (orma_ipc_address_list_next(&list, item) > 0) {
+		struct orma_ipc_address address;
+		if (orma_ipc_address_parse(item, &address) == 0 &&
+		    orma_ipc_address_family(&address) != AF_UNIX)
+			return refuse_remote(item, reterr);
+	}
+	return 0;
+}
+
+int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_error *reterr)
+{
+	struct orma_ipc_address address = {.size = sizeof(address.storage)};
+	char text[ORMA_IPC_ADDRESS_TEXT_BYTES];
+
+	if (getsockname(fd, (struct sockaddr *)&address.storage, &address.size))
+		return orma_base_error_set(reterr, -errno, "inherited descriptor %d: %s", fd,
+					   strerror(errno));
+	orma_ipc_address_format(&address, text);
+	if (!daemon->allows_remote_consumers && orma_ipc_address_family(&address) != AF_UNIX)
+		return refuse_remote(text, reterr);
+	int result = orma_host_adopt_consumer_listener(daemon->host, fd);
+	return result ? orma_base_error_set(reterr, result, "inherited descriptor %d: %s", fd,
+					    strerror(-result))
+		      : 0;
+}
+
+int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_error *reterr)
+{
+	int result = orma_host_adopt_producer_listener(daemon->host, fd);
+	return result ? orma_base_error_set(reterr, result, "inherited descriptor %d: %s", fd,
+					    strerror(-result))
+		      : 0;
+}
+
 static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_options *options,
 		      struct orma_error *reterr)
 {
@@ -40,6 +87,11 @@ static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_optio
 	if (result)
 		return orma_base_error_set(reterr, result, "cannot listen for producers on %s: %s",
 					   producers, strerror(-result));
+	if (!options->allows_remote_consumers) {
+		result = check_consumer_addresses(consumers, reterr);
+		if (result)
+			return result;
+	}
 	result = *consumers ? orma_host_listen_consumers(daemon->host, consumers,
 							 options->listen_flags)
 			    : 0;
@@ -73,10 +125,13 @@ int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_option
 {
 	*daemon = (struct orma_daemon){0};
 	int result = init_parts(daemon);
-	if (result)
+	if (result) {
 		orma_base_error_set(reterr, result, "cannot start: %s", strerror(-result));
-	else
+	} else {
+		daemon->allows_remote_consumers = options->allows_remote_consumers;
+		orma_host_limit_peers_per_uid(daemon->host, options->peers_per_uid_max);
 		result = listen_all(daemon, options, reterr);
+	}
 	if (result) {
 		orma_daemon_done(daemon);
 		return result;

@@ -18,17 +18,25 @@ struct orma_daemon {
 	struct orma_host *host;
 	bool must_stop; /* atomic: written by orma_daemon_stop() from any thread, read by the loop's
 			   thread after a wake */
+	bool allows_remote_consumers;
 };
 
 struct orma_daemon_options {
 	const char *producer_addresses; /* comma-separated; NULL = default; "" = none */
 	const char *consumer_addresses;
 	unsigned listen_flags; /* of orma_ipc_listen() */
+	/* Consumers record whatever producers offer, and over a network nobody vouches for who they
+	 * are; so without this only sockets of this machine serve them. */
+	bool allows_remote_consumers;
+	uint32_t peers_per_uid_max; /* 0 = default, see ipc/host.h */
 };
 
 /* Listens, but serves only once it runs. `reterr` names the address that failed. */
 int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_options *options,
 		     struct orma_error *reterr);
+/* Serve on a listening socket made elsewhere too; taken over on success. */
+int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_error *reterr);
+int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_error *reterr);
 /* Until orma_daemon_stop(): 0 or -errno. */
 int orma_daemon_run(struct orma_daemon *daemon);
 /* Any thread, any signal handler. */

@@ -29,6 +29,10 @@ static void print_help(void)
 	     "      --set-socket-permissions GROUP:MODE:GROUP:MODE\n"
 	     "                     group and octal mode of the producer sockets, then of the "
 	     "consumer sockets\n"
+	     "      --allow-remote-consumers\n"
+	     "                     serve consumers on TCP and vsock addresses, whoever they are\n"
+	     "      --max-connections-per-user N\n"
+	     "                     of producers, and as many of consumers; default 200\n"
 	     "      --version      print the version\n"
 	     "  -h, --help         show this\n"
 	     "\n"
@@ -101,15 +105,17 @@ static int set_permissions(const char *addresses, const struct permissions *perm
 
 /* A listening socket that the parent process left open, its number in the environment. */
 static int adopt_inherited(struct orma_daemon *daemon, const char *variable,
-			   int (*adopt)(struct orma_host *host, int fd))
+			   int (*adopt)(struct orma_daemon *daemon, int fd,
+					struct orma_error *reterr))
 {
 	const char *value = getenv(variable);
+	struct orma_error error = {0};
 	uint64_t fd;
 	if (!value)
-		return 0;
+		return ORMA_EXIT_OK;
 	if (orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
-		return -EBADF;
-	return adopt(daemon->host, (int)fd);
+		return orma_tool_fail("%s: \"%s\" is no descriptor", variable, value);
+	return adopt(daemon, (int)fd, &error) ? orma_tool_fail("%s", error.message) : ORMA_EXIT_OK;
 }
 
 static void on_signal(struct orma_watch *watch, unsigned ready)
@@ -140,57 +146,79 @@ static int run_until_signal(struct orma_daemon *daemon)
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
 }
 
-static int serve(struct permissions *permissions)
+struct traced_options {
+	struct permissions permissions[2];
+	bool in_background, allows_remote_consumers;
+	uint32_t peers_per_uid_max;
+};
+
+static int serve(const struct traced_options *traced)
 {
 	const char *inherited_producer = "ANDROID_SOCKET_traced_producer";
 	const char *inherited_consumer = "ANDROID_SOCKET_traced_consumer";
 	struct orma_daemon_options options = {
 		.producer_addresses = getenv(inherited_producer) ? "" : NULL,
 		.consumer_addresses = getenv(inherited_consumer) ? "" : NULL,
+		.allows_remote_consumers = traced->allows_remote_consumers,
+		.peers_per_uid_max = traced->peers_per_uid_max,
 	};
 	struct orma_daemon daemon;
 	struct orma_error error = {0};
 	if (orma_daemon_init(&daemon, &options, &error))
 		return orma_tool_fail("%s", error.message);
-	int result =
-		adopt_inherited(&daemon, inherited_producer, orma_host_adopt_producer_listener);
-	if (result == 0)
-		result = adopt_inherited(&daemon, inherited_consumer,
-					 orma_host_adopt_consumer_listener);
-	int status =
-		result ? orma_tool_fail("inherited sockets: %s", strerror(-result)) : ORMA_EXIT_OK;
-	if (status == ORMA_EXIT_OK && permissions[0].group)
-		status = set_permissions(orma_ipc_producer_address(), &permissions[0]);
-	if (status == ORMA_EXIT_OK && permissions[1].group)
-		status = set_permissions(orma_ipc_consumer_address(), &permissions[1]);
+	int status = adopt_inherited(&daemon, inherited_producer, orma_daemon_adopt_producers);
+	if (status == ORMA_EXIT_OK)
+		status = adopt_inherited(&daemon, inherited_consumer, orma_daemon_adopt_consumers);
+	if (status == ORMA_EXIT_OK && traced->permissions[0].group)
+		status = set_permissions(orma_ipc_producer_address(), &traced->permissions[0]);
+	if (status == ORMA_EXIT_OK && traced->permissions[1].group)
+		status = set_permissions(orma_ipc_consumer_address(), &traced->permissions[1]);
 	if (status == ORMA_EXIT_OK)
 		status = run_until_signal(&daemon);
 	orma_daemon_done(&daemon);
 	return status;
 }
 
-int orma_tool_traced(int argc, char **argv)
+/* -1 = go on and serve; else the exit status. */
+static int parse_options(int argc, char **argv, struct traced_options *ret)
 {
-	enum { OPTION_BACKGROUND = 256, OPTION_PERMISSIONS, OPTION_VERSION };
+	enum {
+		OPTION_BACKGROUND = 256,
+		OPTION_PERMISSIONS,
+		OPTION_REMOTE_CONSUMERS,
+		OPTION_MAX_CONNECTIONS,
+		OPTION_VERSION
+	};
 	static const struct option options[] = {
 		{"background", no_argument, NULL, OPTION_BACKGROUND},
 		{"set-socket-permissions", required_argument, NULL, OPTION_PERMISSIONS},
+		{"allow-remote-consumers", no_argument, NULL, OPTION_REMOTE_CONSUMERS},
+		{"max-connections-per-user", required_argument, NULL, OPTION_MAX_CONNECTIONS},
 		{"version", no_argument, NULL, OPTION_VERSION},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct permissions permissions[2] = {{0}};
-	bool in_background = false;
+	uint64_t number;
 
 	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
 		switch (option) {
 		case OPTION_BACKGROUND:
-			in_background = true;
+			ret->in_background = true;
 			break;
 		case OPTION_PERMISSIONS:
-			if (parse_permissions(optarg, permissions))
+			if (parse_permissions(optarg, ret->permissions))
 				return orma_tool_usage_error(
 					"socket permissions are GROUP:MODE:GROUP:MODE");
+			break;
+		case OPTION_REMOTE_CONSUMERS:
+			ret->allows_remote_consumers = true;
+			break;
+		case OPTION_MAX_CONNECTIONS:
+			if (orma_base_parse_u64(optarg, 10, &number) || number == 0 ||
+			    number > UINT32_MAX)
+				return orma_tool_usage_error("\"%s\" is no number of connections",
+							     optarg);
+			ret->peers_per_uid_max = (uint32_t)number;
 			break;
 		case OPTION_VERSION:
 			printf("orma traced %s\n", orma_version());
@@ -204,13 +232,23 @@ int orma_tool_traced(int argc, char **argv)
 	}
 	if (optind != argc)
 		return orma_tool_usage_error("\"%s\" is no option", argv[optind]);
+	return -1;
+}
+
+int orma_tool_traced(int argc, char **argv)
+{
+	struct traced_options options = {0};
+	int status = parse_options(argc, argv, &options);
+
+	if (status >= 0)
+		return status;
 	orma_tool_log_to_stderr(ORMA_LOG_INFO);
-	if (in_background) {
+	if (options.in_background) {
 		int parent = orma_tool_background(false, 0);
 		if (parent < 0)
 			return orma_tool_fail("cannot go into the background: %s",
 					      strerror(-parent));
 		orma_base_fd_close(parent);
 	}
-	return serve(permissions);
+	return serve(&options);
 }

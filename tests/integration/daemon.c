@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "harness.h"
+#include "ipc/host.h"
 
 static void *run(void *arg)
 {
@@ -53,6 +54,9 @@ void orma_test_daemon_start(struct orma_test_daemon *daemon)
 	struct orma_daemon_options options = {
 		.producer_addresses = daemon->producers,
 		.consumer_addresses = daemon->consumers,
+		/* All of a test's clients are one user's; the cap of all connections is met first.
+		 */
+		.peers_per_uid_max = ORMA_IPC_PEERS_MAX_DEFAULT,
 	};
 	/* As in `orma traced`: a pipe that nobody reads is an error, not the end. */
 	signal(SIGPIPE, SIG_IGN);

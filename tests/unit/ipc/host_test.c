@@ -509,6 +509,42 @@ ORMA_TEST(peers_beyond_the_limit_are_told_so)
 	tear_down(&fixture);
 }
 
+static void connect_tcp(struct fixture *fixture, struct raw_peer *raw);
+
+ORMA_TEST(one_user_cannot_take_the_room_of_the_others)
+{
+	struct fixture fixture;
+	struct raw_peer other;
+	struct orma_ipc_frame frame;
+
+	set_up_with(&fixture, (struct orma_ipc_host_options){.peers_per_uid_max = 1});
+	CHECK_INT(
+		orma_ipc_host_adopt(fixture.host, raw_peer_open(&fixture.raw, fixture.loop), NULL),
+		0);
+	int fd = raw_peer_open(&other, fixture.loop);
+	CHECK_INT(orma_ipc_host_adopt(fixture.host, fd, NULL), -EBUSY);
+	close(fd);
+	CHECK(raw_peer_next(&other, &frame));
+	CHECK_INT(frame.kind, ORMA_IPC_FRAME_ERROR);
+	CHECK(orma_base_str_is(frame.u.error.text, "too many connections of this user"));
+	raw_peer_close(&other);
+	/* Only root can be somebody else for a moment. */
+	if (seteuid(ORMA_IPC_UID_UNKNOWN) == 0) {
+		fd = raw_peer_open(&other, fixture.loop);
+		CHECK_INT(seteuid(0), 0);
+		CHECK_INT(orma_ipc_host_adopt(fixture.host, fd, NULL), 0);
+		raw_peer_close(&other);
+	}
+	/* Connections over a network are counted apart, claims or not. */
+	fixture.accepted = 0;
+	connect_tcp(&fixture, &other);
+	raw_peer_close(&other);
+	orma_ipc_host_limit_peers_per_uid(fixture.host, 2);
+	CHECK_INT(orma_ipc_host_adopt(fixture.host, raw_peer_open(&other, fixture.loop), NULL), 0);
+	raw_peer_close(&other);
+	tear_down(&fixture);
+}
+
 ORMA_TEST(the_owner_may_refuse_a_peer)
 {
 	struct fixture fixture;
@@ -636,7 +672,7 @@ static void connect_tcp(struct fixture *fixture, struct raw_peer *raw)
 		CHECK(orma_base_loop_turn(fixture->loop, 5000) > 0);
 }
 
-ORMA_TEST(a_peer_over_tcp_is_uid_0_until_it_says_once_who_it_is)
+ORMA_TEST(a_peer_over_tcp_is_nobody_until_it_says_once_who_it_is)
 {
 	struct fixture fixture;
 
@@ -645,7 +681,7 @@ ORMA_TEST(a_peer_over_tcp_is_uid_0_until_it_says_once_who_it_is)
 	const struct orma_ipc_peer_identity *identity = orma_ipc_peer_identity(fixture.peer);
 	CHECK_INT(identity->family, AF_INET);
 	CHECK(!identity->is_trusted);
-	CHECK_INT(identity->uid, 0);
+	CHECK_INT(identity->uid, ORMA_IPC_UID_UNKNOWN);
 	CHECK_INT(identity->pid, 0);
 	CHECK_INT(send(fixture.raw.fd, IDENTITY, sizeof(IDENTITY) - 1, 0), sizeof(IDENTITY) - 1);
 	raw_peer_invoke(&fixture.raw, 2, SERVICE_ID, ECHO, false, "");
