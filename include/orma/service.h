@@ -105,6 +105,14 @@ ORMA_API void orma_service_run(struct orma_service *service);
 ORMA_API void orma_service_file_event(struct orma_service *service, uint64_t session_id,
 				      int status);
 
+/*
+ * The end of the service, before orma_service_free(): sessions that write into files are flushed,
+ * stopped (each for timeout_ms at most) and their files completed; no session begins any more. Run
+ * the service until orma_service_has_open_files() says no.
+ */
+ORMA_API void orma_service_shut_down(struct orma_service *service, uint32_t timeout_ms);
+ORMA_API bool orma_service_has_open_files(const struct orma_service *service);
+
 /* --- producers -------------------------------------------------------------------------------- */
 
 enum orma_scraping_mode {

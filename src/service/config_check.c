@@ -349,6 +349,8 @@ static int check_caps(const struct check *c)
 	struct orma_service_session *session;
 	uint32_t of_uid = 0, max_of_uid = ORMA_SERVICE_SESSIONS_PER_UID;
 
+	if (c->service->is_shutting_down)
+		return orma_base_error_set(c->reterr, -ESHUTDOWN, "the service is shutting down");
 	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
 		of_uid += session->uid == c->port->uid;
 	}

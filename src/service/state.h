@@ -316,6 +316,7 @@ struct orma_service {
 	bool has_async_files; /* the embedder's: their ends come as events */
 	bool scrape_by_default;
 	bool is_locked_down;
+	bool is_shutting_down; /* no session begins any more */
 	char *version;
 	uid_t uid;
 

@@ -6,9 +6,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "base/macros.h"
 #include "ipc/address.h"
 #include "tool/file_worker.h"
+
+/* How long the end may take: for producers to answer, and altogether. */
+#define FINISH_FLUSH_MS 1000
+#define FINISH_MS       30000
 #include "tool/regex.h"
 
 static void on_file_event(void *ctx, uint64_t session_id, int status)
@@ -17,11 +24,18 @@ static void on_file_event(void *ctx, uint64_t session_id, int status)
 	orma_service_file_event(daemon->service, session_id, status);
 }
 
+static void stop_when_finished(struct orma_daemon *daemon)
+{
+	if (daemon->is_finishing && !orma_service_has_open_files(daemon->service))
+		orma_base_loop_stop(daemon->loop);
+}
+
 static void on_wake(void *ctx)
 {
 	struct orma_daemon *daemon = ctx;
 	if (orma_file_worker_dispatch(daemon->files, on_file_event, daemon))
 		orma_host_kick(daemon->host);
+	stop_when_finished(daemon);
 	/* Pairs with the release in orma_daemon_stop(). */
 	if (__atomic_load_n(&daemon->must_stop, __ATOMIC_ACQUIRE))
 		orma_base_loop_stop(daemon->loop);
@@ -151,8 +165,43 @@ void orma_daemon_stop(struct orma_daemon *daemon)
 	orma_base_loop_wake(daemon->loop);
 }
 
+static void on_finish_timeout(struct orma_timer *timer)
+{
+	struct orma_daemon *daemon = ORMA_CONTAINER_OF(timer, struct orma_daemon, finish_timer);
+
+	orma_base_log(ORMA_LOG_WARNING, "files that could not be completed in %d s are left cut",
+		      FINISH_MS / 1000);
+	orma_base_loop_stop(daemon->loop);
+}
+
+void orma_daemon_finish(struct orma_daemon *daemon)
+{
+	if (daemon->is_finishing)
+		return;
+	daemon->is_finishing = true;
+	orma_file_worker_hurry(daemon->files);
+	orma_service_shut_down(daemon->service, FINISH_FLUSH_MS);
+	orma_host_kick(daemon->host);
+	if (orma_base_loop_arm_in(daemon->loop, &daemon->finish_timer, FINISH_MS * ORMA_NS_PER_MS,
+				  on_finish_timeout))
+		orma_base_loop_stop(daemon->loop);
+	stop_when_finished(daemon);
+}
+
+void orma_daemon_abandon(struct orma_daemon *daemon)
+{
+	orma_host_free(daemon->host);
+	daemon->host = NULL;
+}
+
+bool orma_daemon_has_open_files(const struct orma_daemon *daemon)
+{
+	return orma_service_has_open_files(daemon->service);
+}
+
 void orma_daemon_done(struct orma_daemon *daemon)
 {
+	orma_base_timer_disarm(&daemon->finish_timer);
 	orma_host_free(daemon->host);
 	orma_service_free(daemon->service);
 	orma_file_worker_free(daemon->files);

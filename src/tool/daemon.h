@@ -19,6 +19,8 @@ struct orma_daemon {
 	bool must_stop; /* atomic: written by orma_daemon_stop() from any thread, read by the loop's
 			   thread after a wake */
 	bool allows_remote_consumers;
+	bool is_finishing;
+	struct orma_timer finish_timer;
 };
 
 struct orma_daemon_options {
@@ -41,6 +43,17 @@ int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_
 int orma_daemon_run(struct orma_daemon *daemon);
 /* Any thread, any signal handler. */
 void orma_daemon_stop(struct orma_daemon *daemon);
+/*
+ * The orderly end, on the loop's thread: sessions that write into files are flushed (a second at
+ * most), stopped and their files completed, while everything else goes on; then orma_daemon_run()
+ * returns. A pipe that takes nothing is given up after a second, a disk after half a minute.
+ */
+void orma_daemon_finish(struct orma_daemon *daemon);
+/* After the run: there are files that finishing did not complete. */
+bool orma_daemon_has_open_files(const struct orma_daemon *daemon);
+/* After the run of a process that exits now: only removes the sockets. For files that hang; to
+ * join their threads would be to hang as well. */
+void orma_daemon_abandon(struct orma_daemon *daemon);
 /* Ends all sessions; their files are written to the end first. */
 void orma_daemon_done(struct orma_daemon *daemon);
 

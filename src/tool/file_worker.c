@@ -53,12 +53,13 @@ struct file {
 	pthread_t thread;
 	uint64_t session_id;
 	int fd;        /* the file's thread only */
-	int wakeup_fd; /* tells that thread that is_closing or is_hurried has changed */
+	int wakeup_fd; /* tells that thread that is_closing or the worker's is_hurried has changed
+			*/
 	/* Under worker->mutex: */
 	pthread_cond_t has_work;
 	struct orma_list blocks, spares;
 	size_t queued_bytes, spare_count;
-	bool wants_event, is_closing, is_hurried, must_sync, wants_sync, has_failed;
+	bool wants_event, is_closing, must_sync, wants_sync, has_failed;
 	/* Events are part of their file so that reporting never fails for want of memory. */
 	struct event room, end;
 };
@@ -67,6 +68,7 @@ struct orma_file_worker {
 	struct orma_loop *loop;
 	pthread_mutex_t mutex;
 	struct orma_list events; /* under mutex */
+	bool is_hurried;         /* under mutex */
 	struct orma_list files;
 };
 
@@ -85,7 +87,9 @@ static int patience_ms(void *ctx)
 {
 	struct file *file = ctx;
 	pthread_mutex_lock(&file->worker->mutex);
-	int result = file->is_hurried ? HURRIED_STALL_MS : file->is_closing ? CLOSING_STALL_MS : -1;
+	int result = file->worker->is_hurried ? HURRIED_STALL_MS
+		     : file->is_closing       ? CLOSING_STALL_MS
+					      : -1;
 	pthread_mutex_unlock(&file->worker->mutex);
 	return result;
 }
@@ -378,15 +382,26 @@ int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret)
 	return 0;
 }
 
+void orma_file_worker_hurry(struct orma_file_worker *worker)
+{
+	struct file *file;
+
+	pthread_mutex_lock(&worker->mutex);
+	worker->is_hurried = true;
+	ORMA_LIST_FOR_EACH (file, &worker->files, link)
+		(void)eventfd_write(file->wakeup_fd, 1);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
 void orma_file_worker_free(struct orma_file_worker *worker)
 {
 	struct file *file, *next;
 	if (!worker)
 		return;
 	/* All of them first, so that stuck ones are waited for together. */
+	orma_file_worker_hurry(worker);
 	ORMA_LIST_FOR_EACH (file, &worker->files, link) {
 		pthread_mutex_lock(&worker->mutex);
-		file->is_hurried = true;
 		bool must_sync = file->must_sync;
 		pthread_mutex_unlock(&worker->mutex);
 		queue_close(worker, file, must_sync);

@@ -13,6 +13,8 @@ struct orma_file_worker;
 
 /* `loop` is woken when orma_file_worker_dispatch() has something to report. */
 int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret);
+/* From now on a file that takes nothing for a second has failed. */
+void orma_file_worker_hurry(struct orma_file_worker *worker);
 /* Writes what is queued, closes all files, joins all threads; what they still had to report is
  * forgotten. */
 void orma_file_worker_free(struct orma_file_worker *worker);

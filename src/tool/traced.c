@@ -118,31 +118,42 @@ static int adopt_inherited(struct orma_daemon *daemon, const char *variable,
 	return adopt(daemon, (int)fd, &error) ? orma_tool_fail("%s", error.message) : ORMA_EXIT_OK;
 }
 
+struct signal_watch {
+	struct orma_watch watch;
+	struct orma_daemon *daemon;
+};
+
+/* The first one asks for an orderly end, the second for an end. */
 static void on_signal(struct orma_watch *watch, unsigned ready)
 {
+	struct orma_daemon *daemon = ORMA_CONTAINER_OF(watch, struct signal_watch, watch)->daemon;
 	struct signalfd_siginfo info;
 	(void)ready;
-	if (read(watch->fd, &info, sizeof(info)) == sizeof(info))
+	if (read(watch->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (daemon->is_finishing)
 		orma_base_loop_stop(watch->loop);
+	else
+		orma_daemon_finish(daemon);
 }
 
 static int run_until_signal(struct orma_daemon *daemon)
 {
-	struct orma_watch watch = {0};
+	struct signal_watch watch = {.daemon = daemon};
 	sigset_t signals;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	ORMA_AUTO(orma_base_fd_closep) int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	int result =
-		fd < 0 ? -errno
-		       : orma_base_loop_watch(daemon->loop, &watch, fd, ORMA_LOOP_READ, on_signal);
+	int result = fd < 0 ? -errno
+			    : orma_base_loop_watch(daemon->loop, &watch.watch, fd, ORMA_LOOP_READ,
+						   on_signal);
 	if (result == 0) {
 		orma_tool_notify("TRACED_NOTIFY_FD", "1");
 		result = orma_daemon_run(daemon);
 	}
-	orma_base_watch_remove(&watch);
+	orma_base_watch_remove(&watch.watch);
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
 }
 
@@ -175,6 +186,11 @@ static int serve(const struct traced_options *traced)
 		status = set_permissions(orma_ipc_consumer_address(), &traced->permissions[1]);
 	if (status == ORMA_EXIT_OK)
 		status = run_until_signal(&daemon);
+	if (orma_daemon_has_open_files(&daemon)) {
+		orma_daemon_abandon(&daemon);
+		fflush(NULL);
+		_exit(status);
+	}
 	orma_daemon_done(&daemon);
 	return status;
 }

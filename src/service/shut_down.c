@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * shut_down.c - the service's orderly end: what sessions have for their files is written to the
+ * end.
+ *
+ *   started --flush, bounded--> stop, bounded --> drain and close, as for any session that ends
+ *
+ * Only sessions with an output file are ended; the others' packets exist for their consumers alone,
+ * who see the connection end. Nothing waits here: the embedder goes on running the service until
+ * no file is open, or until it has waited long enough. Rejected: ending the sessions in
+ * orma_service_free() (it would have to run a loop of its own), a longer wait for producers that do
+ * not answer (whoever ends the service is waiting).
+ */
+#include "service/state.h"
+
+enum { FLUSH_FLAGS_STOP = 0x12 };
+
+static void on_flushed(struct orma_service_session *session, bool is_complete)
+{
+	(void)is_complete;
+	orma_service_session_disable(session, false, NULL);
+}
+
+static void end(struct orma_service_session *session, uint32_t timeout_ms)
+{
+	struct orma_service *service = session->service;
+
+	session->stop_timeout_ms = ORMA_MIN(session->stop_timeout_ms, timeout_ms);
+	switch (session->state) {
+	case ORMA_SERVICE_SESSION_CONFIGURED:
+		orma_service_session_disable(session, true, NULL);
+		break;
+	case ORMA_SERVICE_SESSION_STARTED:
+		orma_service_flush_begin(session, timeout_ms, FLUSH_FLAGS_STOP, on_flushed, NULL,
+					 NULL);
+		break;
+	case ORMA_SERVICE_SESSION_STOPPING:
+		orma_service_timer_arm(&service->timers, &session->stop_timer,
+				       orma_service_now_ns(service) + timeout_ms * ORMA_NS_PER_MS,
+				       session->stop_timer.fn);
+		break;
+	case ORMA_SERVICE_SESSION_DISABLED:
+		break;
+	}
+}
+
+static bool has_open_file(const struct orma_service_session *session)
+{
+	return session->output.file || session->output.is_closing;
+}
+
+/* Ending one may free it and, through its consumer, nothing else. */
+void orma_service_shut_down(struct orma_service *service, uint32_t timeout_ms)
+{
+	struct orma_service_session *session, *next;
+
+	if (service->is_shutting_down)
+		return;
+	service->is_shutting_down = true;
+	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link)
+		if (has_open_file(session))
+			end(session, timeout_ms);
+}
+
+bool orma_service_has_open_files(const struct orma_service *service)
+{
+	const struct orma_service_session *session;
+
+	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
+		if (has_open_file(session))
+			return true;
+	return false;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * process.h - `orma traced` as a process of its own: what the daemon on a thread (daemon.h) cannot
+ * show, because it concerns the process: options, signals, privileges, inherited sockets.
+ */
+#ifndef ORMA_TESTS_INTEGRATION_PROCESS_H
+#define ORMA_TESTS_INTEGRATION_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct orma_test_process {
+	/* For the start: options behind `orma traced`, variables as NAME=value, both up to the
+	 * first NULL; sockets that the process inherits as descriptors 3, 4, ... */
+	const char *options[12];
+	const char *variables[12];
+	int fds[4];
+	size_t fd_count;
+	bool says_listen_pid; /* LISTEN_FDS and LISTEN_PID, as systemd would */
+
+	pid_t pid;
+	char producers[108], consumers[108]; /* socket paths in the test's own folder */
+};
+
+/* False when it ended instead of getting ready. */
+bool orma_test_process_start(struct orma_test_process *process);
+void orma_test_process_signal(const struct orma_test_process *process, int signal);
+/* Waits for its end: exit status, or 128 + signal. */
+int orma_test_process_wait(struct orma_test_process *process);
+/* SIGTERM, and the same. */
+int orma_test_process_stop(struct orma_test_process *process);
+/* What it wrote to standard error so far; valid until the next call. */
+const char *orma_test_process_messages(void);
+/* The value of a line "Name:\tvalue" of /proc/PID/status; valid until the next call. */
+const char *orma_test_process_status(const struct orma_test_process *process, const char *name);
+
+#endif
