@@ -64,7 +64,7 @@ ORMA_TEST(what_is_queued_reaches_the_file_in_order_before_the_end_is_reported)
 {
 	struct events events;
 	void *file;
-	int fd = memfd_create("out", MFD_CLOEXEC), copy = dup(fd);
+	int fd = memfd_create("out", MFD_CLOEXEC), copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	start(&events);
 	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
 	for (uint32_t i = 0; i < 1000; i++)
@@ -140,7 +140,7 @@ ORMA_TEST(freeing_the_worker_writes_what_is_queued)
 	struct events events;
 	void *file;
 	char text[6] = {0};
-	int fd = memfd_create("out", MFD_CLOEXEC), copy = dup(fd);
+	int fd = memfd_create("out", MFD_CLOEXEC), copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	start(&events);
 	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
 	CHECK_INT(write_bytes(&events, file, "hello", 5), 0);
