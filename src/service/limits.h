@@ -48,6 +48,16 @@
 #define ORMA_SERVICE_REGEX_POSIX_BYTES_MAX 512u
 #define ORMA_SERVICE_REGEX_POSIX_TEXT_MAX  2048u
 #define ORMA_SERVICE_REGEX_REPEAT_MAX      1000u /* product of all {n,m} bounds, POSIX only */
+#define ORMA_SERVICE_FILTER_BYTES_MAX      (128u << 10) /* a filter's program */
+#define ORMA_SERVICE_FILTER_WORDS_MAX      (256u << 10) /* its tables */
+#define ORMA_SERVICE_FILTER_DEPTH_MAX      1024u        /* messages within messages */
+#define ORMA_SERVICE_FILTER_RULES_MAX      256u         /* for strings */
+#define ORMA_SERVICE_FILTER_TYPES_MAX      128u         /* semantic types that a rule may name */
+#define ORMA_SERVICE_FILTER_STEPS          200000u      /* of one match, and: */
+#define ORMA_SERVICE_FILTER_STEP_BYTES     (32u << 20)  /* steps x bytes of the string */
+#define ORMA_SERVICE_FILTER_STEPS_MIN      64u
+#define ORMA_SERVICE_FILTER_PACKET_NS      (20 * ORMA_NS_PER_MS) /* string rules in one packet */
+#define ORMA_SERVICE_FILTER_BATCH_NS       (5 * ORMA_NS_PER_MS)  /* after which a batch ends */
 #define ORMA_SERVICE_FLUSHES_PENDING_MAX   1000u
 #define ORMA_SERVICE_CONSUMERS_MAX         4096u
 #define ORMA_SERVICE_EVENT_BYTES_MAX       (96u << 10) /* one ObservableEvents message */
