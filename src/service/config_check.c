@@ -39,8 +39,6 @@ static int check_unsupported(const struct check *c)
 
 	if (config->trigger_config && config->trigger_config->trigger_mode != 0)
 		field = "trigger_config";
-	else if (config->trace_filter)
-		field = "trace_filter";
 	else if (config->compression)
 		field = "compression";
 	else if (config->compression_type != 0)

@@ -135,6 +135,14 @@ static int make_buffers(struct orma_service_session *session, struct orma_error 
 	return 0;
 }
 
+static int make_filter(struct orma_service_session *session, struct orma_error *reterr)
+{
+	if (!session->config->trace_filter)
+		return 0;
+	return orma_service_filter_new(session->service, session->config->trace_filter,
+				       &session->filter, reterr);
+}
+
 static int make_sources(struct orma_service_session *session, struct orma_error *reterr)
 {
 	size_t count = session->config->data_sources.count;
@@ -194,6 +202,8 @@ static int build(struct orma_service_session *session, int file_fd, struct orma_
 	int r = take_config(session);
 
 	session->id = service->last_session_id + 1;
+	if (r == 0)
+		r = make_filter(session, reterr);
 	if (r == 0)
 		r = make_buffers(session, reterr);
 	if (r == 0)
@@ -324,6 +334,7 @@ void orma_service_session_delete(struct orma_service_session *session)
 	for (size_t i = 0; i < session->source_count; i++)
 		orma_service_source_done(&session->sources[i]);
 	orma_service_session_sequences_done(session);
+	orma_service_filter_free(session->filter);
 	orma_base_free(session->buffers);
 	orma_base_free(session->sources);
 	orma_base_free(session->detach_key);

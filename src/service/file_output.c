@@ -347,8 +347,11 @@ static void drain(struct orma_service_session *session)
 
 	if (!output->file || output->is_waiting)
 		return;
-	for (unsigned i = 0; i < ORMA_SERVICE_FILE_STEPS_PER_RUN && r == 1; i++)
+	for (unsigned i = 0; i < ORMA_SERVICE_FILE_STEPS_PER_RUN && r == 1; i++) {
 		r = step(session);
+		if (session->service->batch.is_out_of_time)
+			break;
+	}
 	if (r < 0) {
 		fail(session, r);
 	} else if (r == 2) {

@@ -341,6 +341,11 @@ int orma_service_filter_new(const struct orma_service *service,
 	return 0;
 }
 
+bool orma_service_filter_has_rules(const struct orma_service_filter *filter)
+{
+	return filter->rules.count > 0;
+}
+
 void orma_service_filter_free(struct orma_service_filter *filter)
 {
 	if (!filter)

@@ -20,6 +20,7 @@ int orma_service_filter_new(const struct orma_service *service,
 			    const struct orma_pb_trace_config_trace_filter *config,
 			    struct orma_service_filter **ret, struct orma_error *reterr);
 void orma_service_filter_free(struct orma_service_filter *filter);
+bool orma_service_filter_has_rules(const struct orma_service_filter *filter);
 /*
  * Filters one packet, whose pieces the slices are. `out` has room for as many bytes as they have.
  * -EBADMSG (no message, or nested too deeply), -ETIMEDOUT (its strings cost too much): nothing of

@@ -460,14 +460,20 @@ static int write_stats(struct orma_service_session *session)
 
 int orma_service_own_after(struct orma_service_session *session)
 {
-	int r;
-
 	orma_service_event_add(session,
 			       ORMA_PB_TRACING_SERVICE_EVENT_READ_TRACING_BUFFERS_COMPLETED, false);
-	r = write_events(session);
-	if (r == 0 && session->emits_stats) {
-		session->emits_stats = false;
-		r = write_stats(session);
-	}
+	return write_events(session);
+}
+
+int orma_service_own_stats(struct orma_service_session *session)
+{
+	int r;
+
+	if (!session->emits_stats)
+		return 0;
+	session->emits_stats = false;
+	r = write_stats(session);
+	if (r == 0)
+		orma_service_batch_count_unfiltered(session);
 	return r;
 }

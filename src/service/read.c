@@ -7,7 +7,8 @@
  * appended to each packet of a producer). Consecutive packets of one sequence share a trailer. All
  * of it stays valid until the next call, which may overwrite a buffer. A pass begins with
  * own_before(), goes through the buffers once and ends with own_after(); each call does a bounded
- * part of it. Rejected: packets as objects (a malloc per packet), starting each call at the first
+ * part of it. With a filter, slices point into what it wrote; own_stats(), the last packet, is not
+ * filtered. Rejected: packets as objects (a malloc per packet), starting each call at the first
  * buffer (a busy one would starve the rest).
  */
 #include <errno.h>
@@ -34,6 +35,10 @@ void orma_service_batch_begin(struct orma_service *service)
 	batch->bytes = 0;
 	batch->trailer_count = 0;
 	batch->last_sequence_id = 0;
+	batch->filtered = NULL;
+	batch->filtered_left = 0;
+	batch->filter_ns = 0;
+	batch->is_out_of_time = false;
 	orma_base_arena_clear(&batch->own);
 }
 
@@ -127,32 +132,54 @@ static int take_packet(struct orma_service_session *session, struct orma_trace_b
 	return 1;
 }
 
-/* 1 = the batch is full, 0 = the buffer is empty, -ENOMEM. */
-static int read_buffer(struct orma_service_session *session, struct orma_trace_buffer *buffer,
-		       size_t max_bytes)
+/* What was taken and not filtered yet begins at *unfiltered when this returns. */
+static int take_packets(struct orma_service_session *session,
+			struct orma_service_session_buffer *buffer, size_t max_bytes,
+			size_t *unfiltered)
 {
 	struct orma_service_batch *batch = &session->service->batch;
+	size_t group = orma_service_batch_filter_group(session), in_group = 0;
 	struct orma_buffer_packet packet;
 	size_t work_bytes = 0; /* refused packets cost time too */
 	int r;
 
-	orma_service_buffer_read_begin(buffer);
 	while (batch->bytes < max_bytes && batch->trailer_count < ORMA_SERVICE_BATCH_TRAILERS_MAX &&
-	       batch->count < ORMA_SERVICE_BATCH_SLICES_MAX && work_bytes < 4 * max_bytes) {
-		r = orma_service_buffer_read_packet(buffer, &packet);
+	       batch->count < ORMA_SERVICE_BATCH_SLICES_MAX && work_bytes < 4 * max_bytes &&
+	       !batch->is_out_of_time) {
+		r = orma_service_buffer_read_packet(buffer->trace_buffer, &packet);
 		if (r <= 0)
 			return r;
 		work_bytes += packet.size_bytes + ORMA_SERVICE_TRAILER_BYTES;
-		r = take_packet(session, buffer, &packet);
+		r = take_packet(session, buffer->trace_buffer, &packet);
 		if (r < 0)
 			return r;
+		in_group += r > 0;
+		if (in_group == group) {
+			orma_service_batch_filter(session, *unfiltered, buffer);
+			*unfiltered = batch->count;
+			in_group = 0;
+		}
 	}
 	return 1;
+}
+
+/* 1 = the batch is full, 0 = the buffer is empty, -ENOMEM. */
+static int read_buffer(struct orma_service_session *session,
+		       struct orma_service_session_buffer *buffer, size_t max_bytes)
+{
+	size_t unfiltered = session->service->batch.count;
+	int r;
+
+	orma_service_buffer_read_begin(buffer->trace_buffer);
+	r = take_packets(session, buffer, max_bytes, &unfiltered);
+	orma_service_batch_filter(session, unfiltered, buffer);
+	return r;
 }
 
 int orma_service_read(struct orma_service_session *session, size_t max_bytes)
 {
 	struct orma_service_batch *batch = &session->service->batch;
+	size_t unfiltered;
 	int r;
 
 	if (!batch->trailers)
@@ -164,14 +191,19 @@ int orma_service_read(struct orma_service_session *session, size_t max_bytes)
 	r = orma_service_own_before(session);
 	if (r < 0)
 		return r;
+	orma_service_batch_filter(session, 0, NULL);
 	max_bytes = batch->bytes + ORMA_MAX(max_bytes, (size_t)1);
 	while (session->read_buffer_idx < session->buffer_count) {
-		r = read_buffer(session, session->buffers[session->read_buffer_idx].trace_buffer,
-				max_bytes);
+		r = read_buffer(session, &session->buffers[session->read_buffer_idx], max_bytes);
 		if (r != 0)
 			return r;
 		session->read_buffer_idx++;
 	}
 	session->read_buffer_idx = 0;
-	return orma_service_own_after(session);
+	unfiltered = batch->count;
+	r = orma_service_own_after(session);
+	if (r < 0)
+		return r;
+	orma_service_batch_filter(session, unfiltered, NULL);
+	return orma_service_own_stats(session);
 }

@@ -29,6 +29,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "schema/gen/trace_config.pb.h"
+#include "service/filter.h"
 #include "service/limits.h"
 #include "service/regex.h"
 #include "service/timer.h"
@@ -114,6 +115,8 @@ struct orma_service_session_buffer {
 	uint32_t size_kb;
 	struct orma_service_session *session;
 	struct orma_trace_buffer *trace_buffer;
+	uint64_t filter_discarded_bytes;
+	bool is_filtered; /* some packet of it went through the session's filter */
 };
 
 /* One entry of TraceConfig.data_sources. */
@@ -270,6 +273,9 @@ struct orma_service_session {
 
 	struct orma_service_output output;
 
+	struct orma_service_filter *filter; /* NULL = none */
+	struct orma_service_filter_stats filter_stats;
+
 	uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
 };
 
@@ -303,7 +309,11 @@ struct orma_service_batch {
 	const uint8_t *last_trailer;
 	size_t last_trailer_bytes;
 	uint32_t last_sequence_id; /* whose trailer that is; 0 = cannot be used again */
-	struct orma_arena own;     /* the service's packets */
+	struct orma_arena own;     /* the service's packets, and what filters write */
+	uint8_t *filtered;         /* in `own`: room for the next filtered packet */
+	size_t filtered_left;
+	uint64_t filter_ns;  /* with string rules */
+	bool is_out_of_time; /* of filtering: the batch ends, and this turn's work */
 };
 
 struct orma_service {
@@ -473,12 +483,22 @@ int orma_service_batch_add_own(struct orma_service *service, const void *data, s
  * ended, -ENOMEM. */
 int orma_service_read(struct orma_service_session *session, size_t max_bytes);
 
+/* read_filter.c */
+/* The packets from slice `begin` on, which came from `buffer` or, NULL, are the service's. */
+void orma_service_batch_filter(struct orma_service_session *session, size_t begin,
+			       struct orma_service_session_buffer *buffer);
+/* How many packets to take before they are filtered. */
+size_t orma_service_batch_filter_group(const struct orma_service_session *session);
+/* The batch's last packet passes by the filter. */
+void orma_service_batch_count_unfiltered(struct orma_service_session *session);
+
 /* packet_check.c */
 bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count);
 
 /* own_packets.c */
 int orma_service_own_before(struct orma_service_session *session);
 int orma_service_own_after(struct orma_service_session *session);
+int orma_service_own_stats(struct orma_service_session *session);
 void orma_service_event_add(struct orma_service_session *session, uint32_t field_id,
 			    bool snapshots_clocks);
 int orma_service_event_add_message(struct orma_service_session *session, uint32_t field_id,

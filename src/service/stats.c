@@ -94,6 +94,35 @@ static void write_writers(struct orma_proto_writer *writer, struct orma_service_
 	orma_base_free(sequences);
 }
 
+static void write_filter(struct orma_proto_writer *writer,
+			 const struct orma_service_session *session)
+{
+	const struct orma_service_filter_stats *stats = &session->filter_stats;
+	struct orma_proto_nested nested;
+	size_t count = session->buffer_count;
+
+	if (!session->filter)
+		return;
+	orma_proto_nested_begin(writer, &nested, ORMA_PB_TRACE_STATS_FILTER_STATS);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FILTER_STATS_INPUT_PACKETS,
+				stats->input_packets);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FILTER_STATS_INPUT_BYTES,
+				stats->input_bytes);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FILTER_STATS_OUTPUT_BYTES,
+				stats->output_bytes);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FILTER_STATS_ERRORS, stats->errors);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FILTER_STATS_TIME_TAKEN_NS,
+				stats->time_taken_ns);
+	/* By index, up to the last buffer that had packets. */
+	while (count > 0 && !session->buffers[count - 1].is_filtered)
+		count--;
+	for (size_t i = 0; i < count; i++)
+		orma_proto_write_varint(writer,
+					ORMA_PB_TRACE_STATS_FILTER_STATS_BYTES_DISCARDED_PER_BUFFER,
+					session->buffers[i].filter_discarded_bytes);
+	orma_proto_nested_end(writer, &nested);
+}
+
 int orma_service_stats_encode(struct orma_service_session *session, struct orma_buf *buf)
 {
 	struct orma_service *service = session->service;
@@ -128,6 +157,7 @@ int orma_service_stats_encode(struct orma_service_session *session, struct orma_
 				session->flushes_failed);
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FINAL_FLUSH_OUTCOME,
 				session->final_flush_outcome);
+	write_filter(writer, session);
 	write_writers(writer, session);
 	return orma_proto_heap_writer_finish(&heap);
 }
