@@ -62,7 +62,7 @@ static inline struct orma_str program_str(const struct orma_buf *bytes)
 /* The bytes as they stand between quotes of a text config. */
 static inline const char *program_text(const struct orma_buf *bytes)
 {
-	static char text[4096];
+	static char text[480];
 
 	CHECK(bytes->size * 4 < sizeof(text));
 	for (size_t i = 0; i < bytes->size; i++)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * filter_fuzz.c - programs, overlays, string rules and packets of strangers through a trace filter.
+ *
+ * Input: three lengths of two bytes, of the program, the overlay and an expression; those; then the
+ * packet. The checksums of program and overlay are put right. A filter that loads must give the
+ * same for a packet whole and in pieces, no more than went in, and filtering the result again must
+ * work (not: give the same, as redacted text may match something else).
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "proto/wire.h"
+#include "service/filter.h"
+#include "tool/regex.h"
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			abort();                                                                   \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint64_t no_clock(void *ctx, int clock_id)
+{
+	(void)ctx;
+	(void)clock_id;
+	return 1;
+}
+
+/* The varints, as far as they are some, with their checksum. */
+static void append_program(struct orma_buf *buf, struct orma_str words)
+{
+	const uint8_t *at = (const uint8_t *)words.data, *end = at + words.size;
+	uint64_t hash = ORMA_FNV1A_INIT, word;
+	uint8_t bytes[ORMA_PROTO_VARINT_MAX];
+
+	CHECK(orma_base_buf_append(buf, words.data, words.size) == 0);
+	while (at < end && (at = orma_proto_get_varint(at, end, &word)) != NULL) {
+		for (unsigned i = 0; i < 4; i++)
+			bytes[i] = (uint8_t)(word >> 8 * i);
+		hash = orma_base_fnv1a(hash, bytes, 4);
+	}
+	end = orma_proto_put_varint(bytes, (uint32_t)hash);
+	CHECK(orma_base_buf_append(buf, bytes, (size_t)(end - bytes)) == 0);
+}
+
+static struct orma_str cut(const uint8_t **at, size_t *left, size_t wanted)
+{
+	struct orma_str part = {(const char *)*at, ORMA_MIN(wanted, *left)};
+
+	*at += part.size;
+	*left -= part.size;
+	return part;
+}
+
+static int run(struct orma_service_filter *filter, const uint8_t *packet, size_t size, size_t step,
+	       uint8_t *out, size_t *out_size)
+{
+	size_t count = 0;
+	struct orma_trace_slice *slices = orma_base_alloc_array(size / step + 1, sizeof(*slices));
+	int r;
+
+	CHECK(slices);
+	for (size_t at = 0; at < size; at += step)
+		slices[count++] =
+			(struct orma_trace_slice){packet + at, ORMA_MIN(step, size - at), false};
+	r = orma_service_filter_packet(filter, slices, count, out, out_size);
+	CHECK(r != 0 || *out_size <= size);
+	orma_base_free(slices);
+	return r;
+}
+
+static void filter_packet(struct orma_service_filter *filter, const uint8_t *packet, size_t size)
+{
+	uint8_t *first = orma_base_alloc(size + 1), *again = orma_base_alloc(size + 1);
+	size_t first_size, again_size;
+	int r = run(filter, packet, size, size + 1, first, &first_size);
+
+	for (size_t step = 1; step <= 5; step += 2) {
+		CHECK(run(filter, packet, size, step, again, &again_size) == r);
+		CHECK(r != 0 ||
+		      (again_size == first_size && memcmp(first, again, again_size) == 0));
+	}
+	if (r == 0)
+		CHECK(run(filter, first, first_size, 7, again, &again_size) == 0);
+	orma_base_free(first);
+	orma_base_free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct orma_pb_trace_config_trace_filter_string_filter_rule rules[5] = {0};
+	struct orma_pb_trace_config_trace_filter_string_filter_rule *items[5];
+	struct orma_pb_trace_config_trace_filter_string_filter_chain chain = {
+		.rules = {.items = items, .count = 5}};
+	struct orma_pb_trace_config_trace_filter config = {.string_filter_chain = &chain};
+	struct orma_service_options options = {.struct_size = sizeof(options),
+					       .now_ns = no_clock,
+					       .regex_ops = orma_tool_regex_ops};
+	struct orma_buf program = {0}, overlay = {0};
+	struct orma_service_filter *filter;
+	struct orma_service *service;
+	size_t wanted[3], left = size - 6;
+	const uint8_t *at = data + 6;
+
+	if (size < 6)
+		return 0;
+	for (size_t i = 0; i < 3; i++)
+		wanted[i] = data[2 * i] | (size_t)data[2 * i + 1] << 8;
+	append_program(&program, cut(&at, &left, wanted[0]));
+	if (wanted[1])
+		append_program(&overlay, cut(&at, &left, wanted[1]));
+	config.bytecode = (struct orma_str){(const char *)program.data, program.size};
+	config.bytecode_overlay_v54 = (struct orma_str){(const char *)overlay.data, overlay.size};
+	rules[0].regex_pattern = cut(&at, &left, wanted[2]);
+	for (int i = 0; i < 5; i++) {
+		items[i] = &rules[i];
+		rules[i].policy = i + 1;
+		rules[i].regex_pattern = rules[0].regex_pattern;
+	}
+	chain.rules.count = wanted[2] ? 5 : 0;
+	CHECK(orma_service_new(&options, &service) == 0);
+	if (orma_service_filter_new(service, &config, &filter, NULL) == 0) {
+		filter_packet(filter, at, left);
+		orma_service_filter_free(filter);
+	}
+	orma_service_free(service);
+	orma_base_buf_done(&program);
+	orma_base_buf_done(&overlay);
+	return 0;
+}
