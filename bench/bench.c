@@ -2,7 +2,7 @@
  * bench.c - runs all rows and prints the table; docs/performance.md explains it.
  *
  * Facts that are no measurements of a running daemon (sizes, build times) come from bench/run as
- * --fact BLOCK,NAME,UNIT,ORMA,PEER and are printed with the rest.
+ * --fact BLOCK|NAME|UNIT|ORMA|PEER and are printed with the rest.
  */
 #include "bench.h"
 
@@ -16,7 +16,7 @@ static void usage(FILE *to)
 	fputs("usage: bench --orma PROGRAM --producer PROGRAM [--peer PROGRAM] [--quick] [--only "
 	      "PART]\n"
 	      "             [--runs N] [--folder FOLDER] [--json FILE] [--fact "
-	      "BLOCK,NAME,UNIT,ORMA,PEER]...\n",
+	      "BLOCK|NAME|UNIT|ORMA|PEER]...\n",
 	      to);
 }
 
@@ -26,7 +26,7 @@ static void add_fact(struct bench_report *report, char *fact)
 	struct bench_row *row;
 
 	for (size_t i = 0; i < 5 && fact; i++)
-		parts[i] = strsep(&fact, ",");
+		parts[i] = strsep(&fact, "|");
 	row = bench_report_row(report, parts[0], parts[1], parts[2], true);
 	for (int side = 0; side < BENCH_SIDES; side++)
 		if (parts[3 + side][0])

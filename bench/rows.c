@@ -284,10 +284,12 @@ static int finish_file(const struct bench_options *options, struct bench_report 
 		 options->file_ms / 1000);
 	row = bench_report_row(report, block, "in the file", "MB", false);
 	bench_row_add(row, side, (double)file.st_size / 1e6);
-	if (emitted->dropped || stats.lost || stats.bytes_overwritten ||
-	    (uint64_t)file.st_size < emitted->bytes)
-		note(row, side, "LOST bytes",
-		     emitted->bytes - ORMA_MIN(emitted->bytes, (uint64_t)file.st_size));
+	if (emitted->dropped || stats.lost)
+		note(row, side, "LOST", emitted->dropped + stats.lost);
+	else if (stats.bytes_overwritten)
+		note(row, side, "bytes overwritten", stats.bytes_overwritten);
+	else if ((uint64_t)file.st_size < emitted->bytes)
+		note(row, side, "bytes missing", emitted->bytes - (uint64_t)file.st_size);
 	row = bench_report_row(report, block, "daemon CPU", "s/GB", true);
 	bench_row_add(row, side,
 		      seconds(after.cpu_ns - cpu_before_ns) / ((double)emitted->bytes / 1e9));

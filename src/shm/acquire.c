@@ -28,7 +28,7 @@
 #include "shm/arbiter_state.h"
 
 #define HINT_PROBE_MAX   64u
-#define WAIT_YIELDS      4u
+#define WAIT_YIELDS      64u
 #define WAIT_NS_MIN      UINT64_C(20000)
 #define WAIT_NS_MAX      UINT64_C(1000000)
 #define LAYOUT_ANY       ORMA_SHM_LAYOUT_FREE
