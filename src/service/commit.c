@@ -48,6 +48,9 @@ static void store_chunk(struct orma_producer_port *port, const struct orma_shm_c
 		.fragment_count = chunk->fragment_count,
 		.flags = chunk->flags,
 		.is_complete = is_complete,
+		/* A chunk that the producer named is BeingRead by now. */
+		.is_scraped =
+			chunk->state == ORMA_SHM_COMPLETE || chunk->state == ORMA_SHM_BEING_WRITTEN,
 		.payload_untrusted = payload,
 		.payload_size_bytes = payload_bytes,
 	};

@@ -70,6 +70,7 @@ struct orma_buffer_chunk {
 	uint16_t fragment_count;
 	uint8_t flags;    /* enum orma_buffer_chunk_flag; other bits are ignored */
 	bool is_complete; /* false: scraped while being written; its last fragment does not count */
+	bool is_scraped;  /* the producer has not committed it, and will if it lives */
 	const void *payload_untrusted; /* behind the chunk header; may change while it is read */
 	size_t payload_size_bytes;
 };
@@ -124,8 +125,9 @@ void orma_service_buffer_clear(struct orma_trace_buffer *buffer);
 /**
  * orma_service_buffer_write_chunk() - copy a chunk out of shared memory.
  *
- * A chunk whose id its sequence already has is a re-commit of a scraped one: it may only grow. Ends
- * the current read pass.
+ * A chunk whose id its sequence already has is a re-commit of a scraped one: it may only grow; one
+ * that was scraped whole and read since is known and not counted as discarded. Ends the current
+ * read pass.
  *
  * Returns the bytes of payload that the chunk has in the buffer (the value for the
  * writer's histogram), or -ENOBUFS (DISCARD and full; the chunk is dropped), -EMSGSIZE (larger than

@@ -11,12 +11,13 @@
 /* Beside the ABI's three flags. */
 enum {
 	ORMA_RECORD_ABI_FLAGS = 7,
-	ORMA_RECORD_PADDING = 0x08,     /* a gap that padding_bytes_written counts */
-	ORMA_RECORD_CORRUPT = 0x10,     /* fragments behind the last one were malformed */
-	ORMA_RECORD_ABORT = 0x20,       /* the writer gave up the packet behind the last one */
-	ORMA_RECORD_ENTERED = 0x40,     /* a walk has compared its id with its predecessor's */
-	ORMA_RECORD_INCOMPLETE = 0x80,  /* scraped: may grow up to its capacity */
-	ORMA_RECORD_OVERWRITTEN = 0x100 /* overwriting took a fragment out of it */
+	ORMA_RECORD_PADDING = 0x08,      /* a gap that padding_bytes_written counts */
+	ORMA_RECORD_CORRUPT = 0x10,      /* fragments behind the last one were malformed */
+	ORMA_RECORD_ABORT = 0x20,        /* the writer gave up the packet behind the last one */
+	ORMA_RECORD_ENTERED = 0x40,      /* a walk has compared its id with its predecessor's */
+	ORMA_RECORD_INCOMPLETE = 0x80,   /* scraped: may grow up to its capacity */
+	ORMA_RECORD_OVERWRITTEN = 0x100, /* overwriting took a fragment out of it */
+	ORMA_RECORD_UNCOMMITTED = 0x200  /* scraped whole: its commit is still to come */
 };
 
 /* A record of the ring: 16 bytes, then `capacity` bytes of room, then alignment to 16. */
@@ -50,9 +51,10 @@ struct orma_record_list {
 struct orma_sequence {
 	struct orma_buffer_writer writer;
 	struct orma_record_list records;
-	uint64_t stalled_in_pass; /* no more to read in the pass of this number */
-	uint32_t loss;            /* for the next packet */
-	uint32_t last_id;         /* the record that left last, when has_last */
+	uint64_t stalled_in_pass;   /* no more to read in the pass of this number */
+	uint32_t loss;              /* for the next packet */
+	uint32_t last_id;           /* the record that left last, when has_last */
+	uint32_t uncommitted_count; /* records that left before their commit came */
 	uint16_t last_payload;
 	bool has_last, last_was_incomplete;
 	bool is_used;   /* false: the slot is free */

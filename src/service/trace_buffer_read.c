@@ -57,6 +57,7 @@ void orma_service_buffer_close_first(struct orma_trace_buffer *buffer, uint32_t 
 	sequence->last_id = record->chunk_id;
 	sequence->last_payload = record->payload;
 	sequence->last_was_incomplete = record->flags & ORMA_RECORD_INCOMPLETE;
+	sequence->uncommitted_count += (record->flags & ORMA_RECORD_UNCOMMITTED) != 0;
 	if (record->flags & ORMA_RECORD_ABORT)
 		add_loss(sequence, ORMA_BUFFER_LOSS_WRITER_ABORT);
 	if (record->flags & ORMA_RECORD_CORRUPT)

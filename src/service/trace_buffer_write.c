@@ -60,6 +60,8 @@ static int stage_chunk(struct orma_trace_buffer *buffer, const struct orma_buffe
 		count -= count > 0;
 		ret->flags &= ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS;
 		ret->flags |= ORMA_RECORD_INCOMPLETE;
+	} else if (chunk->is_scraped) {
+		ret->flags |= ORMA_RECORD_UNCOMMITTED;
 	}
 	for (; count > 0; count--) {
 		struct orma_fragment fragment;
@@ -97,8 +99,16 @@ static int check_not_consumed(struct orma_trace_buffer *buffer, struct orma_sequ
 		if (staged->chunk->is_complete && staged->payload == sequence->last_payload) {
 			/* Nothing was missing after all. */
 			sequence->last_was_incomplete = false;
+			sequence->uncommitted_count += staged->chunk->is_scraped;
 			return 1;
 		}
+	}
+	/* What a scrape took and a reader has seen since: nothing is lost. */
+	if (staged->chunk->is_scraped)
+		return 1;
+	if (sequence->uncommitted_count > 0) {
+		sequence->uncommitted_count--;
+		return 1;
 	}
 	buffer->stats.chunks_discarded++;
 	return -EPROTO;
@@ -123,8 +133,11 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
 	if (staged->payload < record->payload || staged->payload > record->capacity ||
 	    (grows && !was_incomplete) || record->flags & ORMA_RECORD_ABI_FLAGS & ~staged->flags)
 		return refuse_recommit(buffer);
-	if (!was_incomplete)
+	if (!was_incomplete) {
+		if (!staged->chunk->is_scraped)
+			record->flags &= (uint16_t)~ORMA_RECORD_UNCOMMITTED;
 		return 1;
+	}
 	/* The old place of a chunk that was read to its end may be about to be overwritten: the new
 	 * part would go before anybody reads it. */
 	if (grows && staged->chunk->is_complete && position == 0 &&

@@ -15,7 +15,8 @@ enum {
 	PREVIOUS = ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS,
 	NEXT = ORMA_BUFFER_CHUNK_CONTINUES_ON_NEXT,
 	PATCH = ORMA_BUFFER_CHUNK_NEEDS_PATCHING,
-	SCRAPED = 0x80, /* test only: is_complete = false */
+	SCRAPED = 0x80,      /* test only: is_complete = false */
+	UNCOMMITTED = 0x100, /* test only: is_scraped = true */
 };
 
 static uint8_t payload[1 << 16];
@@ -56,6 +57,7 @@ static int put_as(struct orma_trace_buffer *buffer, struct orma_buffer_writer wr
 						    .fragment_count = count,
 						    .flags = (uint8_t)(flags & 7),
 						    .is_complete = !(flags & SCRAPED),
+						    .is_scraped = flags & UNCOMMITTED,
 						    .payload_untrusted = payload,
 						    .payload_size_bytes =
 							    chunk_size > size ? chunk_size : size});
@@ -712,6 +714,24 @@ ORMA_TEST(a_scraped_chunk_stalls_its_sequence_until_it_is_committed)
 	CHECK_INT(put(buffer, 1, 0, 0, "a1b1c1"), 6);
 	CHECK_READ(buffer, "b1 c1 d1");
 	CHECK_INT(stats(buffer)->chunks_relocated, 1);
+	orma_service_buffer_free(buffer);
+}
+
+ORMA_TEST(a_chunk_scraped_whole_and_read_before_its_commit_is_not_discarded)
+{
+	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	CHECK_INT(put(buffer, 1, 0, UNCOMMITTED, "a5"), 6);
+	CHECK_INT(put(buffer, 1, 1, UNCOMMITTED, "b5"), 6);
+	CHECK_INT(put(buffer, 1, 0, 0, "a5"), 6);
+	CHECK_READ(buffer, "a5 b5");
+	CHECK_INT(put(buffer, 1, 1, UNCOMMITTED, "b5"), 6);
+	CHECK_INT(put(buffer, 1, 1, 0, "b5"), 6);
+	CHECK_READ(buffer, "");
+	CHECK_INT(stats(buffer)->chunks_discarded, 0);
+	/* Each commit that was expected came: these are one too many. */
+	CHECK_INT(put(buffer, 1, 1, 0, "b5"), -EPROTO);
+	CHECK_INT(put(buffer, 1, 0, 0, "a5"), -EPROTO);
+	CHECK_INT(stats(buffer)->chunks_discarded, 2);
 	orma_service_buffer_free(buffer);
 }
 
