@@ -37,9 +37,7 @@ static int check_unsupported(const struct check *c)
 	const struct orma_pb_trace_config *config = c->config;
 	const char *field = NULL;
 
-	if (config->trigger_config && config->trigger_config->trigger_mode != 0)
-		field = "trigger_config";
-	else if (config->compression)
+	if (config->compression)
 		field = "compression";
 	else if (config->compression_type != 0)
 		field = "compression_type";
@@ -92,15 +90,105 @@ static int check_consumer(const struct check *c)
 	return 0;
 }
 
+static uint32_t max_duration_ms(const struct orma_pb_trace_config *config)
+{
+	return config->enable_extra_guardrails ? ORMA_SERVICE_GUARDED_DURATION_MS
+					       : ORMA_SERVICE_DURATION_MS_MAX;
+}
+
 static int check_duration(const struct check *c)
 {
-	uint32_t max_ms = c->config->enable_extra_guardrails ? ORMA_SERVICE_GUARDED_DURATION_MS
-							     : ORMA_SERVICE_DURATION_MS_MAX;
+	uint32_t max_ms = max_duration_ms(c->config);
 
 	if (c->config->duration_ms > max_ms)
 		return REFUSE(c, "duration_ms: %u is more than the maximum of %u",
 			      c->config->duration_ms, max_ms);
 	return 0;
+}
+
+static int check_trigger(const struct check *c, size_t idx)
+{
+	const struct orma_pb_trace_config_trigger_config *triggers = c->config->trigger_config;
+	const struct orma_pb_trace_config_trigger_config_trigger *trigger =
+		triggers->triggers.items[idx];
+
+	if (trigger->name.size > ORMA_SERVICE_NAME_BYTES_MAX ||
+	    memchr(trigger->name.data ? trigger->name.data : "", '\0', trigger->name.size))
+		return REFUSE(c,
+			      "trigger_config.triggers[%zu].name: not a name of at most %u bytes",
+			      idx, ORMA_SERVICE_NAME_BYTES_MAX);
+	if (!(trigger->skip_probability >= 0 && trigger->skip_probability <= 1))
+		return REFUSE(c,
+			      "trigger_config.triggers[%zu].skip_probability: %g is not between 0 "
+			      "and 1",
+			      idx, trigger->skip_probability);
+	if (trigger->max_per_24_h > ORMA_SERVICE_TRIGGER_USES_PER_NAME)
+		return REFUSE(c,
+			      "trigger_config.triggers[%zu].max_per_24_h: %u is more than the "
+			      "maximum of %u",
+			      idx, trigger->max_per_24_h, ORMA_SERVICE_TRIGGER_USES_PER_NAME);
+	for (size_t i = 0; i < idx; i++)
+		if (orma_base_str_is_equal(trigger->name, triggers->triggers.items[i]->name))
+			return REFUSE(c,
+				      "trigger_config.triggers[%zu].name: \"%.*s\" is the name of "
+				      "triggers[%zu] too",
+				      idx, STR_ARGS(trigger->name), i);
+	return 0;
+}
+
+static int check_trigger_mode(const struct check *c)
+{
+	const struct orma_pb_trace_config_trigger_config *triggers = c->config->trigger_config;
+	uint32_t max_ms = max_duration_ms(c->config);
+
+	switch (triggers->trigger_mode) {
+	case ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_UNSPECIFIED:
+		if (triggers->triggers.count)
+			return REFUSE(c, "trigger_config.trigger_mode: missing, but there are "
+					 "triggers");
+		return 0;
+	case ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_START_TRACING:
+	case ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_STOP_TRACING:
+	case ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_CLONE_SNAPSHOT:
+		break;
+	default:
+		return REFUSE(c, "trigger_config.trigger_mode: %d is not a mode",
+			      triggers->trigger_mode);
+	}
+	if (triggers->trigger_timeout_ms == 0 || triggers->trigger_timeout_ms > max_ms)
+		return REFUSE(c,
+			      "trigger_config.trigger_timeout_ms: %u is not between 1 and the "
+			      "maximum of %u",
+			      triggers->trigger_timeout_ms, max_ms);
+	if (c->config->duration_ms)
+		return REFUSE(c, "duration_ms: not allowed together with triggers, whose "
+				 "trigger_timeout_ms ends the session");
+	if (c->config->write_into_file &&
+	    triggers->trigger_mode !=
+		    ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_START_TRACING)
+		return REFUSE(c, "write_into_file: not allowed together with STOP_TRACING and "
+				 "CLONE_SNAPSHOT triggers");
+	return 0;
+}
+
+static int check_triggers(const struct check *c)
+{
+	const struct orma_pb_trace_config_trigger_config *triggers = c->config->trigger_config;
+	int r;
+
+	if (!triggers)
+		return 0;
+	if (triggers->use_clone_snapshot_if_available &&
+	    triggers->trigger_mode != ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_STOP_TRACING)
+		return REFUSE(c, "trigger_config.use_clone_snapshot_if_available: needs "
+				 "trigger_mode STOP_TRACING");
+	r = check_trigger_mode(c);
+	if (r == 0 && triggers->triggers.count > ORMA_SERVICE_TRIGGERS_PER_CONFIG)
+		return REFUSE(c, "trigger_config.triggers: %zu are more than the maximum of %u",
+			      triggers->triggers.count, ORMA_SERVICE_TRIGGERS_PER_CONFIG);
+	for (size_t i = 0; i < triggers->triggers.count && r == 0; i++)
+		r = check_trigger(c, i);
+	return r;
 }
 
 static int check_names(const struct check *c)
@@ -398,10 +486,10 @@ int orma_service_config_check(const struct orma_service *service,
 			      struct orma_error *reterr)
 {
 	static int (*const checks[])(const struct check *c) = {
-		check_consumer, check_unsupported, check_enums,      check_duration,
-		check_names,    check_guardrails,  check_buffers,    check_sources,
-		check_lengths,  check_unique_name, check_semaphores, check_name_age,
-		check_caps,     check_output,
+		check_consumer, check_unsupported, check_enums,       check_duration,
+		check_triggers, check_names,       check_guardrails,  check_buffers,
+		check_sources,  check_lengths,     check_unique_name, check_semaphores,
+		check_name_age, check_caps,        check_output,
 	};
 	struct check c = {service, port, config, file_fd, reterr};
 	int r = 0;

@@ -208,6 +208,8 @@ static int build(struct orma_service_session *session, int file_fd, struct orma_
 		r = make_buffers(session, reterr);
 	if (r == 0)
 		r = make_sources(session, reterr);
+	if (r == 0)
+		r = orma_service_triggers_init(session, reterr);
 	if (r == 0) {
 		/* Which producers take part depends on it. */
 		service->is_locked_down = lockdown_after(session);
@@ -256,7 +258,8 @@ static void make_known(struct orma_service_session *session, struct orma_consume
 	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
 		orma_service_instance_setup(instance);
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_CONFIGURED);
-	if (!session->config->deferred_start)
+	orma_service_triggers_arm(session);
+	if (!session->config->deferred_start && !orma_service_triggers_defer_start(session))
 		orma_service_session_start(session);
 }
 
@@ -276,6 +279,7 @@ static int new_session(struct orma_consumer_port *port, struct orma_service_sess
 	orma_base_list_init(&session->link);
 	orma_base_list_init(&session->instances);
 	orma_base_list_init(&session->flushes);
+	orma_base_list_init(&session->late_hits);
 	*ret = session;
 	return 0;
 }
@@ -319,6 +323,7 @@ void orma_service_session_delete(struct orma_service_session *session)
 
 	orma_service_output_done(session);
 	orma_service_own_done(session);
+	orma_service_triggers_done(session);
 	while (!orma_base_list_is_empty(&session->instances))
 		orma_service_instance_free(ORMA_LIST_ENTRY(
 			session->instances.next, struct orma_service_instance, session_link));

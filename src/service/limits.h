@@ -62,6 +62,14 @@
 #define ORMA_SERVICE_CONSUMERS_MAX         4096u
 #define ORMA_SERVICE_EVENT_BYTES_MAX       (96u << 10) /* one ObservableEvents message */
 
+#define ORMA_SERVICE_TRIGGERS_PER_CONFIG   256u
+#define ORMA_SERVICE_TRIGGERS_PER_CALL     64u    /* names in one activation; the rest is ignored */
+#define ORMA_SERVICE_TRIGGER_HITS_KEPT     1024u  /* of a session, the newest */
+#define ORMA_SERVICE_LATE_HITS_MAX         256u   /* delayed notifications of a session */
+#define ORMA_SERVICE_TRIGGER_USES_KEPT     16384u /* of 24 hours, all names */
+#define ORMA_SERVICE_TRIGGER_USES_PER_NAME 1024u
+#define ORMA_SERVICE_TRIGGER_WINDOW_NS     (24 * 3600 * ORMA_NS_PER_SEC)
+
 #define ORMA_SERVICE_DURATION_MS_MAX     (7u * 24 * 3600 * 1000)
 #define ORMA_SERVICE_GUARDED_DURATION_MS (24u * 3600 * 1000)
 #define ORMA_SERVICE_GUARDED_BUFFERS_KB  131072u

@@ -86,6 +86,38 @@ void orma_service_observe_all_started(struct orma_service_session *session)
 	orma_base_buf_done(&buf);
 }
 
+void orma_service_observe_clone_trigger(struct orma_service_session *session,
+					const struct orma_service_trigger_hit *hit)
+{
+	struct orma_consumer_port *port = session->consumer;
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_writer *writer = &heap.writer;
+	struct orma_proto_nested nested;
+	struct orma_buf buf = {0};
+
+	if (!port || !(port->observed & ORMA_PB_OBSERVABLE_EVENTS_TYPE_TYPE_CLONE_TRIGGER_HIT))
+		return;
+	orma_proto_heap_writer_init(&heap, &buf);
+	orma_proto_nested_begin(writer, &nested, ORMA_PB_OBSERVABLE_EVENTS_CLONE_TRIGGER_HIT);
+	orma_proto_write_varint(writer,
+				ORMA_PB_OBSERVABLE_EVENTS_CLONE_TRIGGER_HIT_TRACING_SESSION_ID,
+				session->id);
+	orma_proto_write_string(writer, ORMA_PB_OBSERVABLE_EVENTS_CLONE_TRIGGER_HIT_TRIGGER_NAME,
+				hit->name);
+	orma_proto_write_string(writer, ORMA_PB_OBSERVABLE_EVENTS_CLONE_TRIGGER_HIT_PRODUCER_NAME,
+				hit->producer_name);
+	orma_proto_write_varint(writer, ORMA_PB_OBSERVABLE_EVENTS_CLONE_TRIGGER_HIT_PRODUCER_UID,
+				hit->producer_uid);
+	orma_proto_write_varint(writer, ORMA_PB_OBSERVABLE_EVENTS_CLONE_TRIGGER_HIT_BOOT_TIME_NS,
+				hit->boot_ns);
+	orma_proto_write_varint(writer,
+				ORMA_PB_OBSERVABLE_EVENTS_CLONE_TRIGGER_HIT_TRIGGER_DELAY_MS,
+				hit->delay_ms);
+	orma_proto_nested_end(writer, &nested);
+	send(port, &buf, &heap);
+	orma_base_buf_done(&buf);
+}
+
 static void report_all(struct orma_consumer_port *port)
 {
 	struct orma_service_instance *instance;

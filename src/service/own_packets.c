@@ -165,7 +165,7 @@ void orma_service_own_done(struct orma_service_session *session)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static void begin_packet(struct orma_service *service, struct orma_proto_heap_writer *heap)
+void orma_service_own_begin(struct orma_service *service, struct orma_proto_heap_writer *heap)
 {
 	service->scratch.size = 0;
 	orma_proto_heap_writer_init(heap, &service->scratch);
@@ -179,7 +179,7 @@ static void write_trusted(struct orma_service *service, struct orma_proto_writer
 				ORMA_SERVICE_SEQUENCE_ID);
 }
 
-static int end_packet(struct orma_service *service, struct orma_proto_heap_writer *heap)
+int orma_service_own_end(struct orma_service *service, struct orma_proto_heap_writer *heap)
 {
 	int r;
 
@@ -202,7 +202,7 @@ static int write_clocks(struct orma_service_session *session,
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_nested nested, clock;
 
-	begin_packet(session->service, &heap);
+	orma_service_own_begin(session->service, &heap);
 	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT);
 	orma_proto_write_varint(
 		&heap.writer, ORMA_PB_CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK,
@@ -216,7 +216,7 @@ static int write_clocks(struct orma_service_session *session,
 					snapshot->clocks[i].value);
 		orma_proto_nested_end(&heap.writer, &clock);
 	}
-	return end_packet(session->service, &heap);
+	return orma_service_own_end(session->service, &heap);
 }
 
 static int write_all_clocks(struct orma_service_session *session)
@@ -241,7 +241,7 @@ static int write_sync_marker(struct orma_service_session *session)
 	if (!session->emits_sync_marker)
 		return 0;
 	session->emits_sync_marker = false;
-	begin_packet(session->service, &heap);
+	orma_service_own_begin(session->service, &heap);
 	write_trusted(session->service, &heap.writer);
 	orma_proto_write_bytes(&heap.writer, ORMA_PB_TRACE_PACKET_SYNCHRONIZATION_MARKER,
 			       sync_marker, sizeof(sync_marker));
@@ -256,10 +256,10 @@ static int write_config(struct orma_service_session *session)
 {
 	struct orma_proto_heap_writer heap;
 
-	begin_packet(session->service, &heap);
+	orma_service_own_begin(session->service, &heap);
 	orma_proto_write_bytes(&heap.writer, ORMA_PB_TRACE_PACKET_TRACE_CONFIG,
 			       session->config_bytes.data, session->config_bytes.size);
-	return end_packet(session->service, &heap);
+	return orma_service_own_end(session->service, &heap);
 }
 
 static int write_uuid(struct orma_service_session *session)
@@ -267,11 +267,11 @@ static int write_uuid(struct orma_service_session *session)
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_nested nested;
 
-	begin_packet(session->service, &heap);
+	orma_service_own_begin(session->service, &heap);
 	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_TRACE_UUID);
 	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_UUID_MSB, session->uuid_msb);
 	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_UUID_LSB, session->uuid_lsb);
-	return end_packet(session->service, &heap);
+	return orma_service_own_end(session->service, &heap);
 }
 
 static int write_provenance(struct orma_service_session *session)
@@ -282,7 +282,7 @@ static int write_provenance(struct orma_service_session *session)
 	struct orma_proto_nested provenance, buffer, sequence;
 	int r;
 
-	begin_packet(session->service, &heap);
+	orma_service_own_begin(session->service, &heap);
 	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_PACKET_TIMESTAMP,
 				orma_service_boot_ns(session->service));
 	orma_proto_nested_begin(&heap.writer, &provenance, ORMA_PB_TRACE_PACKET_TRACE_PROVENANCE);
@@ -300,7 +300,7 @@ static int write_provenance(struct orma_service_session *session)
 		}
 		orma_proto_nested_end(&heap.writer, &buffer);
 	}
-	r = end_packet(session->service, &heap);
+	r = orma_service_own_end(session->service, &heap);
 	orma_base_free(sequences);
 	return r;
 }
@@ -328,7 +328,7 @@ static int write_system_info(struct orma_service_session *session)
 	struct orma_proto_nested nested;
 	struct tm local;
 
-	begin_packet(service, &heap);
+	orma_service_own_begin(service, &heap);
 	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_SYSTEM_INFO);
 	write_utsname(&heap.writer);
 	orma_proto_write_varint(&heap.writer, ORMA_PB_SYSTEM_INFO_HZ,
@@ -342,7 +342,7 @@ static int write_system_info(struct orma_service_session *session)
 					(uint64_t)(int64_t)(local.tm_gmtoff / 60));
 	orma_proto_write_varint(&heap.writer, ORMA_PB_SYSTEM_INFO_NUM_CPUS,
 				(uint64_t)sysconf(_SC_NPROCESSORS_CONF));
-	return end_packet(service, &heap);
+	return orma_service_own_end(service, &heap);
 }
 
 static int write_event(struct orma_service *service, const struct orma_service_event *event)
@@ -350,14 +350,14 @@ static int write_event(struct orma_service *service, const struct orma_service_e
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_nested nested;
 
-	begin_packet(service, &heap);
+	orma_service_own_begin(service, &heap);
 	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, event->time_ns);
 	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_SERVICE_EVENT);
 	if (event->data.size)
 		orma_proto_write_raw(&heap.writer, event->data.data, event->data.size);
 	else
 		orma_proto_write_bool(&heap.writer, event->field_id, true);
-	return end_packet(service, &heap);
+	return orma_service_own_end(service, &heap);
 }
 
 static int write_events(struct orma_service_session *session)
@@ -382,7 +382,7 @@ static int write_concurrent_event(struct orma_service *service,
 	struct orma_proto_writer *writer = &heap.writer;
 	struct orma_proto_nested nested;
 
-	begin_packet(service, &heap);
+	orma_service_own_begin(service, &heap);
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, event->time_ns);
 	orma_proto_nested_begin(writer, &nested, ORMA_PB_TRACE_PACKET_CONCURRENT_SESSION_EVENT);
 	orma_proto_write_varint(writer, ORMA_PB_CONCURRENT_SESSION_EVENT_STATE, event->state);
@@ -395,7 +395,7 @@ static int write_concurrent_event(struct orma_service *service,
 				(uint64_t)(int64_t)(int32_t)event->uid);
 	orma_proto_write_varint(writer, ORMA_PB_CONCURRENT_SESSION_EVENT_NUM_DATA_SOURCES,
 				event->data_source_count);
-	return end_packet(service, &heap);
+	return orma_service_own_end(service, &heap);
 }
 
 static int write_concurrent_events(struct orma_service_session *session)
@@ -416,10 +416,12 @@ static int write_initial(struct orma_service_session *session)
 	int r = 0;
 
 	if (session->has_emitted_initial)
-		return 0;
+		return orma_service_triggers_write(session);
 	session->has_emitted_initial = true;
 	if (!builtin || !builtin->disable_trace_config)
 		r = write_config(session);
+	if (r == 0)
+		r = orma_service_triggers_write(session);
 	if (r == 0)
 		r = write_uuid(session);
 	if (r == 0)
@@ -452,10 +454,10 @@ static int write_stats(struct orma_service_session *session)
 
 	if (r < 0)
 		return r;
-	begin_packet(session->service, &heap);
+	orma_service_own_begin(session->service, &heap);
 	orma_proto_write_bytes(&heap.writer, ORMA_PB_TRACE_PACKET_TRACE_STATS, stats.data,
 			       stats.size);
-	return end_packet(session->service, &heap);
+	return orma_service_own_end(session->service, &heap);
 }
 
 int orma_service_own_after(struct orma_service_session *session)

@@ -278,6 +278,7 @@ void orma_producer_port_close(struct orma_producer_port *port)
 	service = port->service;
 	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
 		orma_service_scrape(session, port);
+	orma_service_triggers_producer_left(port);
 	memset(&port->callbacks, 0, sizeof(port->callbacks));
 	while (!orma_base_list_is_empty(&port->data_sources)) {
 		struct orma_service_data_source *data_source = ORMA_LIST_ENTRY(
@@ -456,13 +457,4 @@ uint32_t orma_service_producer_writer_buffer(const struct orma_producer_port *po
 	uintptr_t value = (uintptr_t)orma_base_map_get(&port->writers, writer_id);
 
 	return value ? (uint32_t)(value - 1) : 0;
-}
-
-void orma_producer_port_activate_triggers(struct orma_producer_port *port, const char *const *names,
-					  size_t count)
-{
-	/* No session can have triggers: enabling one is refused (config_check.c). */
-	(void)port;
-	(void)names;
-	(void)count;
 }

@@ -188,6 +188,8 @@ int orma_service_read(struct orma_service_session *session, size_t max_bytes)
 	if (!batch->trailers)
 		return -ENOMEM;
 	orma_service_batch_begin(session->service);
+	if (orma_service_triggers_hide_data(session))
+		return 0;
 	r = orma_service_own_before(session);
 	if (r < 0)
 		return r;

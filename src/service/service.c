@@ -134,6 +134,7 @@ void orma_service_free(struct orma_service *service)
 	orma_base_map_done(&service->instances_by_id);
 	orma_base_map_done(&service->by_name);
 	orma_service_free_caches(service);
+	orma_base_free(service->trigger_uses);
 	orma_base_free(service->version);
 	orma_base_free(service);
 }

@@ -34,6 +34,8 @@ const char *orma_service_session_state_name(const struct orma_service_session *s
 		return "STARTED";
 	case ORMA_SERVICE_SESSION_STOPPING:
 		return "STOP_WAIT";
+	case ORMA_SERVICE_SESSION_CLONED:
+		return "CLONED_READ_ONLY";
 	case ORMA_SERVICE_SESSION_DISABLED:
 		break;
 	}
@@ -49,6 +51,8 @@ static uint32_t concurrent_state(enum orma_service_session_state state)
 		return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_STARTED;
 	case ORMA_SERVICE_SESSION_STOPPING:
 		return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_DISABLING_WAITING_STOP_ACKS;
+	case ORMA_SERVICE_SESSION_CLONED:
+		return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_CLONED_READ_ONLY;
 	case ORMA_SERVICE_SESSION_DISABLED:
 		break;
 	}
@@ -131,6 +135,11 @@ static void on_duration(struct orma_service_timer *timer)
 			return;
 		}
 	}
+	orma_service_session_flush_and_disable(session);
+}
+
+void orma_service_session_flush_and_disable(struct orma_service_session *session)
+{
 	orma_service_flush_begin(session, 0, FLUSH_FLAGS_STOP, on_final_flush, NULL, NULL);
 }
 
@@ -357,6 +366,7 @@ static void disarm_periods(struct orma_service_session *session)
 	orma_service_timer_disarm(&session->clear_timer);
 	orma_service_timer_disarm(&session->snapshot_timer);
 	orma_service_timer_disarm(&session->started_timer);
+	orma_service_timer_disarm(&session->trigger_timer);
 }
 
 void orma_service_session_disable(struct orma_service_session *session, bool at_once,

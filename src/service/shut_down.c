@@ -39,6 +39,7 @@ static void end(struct orma_service_session *session, uint32_t timeout_ms)
 				       session->stop_timer.fn);
 		break;
 	case ORMA_SERVICE_SESSION_DISABLED:
+	case ORMA_SERVICE_SESSION_CLONED:
 		break;
 	}
 }

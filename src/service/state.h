@@ -97,6 +97,7 @@ enum orma_service_session_state {
 	ORMA_SERVICE_SESSION_STARTED,
 	ORMA_SERVICE_SESSION_STOPPING, /* waits for stop acknowledgements */
 	ORMA_SERVICE_SESSION_DISABLED,
+	ORMA_SERVICE_SESSION_CLONED, /* a copy of another, to be read; so from its beginning */
 };
 
 enum orma_service_instance_state {
@@ -204,6 +205,32 @@ struct orma_service_sequence {
 	uint64_t histogram_sums[ORMA_SERVICE_HISTOGRAM_BUCKETS];
 };
 
+/* One entry of TraceConfig.trigger_config.triggers. */
+struct orma_service_trigger {
+	uint64_t name_hash;
+	const char *name;
+	struct orma_service_regex producer_regex; /* full match */
+	bool has_producer_regex;
+	uint32_t stop_delay_ms, max_per_24_h; /* max 0 = no limit */
+	double skip_probability;
+};
+
+/* A trigger that a session obeyed; its names are on the heap. */
+struct orma_service_trigger_hit {
+	uint64_t boot_ns;
+	char *name, *producer_name;
+	uid_t producer_uid;
+	uint64_t delay_ms;
+};
+
+/* A hit of a CLONE_SNAPSHOT trigger that its consumer is to hear of later. */
+struct orma_service_late_hit {
+	struct orma_list link; /* session->late_hits */
+	struct orma_service_timer timer;
+	struct orma_service_session *session;
+	struct orma_service_trigger_hit hit;
+};
+
 struct orma_service_output {
 	void *file; /* NULL = none, or closed */
 	uint64_t written_bytes, max_bytes;
@@ -276,6 +303,17 @@ struct orma_service_session {
 	struct orma_service_filter *filter; /* NULL = none */
 	struct orma_service_filter_stats filter_stats;
 
+	/* See trigger.c. */
+	uint32_t trigger_mode; /* TriggerMode, after use_clone_snapshot_if_available */
+	struct orma_service_trigger *triggers;
+	size_t trigger_count;
+	bool has_been_triggered;
+	struct orma_service_trigger_hit *hits; /* oldest first */
+	size_t hit_count, hit_capacity, hits_emitted;
+	struct orma_list late_hits;
+	size_t late_hit_count;
+	struct orma_service_timer trigger_timer;
+
 	uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
 };
 
@@ -296,6 +334,11 @@ struct orma_consumer_port {
 
 /* When a session of a name was started last, for enable_extra_guardrails. */
 struct orma_service_name_use {
+	uint64_t hash, time_ns;
+};
+
+/* When a trigger of a name was obeyed, for max_per_24_h. */
+struct orma_service_trigger_use {
 	uint64_t hash, time_ns;
 };
 
@@ -342,6 +385,8 @@ struct orma_service {
 	uint64_t used_buffer_ids[(ORMA_SERVICE_BUFFER_ID_MAX + 64) / 64];
 	struct orma_service_name_use name_uses[ORMA_SERVICE_GUARDED_NAMES_MAX];
 	size_t name_use_count;
+	struct orma_service_trigger_use *trigger_uses; /* oldest first; NULL until the first */
+	size_t trigger_use_count;
 
 	uint64_t producers_seen, data_sources_seen, chunks_discarded, patches_discarded;
 
@@ -409,6 +454,8 @@ void orma_service_session_start(struct orma_service_session *session);
 void orma_service_session_disable(struct orma_service_session *session, bool at_once,
 				  const char *error);
 void orma_service_session_free(struct orma_service_session *session);
+/* Flushes, then disables. */
+void orma_service_session_flush_and_disable(struct orma_service_session *session);
 /* Takes the session away from its consumer: it ends, its file is completed, then it is freed. */
 void orma_service_session_abandon(struct orma_service_session *session, const char *error);
 /* Called when the last file byte is out, or there is no file. May free the session. */
@@ -445,6 +492,8 @@ void orma_service_instances_clear_incremental(struct orma_service_session *sessi
 /* observe.c */
 void orma_service_observe_instance(struct orma_service_instance *instance);
 void orma_service_observe_all_started(struct orma_service_session *session);
+void orma_service_observe_clone_trigger(struct orma_service_session *session,
+					const struct orma_service_trigger_hit *hit);
 
 /* flush.c */
 int orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,
@@ -507,6 +556,26 @@ void orma_service_clocks_take(struct orma_service *service,
 			      struct orma_service_clock_snapshot *ret);
 void orma_service_clocks_snapshot(struct orma_service_session *session);
 void orma_service_own_done(struct orma_service_session *session);
+
+/* An own packet goes between these two; the trusted fields come with the end. */
+struct orma_proto_heap_writer;
+void orma_service_own_begin(struct orma_service *service, struct orma_proto_heap_writer *heap);
+int orma_service_own_end(struct orma_service *service, struct orma_proto_heap_writer *heap);
+
+/* trigger.c */
+int orma_service_triggers_init(struct orma_service_session *session, struct orma_error *reterr);
+void orma_service_triggers_done(struct orma_service_session *session);
+/* The session is configured: its timeout begins. */
+void orma_service_triggers_arm(struct orma_service_session *session);
+bool orma_service_triggers_defer_start(const struct orma_service_session *session);
+/* True while the session waits for a trigger, and for good when only its clones can be read. */
+bool orma_service_triggers_hide_data(const struct orma_service_session *session);
+/* Some producers' leaving is a trigger. */
+void orma_service_triggers_producer_left(struct orma_producer_port *port);
+int orma_service_triggers_write(struct orma_service_session *session);
+int orma_service_trigger_hit_write(struct orma_service *service,
+				   const struct orma_service_trigger_hit *hit, uint32_t field_id);
+void orma_service_trigger_hit_done(struct orma_service_trigger_hit *hit);
 
 /* stats.c */
 int orma_service_stats_encode(struct orma_service_session *session, struct orma_buf *buf);

@@ -57,8 +57,6 @@ static const struct refusal {
 	 -EINVAL, "data_sources[0].producer_name_regex_filter[0]: repeats too often"},
 	{"buffers { size_kb: 4 } data_sources { producer_name_regex_filter: '(a*)\\\\1' }", -EINVAL,
 	 "data_sources[0].producer_name_regex_filter[0]: \"\\1\" is not supported here"},
-	{"trigger_config { trigger_mode: STOP_TRACING }", -ENOTSUP,
-	 "trigger_config: this service does not support it"},
 	{"trace_filter { bytecode: 'x' }", -EINVAL,
 	 "trace_filter.bytecode: the checksum is 78, not 84222325"},
 	{"compression { zstd {} }", -ENOTSUP, "compression: this service does not support it"},

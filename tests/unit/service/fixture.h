@@ -411,6 +411,14 @@ static inline void on_events(void *ctx, const void *data, size_t size)
 	}
 	if (events->all_data_sources_started)
 		log_add(&consumer->log, "all_started");
+	if (events->clone_trigger_hit)
+		log_add(&consumer->log, "clone:%lld/%.*s/%.*s/%llu",
+			(long long)events->clone_trigger_hit->tracing_session_id,
+			(int)events->clone_trigger_hit->trigger_name.size,
+			events->clone_trigger_hit->trigger_name.data,
+			(int)events->clone_trigger_hit->producer_name.size,
+			events->clone_trigger_hit->producer_name.data,
+			(unsigned long long)events->clone_trigger_hit->trigger_delay_ms);
 	orma_base_arena_done(&arena);
 }
 
