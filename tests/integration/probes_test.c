@@ -131,7 +131,7 @@ ORMA_TEST(a_flush_right_after_the_start_brings_everything)
 	read_until(session, &content, has_first);
 	CHECK(content.has_self);
 	CHECK_INT(content.self_values, 1);
-	CHECK_INT(content.stats, 1);
+	CHECK(content.stats >= 1); /* as many as the processes of the machine fill */
 	CHECK_INT(content.sys, 1);
 	CHECK_INT(content.cpu, 1);
 	CHECK_INT(content.cleared, 1);
