@@ -66,3 +66,14 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/orma-config-version.cmake C
 install(FILES ${CMAKE_BINARY_DIR}/orma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${CMAKE_BINARY_DIR}/orma-config.cmake ${CMAKE_BINARY_DIR}/orma-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/orma)
+
+# Off by default: whoever installs for one user or into a container has no service manager to configure.
+option(ORMA_SYSTEMD_UNITS "Install systemd units for the daemon and the probes" OFF)
+set(ORMA_SYSTEMD_UNIT_DIR "lib/systemd/system" CACHE STRING "Where they go, below the prefix or absolute")
+foreach(unit orma-traced orma-probes)
+  configure_file(extra/systemd/${unit}.service.in ${CMAKE_BINARY_DIR}/systemd/${unit}.service @ONLY)
+endforeach()
+if(ORMA_SYSTEMD_UNITS AND TARGET orma_tool)
+  install(FILES ${CMAKE_BINARY_DIR}/systemd/orma-traced.service ${CMAKE_BINARY_DIR}/systemd/orma-probes.service
+    extra/systemd/orma-traced.socket extra/systemd/orma-traced-consumer.socket DESTINATION ${ORMA_SYSTEMD_UNIT_DIR})
+endif()
