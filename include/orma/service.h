@@ -89,6 +89,10 @@ struct orma_service_options {
 	bool scrape_by_default;
 	const char *version; /* shown by queries; NULL = orma's own */
 	const struct orma_regex_ops *regex_ops;
+	/* Whose the service's own packets are, and who passes a lockdown; without has_uid, the
+	 * effective user of now. */
+	bool has_uid;
+	uid_t uid;
 };
 
 ORMA_API int orma_service_new(const struct orma_service_options *options,

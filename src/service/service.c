@@ -95,7 +95,7 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 		orma_base_free(service);
 		return -ENOMEM;
 	}
-	service->uid = geteuid();
+	service->uid = whole.has_uid ? whole.uid : geteuid();
 	orma_service_timers_init(&service->timers);
 	orma_base_list_init(&service->producers);
 	orma_base_list_init(&service->consumers);

@@ -115,7 +115,7 @@ static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_optio
 	return 0;
 }
 
-static int init_parts(struct orma_daemon *daemon)
+static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_options *wanted)
 {
 	int result = orma_base_loop_new(&daemon->loop);
 	if (result == 0)
@@ -127,6 +127,8 @@ static int init_parts(struct orma_daemon *daemon)
 		.ctx = daemon->files,
 		.file_ops = &orma_file_worker_ops,
 		.regex_ops = orma_tool_regex_ops,
+		.has_uid = wanted->has_uid,
+		.uid = wanted->uid,
 	};
 	result = orma_service_new(&options, &daemon->service);
 	if (result == 0)
@@ -138,7 +140,7 @@ int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_option
 		     struct orma_error *reterr)
 {
 	*daemon = (struct orma_daemon){0};
-	int result = init_parts(daemon);
+	int result = init_parts(daemon, options);
 	if (result) {
 		orma_base_error_set(reterr, result, "cannot start: %s", strerror(-result));
 	} else {

@@ -30,6 +30,9 @@ struct orma_daemon_options {
 	/* Consumers record whatever producers offer, and over a network nobody vouches for who they
 	 * are; so without this only sockets of this machine serve them. */
 	bool allows_remote_consumers;
+	/* Who the daemon will be, when it is to change user before it runs. */
+	bool has_uid;
+	uid_t uid;
 	uint32_t peers_per_uid_max; /* 0 = default, see ipc/host.h */
 };
 

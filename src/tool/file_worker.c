@@ -159,6 +159,9 @@ static void *run_file(void *arg)
 	struct file *file = arg;
 	struct orma_file_worker *worker = file->worker;
 
+	/* By the thread itself: from outside it would be a file of /proc to write, which the
+	 * daemon's filter refuses. */
+	pthread_setname_np(pthread_self(), "orma-file");
 	pthread_mutex_lock(&worker->mutex);
 	for (;;) {
 		struct block *block = wait_for_block_locked(file);
@@ -192,8 +195,6 @@ static int start_thread(struct file *file)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	int result = pthread_create(&file->thread, NULL, run_file, file);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (result == 0)
-		pthread_setname_np(file->thread, "orma-file");
 	return -result;
 }
 

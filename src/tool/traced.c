@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * traced.c - `orma traced`: the daemon, with the options and environment of Perfetto's.
+ * traced.c - `orma traced`: the daemon's options, which are those of Perfetto's and some more.
  */
+#include "tool/traced.h"
+
 #include <errno.h>
 #include <getopt.h>
-#include <grp.h>
 #include <orma/init.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "ipc/address.h"
-#include "tool/daemon.h"
+#include "base/str.h"
 #include "tool/tool.h"
 
 static void print_help(void)
@@ -29,6 +24,12 @@ static void print_help(void)
 	     "      --set-socket-permissions GROUP:MODE:GROUP:MODE\n"
 	     "                     group and octal mode of the producer sockets, then of the "
 	     "consumer sockets\n"
+	     "      --user NAME    once the sockets are open, be this user\n"
+	     "      --group NAME   and this group instead of the user's own\n"
+	     "      --seccomp MODE what a system call meets that the daemon does not need: errno "
+	     "(it "
+	     "fails; default),\n"
+	     "                     kill (the daemon ends), off (nothing)\n"
 	     "      --allow-remote-consumers\n"
 	     "                     serve consumers on TCP and vsock addresses, whoever they are\n"
 	     "      --max-connections-per-user N\n"
@@ -38,227 +39,135 @@ static void print_help(void)
 	     "\n"
 	     "Environment: PERFETTO_PRODUCER_SOCK_NAME (a comma-separated list), "
 	     "PERFETTO_CONSUMER_SOCK_NAME,\n"
-	     "TRACED_NOTIFY_FD (gets \"1\" when the sockets are open).");
+	     "TRACED_NOTIFY_FD (gets \"1\" when the sockets are open); a service manager's "
+	     "LISTEN_FDS, NOTIFY_SOCKET, WATCHDOG_USEC.");
 }
 
-struct permissions {
-	char *group;
-	mode_t mode;
-};
-
 /* "group:mode:group:mode"; cuts the argument up. */
-static int parse_permissions(char *text, struct permissions ret[2])
+static int parse_permissions(char *text, struct orma_traced_permissions *const ret[2])
 {
 	char *rest = text;
 	for (int i = 0; i < 2; i++) {
 		uint64_t mode;
-		ret[i].group = strsep(&rest, ":");
+		ret[i]->group = strsep(&rest, ":");
 		const char *mode_text = strsep(&rest, ":");
-		if (!ret[i].group || !*ret[i].group || !mode_text ||
+		if (!ret[i]->group || !*ret[i]->group || !mode_text ||
 		    orma_base_parse_u64(mode_text, 8, &mode) || mode > 0777)
 			return -EINVAL;
-		ret[i].mode = (mode_t)mode;
+		ret[i]->mode = (mode_t)mode;
 	}
 	return rest ? -EINVAL : 0;
 }
 
-/* From the file, or a number: getgrnam() would load name services at run time, which a static binary
- * cannot do without the shared libraries that it was made to do without. */
-static int find_group(const char *name, gid_t *ret)
+static int parse_max(const char *text, uint32_t *ret)
 {
-	struct group *group;
-	uint64_t id;
+	uint64_t number;
 
-	if (!orma_base_parse_u64(name, 10, &id) && id < UINT32_MAX) {
-		*ret = (gid_t)id;
-		return 0;
-	}
-	FILE *file = fopen("/etc/group", "re");
-	if (!file)
-		return -errno;
-	do
-		group = fgetgrent(file);
-	while (group && strcmp(group->gr_name, name) != 0);
-	if (group)
-		*ret = group->gr_gid;
-	fclose(file);
-	return group ? 0 : -ENOENT;
+	if (orma_base_parse_u64(text, 10, &number) || number == 0 || number > UINT32_MAX)
+		return -EINVAL;
+	*ret = (uint32_t)number;
+	return 0;
 }
 
-static int set_permissions(const char *addresses, const struct permissions *permissions)
-{
-	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
-	gid_t gid = 0;
+enum option_id {
+	OPTION_BACKGROUND = 256,
+	OPTION_PERMISSIONS,
+	OPTION_USER,
+	OPTION_GROUP,
+	OPTION_SECCOMP,
+	OPTION_REMOTE_CONSUMERS,
+	OPTION_MAX_CONNECTIONS,
+	OPTION_VERSION
+};
 
-	if (find_group(permissions->group, &gid) < 0)
-		return orma_tool_fail("there is no group \"%s\"", permissions->group);
-	for (const char *list = addresses; orma_ipc_address_list_next(&list, item) > 0;) {
-		struct orma_ipc_address address;
-		const char *path = orma_ipc_address_parse(item, &address)
-					   ? NULL
-					   : orma_ipc_address_path(&address);
-		if (path && (chown(path, (uid_t)-1, gid) || chmod(path, permissions->mode)))
-			return orma_tool_fail("%s: %s", path, strerror(errno));
-	}
-	return ORMA_EXIT_OK;
-}
+struct identity {
+	const char *user, *group;
+};
 
-/* A listening socket that the parent process left open, its number in the environment. */
-static int adopt_inherited(struct orma_daemon *daemon, const char *variable,
-			   int (*adopt)(struct orma_daemon *daemon, int fd,
-					struct orma_error *reterr))
+/* -1 = go on; else the exit status. */
+static int take_option(int id, struct orma_traced_options *ret, struct identity *ret_identity)
 {
-	const char *value = getenv(variable);
-	struct orma_error error = {0};
-	uint64_t fd;
-	if (!value)
+	struct orma_traced_permissions *const permissions[2] = {&ret->producers, &ret->consumers};
+
+	switch (id) {
+	case OPTION_BACKGROUND:
+		ret->in_background = true;
+		return -1;
+	case OPTION_PERMISSIONS:
+		return parse_permissions(optarg, permissions)
+			       ? orma_tool_usage_error(
+					 "socket permissions are GROUP:MODE:GROUP:MODE")
+			       : -1;
+	case OPTION_USER:
+		ret_identity->user = optarg;
+		return -1;
+	case OPTION_GROUP:
+		ret_identity->group = optarg;
+		return -1;
+	case OPTION_SECCOMP:
+		ret->must_have_seccomp = true;
+		return orma_seccomp_parse(optarg, &ret->seccomp)
+			       ? orma_tool_usage_error("\"%s\" is not errno, kill or off", optarg)
+			       : -1;
+	case OPTION_REMOTE_CONSUMERS:
+		ret->allows_remote_consumers = true;
+		return -1;
+	case OPTION_MAX_CONNECTIONS:
+		return parse_max(optarg, &ret->peers_per_uid_max)
+			       ? orma_tool_usage_error("\"%s\" is no number of connections", optarg)
+			       : -1;
+	case OPTION_VERSION:
+		printf("orma traced %s\n", orma_version());
 		return ORMA_EXIT_OK;
-	if (orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
-		return orma_tool_fail("%s: \"%s\" is no descriptor", variable, value);
-	return adopt(daemon, (int)fd, &error) ? orma_tool_fail("%s", error.message) : ORMA_EXIT_OK;
-}
-
-struct signal_watch {
-	struct orma_watch watch;
-	struct orma_daemon *daemon;
-};
-
-/* The first one asks for an orderly end, the second for an end. */
-static void on_signal(struct orma_watch *watch, unsigned ready)
-{
-	struct orma_daemon *daemon = ORMA_CONTAINER_OF(watch, struct signal_watch, watch)->daemon;
-	struct signalfd_siginfo info;
-	(void)ready;
-	if (read(watch->fd, &info, sizeof(info)) != sizeof(info))
-		return;
-	if (daemon->is_finishing)
-		orma_base_loop_stop(watch->loop);
-	else
-		orma_daemon_finish(daemon);
-}
-
-static int run_until_signal(struct orma_daemon *daemon)
-{
-	struct signal_watch watch = {.daemon = daemon};
-	sigset_t signals;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	ORMA_AUTO(orma_base_fd_closep) int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	int result = fd < 0 ? -errno
-			    : orma_base_loop_watch(daemon->loop, &watch.watch, fd, ORMA_LOOP_READ,
-						   on_signal);
-	if (result == 0) {
-		orma_tool_notify("TRACED_NOTIFY_FD", "1");
-		result = orma_daemon_run(daemon);
+	case 'h':
+		print_help();
+		return ORMA_EXIT_OK;
+	default:
+		return ORMA_EXIT_USAGE;
 	}
-	orma_base_watch_remove(&watch.watch);
-	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
 }
 
-struct traced_options {
-	struct permissions permissions[2];
-	bool in_background, allows_remote_consumers;
-	uint32_t peers_per_uid_max;
-};
-
-static int serve(const struct traced_options *traced)
+static int parse_options(int argc, char **argv, struct orma_traced_options *ret)
 {
-	const char *inherited_producer = "ANDROID_SOCKET_traced_producer";
-	const char *inherited_consumer = "ANDROID_SOCKET_traced_consumer";
-	struct orma_daemon_options options = {
-		.producer_addresses = getenv(inherited_producer) ? "" : NULL,
-		.consumer_addresses = getenv(inherited_consumer) ? "" : NULL,
-		.allows_remote_consumers = traced->allows_remote_consumers,
-		.peers_per_uid_max = traced->peers_per_uid_max,
-	};
-	struct orma_daemon daemon;
-	struct orma_error error = {0};
-	if (orma_daemon_init(&daemon, &options, &error))
-		return orma_tool_fail("%s", error.message);
-	int status = adopt_inherited(&daemon, inherited_producer, orma_daemon_adopt_producers);
-	if (status == ORMA_EXIT_OK)
-		status = adopt_inherited(&daemon, inherited_consumer, orma_daemon_adopt_consumers);
-	if (status == ORMA_EXIT_OK && traced->permissions[0].group)
-		status = set_permissions(orma_ipc_producer_address(), &traced->permissions[0]);
-	if (status == ORMA_EXIT_OK && traced->permissions[1].group)
-		status = set_permissions(orma_ipc_consumer_address(), &traced->permissions[1]);
-	if (status == ORMA_EXIT_OK)
-		status = run_until_signal(&daemon);
-	if (orma_daemon_has_open_files(&daemon)) {
-		orma_daemon_abandon(&daemon);
-		fflush(NULL);
-		_exit(status);
-	}
-	orma_daemon_done(&daemon);
-	return status;
-}
-
-/* -1 = go on and serve; else the exit status. */
-static int parse_options(int argc, char **argv, struct traced_options *ret)
-{
-	enum {
-		OPTION_BACKGROUND = 256,
-		OPTION_PERMISSIONS,
-		OPTION_REMOTE_CONSUMERS,
-		OPTION_MAX_CONNECTIONS,
-		OPTION_VERSION
-	};
 	static const struct option options[] = {
 		{"background", no_argument, NULL, OPTION_BACKGROUND},
 		{"set-socket-permissions", required_argument, NULL, OPTION_PERMISSIONS},
+		{"user", required_argument, NULL, OPTION_USER},
+		{"group", required_argument, NULL, OPTION_GROUP},
+		{"seccomp", required_argument, NULL, OPTION_SECCOMP},
 		{"allow-remote-consumers", no_argument, NULL, OPTION_REMOTE_CONSUMERS},
 		{"max-connections-per-user", required_argument, NULL, OPTION_MAX_CONNECTIONS},
 		{"version", no_argument, NULL, OPTION_VERSION},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	uint64_t number;
+	struct identity identity = {0};
+	struct orma_error error = {0};
 
 	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-		switch (option) {
-		case OPTION_BACKGROUND:
-			ret->in_background = true;
-			break;
-		case OPTION_PERMISSIONS:
-			if (parse_permissions(optarg, ret->permissions))
-				return orma_tool_usage_error(
-					"socket permissions are GROUP:MODE:GROUP:MODE");
-			break;
-		case OPTION_REMOTE_CONSUMERS:
-			ret->allows_remote_consumers = true;
-			break;
-		case OPTION_MAX_CONNECTIONS:
-			if (orma_base_parse_u64(optarg, 10, &number) || number == 0 ||
-			    number > UINT32_MAX)
-				return orma_tool_usage_error("\"%s\" is no number of connections",
-							     optarg);
-			ret->peers_per_uid_max = (uint32_t)number;
-			break;
-		case OPTION_VERSION:
-			printf("orma traced %s\n", orma_version());
-			return ORMA_EXIT_OK;
-		case 'h':
-			print_help();
-			return ORMA_EXIT_OK;
-		default:
-			return ORMA_EXIT_USAGE;
-		}
+		int status = take_option(option, ret, &identity);
+		if (status >= 0)
+			return status;
 	}
 	if (optind != argc)
 		return orma_tool_usage_error("\"%s\" is no option", argv[optind]);
+	if (orma_privileges_find(identity.user, identity.group, &ret->privileges, &error))
+		return orma_tool_fail("%s", error.message);
 	return -1;
 }
 
 int orma_tool_traced(int argc, char **argv)
 {
-	struct traced_options options = {0};
+	struct orma_traced_options options = {.seccomp = ORMA_SECCOMP_ERRNO};
 	int status = parse_options(argc, argv, &options);
+	struct orma_error error = {0};
 
 	if (status >= 0)
 		return status;
 	orma_tool_log_to_stderr(ORMA_LOG_INFO);
+	/* Before the fork: they are for the process that was started. */
+	if (orma_systemd_take_sockets(&options.sockets, &error))
+		return orma_tool_fail("%s", error.message);
 	if (options.in_background) {
 		int parent = orma_tool_background(false, 0);
 		if (parent < 0)
@@ -266,5 +175,5 @@ int orma_tool_traced(int argc, char **argv)
 					      strerror(-parent));
 		orma_base_fd_close(parent);
 	}
-	return serve(&options);
+	return orma_traced_serve(&options);
 }

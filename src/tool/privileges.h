@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * privileges.h - a daemon that was started as root goes on as somebody else.
+ */
+#ifndef ORMA_TOOL_PRIVILEGES_H
+#define ORMA_TOOL_PRIVILEGES_H
+
+#include <orma/error.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct orma_privileges {
+	bool must_change;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Names or numbers; NULL user = stay who we are, NULL group = the user's own. -ENOENT, -EINVAL. */
+int orma_privileges_find(const char *user, const char *group, struct orma_privileges *ret,
+			 struct orma_error *reterr);
+int orma_privileges_find_group(const char *name, gid_t *ret);
+/* Becomes that user with that group and no other, without capabilities and without a way back; in
+ * any case nothing that is executed later gains rights. -EPERM when this is not root's process. */
+int orma_privileges_drop(const struct orma_privileges *privileges, struct orma_error *reterr);
+
+#endif
