@@ -57,8 +57,10 @@ static _Noreturn void become_daemon(const struct orma_test_process *process, int
 		dup2(process->fds[i], 30 + (int)i);
 	for (size_t i = 0; i < process->fd_count; i++)
 		dup2(30 + (int)i, FIRST_FD + (int)i);
-	for (size_t i = 0; i < process->fd_count; i++)
-		close(30 + (int)i);
+	/* Nothing else, whatever the test was started with. */
+	for (int fd = FIRST_FD + (int)process->fd_count; fd < 64; fd++)
+		if (fd != NOTIFY_FD)
+			close(fd);
 	set_variables(process);
 	execv(arguments[0], (char **)arguments);
 	_exit(127);
