@@ -254,6 +254,7 @@ static int run(struct command_line *line, const struct orma_record_config *confi
 	}
 	line->options.config = config;
 	status = orma_record_run(&line->options);
+	line->options.config = NULL;
 	return status != ORMA_EXIT_OK && line->options.attach_key ? EXIT_ATTACH_FAILED : status;
 }
 

@@ -48,7 +48,7 @@ static void on_signal(struct orma_watch *watch, unsigned ready)
 static int serve(void)
 {
 	struct orma_probes_options options = {0};
-	struct orma_probes *probes;
+	struct orma_probes *probes = NULL;
 	struct orma_watch watch = {0};
 	sigset_t signals;
 	sigemptyset(&signals);

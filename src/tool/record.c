@@ -202,6 +202,8 @@ static int run_session(struct recorder *recorder)
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (options->attach_key)
 		result = orma_session_attach(recorder->session, options->attach_key);
+	else if (!options->config)
+		result = -EINVAL;
 	else
 		result = orma_session_enable(recorder->session, options->config->bytes.data,
 					     options->config->bytes.size,

@@ -135,6 +135,7 @@ static int record(struct command_line *line)
 	}
 	line->options.config = &config;
 	status = orma_record_run(&line->options);
+	line->options.config = NULL;
 	orma_record_config_done(&config);
 	return status;
 }

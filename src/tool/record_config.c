@@ -17,7 +17,7 @@
 #include "tool/record.h"
 #include "tool/tool.h"
 
-#define DEFAULT_BUFFER_KB   (32u * 1024)
+#define DEFAULT_BUFFER_KB   32768u
 #define DEFAULT_DURATION_MS 10000
 
 /* What is recorded when nothing is named: all that this machine tells without root, and every

@@ -26,7 +26,7 @@ void orma_tool_set_name(const char *name)
 	program_name = name;
 }
 
-static void print_message(const char *format, va_list args)
+static ORMA_PRINTF(1, 0) void print_message(const char *format, va_list args)
 {
 	fprintf(stderr, "%s: ", program_name);
 	vfprintf(stderr, format, args);

@@ -9,13 +9,14 @@
 #include "tool/trace_file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "proto/wire.h"
 
-#define WINDOW_BYTES (1u << 20)
+#define WINDOW_BYTES ((size_t)1 << 20)
 #define PACKET_TAG   0x0a /* field 1, length-delimited */
 
 struct window {
@@ -54,8 +55,8 @@ static int window_need(struct window *window, size_t size)
 
 static int damaged(const struct window *window, const char *what, struct orma_error *reterr)
 {
-	return orma_base_error_set(reterr, -EBADMSG, "the trace is %s at byte %llu", what,
-				   (unsigned long long)(window->offset + window->at));
+	return orma_base_error_set(reterr, -EBADMSG, "the trace is %s at byte %" PRIu64, what,
+				   window->offset + window->at);
 }
 
 /* Reads one varint of at most ten bytes: its size, or an error. */
