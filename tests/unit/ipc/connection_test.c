@@ -161,7 +161,7 @@ ORMA_TEST(a_frame_dripping_in_byte_by_byte_arrives)
 	set_up(&fixture, (struct orma_ipc_connection_limits){0});
 	for (int i = 0; i < 9; i++) {
 		CHECK_INT(fixture.frames, 0);
-		send_bytes(&fixture, "\5\0\0\0hello" + i, 1);
+		send_bytes(&fixture, &"\5\0\0\0hello"[i], 1);
 		turn(&fixture);
 	}
 	CHECK_INT(fixture.frames, 1);
