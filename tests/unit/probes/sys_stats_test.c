@@ -414,7 +414,8 @@ ORMA_TEST(sessions_have_their_own_files_and_periods)
 	fake_open(orma_probe_sys_stats_new);
 	fake_put("proc/meminfo", "MemTotal: 1 kB\n");
 	fake_put("proc/vmstat", "pgpgin 1\n");
-	fake_start(0, CONFIG("meminfo_period_ms: 1000"));
+	/* Periods begin at their multiples: the next of a long one is far away, but for bad luck. */
+	fake_start(0, CONFIG("meminfo_period_ms: 3600000"));
 	fake_start(5, CONFIG("vmstat_period_ms: 10"));
 	fake_run_until(4);
 	CHECK_INT(fake_packets[3].idx, 5);
