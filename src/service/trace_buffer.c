@@ -69,9 +69,8 @@
  * make its own packets wrong or late; it reaches other sequences only by filling the ring, and what
  * a chunk costs is bounded whatever its id is.
  *
- * COPYING. The ring and the index hold offsets and slot numbers and no address, so a clone is a
- * copy of both; nothing in the ring has to be touched up, and the copy may be made in pieces as
- * long as nothing is written in between.
+ * COPYING. The ring holds offsets and slot numbers and no address, so nothing in a copy of it has
+ * to be touched up, and the copy is made in pieces while the source goes on: trace_buffer_copy.c.
  *
  * WHERE THE BYTES GO. 16 bytes and on average 8 of alignment per chunk; 8 per chunk in the index;
  * some 100 per sequence, of which at most 1024 have no chunk. The ring is address space until it is
@@ -125,34 +124,12 @@ void orma_service_buffer_free(struct orma_trace_buffer *buffer)
 	if (!buffer)
 		return;
 	orma_service_sequences_done(&buffer->sequences);
-	orma_base_free(buffer->slices);
+	orma_base_free(ORMA_TAKE(buffer->slices));
+	buffer->is_abandoned = buffer->copies != NULL;
+	if (buffer->is_abandoned)
+		return;
 	munmap(buffer->ring, (size_t)buffer->size + ORMA_STAGING_BYTES);
 	orma_base_free(buffer);
-}
-
-int orma_service_buffer_clone(const struct orma_trace_buffer *buffer,
-			      struct orma_trace_buffer **ret)
-{
-	struct orma_trace_buffer *copy;
-	int result = orma_service_buffer_new(buffer->size, buffer->policy, &copy);
-	if (result < 0)
-		return result;
-	result = orma_service_sequences_copy(&buffer->sequences, &copy->sequences);
-	if (result < 0) {
-		orma_service_buffer_free(copy);
-		return result;
-	}
-	memcpy(copy->ring, buffer->ring, buffer->used);
-	copy->used = buffer->used;
-	copy->write = buffer->write;
-	copy->oldest = buffer->oldest;
-	copy->chunk_count = buffer->chunk_count;
-	copy->is_full = buffer->is_full;
-	copy->stats = buffer->stats;
-	copy->stats.bytes_read = copy->stats.chunks_read = 0;
-	copy->stats.readaheads_succeeded = copy->stats.readaheads_failed = 0;
-	*ret = copy;
-	return 0;
 }
 
 void orma_service_buffer_clear(struct orma_trace_buffer *buffer)
@@ -166,6 +143,8 @@ void orma_service_buffer_clear(struct orma_trace_buffer *buffer)
 		.slices = buffer->slices,
 		.slice_capacity = buffer->slice_capacity,
 	};
+	orma_buffer_will_change(buffer, 0, buffer->used);
+	empty.copies = buffer->copies;
 	orma_service_sequences_done(&buffer->sequences);
 	(void)madvise(buffer->ring, buffer->used, MADV_DONTNEED);
 	*buffer = empty;

@@ -115,10 +115,26 @@ struct orma_buffer_stats {
 int orma_service_buffer_new(uint64_t size_bytes, enum orma_buffer_policy policy,
 			    struct orma_trace_buffer **ret);
 void orma_service_buffer_free(struct orma_trace_buffer *buffer);
-/* A copy with everything that is still unread; what is read from one stays in the other. Counts of
- * reading start at 0. 0 or -ENOMEM. */
-int orma_service_buffer_clone(const struct orma_trace_buffer *buffer,
-			      struct orma_trace_buffer **ret);
+/* A copy with everything that is still unread, to be read; what is read from one stays in the
+ * other. Counts of reading start at 0. 0 or -ENOMEM. */
+int orma_service_buffer_clone(struct orma_trace_buffer *buffer, struct orma_trace_buffer **ret);
+
+/*
+ * The same in steps: the copy is the buffer as it was at the beginning, whatever happens to the
+ * buffer meanwhile, its end included. Steps cost about budget_bytes of copying, but at the
+ * beginning all sequences are copied at once. Block 0 = the usual size.
+ */
+struct orma_buffer_copy;
+#define ORMA_BUFFER_COPY_BLOCK_BYTES 0x10000u
+int orma_service_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t block_bytes,
+				   struct orma_buffer_copy **ret);
+/* 1 = there is more to do, 0 = the copy can be taken, -ENOMEM. */
+int orma_service_buffer_copy_step(struct orma_buffer_copy *copy, uint64_t budget_bytes);
+/* Ends the copying, which must be complete. */
+struct orma_trace_buffer *orma_service_buffer_copy_take(struct orma_buffer_copy *copy);
+/* Ends the copying without a result. */
+void orma_service_buffer_copy_free(struct orma_buffer_copy *copy);
+
 /* As new: no chunks, no sequences, statistics zero; the memory goes back to the system. */
 void orma_service_buffer_clear(struct orma_trace_buffer *buffer);
 

@@ -195,50 +195,6 @@ void orma_service_sequence_forget_oldest(struct orma_sequence_table *table)
 	}
 }
 
-int orma_service_sequences_copy(const struct orma_sequence_table *table,
-				struct orma_sequence_table *ret)
-{
-	struct orma_sequence_table copy = *table;
-	copy.slots = NULL;
-	copy.count = copy.capacity = 0;
-	copy.keys = NULL;
-	copy.key_capacity = copy.key_count = 0;
-	if (table->count) {
-		copy.slots = orma_base_alloc_array(table->count, sizeof(*copy.slots));
-		if (!copy.slots)
-			return -ENOMEM;
-		copy.capacity = table->count;
-	}
-	for (; copy.count < table->count; copy.count++) {
-		const struct orma_record_list *from = &table->slots[copy.count].records;
-		struct orma_sequence *slot = &copy.slots[copy.count];
-		*slot = table->slots[copy.count];
-		slot->stalled_in_pass = 0;
-		if (!from->capacity)
-			continue;
-		slot->records.entries =
-			orma_base_memdup(from->entries, from->capacity * sizeof(*from->entries));
-		if (!slot->records.entries)
-			goto failed;
-	}
-	/* The home of a key depends on the address of the table: insert anew. */
-	if (table->key_capacity) {
-		copy.keys = orma_base_alloc_array(table->key_capacity, sizeof(*copy.keys));
-		if (!copy.keys)
-			goto failed;
-		copy.key_capacity = table->key_capacity;
-		copy.key_count = table->key_count;
-	}
-	for (uint32_t i = 0; i < table->key_capacity; i++)
-		if (table->keys[i].slot)
-			copy.keys[key_place(&copy, table->keys[i].key)] = table->keys[i];
-	*ret = copy;
-	return 0;
-failed:
-	orma_service_sequences_done(&copy);
-	return -ENOMEM;
-}
-
 void orma_service_sequences_done(struct orma_sequence_table *table)
 {
 	for (uint32_t i = 0; i < table->count; i++)

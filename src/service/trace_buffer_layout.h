@@ -95,6 +95,9 @@ struct orma_trace_buffer {
 	struct orma_sequence_table sequences;
 	struct orma_buffer_stats stats;
 
+	struct orma_buffer_copy *copies; /* being made; see trace_buffer_copy.c */
+	bool is_abandoned;               /* freed with the last of them */
+
 	/* The read pass: no part of what a clone copies. */
 	uint64_t pass;
 	bool pass_is_open;
@@ -187,6 +190,34 @@ static inline struct orma_sequence *orma_sequence_get(const struct orma_trace_bu
 	return &buffer->sequences.slots[sequence - 1];
 }
 
+/* trace_buffer_copy.c */
+void orma_service_buffer_save(const struct orma_trace_buffer *buffer, uint32_t offset,
+			      uint32_t size);
+
+/* To be called before bytes of the ring change. */
+static inline void orma_buffer_will_change(const struct orma_trace_buffer *buffer, uint32_t offset,
+					   uint32_t size)
+{
+	if (ORMA_UNLIKELY(buffer->copies))
+		orma_service_buffer_save(buffer, offset, size);
+}
+
+static inline void orma_buffer_will_change_header(const struct orma_trace_buffer *buffer,
+						  const struct orma_record *record)
+{
+	if (ORMA_UNLIKELY(buffer->copies))
+		orma_service_buffer_save(buffer, (uint32_t)((const uint8_t *)record - buffer->ring),
+					 ORMA_RECORD_BYTES);
+}
+
+static inline void orma_buffer_will_change_record(const struct orma_trace_buffer *buffer,
+						  const struct orma_record *record)
+{
+	if (ORMA_UNLIKELY(buffer->copies))
+		orma_service_buffer_save(buffer, (uint32_t)((const uint8_t *)record - buffer->ring),
+					 orma_record_outer_bytes(record->capacity));
+}
+
 /* trace_buffer_index.c */
 uint32_t orma_service_sequence_find(const struct orma_sequence_table *table, uint16_t producer_id,
 				    uint16_t writer_id); /* slot + 1, 0: none */
@@ -196,8 +227,6 @@ int orma_service_sequence_open(struct orma_sequence_table *table,
 void orma_service_sequence_emptied(struct orma_sequence_table *table, uint32_t sequence);
 void orma_service_sequence_filled(struct orma_sequence_table *table, uint32_t sequence);
 void orma_service_sequence_forget_oldest(struct orma_sequence_table *table);
-int orma_service_sequences_copy(const struct orma_sequence_table *table,
-				struct orma_sequence_table *ret);
 void orma_service_sequences_done(struct orma_sequence_table *table);
 
 int orma_service_record_list_reserve(struct orma_record_list *list);

@@ -25,18 +25,22 @@ static void add_loss(struct orma_sequence *sequence, uint32_t reason)
 	sequence->loss |= ORMA_BUFFER_LOSS_PRESENT | reason;
 }
 
-static void consume(struct orma_record *record, uint32_t end, bool erase)
+static void consume(const struct orma_trace_buffer *buffer, struct orma_record *record,
+		    uint32_t end, bool erase)
 {
+	orma_buffer_will_change_header(buffer, record);
 	record->consumed = (uint16_t)end;
 	if (erase)
 		record->flags |= ORMA_RECORD_OVERWRITTEN;
 }
 
 /* A record becomes the first that a walk looks at: are the ids before it all accounted for? */
-static void enter_record(struct orma_sequence *sequence, struct orma_record *record)
+static void enter_record(const struct orma_trace_buffer *buffer, struct orma_sequence *sequence,
+			 struct orma_record *record)
 {
 	if (record->flags & ORMA_RECORD_ENTERED)
 		return;
+	orma_buffer_will_change_header(buffer, record);
 	record->flags |= ORMA_RECORD_ENTERED;
 	if (!sequence->has_last)
 		return;
@@ -69,6 +73,7 @@ void orma_service_buffer_close_first(struct orma_trace_buffer *buffer, uint32_t 
 		buffer->stats.chunks_read++;
 		buffer->stats.bytes_read += orma_record_outer_bytes(record->capacity);
 	}
+	orma_buffer_will_change_header(buffer, record);
 	record->sequence = 0;
 	record->flags = 0;
 	buffer->chunk_count--;
@@ -86,7 +91,7 @@ void orma_service_buffer_walk_begin(struct orma_trace_buffer *buffer, struct orm
 	struct orma_sequence *sequence = orma_sequence_get(buffer, walk->sequence);
 	walk->at = orma_record_list_get(&sequence->records, 0);
 	if (erase || sequence->stalled_in_pass != buffer->pass)
-		enter_record(sequence, orma_record_at(buffer, walk->at));
+		enter_record(buffer, sequence, orma_record_at(buffer, walk->at));
 }
 
 /* The end of the walk's current record: false when it is the end of the walk. */
@@ -103,7 +108,7 @@ static bool walk_leave_record(struct orma_trace_buffer *buffer, struct orma_buff
 	if (is_last || !sequence->records.count)
 		return false;
 	walk->at = orma_record_list_get(&sequence->records, 0);
-	enter_record(sequence, orma_record_at(buffer, walk->at));
+	enter_record(buffer, sequence, orma_record_at(buffer, walk->at));
 	return true;
 }
 
@@ -213,7 +218,7 @@ static void chain_consume(struct orma_trace_buffer *buffer, const struct orma_re
 		if (i > 0 && orma_fragment_at(orma_record_payload(record), record->payload, 0,
 					      &fragment) != ORMA_FRAGMENT_FOUND)
 			continue;
-		consume(record, fragment.end, erase);
+		consume(buffer, record, fragment.end, erase);
 		if (slices && fragment.size)
 			slices[slice_count++] =
 				(struct orma_buffer_slice){fragment.data, fragment.size};
@@ -260,13 +265,14 @@ static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_buffer_
 /* Overwriting wants to know whether there was a packet, not how many: from anywhere before the last
  * fragment, straight to it. The one before it is not empty, and is in no other record when it does
  * not begin the record. */
-static bool erase_to_last_fragment(const struct orma_sequence *sequence, struct orma_record *record)
+static bool erase_to_last_fragment(const struct orma_trace_buffer *buffer,
+				   const struct orma_sequence *sequence, struct orma_record *record)
 {
 	uint32_t last_fragment = orma_record_list_entry(&sequence->records, 0)->last_fragment;
 	if (record->consumed >= last_fragment ||
 	    (record->consumed == 0 && record->flags & ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS))
 		return false;
-	consume(record, last_fragment, true);
+	consume(buffer, record, last_fragment, true);
 	return true;
 }
 
@@ -280,7 +286,7 @@ int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_
 		struct orma_record *record = orma_record_at(buffer, walk->at);
 		uint32_t at = record->consumed;
 		struct orma_fragment fragment;
-		if (walk->erase && erase_to_last_fragment(sequence, record))
+		if (walk->erase && erase_to_last_fragment(buffer, sequence, record))
 			return 1;
 		enum orma_fragment_kind kind = orma_fragment_at(orma_record_payload(record),
 								record->payload, at, &fragment);
@@ -290,7 +296,7 @@ int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_
 			if (ORMA_UNLIKELY(kind != ORMA_FRAGMENT_NONE)) {
 				buffer->stats.abi_violations++;
 				add_loss(sequence, ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
-				consume(record, record->payload, walk->erase);
+				consume(buffer, record, record->payload, walk->erase);
 			}
 			if (!walk_leave_record(buffer, walk))
 				return 0;
@@ -299,7 +305,7 @@ int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_
 		if (ORMA_UNLIKELY(at == 0 &&
 				  record->flags & ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS)) {
 			add_loss(sequence, ORMA_BUFFER_LOSS_ORPHAN_CONTINUATION);
-			consume(record, fragment.end, walk->erase);
+			consume(buffer, record, fragment.end, walk->erase);
 			continue;
 		}
 		if (ORMA_UNLIKELY(fragment.end == record->payload &&
@@ -311,7 +317,7 @@ int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_
 				return result == 1;
 			continue;
 		}
-		consume(record, fragment.end, walk->erase && fragment.size > 0);
+		consume(buffer, record, fragment.end, walk->erase && fragment.size > 0);
 		if (fragment.size == 0)
 			continue;
 		if (ret) {

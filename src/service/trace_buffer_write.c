@@ -147,6 +147,7 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
 		buffer->stats.chunks_relocated++;
 		return 0;
 	}
+	orma_buffer_will_change_record(buffer, record);
 	uint16_t kept = record->flags & (ORMA_RECORD_ENTERED | ORMA_RECORD_OVERWRITTEN);
 	buffer->stats.trace_writer_packet_loss +=
 		staged->flags & ORMA_RECORD_ABORT && !(record->flags & ORMA_RECORD_ABORT);
@@ -177,6 +178,7 @@ static void overwrite_record(struct orma_trace_buffer *buffer, uint32_t offset)
 
 static void write_padding(struct orma_trace_buffer *buffer, uint32_t offset, uint32_t size)
 {
+	orma_buffer_will_change(buffer, offset, ORMA_RECORD_BYTES);
 	*orma_record_at(buffer, offset) = (struct orma_record){
 		.capacity = (uint16_t)(size - ORMA_RECORD_BYTES), .flags = ORMA_RECORD_PADDING};
 	buffer->stats.padding_bytes_written += size;
@@ -253,6 +255,7 @@ static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_num
 	struct orma_record *record = orma_record_at(buffer, buffer->write);
 	uint32_t outer = orma_record_outer_bytes(staged->capacity);
 	bool is_only_chunk = buffer->chunk_count == 0;
+	orma_buffer_will_change(buffer, buffer->write, outer);
 	*record = (struct orma_record){
 		.chunk_id = staged->chunk->chunk_id,
 		.sequence = sequence_number,
@@ -379,6 +382,7 @@ int orma_service_buffer_patch(struct orma_trace_buffer *buffer, uint16_t produce
 			return -EPROTO;
 		}
 	}
+	orma_buffer_will_change_record(buffer, record);
 	for (size_t i = 0; i < patch_count; i++)
 		memcpy(orma_record_payload(record) + patches[i].offset_untrusted, patches[i].data,
 		       sizeof(patches[i].data));

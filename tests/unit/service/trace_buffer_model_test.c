@@ -645,24 +645,50 @@ static void patch_something(struct history *history)
 	AGREE(history, result == model_patch(history->model, index, id, patches, count, has_more));
 }
 
+/* A copy under way, and the reference as it was when it began. */
+struct clone {
+	struct orma_buffer_copy *copy;
+	struct model model;
+};
+
 /* The copy is read to its end; what it shared with the original must not have changed by that. */
-static void clone_and_read(struct history *history)
+static void check_clone(struct history *history, struct clone *clone)
 {
-	static struct model model;
-	struct orma_trace_buffer *copy;
-	AGREE(history, orma_service_buffer_clone(history->buffer, &copy) == 0);
-	model = *history->model;
-	model.stats.bytes_read = model.stats.chunks_read = 0;
-	model.stats.readaheads_succeeded = model.stats.readaheads_failed = 0;
-	read_some(history, copy, &model, UINT32_MAX);
+	struct orma_trace_buffer *copy = orma_service_buffer_copy_take(clone->copy);
+	struct model *model = &clone->model;
+	clone->copy = NULL;
+	model->stats.bytes_read = model->stats.chunks_read = 0;
+	model->stats.readaheads_succeeded = model->stats.readaheads_failed = 0;
+	read_some(history, copy, model, UINT32_MAX);
 	check_invariants(history, copy);
-	AGREE(history, memcmp(&copy->stats, &model.stats, sizeof(model.stats)) == 0);
+	AGREE(history, memcmp(&copy->stats, &model->stats, sizeof(model->stats)) == 0);
 	orma_service_buffer_free(copy);
+}
+
+/* Begins a clone, goes on with it, or drops it: a few hundred bytes at a time, so that all kinds of
+ * changes to the source come in between. */
+static void clone_something(struct history *history, struct clone *clone)
+{
+	uint32_t block_bytes = 16u << random_below(history, 6);
+	if (!clone->copy) {
+		clone->model = *history->model;
+		AGREE(history, orma_service_buffer_copy_begin(history->buffer, block_bytes,
+							      &clone->copy) == 0);
+	} else if (random_below(history, 40) == 0) {
+		orma_service_buffer_copy_free(clone->copy);
+		clone->copy = NULL;
+	} else {
+		int result = orma_service_buffer_copy_step(clone->copy, random_below(history, 600));
+		AGREE(history, result >= 0);
+		if (result == 0)
+			check_clone(history, clone);
+	}
 }
 
 static void run_history(uint64_t seed)
 {
 	static struct model model;
+	static struct clone clones[2];
 	struct history history = {.seed = seed, .random = seed * 7919 + 1, .model = &model};
 	memset(&model, 0, sizeof(model));
 	for (int i = 0; i < 8; i++)
@@ -682,8 +708,8 @@ static void run_history(uint64_t seed)
 							    : random_below(&history, 20));
 		else if (kind < 24)
 			patch_something(&history);
-		else if (kind == 99 && random_below(&history, 3) == 0)
-			clone_and_read(&history);
+		else if (kind >= 90)
+			clone_something(&history, &clones[kind % 2]);
 		else
 			send_something(&history);
 		check_invariants(&history, history.buffer);
@@ -693,6 +719,10 @@ static void run_history(uint64_t seed)
 	read_some(&history, history.buffer, &model, UINT32_MAX);
 	AGREE(&history, memcmp(&history.buffer->stats, &model.stats, sizeof(model.stats)) == 0);
 	orma_service_buffer_free(history.buffer);
+	/* Copies outlive their source. */
+	for (size_t i = 0; i < 2; i++)
+		while (clones[i].copy)
+			clone_something(&history, &clones[i]);
 }
 
 /* ThreadSanitizer makes each some twenty times slower, and there are no threads here. */

@@ -892,11 +892,71 @@ ORMA_TEST(a_clone_and_its_original_are_read_apart)
 	CHECK_INT(stats(copy)->chunks_written, 4);
 	CHECK_READ(copy, "b10 d1 y1");
 	CHECK_READ(buffer, "b10 d1 y1");
+	put(buffer, 3, 0, 0, "y1z1");
+	CHECK_READ(copy, "");
 	orma_service_buffer_free(buffer);
-	put(copy, 3, 0, 0, "y1z1");
-	put(copy, 2, 2, 0, "w1");
-	CHECK_READ(copy, "z1 w1/3");
 	orma_service_buffer_free(copy);
+}
+
+/* What a step costs, in records of some 100 bytes. */
+ORMA_TEST(a_clone_is_made_in_steps_of_bounded_size_from_a_buffer_that_goes_on)
+{
+	struct orma_trace_buffer *buffer, *copy;
+	struct orma_buffer_packet packet;
+	struct orma_buffer_copy *copying;
+	uint32_t id = 0, steps = 0, count = 0;
+	int result;
+
+	CHECK_INT(orma_service_buffer_new(1 << 20, ORMA_BUFFER_RING, &buffer), 0);
+	for (; !stats(buffer)->write_wrap_count; id++)
+		put(buffer, 1, id, 0, "a90");
+	CHECK_INT(orma_service_buffer_copy_begin(buffer, 4096, &copying), 0);
+	for (; (result = orma_service_buffer_copy_step(copying, 8192)) > 0; steps++)
+		for (uint32_t i = 0; i < 100; i++)
+			put(buffer, 1, id++, 0, "b90");
+	CHECK_INT(result, 0);
+	CHECK(steps > 100);
+	copy = orma_service_buffer_copy_take(copying);
+	orma_service_buffer_read_begin(copy);
+	for (; orma_service_buffer_read_packet(copy, &packet); count++)
+		CHECK_INT(packet.slices[0].data[0], 'a');
+	CHECK(count > (1 << 20) / 128 - 10);
+	orma_service_buffer_free(copy);
+	orma_service_buffer_free(buffer);
+}
+
+ORMA_TEST(a_clone_outlives_a_source_that_was_freed_cleared_or_dropped)
+{
+	struct orma_trace_buffer *copy, *buffer = make(ORMA_BUFFER_RING);
+	struct orma_buffer_copy *first, *second, *dropped;
+
+	put(buffer, 1, 0, 0, "a1");
+	CHECK_INT(orma_service_buffer_copy_begin(buffer, 0, &first), 0);
+	CHECK_INT(orma_service_buffer_copy_begin(buffer, 0, &dropped), 0);
+	orma_service_buffer_clear(buffer);
+	put(buffer, 1, 0, 0, "b1");
+	CHECK_INT(orma_service_buffer_copy_begin(buffer, 0, &second), 0);
+	orma_service_buffer_copy_free(dropped);
+	orma_service_buffer_free(buffer);
+	CHECK_INT(orma_service_buffer_copy_step(second, UINT64_MAX), 0);
+	copy = orma_service_buffer_copy_take(second);
+	CHECK_READ(copy, "b1");
+	orma_service_buffer_free(copy);
+	CHECK_INT(orma_service_buffer_copy_step(first, UINT64_MAX), 0);
+	copy = orma_service_buffer_copy_take(first);
+	CHECK_READ(copy, "a1");
+	orma_service_buffer_free(copy);
+}
+
+ORMA_TEST(a_copy_that_is_dropped_half_way_costs_its_source_nothing)
+{
+	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_buffer_copy *copying;
+
+	put(buffer, 1, 0, 0, "a1");
+	CHECK_INT(orma_service_buffer_copy_begin(buffer, 0, &copying), 0);
+	orma_service_buffer_free(buffer);
+	orma_service_buffer_copy_free(copying);
 }
 
 ORMA_TEST(a_cleared_buffer_is_as_new)
