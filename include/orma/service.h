@@ -50,6 +50,10 @@ struct orma_service_file_ops {
 	void (*close)(void *ctx, void *file, bool sync);
 	/* Makes what was written durable (TraceConfig.fflush_post_write); may be NULL. */
 	void (*sync)(void *ctx, void *file);
+	/* Appends the first `size` bytes that were or will be written to `source`, another open
+	 * file, in order with the writes. A failure comes as an event or as the result. May be
+	 * NULL: sessions that write into files cannot be cloned. */
+	int (*copy)(void *ctx, void *file, void *source, uint64_t size);
 };
 
 /* Where a part of a text begins and ends; begin is SIZE_MAX when it took no part in the match. */
@@ -259,6 +263,21 @@ struct orma_trace_batch {
 };
 
 typedef void orma_flush_done_fn(void *ctx, bool is_complete);
+
+struct orma_clone_request {
+	size_t struct_size;
+	/* 0 = by name; UINT64_MAX = the started session with the highest bugreport_score. */
+	uint64_t session_id;
+	const char *unique_session_name;
+	bool skips_trace_filter, is_for_bugreport;
+	/* Where the clone of a write_into_file session goes, -1 = none; duplicated. Clones of other
+	 * sessions ignore it. */
+	int file_fd;
+	/* What made the consumer clone, for the trace; NULL = nothing. */
+	const char *trigger_name, *trigger_producer_name;
+	uid_t trigger_producer_uid;
+	uint64_t trigger_boot_time_ns, trigger_delay_ms;
+};
 /* `error` is NULL on success. */
 struct orma_clone_result {
 	const char *error;
@@ -298,6 +317,14 @@ ORMA_API void orma_consumer_port_free_buffers(struct orma_consumer_port *port);
  * pending have failed. */
 ORMA_API int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key);
 ORMA_API int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key);
+/*
+ * Makes this consumer the owner of a copy of a session of the same user (root: of any user), to be
+ * read. The session goes on. `done` runs exactly once, maybe before this returns, unless the port
+ * is closed first; with was_write_into_file the whole trace is in the file then.
+ */
+ORMA_API void orma_consumer_port_clone(struct orma_consumer_port *port,
+				       const struct orma_clone_request *request,
+				       orma_clone_done_fn *done, void *done_ctx);
 /* Bit set of ObservableEvents.Type; 0 stops. */
 ORMA_API int orma_consumer_port_observe(struct orma_consumer_port *port, uint32_t event_types);
 /*

@@ -87,6 +87,9 @@ static int check_consumer(const struct check *c)
 		return orma_base_error_set(
 			c->reterr, -EBUSY,
 			"this consumer has a session already (FreeBuffers ends it)");
+	if (c->port->clone)
+		return orma_base_error_set(c->reterr, -EBUSY,
+					   "this consumer is cloning a session already");
 	return 0;
 }
 
@@ -362,7 +365,7 @@ static int check_unique_name(const struct check *c)
 	if (c->config->unique_session_name.size == 0)
 		return 0;
 	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
-		if (!session->is_orphaned &&
+		if (!session->is_orphaned && session->state != ORMA_SERVICE_SESSION_CLONED &&
 		    orma_base_str_is(c->config->unique_session_name, session->name))
 			return orma_base_error_set(
 				c->reterr, -EEXIST,
@@ -379,7 +382,8 @@ static int check_semaphore(const struct check *c,
 	struct orma_service_session *session;
 
 	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
-		if (session->state == ORMA_SERVICE_SESSION_DISABLED)
+		if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
+		    session->state == ORMA_SERVICE_SESSION_CLONED)
 			continue;
 		for (size_t i = 0; i < session->config->session_semaphores.count; i++) {
 			const struct orma_pb_trace_config_session_semaphore *other =
@@ -433,11 +437,15 @@ static int check_name_age(const struct check *c)
 static int check_caps(const struct check *c)
 {
 	struct orma_service_session *session;
-	uint32_t of_uid = 0, max_of_uid = ORMA_SERVICE_SESSIONS_PER_UID;
+	uint32_t of_uid = 0, count = 0, max_of_uid = ORMA_SERVICE_SESSIONS_PER_UID;
 
 	if (c->service->is_shutting_down)
 		return orma_base_error_set(c->reterr, -ESHUTDOWN, "the service is shutting down");
 	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
+		/* Clones have limits of their own. */
+		if (session->state == ORMA_SERVICE_SESSION_CLONED)
+			continue;
+		count++;
 		of_uid += session->uid == c->port->uid;
 	}
 	if (c->port->uid == ORMA_SERVICE_STATSD_UID)
@@ -446,10 +454,10 @@ static int check_caps(const struct check *c)
 		return orma_base_error_set(c->reterr, -EBUSY,
 					   "too many sessions: user %u has %u, the maximum",
 					   (unsigned)c->port->uid, of_uid);
-	if (c->service->session_count >= ORMA_SERVICE_SESSIONS_MAX)
+	if (count >= ORMA_SERVICE_SESSIONS_MAX)
 		return orma_base_error_set(c->reterr, -EBUSY,
-					   "too many sessions: the service has %zu, the maximum",
-					   c->service->session_count);
+					   "too many sessions: the service has %u, the maximum",
+					   count);
 	return 0;
 }
 

@@ -45,6 +45,7 @@ void orma_consumer_port_close(struct orma_consumer_port *port)
 	if (!port)
 		return;
 	memset(&port->callbacks, 0, sizeof(port->callbacks));
+	orma_service_clone_cancel(port->clone);
 	if (port->session)
 		orma_service_session_abandon(port->session, NULL);
 	orma_base_list_remove(&port->link);
@@ -142,7 +143,8 @@ int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key)
 	if (!session)
 		return -ENOENT;
 	/* Nobody would ever free what has ended already. */
-	if (session->state == ORMA_SERVICE_SESSION_DISABLED)
+	if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
+	    session->state == ORMA_SERVICE_SESSION_CLONED)
 		return -ESTALE;
 	if (find_detached(port->service, port->uid, key))
 		return -EEXIST;
@@ -161,7 +163,7 @@ int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key)
 
 	if (!key || !*key)
 		return -EINVAL;
-	if (port->session)
+	if (port->session || port->clone)
 		return -EEXIST;
 	session = find_detached(port->service, port->uid, key);
 	if (!session)

@@ -20,8 +20,8 @@ static uint32_t or_default(uint32_t value, uint32_t fallback)
 	return value ? value : fallback;
 }
 
-static int decode(struct orma_service_session *session, const void *config, size_t size,
-		  struct orma_error *reterr)
+int orma_service_session_decode(struct orma_service_session *session, const void *config,
+				size_t size, struct orma_error *reterr)
 {
 	struct orma_pb_trace_config *decoded = NULL;
 	int r;
@@ -85,7 +85,7 @@ static int take_config(struct orma_service_session *session)
 	return 0;
 }
 
-static uint32_t pick_buffer_id(struct orma_service *service)
+uint32_t orma_service_pick_buffer_id(struct orma_service *service)
 {
 	uint32_t id = service->last_buffer_id;
 
@@ -125,7 +125,7 @@ static int make_buffers(struct orma_service_session *session, struct orma_error 
 		buffer->session = session;
 		buffer->idx = (uint32_t)i;
 		buffer->size_kb = wanted->size_kb;
-		buffer->id = pick_buffer_id(service);
+		buffer->id = orma_service_pick_buffer_id(service);
 		session->buffer_count++;
 		service->buffer_count++;
 		if (buffer->id == 0)
@@ -263,7 +263,7 @@ static void make_known(struct orma_service_session *session, struct orma_consume
 		orma_service_session_start(session);
 }
 
-static int new_session(struct orma_consumer_port *port, struct orma_service_session **ret)
+int orma_service_session_new(struct orma_consumer_port *port, struct orma_service_session **ret)
 {
 	struct orma_service_session *session = orma_base_zalloc(sizeof(*session));
 
@@ -289,11 +289,11 @@ int orma_consumer_port_enable(struct orma_consumer_port *port, const void *confi
 {
 	struct orma_error unused, *error = reterr ? reterr : &unused;
 	struct orma_service_session *session;
-	int r = new_session(port, &session);
+	int r = orma_service_session_new(port, &session);
 
 	error->message[0] = '\0';
 	if (r == 0) {
-		r = decode(session, config, size, error);
+		r = orma_service_session_decode(session, config, size, error);
 		if (r == 0)
 			r = orma_service_config_check(port->service, port, session->config, file_fd,
 						      error);

@@ -30,6 +30,13 @@ enum { FLUSH_FLAGS_PERIODIC = 0x11 };
 
 static void drain(struct orma_service_session *session);
 
+/* No more data comes into its buffers. */
+static bool has_ended(const struct orma_service_session *session)
+{
+	return session->state == ORMA_SERVICE_SESSION_DISABLED ||
+	       session->state == ORMA_SERVICE_SESSION_CLONED;
+}
+
 /* strerror() is not for libraries: it may share its text between threads. */
 static const char *describe(int error)
 {
@@ -51,6 +58,10 @@ static const char *describe(int error)
 		return "the file takes no data";
 	case EEXIST:
 		return "it exists already";
+	case ESTALE:
+		return "it was completed meanwhile";
+	case ESPIPE:
+		return "what was written cannot be read again";
 	case ENOENT:
 		return "its folder does not exist";
 	case EACCES:
@@ -150,6 +161,27 @@ int orma_service_output_open(struct orma_service_session *session, int file_fd,
 	return 0;
 }
 
+int orma_service_output_open_copy(struct orma_service_session *session, int file_fd,
+				  struct orma_service_session *source)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	int fd, r = source->output.file ? 0 : -ESTALE;
+
+	if (r == 0) {
+		fd = fcntl(file_fd, F_DUPFD_CLOEXEC, 0);
+		r = fd < 0 ? -errno
+			   : service->file_ops.open(service->file_ctx, fd, session->id,
+						    &output->file);
+	}
+	if (r == 0)
+		r = service->file_ops.copy(service->file_ctx, output->file, source->output.file,
+					   source->output.written_bytes);
+	if (r < 0)
+		set_text(session->error, sizeof(session->error), "the session's file", -r);
+	return r;
+}
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static void close_file(struct orma_service_session *session, bool sync)
@@ -171,7 +203,7 @@ static void close_file(struct orma_service_session *session, bool sync)
 static void close_and_end(struct orma_service_session *session, bool sync, const char *error)
 {
 	close_file(session, sync);
-	if (session->state != ORMA_SERVICE_SESSION_DISABLED)
+	if (!has_ended(session))
 		orma_service_session_disable(session, false, error);
 	else if (!session->output.is_closing)
 		orma_service_session_finish(session);
@@ -334,7 +366,7 @@ static void on_drained(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
 
-	if (session->state == ORMA_SERVICE_SESSION_DISABLED)
+	if (has_ended(session))
 		close_and_end(session, true, NULL);
 	else if (session->output.is_synced && service->file_ops.sync)
 		service->file_ops.sync(service->file_ctx, session->output.file);
@@ -425,7 +457,7 @@ void orma_service_output_event(struct orma_service_session *session, int status)
 			set_text(session->error, sizeof(session->error), "write_into_file",
 				 -status);
 		output->is_closing = false;
-		if (session->state == ORMA_SERVICE_SESSION_DISABLED)
+		if (has_ended(session))
 			orma_service_session_finish(session);
 		return;
 	}

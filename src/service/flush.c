@@ -43,6 +43,8 @@ static void complete(struct orma_service_flush *flush, bool is_complete)
 		session->flushes_failed++;
 	if (copy.done)
 		copy.done(copy.done_ctx, is_complete);
+	if (copy.clone)
+		orma_service_clone_flushed(copy.clone, copy.group, is_complete);
 	if (copy.after)
 		copy.after(session, is_complete);
 }
@@ -99,9 +101,21 @@ static void on_timeout(struct orma_service_timer *timer)
 	complete(flush, false);
 }
 
-static bool is_asked(const struct orma_service_instance *instance)
+bool orma_service_flush_concerns(enum orma_service_flush_group group,
+				 const struct orma_service_session *session, size_t buffer_idx)
 {
-	return !instance->data_source->no_flush &&
+	bool is_transferred = session->config->buffers.items[buffer_idx]->transfer_on_clone;
+
+	return group == ORMA_SERVICE_FLUSH_ALL ||
+	       is_transferred == (group == ORMA_SERVICE_FLUSH_TRANSFERRED);
+}
+
+static bool is_asked(const struct orma_service_flush *flush,
+		     const struct orma_service_instance *instance)
+{
+	return orma_service_flush_concerns(flush->group, flush->session,
+					   instance->source->buffer_idx) &&
+	       !instance->data_source->no_flush &&
 	       instance->state != ORMA_SERVICE_INSTANCE_CONFIGURED &&
 	       instance->state != ORMA_SERVICE_INSTANCE_STOPPED;
 }
@@ -118,7 +132,7 @@ static bool ask(struct orma_producer_port *port, struct orma_service_flush *flus
 		if (instance->session != flush->session)
 			continue;
 		takes_part = true;
-		if (is_asked(instance))
+		if (is_asked(flush, instance))
 			ids[count++] = instance->id;
 	}
 	/* Memory that we cannot scrape: the producer does it itself when asked, even for nothing.
@@ -163,42 +177,75 @@ static int refuse(struct orma_service_session *session, orma_service_flushed_fn 
 	return 0;
 }
 
-int orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,
-			     uint64_t flags, orma_service_flushed_fn *after,
-			     orma_flush_done_fn *done, void *done_ctx)
+static bool can_flush(const struct orma_service_session *session)
 {
-	struct orma_service *service = session->service;
-	struct orma_service_flush *flush;
+	return session->state == ORMA_SERVICE_SESSION_STARTED &&
+	       session->flush_count < ORMA_SERVICE_FLUSHES_PENDING_MAX;
+}
 
-	if (session->state != ORMA_SERVICE_SESSION_STARTED ||
-	    session->flush_count >= ORMA_SERVICE_FLUSHES_PENDING_MAX)
-		return refuse(session, after, done, done_ctx);
-	flush = orma_base_zalloc(sizeof(*flush));
+static struct orma_service_flush *new_flush(struct orma_service_session *session, uint64_t flags)
+{
+	struct orma_service_flush *flush = orma_base_zalloc(sizeof(*flush));
+
 	if (!flush)
-		return refuse(session, after, done, done_ctx);
+		return NULL;
 	flush->session = session;
-	flush->id = ++service->last_flush_id;
+	flush->id = ++session->service->last_flush_id;
 	flush->flags = flags;
-	flush->after = after;
-	flush->done = done;
-	flush->done_ctx = done_ctx;
 	orma_base_list_append(&session->flushes, &flush->link);
 	session->flush_count++;
 	session->flushes_requested++;
-	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_FLUSH_STARTED, false);
+	return flush;
+}
+
+static void run(struct orma_service_flush *flush, uint32_t timeout_ms)
+{
+	struct orma_service_session *session = flush->session;
+	struct orma_service *service = session->service;
+
 	if (begin(flush) < 0) {
 		complete(flush, false);
-		return 0;
+		return;
 	}
 	if (flush->pending_count == 0) {
 		complete(flush, true);
-		return 0;
+		return;
 	}
 	timeout_ms = timeout_ms ? timeout_ms : session->flush_timeout_ms;
 	orma_service_timer_arm(&service->timers, &flush->timer,
 			       orma_service_now_ns(service) + timeout_ms * ORMA_NS_PER_MS,
 			       on_timeout);
+}
+
+int orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,
+			     uint64_t flags, orma_service_flushed_fn *after,
+			     orma_flush_done_fn *done, void *done_ctx)
+{
+	struct orma_service_flush *flush = can_flush(session) ? new_flush(session, flags) : NULL;
+
+	if (!flush)
+		return refuse(session, after, done, done_ctx);
+	flush->after = after;
+	flush->done = done;
+	flush->done_ctx = done_ctx;
+	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_FLUSH_STARTED, false);
+	run(flush, timeout_ms);
 	return 0;
+}
+
+void orma_service_flush_begin_group(struct orma_service_session *session, uint64_t flags,
+				    struct orma_service_clone *clone,
+				    enum orma_service_flush_group group)
+{
+	struct orma_service_flush *flush = can_flush(session) ? new_flush(session, flags) : NULL;
+
+	if (!flush) {
+		orma_service_clone_flushed(clone, group, false);
+		return;
+	}
+	flush->clone = clone;
+	flush->group = group;
+	run(flush, 0);
 }
 
 static void forget(struct orma_service_flush *flush, uint32_t producer_id)
@@ -262,11 +309,25 @@ void orma_service_flush_cancel_all(struct orma_service_session *session)
 			ORMA_LIST_ENTRY(session->flushes.next, struct orma_service_flush, link);
 		orma_flush_done_fn *done = flush->done;
 		void *done_ctx = flush->done_ctx;
+		struct orma_service_clone *clone = flush->clone;
+		enum orma_service_flush_group group = flush->group;
 
 		free_flush(flush);
+		if (clone)
+			orma_service_clone_flushed(clone, group, false);
 		if (done)
 			done(done_ctx, false);
 	}
+}
+
+void orma_service_flush_forget_clone(struct orma_service_session *session,
+				     const struct orma_service_clone *clone)
+{
+	struct orma_service_flush *flush;
+
+	ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+		if (flush->clone == clone)
+			flush->clone = NULL;
 }
 
 void orma_service_flush_forget_consumer(struct orma_service_session *session, bool is_gone)

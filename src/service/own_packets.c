@@ -101,6 +101,21 @@ static void remove_event(struct orma_service_session *session, size_t idx)
 	session->event_count--;
 }
 
+static int reserve_event(struct orma_service_session *session)
+{
+	size_t capacity = session->event_capacity ? 2 * session->event_capacity : 8;
+	struct orma_service_event *events;
+
+	if (session->event_count < session->event_capacity)
+		return 0;
+	events = orma_base_realloc_array(session->events, capacity, sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	session->events = events;
+	session->event_capacity = capacity;
+	return 0;
+}
+
 /* Room for one more event of a kind, at the cost of the oldest of that kind. */
 static struct orma_service_event *push_event(struct orma_service_session *session,
 					     uint32_t field_id)
@@ -117,16 +132,8 @@ static struct orma_service_event *push_event(struct orma_service_session *sessio
 	}
 	if (count >= max)
 		remove_event(session, oldest);
-	if (session->event_count == session->event_capacity) {
-		size_t capacity = session->event_capacity ? 2 * session->event_capacity : 8;
-		struct orma_service_event *events =
-			orma_base_realloc_array(session->events, capacity, sizeof(*events));
-
-		if (!events)
-			return NULL;
-		session->events = events;
-		session->event_capacity = capacity;
-	}
+	if (reserve_event(session) < 0)
+		return NULL;
 	session->events[session->event_count] = (struct orma_service_event){
 		.time_ns = orma_service_boot_ns(session->service), .field_id = field_id};
 	return &session->events[session->event_count++];
@@ -150,6 +157,29 @@ int orma_service_event_add_message(struct orma_service_session *session, uint32_
 		return -ENOMEM;
 	event->data = *data;
 	*data = (struct orma_buf){0};
+	return 0;
+}
+
+int orma_service_event_insert(struct orma_service_session *session, uint32_t field_id,
+			      uint64_t time_ns, struct orma_buf *data)
+{
+	struct orma_service_event *event;
+	size_t at;
+
+	if (reserve_event(session) < 0)
+		return -ENOMEM;
+	for (at = session->event_count; at > 0; at--) {
+		if (session->events[at - 1].time_ns <= time_ns)
+			break;
+		session->events[at] = session->events[at - 1];
+	}
+	event = &session->events[at];
+	*event = (struct orma_service_event){.time_ns = time_ns, .field_id = field_id};
+	if (data) {
+		event->data = *data;
+		*data = (struct orma_buf){0};
+	}
+	session->event_count++;
 	return 0;
 }
 
@@ -420,6 +450,9 @@ static int write_initial(struct orma_service_session *session)
 	session->has_emitted_initial = true;
 	if (!builtin || !builtin->disable_trace_config)
 		r = write_config(session);
+	if (r == 0 && session->clone_trigger.name)
+		r = orma_service_trigger_hit_write(session->service, &session->clone_trigger,
+						   ORMA_PB_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER);
 	if (r == 0)
 		r = orma_service_triggers_write(session);
 	if (r == 0)

@@ -184,6 +184,6 @@ int orma_consumer_port_query_capabilities(struct orma_consumer_port *port, const
 	orma_proto_write_bool(
 		writer, ORMA_PB_TRACING_SERVICE_CAPABILITIES_HAS_TRACE_CONFIG_OUTPUT_PATH, true);
 	orma_proto_write_bool(writer, ORMA_PB_TRACING_SERVICE_CAPABILITIES_HAS_CLONE_SESSION,
-			      false);
+			      true);
 	return reply(service, orma_proto_heap_writer_finish(&heap), ret_data, ret_size);
 }

@@ -101,6 +101,7 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 	orma_base_list_init(&service->consumers);
 	orma_base_list_init(&service->sessions);
 	orma_base_list_init(&service->data_sources);
+	orma_base_list_init(&service->clones);
 	*ret = service;
 	return 0;
 }
@@ -154,6 +155,8 @@ void orma_service_file_event(struct orma_service *service, uint64_t session_id, 
 {
 	struct orma_service_session *session, *next;
 
+	if (orma_service_clone_file_event(service, session_id, status))
+		return;
 	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link) {
 		if (session->id == session_id) {
 			orma_service_output_event(session, status);

@@ -101,7 +101,8 @@ void orma_service_session_set_state(struct orma_service_session *session,
 			listener->config->builtin_data_sources;
 
 		if (listener != session && builtin && builtin->enable_concurrent_session_events &&
-		    listener->state != ORMA_SERVICE_SESSION_DISABLED)
+		    listener->state != ORMA_SERVICE_SESSION_DISABLED &&
+		    listener->state != ORMA_SERVICE_SESSION_CLONED)
 			tell_session(listener, session);
 	}
 }
@@ -374,7 +375,8 @@ void orma_service_session_disable(struct orma_service_session *session, bool at_
 {
 	struct orma_service_instance *instance, *next;
 
-	if (session->state == ORMA_SERVICE_SESSION_DISABLED)
+	if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
+	    session->state == ORMA_SERVICE_SESSION_CLONED)
 		return;
 	set_error(session, error);
 	if (session->state == ORMA_SERVICE_SESSION_STOPPING) {
@@ -399,6 +401,10 @@ void orma_service_session_disable(struct orma_service_session *session, bool at_
 
 void orma_service_session_finish(struct orma_service_session *session)
 {
+	if (session->clone) {
+		orma_service_clone_written(session);
+		return;
+	}
 	say_disabled(session);
 	if (!session->consumer)
 		orma_service_session_free(session);
@@ -414,8 +420,9 @@ void orma_service_session_abandon(struct orma_service_session *session, const ch
 	session->consumer = NULL;
 	session->is_orphaned = true;
 	session->has_said_disabled = true;
-	is_over = session->state == ORMA_SERVICE_SESSION_DISABLED && !session->output.file &&
-		  !session->output.is_closing;
+	is_over = session->state == ORMA_SERVICE_SESSION_CLONED ||
+		  (session->state == ORMA_SERVICE_SESSION_DISABLED && !session->output.file &&
+		   !session->output.is_closing);
 	if (is_over)
 		orma_service_session_free(session);
 	else

@@ -109,6 +109,7 @@ enum orma_service_instance_state {
 };
 
 struct orma_service_session;
+struct orma_service_clone;
 
 struct orma_service_session_buffer {
 	uint32_t id;  /* service-wide, 1..65535 */
@@ -150,12 +151,21 @@ struct orma_service_instance {
 
 typedef void orma_service_flushed_fn(struct orma_service_session *session, bool is_complete);
 
+/* Whose data sources are asked: clones take transferred buffers and the others apart. */
+enum orma_service_flush_group {
+	ORMA_SERVICE_FLUSH_ALL,
+	ORMA_SERVICE_FLUSH_TRANSFERRED,
+	ORMA_SERVICE_FLUSH_KEPT,
+};
+
 struct orma_service_flush {
 	struct orma_list link;
 	struct orma_service_timer timer;
 	struct orma_service_session *session;
 	uint64_t id, flags;
-	uint32_t *pending; /* ids of producers that have not answered, ascending */
+	enum orma_service_flush_group group;
+	struct orma_service_clone *clone; /* to be told of it; may be NULL */
+	uint32_t *pending;                /* ids of producers that have not answered, ascending */
 	size_t pending_count;
 	orma_service_flushed_fn *after; /* the service's own; may free the session */
 	orma_flush_done_fn *done;       /* the consumer's */
@@ -314,6 +324,10 @@ struct orma_service_session {
 	size_t late_hit_count;
 	struct orma_service_timer trigger_timer;
 
+	/* Clones only; see clone.c. */
+	struct orma_service_clone *clone;              /* while its file is being written */
+	struct orma_service_trigger_hit clone_trigger; /* name NULL = none */
+
 	uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
 };
 
@@ -327,7 +341,8 @@ struct orma_consumer_port {
 	struct orma_consumer_callbacks callbacks;
 	void *ctx;
 	struct orma_service_session *session;
-	uint32_t observed; /* ObservableEvents.Type bits */
+	struct orma_service_clone *clone; /* being made */
+	uint32_t observed;                /* ObservableEvents.Type bits */
 };
 
 /* --- the service ------------------------------------------------------------------------------ */
@@ -376,6 +391,7 @@ struct orma_service {
 	struct orma_service_timers timers;
 
 	struct orma_list producers, consumers, sessions, data_sources;
+	struct orma_list clones; /* being made */
 	size_t producer_count, consumer_count, session_count, data_source_count, buffer_count;
 	size_t descriptor_bytes; /* of all data sources */
 	struct orma_map producers_by_id, instances_by_id;
@@ -466,7 +482,35 @@ void orma_service_session_set_state(struct orma_service_session *session,
 				    enum orma_service_session_state state);
 const char *orma_service_session_state_name(const struct orma_service_session *session);
 
+/* clone.c */
+/* Of this user (-1: of all), made or being made. */
+size_t orma_service_clone_count(const struct orma_service *service, int64_t uid);
+/* One group of a source's buffers was flushed, or will not be. */
+void orma_service_clone_flushed(struct orma_service_clone *clone,
+				enum orma_service_flush_group group, bool is_complete);
+/* True when the file is a clone's that nobody knows yet. */
+bool orma_service_clone_file_event(struct orma_service *service, uint64_t session_id, int status);
+/* The file of a clone is closed. May free the session. */
+void orma_service_clone_written(struct orma_service_session *session);
+/* Its consumer leaves: nobody is told of it. */
+void orma_service_clone_cancel(struct orma_service_clone *clone);
+
+/* clone_source.c */
+int orma_service_clone_find_source(const struct orma_consumer_port *port,
+				   const struct orma_clone_request *request,
+				   struct orma_service_session **ret, struct orma_error *reterr);
+
+/* clone_state.c */
+/* What clones have in common with their source, but its buffers; hits are taken away from the
+ * source. */
+int orma_service_clone_copy_state(struct orma_service_session *source,
+				  struct orma_service_session *session);
+
 /* enable.c */
+int orma_service_session_new(struct orma_consumer_port *port, struct orma_service_session **ret);
+int orma_service_session_decode(struct orma_service_session *session, const void *config,
+				size_t size, struct orma_error *reterr);
+uint32_t orma_service_pick_buffer_id(struct orma_service *service);
 void orma_service_session_delete(struct orma_service_session *session); /* any half-built one */
 
 /* instance.c */
@@ -499,10 +543,18 @@ void orma_service_observe_clone_trigger(struct orma_service_session *session,
 int orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,
 			     uint64_t flags, orma_service_flushed_fn *after,
 			     orma_flush_done_fn *done, void *done_ctx);
+bool orma_service_flush_concerns(enum orma_service_flush_group group,
+				 const struct orma_service_session *session, size_t buffer_idx);
+/* For a clone. */
+void orma_service_flush_begin_group(struct orma_service_session *session, uint64_t flags,
+				    struct orma_service_clone *clone,
+				    enum orma_service_flush_group group);
 void orma_service_flush_acknowledge(struct orma_producer_port *port, uint64_t request_id);
 void orma_service_flush_forget_producer(struct orma_producer_port *port);
 /* The session ends: consumers hear that their flushes failed. */
 void orma_service_flush_cancel_all(struct orma_service_session *session);
+void orma_service_flush_forget_clone(struct orma_service_session *session,
+				     const struct orma_service_clone *clone);
 /* The consumer lets go of the session: its flushes have failed, or, when it is gone, say nothing.
  */
 void orma_service_flush_forget_consumer(struct orma_service_session *session, bool is_gone);
@@ -552,6 +604,9 @@ void orma_service_event_add(struct orma_service_session *session, uint32_t field
 			    bool snapshots_clocks);
 int orma_service_event_add_message(struct orma_service_session *session, uint32_t field_id,
 				   struct orma_buf *data);
+/* At its place in the order of times. `data` is taken over; empty = a bool field. */
+int orma_service_event_insert(struct orma_service_session *session, uint32_t field_id,
+			      uint64_t time_ns, struct orma_buf *data);
 void orma_service_clocks_take(struct orma_service *service,
 			      struct orma_service_clock_snapshot *ret);
 void orma_service_clocks_snapshot(struct orma_service_session *session);
@@ -584,6 +639,9 @@ int orma_service_stats_encode(struct orma_service_session *session, struct orma_
 extern const struct orma_service_file_ops orma_service_file_ops_sync;
 int orma_service_output_open(struct orma_service_session *session, int file_fd,
 			     struct orma_error *reterr);
+/* The output of a clone: what `source` has written, then all that is left to read. */
+int orma_service_output_open_copy(struct orma_service_session *session, int file_fd,
+				  struct orma_service_session *source);
 void orma_service_output_start(struct orma_service_session *session);
 /* Writes what is left, closes, then orma_service_session_finish(). */
 void orma_service_output_finish(struct orma_service_session *session);

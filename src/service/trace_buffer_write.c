@@ -134,6 +134,7 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
 	    (grows && !was_incomplete) || record->flags & ORMA_RECORD_ABI_FLAGS & ~staged->flags)
 		return refuse_recommit(buffer);
 	if (!was_incomplete) {
+		orma_buffer_will_change_header(buffer, record);
 		if (!staged->chunk->is_scraped)
 			record->flags &= (uint16_t)~ORMA_RECORD_UNCOMMITTED;
 		return 1;

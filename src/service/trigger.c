@@ -109,6 +109,7 @@ void orma_service_triggers_done(struct orma_service_session *session)
 		orma_service_regex_done(&session->triggers[i].producer_regex);
 	for (size_t i = 0; i < session->hit_count; i++)
 		orma_service_trigger_hit_done(&session->hits[i]);
+	orma_service_trigger_hit_done(&session->clone_trigger);
 	orma_base_free(session->triggers);
 	orma_base_free(session->hits);
 }

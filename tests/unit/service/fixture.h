@@ -606,6 +606,14 @@ static inline const char *kinds_of(const struct packets *packets)
 			log_add(&log, "read");
 		else if (event && event->tracing_disabled)
 			log_add(&log, "disabled");
+		else if (event && event->clone_started)
+			log_add(&log, "clone_started");
+		else if (event && orma_pb_tracing_service_event_has_buffer_cloned(event))
+			log_add(&log, "buffer_cloned");
+		else if (packet->trigger)
+			log_add(&log, "trigger");
+		else if (packet->clone_snapshot_trigger)
+			log_add(&log, "clone_trigger");
 		else if (event && event->slow_starting_data_sources)
 			log_add(&log, "slow_start");
 		else if (event && event->last_flush_slow_data_sources)

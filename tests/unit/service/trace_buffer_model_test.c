@@ -649,6 +649,7 @@ static void patch_something(struct history *history)
 struct clone {
 	struct orma_buffer_copy *copy;
 	struct model model;
+	uint8_t ring[4096];
 };
 
 /* The copy is read to its end; what it shared with the original must not have changed by that. */
@@ -657,6 +658,7 @@ static void check_clone(struct history *history, struct clone *clone)
 	struct orma_trace_buffer *copy = orma_service_buffer_copy_take(clone->copy);
 	struct model *model = &clone->model;
 	clone->copy = NULL;
+	AGREE(history, memcmp(copy->ring, clone->ring, copy->used) == 0);
 	model->stats.bytes_read = model->stats.chunks_read = 0;
 	model->stats.readaheads_succeeded = model->stats.readaheads_failed = 0;
 	read_some(history, copy, model, UINT32_MAX);
@@ -672,6 +674,7 @@ static void clone_something(struct history *history, struct clone *clone)
 	uint32_t block_bytes = 16u << random_below(history, 6);
 	if (!clone->copy) {
 		clone->model = *history->model;
+		memcpy(clone->ring, history->buffer->ring, history->buffer->size);
 		AGREE(history, orma_service_buffer_copy_begin(history->buffer, block_bytes,
 							      &clone->copy) == 0);
 	} else if (random_below(history, 40) == 0) {

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clone_source.c - which session a consumer wants to clone, and may it?
+ *
+ * Everything that can be told before anything changes, in an order in which the first refusal is
+ * the most useful one. Rejected: telling strangers that a session is not there (the state query
+ * hides it, but its id is no secret).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "service/state.h"
+
+static bool is_wanted(const struct orma_service_session *session,
+		      const struct orma_clone_request *request)
+{
+	if (session->is_orphaned)
+		return false;
+	if (request->session_id == UINT64_MAX)
+		return session->state == ORMA_SERVICE_SESSION_STARTED &&
+		       session->config->bugreport_score > 0;
+	if (request->session_id)
+		return session->id == request->session_id;
+	return session->state != ORMA_SERVICE_SESSION_CLONED && request->unique_session_name &&
+	       session->name[0] && strcmp(session->name, request->unique_session_name) == 0;
+}
+
+static int find_source(const struct orma_service *service, const struct orma_clone_request *request,
+		       struct orma_service_session **ret, struct orma_error *reterr)
+{
+	struct orma_service_session *session, *best = NULL;
+
+	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
+		if (is_wanted(session, request) &&
+		    (!best || session->config->bugreport_score > best->config->bugreport_score))
+			best = session;
+	*ret = best;
+	if (best)
+		return 0;
+	if (request->session_id == UINT64_MAX)
+		return orma_base_error_set(reterr, -ENOENT,
+					   "session_id: no started session has a bugreport_score");
+	if (request->session_id)
+		return orma_base_error_set(reterr, -ENOENT, "session_id: there is no session %llu",
+					   (unsigned long long)request->session_id);
+	return orma_base_error_set(
+		reterr, -ENOENT, "unique_session_name: there is no session \"%.64s\"",
+		request->unique_session_name ? request->unique_session_name : "");
+}
+
+static int check_port(const struct orma_consumer_port *port, struct orma_error *reterr)
+{
+	const struct orma_service *service = port->service;
+	size_t count = orma_service_clone_count(service, -1);
+	size_t of_uid = orma_service_clone_count(service, (int64_t)port->uid);
+
+	if (port->clone)
+		return orma_base_error_set(reterr, -EBUSY,
+					   "this consumer is cloning a session already");
+	if (port->session)
+		return orma_base_error_set(
+			reterr, -EBUSY,
+			"this consumer has a session already (FreeBuffers ends it)");
+	if (service->is_shutting_down)
+		return orma_base_error_set(reterr, -ESTALE, "the service is ending");
+	if (of_uid >= ORMA_SERVICE_CLONES_PER_UID)
+		return orma_base_error_set(reterr, -EBUSY,
+					   "too many clones: user %u has %zu, the maximum",
+					   (unsigned)port->uid, of_uid);
+	if (count >= ORMA_SERVICE_CLONES_MAX)
+		return orma_base_error_set(
+			reterr, -EBUSY, "too many clones: the service has %zu, the maximum", count);
+	return 0;
+}
+
+static int check_source(const struct orma_consumer_port *port,
+			const struct orma_clone_request *request,
+			const struct orma_service_session *source, struct orma_error *reterr)
+{
+	if (port->uid != 0 && port->uid != source->uid)
+		return orma_base_error_set(reterr, -EACCES,
+					   "session %llu belongs to user %u, whom only root may "
+					   "clone",
+					   (unsigned long long)source->id, (unsigned)source->uid);
+	if (!source->config->write_into_file)
+		return 0;
+	if (request->file_fd < 0)
+		return orma_base_error_set(reterr, -EINVAL,
+					   "session %llu writes into a file: a clone needs a file "
+					   "descriptor to copy it to",
+					   (unsigned long long)source->id);
+	if (!source->output.file)
+		return orma_base_error_set(reterr, -ESTALE,
+					   "session %llu has completed its file: copy that",
+					   (unsigned long long)source->id);
+	if (!port->service->file_ops.copy)
+		return orma_base_error_set(reterr, -ENOTSUP,
+					   "session %llu writes into a file, and this service "
+					   "cannot copy files",
+					   (unsigned long long)source->id);
+	return 0;
+}
+
+int orma_service_clone_find_source(const struct orma_consumer_port *port,
+				   const struct orma_clone_request *request,
+				   struct orma_service_session **ret, struct orma_error *reterr)
+{
+	struct orma_service_session *source = NULL;
+	int r = check_port(port, reterr);
+
+	if (r == 0)
+		r = find_source(port->service, request, &source, reterr);
+	if (r == 0)
+		r = check_source(port, request, source, reterr);
+	if (r == 0)
+		*ret = source;
+	return r;
+}

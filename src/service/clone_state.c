@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clone_state.c - what a clone has in common with its source beside the buffers: identity, clocks,
+ * events, sequences, counts.
+ *
+ * Everything is copied, so that source and clone can end in either order; but the triggers that the
+ * source obeyed are moved, because a session that is cloned for hours would tell each time of all
+ * there ever were. Rejected: sharing with reference counts (the source goes on to change all of
+ * it).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "service/state.h"
+
+static void copy_identity(const struct orma_service_session *source,
+			  struct orma_service_session *session)
+{
+	struct orma_service *service = source->service;
+	uint64_t word;
+
+	/* The low half ties a trace to what asked for it; the high one is the clone's own. */
+	service->random(service->ctx, &word, sizeof(word));
+	session->uuid_msb = (word & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
+	session->uuid_lsb = source->uuid_lsb;
+	session->last_sequence_id = source->last_sequence_id;
+	session->duration_ms = source->duration_ms;
+	session->started_realtime_ns = source->started_realtime_ns;
+	session->started_boot_ns = source->started_boot_ns;
+	session->invalid_packets = source->invalid_packets;
+	session->flushes_requested = source->flushes_requested;
+	session->flushes_succeeded = source->flushes_succeeded;
+	session->flushes_failed = source->flushes_failed;
+	session->initial_clocks = source->initial_clocks;
+	memcpy(session->clocks, source->clocks, sizeof(session->clocks));
+	session->clocks_count = source->clocks_count;
+}
+
+static int copy_events(const struct orma_service_session *source,
+		       struct orma_service_session *session)
+{
+	for (size_t i = 0; i < source->event_count; i++) {
+		const struct orma_service_event *event = &source->events[i];
+		struct orma_buf data = {0};
+		int r = event->data.size
+				? orma_base_buf_append(&data, event->data.data, event->data.size)
+				: 0;
+
+		if (r == 0)
+			r = orma_service_event_insert(session, event->field_id, event->time_ns,
+						      &data);
+		orma_base_buf_done(&data);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int copy_concurrent_events(const struct orma_service_session *source,
+				  struct orma_service_session *session)
+{
+	size_t count = source->concurrent_count;
+
+	if (count == 0)
+		return 0;
+	session->concurrent_events = orma_base_memdup(source->concurrent_events,
+						      count * sizeof(*source->concurrent_events));
+	if (!session->concurrent_events)
+		return -ENOMEM;
+	session->concurrent_count = session->concurrent_capacity = count;
+	for (size_t i = 0; i < count; i++)
+		if (source->concurrent_events[i].name)
+			session->concurrent_events[i].name =
+				orma_base_strdup(source->concurrent_events[i].name);
+	return 0;
+}
+
+static int copy_sequences(const struct orma_service_session *source,
+			  struct orma_service_session *session)
+{
+	struct orma_map_slot *slot;
+	size_t position = 0;
+
+	while ((slot = orma_base_map_next(&source->sequences, &position))) {
+		struct orma_service_sequence *copy =
+			orma_base_memdup(slot->value, sizeof(struct orma_service_sequence));
+
+		if (!copy)
+			return -ENOMEM;
+		if (orma_base_map_put(&session->sequences, slot->key, copy) < 0) {
+			orma_base_free(copy);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static void move_hits(struct orma_service_session *source, struct orma_service_session *session)
+{
+	session->hits = ORMA_TAKE(source->hits);
+	session->hit_count = session->hit_capacity = source->hit_count;
+	source->hit_count = source->hit_capacity = source->hits_emitted = 0;
+}
+
+int orma_service_clone_copy_state(struct orma_service_session *source,
+				  struct orma_service_session *session)
+{
+	int r = copy_sequences(source, session);
+
+	copy_identity(source, session);
+	if (r == 0)
+		r = copy_events(source, session);
+	if (r == 0)
+		r = copy_concurrent_events(source, session);
+	if (r == 0)
+		move_hits(source, session);
+	return r;
+}
