@@ -50,6 +50,7 @@ static void forget_consumer(struct orma_host_peer *peer)
 	orma_host_kick(peer->host);
 	ORMA_LIST_FOR_EACH_SAFE (flush, next, &consumer->flushes, link)
 		orma_base_free(flush);
+	orma_host_clone_forget_all(consumer);
 	orma_base_free(consumer);
 }
 
@@ -74,6 +75,7 @@ int orma_host_consumer_accepted(void *ctx, struct orma_ipc_peer *ipc)
 	consumer->peer =
 		(struct orma_host_peer){.host = host, .ipc = ipc, .forget = forget_consumer};
 	orma_base_list_init(&consumer->flushes);
+	orma_base_list_init(&consumer->clones);
 	orma_base_list_init(&consumer->stream);
 	orma_base_list_append(&host->peers, &consumer->peer.link);
 	orma_ipc_peer_set_data(ipc, consumer);
@@ -466,31 +468,25 @@ static int on_query_capabilities(struct orma_ipc_peer *ipc, struct orma_ipc_call
 				      data_size, false);
 }
 
-/* SaveTraceForBugreport and CloneSession answer with success=1 unset and a reason in field 2. */
-static int reply_refused(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const char *reason)
-{
-	struct orma_host_consumer *consumer = get_caller(ipc);
-	if (!consumer)
-		return -ECONNRESET;
-	return reply_message(consumer->peer.host, call,
-			     ORMA_PB_SAVE_TRACE_FOR_BUGREPORT_RESPONSE_MSG, reason, strlen(reason),
-			     false);
-}
-
+/* Retired: success=1 unset and a reason in field 2. */
 static int on_save_trace_for_bugreport(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
 				       const void *args, size_t size)
 {
+	static const char reason[] = "SaveTraceForBugreport was replaced by CloneSession";
 	(void)args;
 	(void)size;
-	return reply_refused(ipc, call, "SaveTraceForBugreport was replaced by CloneSession");
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	return consumer ? reply_message(consumer->peer.host, call,
+					ORMA_PB_SAVE_TRACE_FOR_BUGREPORT_RESPONSE_MSG, reason,
+					sizeof(reason) - 1, false)
+			: -ECONNRESET;
 }
 
 static int on_clone_session(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
 			    size_t size)
 {
-	(void)args;
-	(void)size;
-	return reply_refused(ipc, call, "this service does not clone sessions");
+	struct orma_host_consumer *consumer = get_caller(ipc);
+	return consumer ? orma_host_clone_session(consumer, call, args, size) : -ECONNRESET;
 }
 
 static const struct orma_ipc_method methods[] = {

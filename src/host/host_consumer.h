@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_consumer.h - a consumer's connection, shared by its calls (host_consumer.c), its stream
- * (host_stream.c) and its query (host_query.c).
+ * (host_stream.c), its query (host_query.c) and its clones (host_clone.c).
  */
 #ifndef ORMA_HOST_HOST_CONSUMER_H
 #define ORMA_HOST_HOST_CONSUMER_H
@@ -14,6 +14,7 @@ struct orma_host_consumer {
 	struct orma_ipc_call *enable, *read, *observe, *query;
 	struct orma_buf state;    /* what of the answer to `query` waits for room */
 	struct orma_list flushes; /* struct host_flush */
+	struct orma_list clones;  /* struct host_clone */
 	struct orma_list stream;  /* in host->streams while `read` is to be fed */
 };
 
@@ -27,5 +28,10 @@ int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_c
 void orma_host_query_continue(struct orma_host_consumer *consumer);
 /* Ends the query, if one waits, by a rejection. */
 void orma_host_query_cancel(struct orma_host_consumer *consumer);
+/* CloneSession. 0, or -errno: the call is to be rejected. */
+int orma_host_clone_session(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
+			    const void *args, size_t size);
+/* The consumer has left, its port is closed. */
+void orma_host_clone_forget_all(struct orma_host_consumer *consumer);
 
 #endif

@@ -13,6 +13,8 @@
 #include "tool/file_worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -31,10 +33,16 @@
  * size back to the kernel each time, and clearing it anew costs as much as the copy into it. */
 #define SPARE_BLOCKS_MAX 4u
 #define BLOCK_GRAIN      (64u << 10)
+#define SOURCE_WAIT_MS   10    /* how often to look whether the source has been written */
+#define SOURCE_STALL_MS  10000 /* and how long without a byte */
 
 struct block {
 	struct orma_list link;
 	size_t size, capacity;
+	/* Instead of data: what another file has from `source_offset` on; -1 = none. */
+	int source_fd;
+	off_t source_offset;
+	uint64_t source_bytes;
 	uint8_t data[];
 };
 
@@ -52,7 +60,8 @@ struct file {
 	struct orma_list link; /* worker->files or worker->finished; the service's thread only */
 	pthread_t thread;
 	uint64_t session_id;
-	int fd;        /* the file's thread only */
+	int fd;        /* the file's thread, which closes it once is_closing is set */
+	off_t begin;   /* where the trace begins in it; negative: it cannot be read again */
 	int wakeup_fd; /* tells that thread that is_closing or the worker's is_hurried has changed
 			*/
 	/* Under worker->mutex: */
@@ -94,13 +103,6 @@ static int patience_ms(void *ctx)
 	return result;
 }
 
-/* Writes one block, without the lock. */
-static int write_block(struct file *file, const struct block *block)
-{
-	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
-	return orma_file_write(&writer, block->data, block->size);
-}
-
 static void drop_block_locked(struct file *file, struct block *block)
 {
 	file->queued_bytes -= block->size;
@@ -110,6 +112,60 @@ static void drop_block_locked(struct file *file, struct block *block)
 	} else {
 		orma_base_free(block);
 	}
+}
+
+/* The session is gone, and with it the interest in its file. */
+static bool is_given_up(struct file *file)
+{
+	pthread_mutex_lock(&file->worker->mutex);
+	bool result = file->is_closing && !file->must_sync;
+	pthread_mutex_unlock(&file->worker->mutex);
+	return result;
+}
+
+/* Waits for what the source's own thread has still to write. */
+static int wait_for_source(struct file *file, unsigned *waited_ms)
+{
+	if (*waited_ms >= SOURCE_STALL_MS || patience_ms(file) == HURRIED_STALL_MS)
+		return -ETIMEDOUT;
+	*waited_ms += SOURCE_WAIT_MS;
+	(void)poll(NULL, 0, SOURCE_WAIT_MS);
+	return 0;
+}
+
+static int copy_source(struct file *file, const struct block *block)
+{
+	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
+	uint8_t *piece = orma_base_alloc(BLOCK_GRAIN);
+	uint64_t done = 0;
+	unsigned waited_ms = 0;
+	int result = piece ? 0 : -ENOMEM;
+	while (done < block->source_bytes && result == 0) {
+		if (is_given_up(file))
+			break;
+		ssize_t got = pread(block->source_fd, piece,
+				    ORMA_MIN(block->source_bytes - done, (uint64_t)BLOCK_GRAIN),
+				    block->source_offset + (off_t)done);
+		if (got > 0) {
+			result = orma_file_write(&writer, piece, (size_t)got);
+			done += (uint64_t)got;
+			waited_ms = 0;
+		} else if (got == 0) {
+			result = wait_for_source(file, &waited_ms);
+		} else if (errno != EINTR) {
+			result = -errno;
+		}
+	}
+	orma_base_free(piece);
+	return result;
+}
+
+/* Writes one block, without the lock. */
+static int write_block(struct file *file, const struct block *block)
+{
+	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
+	return block->source_fd < 0 ? orma_file_write(&writer, block->data, block->size)
+				    : copy_source(file, block);
 }
 
 static void take_result_locked(struct file *file, int result)
@@ -173,6 +229,7 @@ static void *run_file(void *arg)
 		int result = 0;
 		if (!is_useless)
 			result = write_block(file, block);
+		block->source_fd = orma_base_fd_close(block->source_fd);
 		pthread_mutex_lock(&worker->mutex);
 		drop_block_locked(file, block);
 		take_result_locked(file, result);
@@ -208,6 +265,7 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 	}
 	file->worker = worker;
 	file->fd = fd;
+	file->begin = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
 	file->session_id = session_id;
 	pthread_cond_init(&file->has_work, NULL);
 	orma_base_list_init(&file->blocks);
@@ -256,6 +314,7 @@ static struct block *get_block(struct file *file, size_t size)
 		return NULL;
 	orma_base_list_init(&block->link);
 	block->capacity = capacity;
+	block->source_fd = -1;
 	return block;
 }
 
@@ -303,6 +362,36 @@ static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int i
 	return 0;
 }
 
+/* The source is open, so its thread leaves its descriptor alone. */
+static int queue_copy(void *ctx, void *file_arg, void *source_arg, uint64_t size)
+{
+	struct orma_file_worker *worker = ctx;
+	struct file *file = file_arg;
+	const struct file *source = source_arg;
+
+	if (source->begin < 0)
+		return -ESPIPE;
+	if ((fcntl(source->fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
+		return -ESPIPE;
+	int fd = fcntl(source->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	struct block *block = get_block(file, 1);
+	if (!block) {
+		orma_base_fd_close(fd);
+		return -ENOMEM;
+	}
+	block->size = 0;
+	block->source_fd = fd;
+	block->source_offset = source->begin;
+	block->source_bytes = size;
+	pthread_mutex_lock(&worker->mutex);
+	orma_base_list_append(&file->blocks, &block->link);
+	pthread_cond_signal(&file->has_work);
+	pthread_mutex_unlock(&worker->mutex);
+	return 0;
+}
+
 static void queue_close(void *ctx, void *file_arg, bool sync)
 {
 	struct orma_file_worker *worker = ctx;
@@ -331,6 +420,7 @@ const struct orma_service_file_ops orma_file_worker_ops = {
 	.write = queue_write,
 	.close = queue_close,
 	.sync = queue_sync,
+	.copy = queue_copy,
 };
 
 static void free_file(struct file *file)

@@ -31,7 +31,7 @@ ORMA_TEST(calls_without_a_session_are_answered)
 		CHECK(!orma_raw_call(client, "Attach", ORMA_STR(""))->success);
 		orma_raw_call(client, "DisableTracing", ORMA_STR(""));
 		orma_raw_call(client, "FreeBuffers", ORMA_STR(""));
-		orma_raw_call(client, "CloneSession", ORMA_STR("\x08\x01"));
+		orma_raw_call(client, "CloneSession", ORMA_STR("\x08\x63"));
 		orma_raw_call(client, "ChangeTraceConfig", ORMA_STR("\x0a\x00"));
 	}
 	orma_raw_consumer_close(&consumer);

@@ -527,7 +527,7 @@ ORMA_TEST(config_and_stats_belong_to_a_session)
 	CHECK_INT(orma_pb_trace_config_decode(data, size, &arena, &config), 0);
 	CHECK_INT(config->duration_ms, 1234);
 	CHECK_INT(orma_consumer_port_query_capabilities(other.port, &data, &size), 0);
-	CHECK_MEM(data, size, "\x08\x01\x10\x01\x10\x02\x10\x04\x18\x01\x20\x00", 12);
+	CHECK_MEM(data, size, "\x08\x01\x10\x01\x10\x02\x10\x04\x18\x01\x20\x01", 12);
 	orma_base_arena_done(&arena);
 	consumer_close(&other);
 	close_scene(&s);

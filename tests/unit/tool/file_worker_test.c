@@ -230,3 +230,78 @@ ORMA_TEST(a_sync_between_writes_reports_nothing_unless_it_fails)
 	close(fds[0]);
 	stop(&events);
 }
+
+ORMA_TEST(copy_has_what_the_source_was_given_so_far_and_then_what_follows)
+{
+	struct events events;
+	void *source, *file;
+	int source_fd = memfd_create("source", MFD_CLOEXEC), fd = memfd_create("copy", MFD_CLOEXEC);
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	char text[32];
+
+	start(&events);
+	CHECK_INT(write(source_fd, "before", 6), 6);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, source_fd, 7, &source), 0);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(write_bytes(&events, source, "one two ", 8), 0);
+	/* Four bytes of it are not even queued yet. */
+	CHECK_INT(orma_file_worker_ops.copy(events.worker, file, source, 12), 0);
+	CHECK_INT(write_bytes(&events, file, "end", 3), 0);
+	CHECK_INT(write_bytes(&events, source, "three four", 10), 0);
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	orma_file_worker_ops.close(events.worker, source, false);
+	while (events.ended == 1)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(pread(copy, text, sizeof(text), 0), 15);
+	CHECK_MEM(text, 15, "one two threend", 15);
+	CHECK_INT(close(copy), 0);
+	stop(&events);
+}
+
+ORMA_TEST(copy_of_what_cannot_be_read_again_is_refused)
+{
+	struct events events;
+	void *pipe_file, *file, *blind;
+	int pipe_fds[2], fd = memfd_create("copy", MFD_CLOEXEC);
+
+	CHECK_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, pipe_fds[1], 7, &pipe_file), 0);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(orma_file_worker_ops.open(events.worker,
+					    open("/tmp", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600), 7,
+					    &blind),
+		  0);
+	CHECK_INT(orma_file_worker_ops.copy(events.worker, file, pipe_file, 1), -ESPIPE);
+	CHECK_INT(orma_file_worker_ops.copy(events.worker, file, blind, 1), -ESPIPE);
+	orma_file_worker_ops.close(events.worker, file, false);
+	orma_file_worker_ops.close(events.worker, pipe_file, false);
+	orma_file_worker_ops.close(events.worker, blind, false);
+	while (events.ended < 3)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(close(pipe_fds[0]), 0);
+	stop(&events);
+}
+
+ORMA_TEST(copy_whose_file_is_given_up_ends_at_once)
+{
+	struct events events;
+	void *source, *file;
+
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, memfd_create("a", MFD_CLOEXEC), 7,
+					    &source),
+		  0);
+	CHECK_INT(
+		orma_file_worker_ops.open(events.worker, memfd_create("b", MFD_CLOEXEC), 7, &file),
+		0);
+	/* A byte that never comes. */
+	CHECK_INT(orma_file_worker_ops.copy(events.worker, file, source, 1), 0);
+	orma_file_worker_ops.close(events.worker, file, false);
+	orma_file_worker_ops.close(events.worker, source, false);
+	while (events.ended < 2)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	stop(&events);
+}
