@@ -42,7 +42,7 @@ static bool is_wanted(const struct dump *dump, const struct orma_pb_trace_packet
 		return true;
 	if (dump->field->kind == ORMA_PROTO_KIND_MESSAGE) {
 		const void *const *member =
-			(const void *const *)((const char *)packet + dump->field->offset);
+			(const void *)((const char *)packet + dump->field->offset);
 		return *member != NULL;
 	}
 	return orma_proto_has(&packet->base, dump->field);
