@@ -3,7 +3,9 @@
  */
 #include "service/filter_bytecode.h"
 
+#include "base/alloc.h"
 #include "filter_program.h"
+#include "harness.h"
 #include "service/limits.h"
 
 static struct orma_filter_bytecode loaded;

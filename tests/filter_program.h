@@ -4,10 +4,11 @@
 #ifndef ORMA_TESTS_FILTER_PROGRAM_H
 #define ORMA_TESTS_FILTER_PROGRAM_H
 
-#include "base/alloc.h"
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/buf.h"
 #include "base/map.h"
-#include "harness.h"
 #include "proto/wire.h"
 
 #define END      0
@@ -40,7 +41,8 @@ static inline void program_put(struct orma_buf *to, uint64_t word)
 	uint8_t bytes[ORMA_PROTO_VARINT_MAX];
 	size_t size = (size_t)(orma_proto_put_varint(bytes, word) - bytes);
 
-	CHECK_INT(orma_base_buf_append(to, bytes, size), 0);
+	if (orma_base_buf_append(to, bytes, size) < 0)
+		abort();
 }
 
 /* The words with their checksum. */
@@ -64,7 +66,8 @@ static inline const char *program_text(const struct orma_buf *bytes)
 {
 	static char text[480];
 
-	CHECK(bytes->size * 4 < sizeof(text));
+	if (bytes->size * 4 >= sizeof(text))
+		abort();
 	for (size_t i = 0; i < bytes->size; i++)
 		snprintf(&text[4 * i], 5, "\\%03o", bytes->data[i]);
 	return text;
