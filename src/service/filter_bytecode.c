@@ -62,7 +62,8 @@ struct loader {
 	size_t at;         /* in program */
 	size_t overlay_at; /* in overlay: what is not merged yet */
 	uint32_t direct[ORMA_FILTER_DIRECT_COUNT];
-	size_t first_range; /* of this message */
+	uint32_t direct_overlay[ORMA_FILTER_DIRECT_COUNT]; /* wins */
+	size_t first_range;                                /* of this message */
 	uint32_t max_message_idx;
 	const char *name;
 	struct orma_error *reterr;
@@ -150,20 +151,20 @@ static int check_size(const struct loader *loader)
 /* --- the overlay
  * -------------------------------------------------------------------------------------------- */
 
-static uint32_t entry_field(const struct loader *loader, size_t at)
+static uint32_t entry_field(const uint32_t *entry)
 {
-	return loader->overlay.items[at + 1] >> OPCODE_BITS;
+	return entry[1] >> OPCODE_BITS;
 }
 
-static uint32_t entry_action(const struct loader *loader, size_t at)
+static uint32_t entry_action(const uint32_t *entry)
 {
-	switch (loader->overlay.items[at + 1] & OPCODE_MASK) {
+	switch (entry[1] & OPCODE_MASK) {
 	case OP_SIMPLE:
 		return ORMA_FILTER_SIMPLE;
 	case OP_STRING:
 		return ORMA_FILTER_STRING;
 	default:
-		return ORMA_FILTER_STRING | loader->overlay.items[at + 2];
+		return ORMA_FILTER_STRING | entry[2];
 	}
 }
 
@@ -201,12 +202,18 @@ static int load_overlay(struct loader *loader, struct orma_str bytes)
 	return r;
 }
 
-/* Is the next entry for this message and a field below `field_id`? */
-static bool has_entry_below(const struct loader *loader, uint32_t field_id)
+/* Takes the next entry if it is for this message and a field below `field_id`, else NULL. */
+static const uint32_t *take_entry_below(struct loader *loader, uint32_t field_id)
 {
-	return loader->overlay_at < loader->overlay.count &&
-	       loader->overlay.items[loader->overlay_at] == loader->bytecode->message_count &&
-	       entry_field(loader, loader->overlay_at) < field_id;
+	const uint32_t *entry;
+
+	if (!loader->overlay.items || loader->overlay_at == loader->overlay.count)
+		return NULL;
+	entry = &loader->overlay.items[loader->overlay_at];
+	if (entry[0] != loader->bytecode->message_count || entry_field(entry) >= field_id)
+		return NULL;
+	loader->overlay_at += OVERLAY_WORDS;
+	return entry;
 }
 
 /* --- the program
@@ -230,21 +237,23 @@ static int put_range(struct loader *loader, uint32_t begin, uint32_t end, uint32
 /* The overlay's entries for fields below this one, where tables are in order. */
 static int merge_below(struct loader *loader, uint32_t field_id)
 {
+	const uint32_t *entry;
 	int r = 0;
 
-	while (r == 0 && has_entry_below(loader, field_id)) {
-		uint32_t id = entry_field(loader, loader->overlay_at);
+	while (r == 0 && (entry = take_entry_below(loader, field_id)) != NULL) {
+		uint32_t id = entry_field(entry);
 
-		/* Those of direct fields are applied at the end: they win, in whatever order. */
-		if (id >= ORMA_FILTER_DIRECT_COUNT)
-			r = put_range(loader, id, id + 1, entry_action(loader, loader->overlay_at));
-		loader->overlay_at += OVERLAY_WORDS;
+		if (id < ORMA_FILTER_DIRECT_COUNT)
+			loader->direct_overlay[id] = entry_action(entry);
+		else
+			r = put_range(loader, id, id + 1, entry_action(entry));
 	}
 	return r;
 }
 
 static int put_field(struct loader *loader, uint32_t id, uint32_t action)
 {
+	const uint32_t *entry;
 	int r;
 
 	if (id < ORMA_FILTER_DIRECT_COUNT) {
@@ -252,11 +261,10 @@ static int put_field(struct loader *loader, uint32_t id, uint32_t action)
 		return 0;
 	}
 	r = merge_below(loader, id);
-	if (r == 0 && has_entry_below(loader, id + 1)) {
-		action = entry_action(loader, loader->overlay_at);
-		loader->overlay_at += OVERLAY_WORDS;
-	}
-	return r < 0 ? r : put_range(loader, id, id + 1, action);
+	if (r < 0)
+		return r;
+	entry = take_entry_below(loader, id + 1);
+	return put_range(loader, id, id + 1, entry ? entry_action(entry) : action);
 }
 
 static int put_fields(struct loader *loader, uint32_t id, uint32_t count)
@@ -287,18 +295,18 @@ static int put_direct(struct loader *loader, size_t count)
 	return 0;
 }
 
-static int end_message(struct loader *loader, size_t overlay_begin)
+static int end_message(struct loader *loader)
 {
 	struct orma_filter_bytecode *bytecode = loader->bytecode;
 	size_t direct_begin = bytecode->action_count, direct_count = 0;
 	int r = merge_below(loader, ORMA_PROTO_FIELD_ID_MAX + 1);
 
-	for (size_t at = overlay_begin; at < loader->overlay_at; at += OVERLAY_WORDS)
-		if (entry_field(loader, at) < ORMA_FILTER_DIRECT_COUNT)
-			loader->direct[entry_field(loader, at)] = entry_action(loader, at);
-	for (size_t id = 0; id < ORMA_FILTER_DIRECT_COUNT; id++)
+	for (size_t id = 0; id < ORMA_FILTER_DIRECT_COUNT; id++) {
+		if (loader->direct_overlay[id] != ORMA_FILTER_DENIED)
+			loader->direct[id] = loader->direct_overlay[id];
 		if (loader->direct[id] != ORMA_FILTER_DENIED)
 			direct_count = id + 1;
+	}
 	if (r == 0)
 		r = put_direct(loader, direct_count);
 	if (r == 0)
@@ -313,6 +321,7 @@ static int end_message(struct loader *loader, size_t overlay_begin)
 		(uint32_t)(bytecode->range_count - loader->first_range),
 	};
 	memset(loader->direct, 0, sizeof(loader->direct));
+	memset(loader->direct_overlay, 0, sizeof(loader->direct_overlay));
 	loader->first_range = bytecode->range_count;
 	return check_size(loader);
 }
@@ -352,18 +361,12 @@ static int load_field(struct loader *loader, uint32_t word)
 
 static int load_program(struct loader *loader)
 {
-	size_t overlay_begin = 0;
 	uint32_t word = OP_END;
 	int r = 0;
 
 	while (loader->at < loader->program.count && r == 0) {
 		word = loader->program.items[loader->at++];
-		if ((word & OPCODE_MASK) != OP_END) {
-			r = load_field(loader, word);
-			continue;
-		}
-		r = end_message(loader, overlay_begin);
-		overlay_begin = loader->overlay_at;
+		r = (word & OPCODE_MASK) == OP_END ? end_message(loader) : load_field(loader, word);
 	}
 	if (r < 0)
 		return r;

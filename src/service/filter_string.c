@@ -101,10 +101,10 @@ static int load_chain(struct orma_filter_rules *rules, const struct orma_service
 		      const struct orma_pb_trace_config_trace_filter_string_filter_chain *chain,
 		      const char *name, struct orma_error *reterr)
 {
-	struct orma_filter_rule rule;
 	char path[96];
 
 	for (size_t i = 0; chain && i < chain->rules.count; i++) {
+		struct orma_filter_rule rule = {0};
 		int r;
 
 		snprintf(path, sizeof(path), "trace_filter.%s.rules[%zu]", name, i);

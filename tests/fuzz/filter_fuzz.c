@@ -90,44 +90,66 @@ static void filter_packet(struct orma_service_filter *filter, const uint8_t *pac
 	orma_base_free(again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void add_rules(struct orma_pb_trace_config_trace_filter *config, struct orma_arena *arena,
+		      struct orma_str pattern)
 {
-	struct orma_pb_trace_config_trace_filter_string_filter_rule rules[5] = {0};
-	struct orma_pb_trace_config_trace_filter_string_filter_rule *items[5];
-	struct orma_pb_trace_config_trace_filter_string_filter_chain chain = {
-		.rules = {.items = items, .count = 5}};
-	struct orma_pb_trace_config_trace_filter config = {.string_filter_chain = &chain};
+	struct orma_pb_trace_config_trace_filter_string_filter_chain *chain =
+		orma_pb_trace_config_trace_filter_set_new_string_filter_chain(config, arena);
+
+	for (int32_t policy = 1; chain && policy <= 5; policy++) {
+		struct orma_pb_trace_config_trace_filter_string_filter_rule *rule =
+			orma_pb_trace_config_trace_filter_string_filter_chain_add_rules(chain,
+											arena);
+
+		CHECK(rule);
+		orma_pb_trace_config_trace_filter_string_filter_rule_set_policy(rule, policy);
+		orma_pb_trace_config_trace_filter_string_filter_rule_set_regex_pattern(rule,
+										       pattern);
+	}
+}
+
+static void run_config(const struct orma_pb_trace_config_trace_filter *config,
+		       const uint8_t *packet, size_t size)
+{
 	struct orma_service_options options = {.struct_size = sizeof(options),
 					       .now_ns = no_clock,
 					       .regex_ops = orma_tool_regex_ops};
-	struct orma_buf program = {0}, overlay = {0};
 	struct orma_service_filter *filter;
 	struct orma_service *service;
-	size_t wanted[3], left = size - 6;
-	const uint8_t *at = data + 6;
+
+	CHECK(orma_service_new(&options, &service) == 0);
+	if (orma_service_filter_new(service, config, &filter, NULL) == 0) {
+		filter_packet(filter, packet, size);
+		orma_service_filter_free(filter);
+	}
+	orma_service_free(service);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct orma_pb_trace_config_trace_filter *config;
+	struct orma_buf program = {0}, overlay = {0};
+	struct orma_arena arena = {0};
+	size_t wanted[3], left;
+	const uint8_t *at;
 
 	if (size < 6)
 		return 0;
 	for (size_t i = 0; i < 3; i++)
 		wanted[i] = data[2 * i] | (size_t)data[2 * i + 1] << 8;
+	at = data + 6;
+	left = size - 6;
+	config = orma_pb_trace_config_trace_filter_new(&arena);
+	CHECK(config);
 	append_program(&program, cut(&at, &left, wanted[0]));
 	if (wanted[1])
 		append_program(&overlay, cut(&at, &left, wanted[1]));
-	config.bytecode = (struct orma_str){(const char *)program.data, program.size};
-	config.bytecode_overlay_v54 = (struct orma_str){(const char *)overlay.data, overlay.size};
-	rules[0].regex_pattern = cut(&at, &left, wanted[2]);
-	for (int i = 0; i < 5; i++) {
-		items[i] = &rules[i];
-		rules[i].policy = i + 1;
-		rules[i].regex_pattern = rules[0].regex_pattern;
-	}
-	chain.rules.count = wanted[2] ? 5 : 0;
-	CHECK(orma_service_new(&options, &service) == 0);
-	if (orma_service_filter_new(service, &config, &filter, NULL) == 0) {
-		filter_packet(filter, at, left);
-		orma_service_filter_free(filter);
-	}
-	orma_service_free(service);
+	config->bytecode = (struct orma_str){(const char *)program.data, program.size};
+	config->bytecode_overlay_v54 = (struct orma_str){(const char *)overlay.data, overlay.size};
+	if (wanted[2])
+		add_rules(config, &arena, cut(&at, &left, wanted[2]));
+	run_config(config, at, left);
+	orma_base_arena_done(&arena);
 	orma_base_buf_done(&program);
 	orma_base_buf_done(&overlay);
 	return 0;

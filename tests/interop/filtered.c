@@ -52,27 +52,27 @@ static size_t put_redundant(uint8_t *at, uint64_t value)
 
 static size_t put_string(uint8_t *at)
 {
-	static const char *const texts[] = {
-		"",
-		"plain",
-		"user=karl",
-		"user=karl home=/home/karl",
-		"keep user=karl",
-		"B|123|open /etc/passwd",
-		"B|123|open /",
-		"B|9|find x:12 x:3456 y:78 x:z",
-		"B|9|find nothing",
-		"E|123",
-		"E|123|open /etc/passwd",
-		"token 0123456789abcdef0123456789abcdef",
-		"\xff\xfe user=karl",
-		"line\nuser=karl",
+	static const struct orma_str texts[] = {
+		ORMA_STR(""),
+		ORMA_STR("plain"),
+		ORMA_STR("user=karl"),
+		ORMA_STR("user=karl home=/home/karl"),
+		ORMA_STR("keep user=karl"),
+		ORMA_STR("B|123|open /etc/passwd"),
+		ORMA_STR("B|123|open /"),
+		ORMA_STR("B|9|find x:12 x:3456 y:78 x:z"),
+		ORMA_STR("B|9|find nothing"),
+		ORMA_STR("E|123"),
+		ORMA_STR("E|123|open /etc/passwd"),
+		ORMA_STR("token 0123456789abcdef0123456789abcdef"),
+		ORMA_STR("\xff\xfe user=karl"),
+		ORMA_STR("line\nuser=karl"),
 	};
-	const char *text = texts[pick(sizeof(texts) / sizeof(texts[0]))];
-	size_t size = put_redundant(at, strlen(text));
+	struct orma_str text = texts[pick(sizeof(texts) / sizeof(texts[0]))];
+	size_t size = put_redundant(at, text.size);
 
-	memcpy(at + size, text, strlen(text));
-	return size + strlen(text);
+	memcpy(at + size, text.data, text.size);
+	return size + text.size;
 }
 
 static size_t put_field(uint8_t *at, const uint8_t *message, size_t message_size)
@@ -284,6 +284,7 @@ static bool next_packet(struct trace *trace, struct orma_str *ret)
 			return true;
 		}
 	}
+	*ret = (struct orma_str){0};
 	return false;
 }
 
@@ -298,7 +299,7 @@ static void print_packet(const struct trace *trace, struct orma_str packet)
 static int compare(const char *const names[2])
 {
 	struct trace traces[2] = {0};
-	struct orma_str packets[2];
+	struct orma_str packets[2] = {0};
 
 	for (size_t i = 0; i < 2; i++)
 		if (open_trace(&traces[i], names[i]) < 0) {

@@ -148,8 +148,8 @@ ORMA_TEST(many_ranges_are_found)
 {
 	uint32_t words[401];
 
-	for (uint32_t i = 0; i < 200; i++) {
-		words[2 * i] = (1000 + 10 * i) << 3 | 2;
+	for (size_t i = 0; i < 200; i++) {
+		words[2 * i] = (1000 + 10 * (uint32_t)i) << 3 | 2;
 		words[2 * i + 1] = 3;
 	}
 	words[400] = END;
