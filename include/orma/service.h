@@ -80,6 +80,35 @@ struct orma_regex_ops {
 	void (*free)(void *regex);
 };
 
+/* By their numbers in TraceConfig.compression. */
+enum orma_codec {
+	ORMA_CODEC_DEFLATE = 1, /* a zlib stream */
+	ORMA_CODEC_ZSTD = 2,
+};
+
+/* Blocks of one stream that were submitted and not taken are never more than this. */
+#define ORMA_COMPRESSOR_BLOCKS_MAX 4
+
+/*
+ * Compression of what leaves a session whose config asks for it. With NULL ops such configs are
+ * refused. A stream is one session's; each of its blocks is compressed by itself, somewhere else
+ * than on the service's thread, and taken in the order in which they were submitted.
+ */
+struct orma_compressor_ops {
+	size_t struct_size;
+	uint32_t codecs; /* those it has: bits 1 << ORMA_CODEC_... */
+	/* `level` means what the codec says; 0 = its default. */
+	int (*open)(void *ctx, enum orma_codec codec, int level, uint64_t session_id,
+		    void **ret_stream);
+	/* Copies the block and returns 0; orma_service_compressor_event() follows. */
+	int (*submit)(void *ctx, void *stream, const void *data, size_t size);
+	/* 1 = the oldest block, compressed; the memory stays valid until the next take or close. 0 =
+	 * it is not finished. Negative = it cannot be compressed, and is dropped. */
+	int (*take)(void *ctx, void *stream, const void **ret_data, size_t *ret_size);
+	/* Forgets its blocks; waits for nothing. */
+	void (*close)(void *ctx, void *stream);
+};
+
 struct orma_service_options {
 	size_t struct_size;
 	void *ctx;
@@ -97,6 +126,8 @@ struct orma_service_options {
 	 * effective user of now. */
 	bool has_uid;
 	uid_t uid;
+	const struct orma_compressor_ops *compressor_ops;
+	void *compressor_ctx; /* of compressor_ops, instead of ctx */
 };
 
 ORMA_API int orma_service_new(const struct orma_service_options *options,
@@ -112,6 +143,8 @@ ORMA_API void orma_service_run(struct orma_service *service);
  * 1). */
 ORMA_API void orma_service_file_event(struct orma_service *service, uint64_t session_id,
 				      int status);
+/* A block of a session's stream is compressed, or failed to be. */
+ORMA_API void orma_service_compressor_event(struct orma_service *service, uint64_t session_id);
 
 /*
  * The end of the service, before orma_service_free(): sessions that write into files are flushed,
@@ -246,6 +279,8 @@ struct orma_consumer_callbacks {
 	void (*tracing_disabled)(void *ctx, const char *error);
 	/* A serialized ObservableEvents message. */
 	void (*events)(void *ctx, const void *events, size_t size);
+	/* orma_consumer_port_read() said -EAGAIN and would not now. May be NULL. */
+	void (*readable)(void *ctx);
 };
 
 /* Part of a packet. It stays valid until the next call of any function of this service. */
@@ -309,7 +344,7 @@ ORMA_API int orma_consumer_port_change_config(struct orma_consumer_port *port, c
 ORMA_API int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms,
 				      uint64_t flags, orma_flush_done_fn *done, void *done_ctx);
 /* Takes the next packets, about max_bytes of them, out of the session's buffers. -ENOENT, -EBUSY
- * (write_into_file). */
+ * (write_into_file), -EAGAIN (they are being compressed: callbacks.readable follows). */
 ORMA_API int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
 				     struct orma_trace_batch *ret);
 ORMA_API void orma_consumer_port_free_buffers(struct orma_consumer_port *port);

@@ -29,11 +29,13 @@ struct host_flush {
 
 static void on_tracing_disabled(void *ctx, const char *error);
 static void on_events(void *ctx, const void *events, size_t size);
+static void on_readable(void *ctx);
 
 static const struct orma_consumer_callbacks callbacks = {
 	.struct_size = sizeof(callbacks),
 	.tracing_disabled = on_tracing_disabled,
 	.events = on_events,
+	.readable = on_readable,
 };
 
 static void forget_consumer(struct orma_host_peer *peer)
@@ -44,6 +46,7 @@ static void forget_consumer(struct orma_host_peer *peer)
 	orma_base_list_remove(&peer->link);
 	orma_base_list_remove(&consumer->stream);
 	orma_host_query_cancel(consumer);
+	orma_host_stream_clear(consumer);
 	orma_ipc_peer_set_data(peer->ipc, NULL);
 	orma_consumer_port_close(
 		consumer->port); /* no callback comes any more, of flushes neither */
@@ -98,6 +101,11 @@ static void wake_stream(struct orma_host_consumer *consumer)
 	orma_base_list_remove(&consumer->stream);
 	orma_base_list_append(&consumer->peer.host->streams, &consumer->stream);
 	orma_host_kick(consumer->peer.host);
+}
+
+static void on_readable(void *ctx)
+{
+	wake_stream(ctx);
 }
 
 void orma_host_consumer_drained(void *ctx, struct orma_ipc_peer *ipc)
@@ -270,6 +278,7 @@ static int on_read_buffers(struct orma_ipc_peer *ipc, struct orma_ipc_call *call
 	if (!consumer || !orma_ipc_call_wants_reply(call))
 		return -ECONNRESET;
 	replace_call(&consumer->read, call);
+	orma_host_stream_clear(consumer);
 	wake_stream(consumer);
 	return 0;
 }

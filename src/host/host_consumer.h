@@ -13,11 +13,15 @@ struct orma_host_consumer {
 	/* Calls that are answered later; one of each kind, a new one rejects the old. */
 	struct orma_ipc_call *enable, *read, *observe, *query;
 	struct orma_buf state;    /* what of the answer to `query` waits for room */
+	struct orma_buf rest;     /* replies to `read` that wait for room, see host_stream.c */
+	size_t rest_at;           /* what of them has gone */
 	struct orma_list flushes; /* struct host_flush */
 	struct orma_list clones;  /* struct host_clone */
 	struct orma_list stream;  /* in host->streams while `read` is to be fed */
 };
 
+/* Forgets what waits for room. */
+void orma_host_stream_clear(struct orma_host_consumer *consumer);
 /* Ends the ReadBuffers call, if there is one, by a rejection. */
 void orma_host_stream_cancel(struct orma_host_consumer *consumer);
 /* Answers with the service's encoded state, in part later if need be. 0, or -errno: the call is to

@@ -5,9 +5,10 @@
  * A consumer that reads is in host->streams. Each turn of the loop gives it one batch, packed into
  * one reply of nearly a frame; a socket without room leaves the list until it has drained. So no
  * consumer's appetite or slowness costs the others more than one batch, and nothing of the trace
- * waits in memory but what the socket's queue holds. Rejected: pushing the whole buffer into the
- * queue (memory), and gathering slices with writev (two pieces per 64-byte packet cost more than
- * copying them).
+ * waits in memory but what the socket's queue holds, and the rest of one batch: a single packet may
+ * be larger than the queue, and a batch cannot be asked for twice. Rejected: pushing the whole
+ * buffer into the queue (memory), and gathering slices with writev (two pieces per 64-byte packet
+ * cost more than copying them).
  */
 #include <errno.h>
 #include <string.h>
@@ -43,14 +44,62 @@ static void append_slice(struct orma_buf *reply, const void *data, size_t size, 
 	reply->size = (size_t)(at - reply->data);
 }
 
+/* A reply that waits in consumer->rest is preceded by this. */
+struct waiting {
+	uint32_t size;
+	bool has_more;
+};
+
+static int send_now(struct orma_host_consumer *consumer, const void *data, size_t size,
+		    bool has_more)
+{
+	struct orma_ipc_call *call = consumer->read;
+
+	if (!has_more)
+		consumer->read = NULL;
+	return orma_ipc_call_reply(call, data, size, has_more, -1);
+}
+
 static int send_reply(struct orma_host_consumer *consumer, bool has_more)
 {
 	struct orma_buf *reply = &consumer->peer.host->scratch;
-	struct orma_ipc_call *call = consumer->read;
-	if (!has_more)
-		consumer->read = NULL;
-	int result = orma_ipc_call_reply(call, reply->data, reply->size, has_more, -1);
+	struct waiting head = {(uint32_t)reply->size, has_more};
+	int result;
+
+	if (consumer->rest.size == 0 && orma_ipc_peer_has_room(consumer->peer.ipc)) {
+		result = send_now(consumer, reply->data, reply->size, has_more);
+	} else {
+		result = orma_base_buf_append(&consumer->rest, &head, sizeof(head));
+		if (result == 0)
+			result = orma_base_buf_append(&consumer->rest, reply->data, reply->size);
+	}
 	reply->size = 0;
+	return result;
+}
+
+void orma_host_stream_clear(struct orma_host_consumer *consumer)
+{
+	orma_base_buf_done(&consumer->rest);
+	consumer->rest_at = 0;
+}
+
+/* Sends what waits, as far as there is room. */
+static int send_rest(struct orma_host_consumer *consumer)
+{
+	const struct orma_buf *rest = &consumer->rest;
+	int result = 0;
+
+	while (result == 0 && consumer->rest_at < rest->size) {
+		const uint8_t *at = rest->data + consumer->rest_at;
+		struct waiting head;
+
+		if (!orma_ipc_peer_has_room(consumer->peer.ipc))
+			return 0;
+		memcpy(&head, at, sizeof(head));
+		consumer->rest_at += sizeof(head) + head.size;
+		result = send_now(consumer, at + sizeof(head), head.size, head.has_more);
+	}
+	orma_host_stream_clear(consumer);
 	return result;
 }
 
@@ -76,8 +125,7 @@ static int send_slice(struct orma_host_consumer *consumer, const struct orma_tra
 	return 0;
 }
 
-/* One batch: true when the stream wants another turn. */
-static bool feed(struct orma_host_consumer *consumer)
+static int send_batch(struct orma_host_consumer *consumer)
 {
 	struct orma_buf *reply = &consumer->peer.host->scratch;
 	struct orma_trace_batch batch;
@@ -86,14 +134,21 @@ static bool feed(struct orma_host_consumer *consumer)
 	int result = orma_base_buf_reserve(reply, REPLY_BYTES_MAX);
 	if (result == 0)
 		result = orma_consumer_port_read(consumer->port, BATCH_BYTES, &batch);
-	if (result) {
-		orma_host_stream_cancel(consumer);
-		return false;
-	}
+	if (result || (batch.count == 0 && batch.has_more))
+		return result;
 	for (size_t i = 0; i < batch.count && result == 0; i++)
 		result = send_slice(consumer, &batch.slices[i]);
-	if (result == 0)
-		result = send_reply(consumer, batch.has_more);
+	return result ? result : send_reply(consumer, batch.has_more);
+}
+
+/* What waits, or one batch: true when the stream wants another turn. */
+static bool feed(struct orma_host_consumer *consumer)
+{
+	int result = consumer->rest.size ? send_rest(consumer) : send_batch(consumer);
+
+	/* The service says when there is something to read; the socket, when there is room. */
+	if (result == -EAGAIN)
+		return false;
 	if (result)
 		orma_host_stream_cancel(consumer);
 	return consumer->read != NULL;
@@ -102,6 +157,7 @@ static bool feed(struct orma_host_consumer *consumer)
 void orma_host_stream_cancel(struct orma_host_consumer *consumer)
 {
 	orma_base_list_remove(&consumer->stream);
+	orma_host_stream_clear(consumer);
 	if (consumer->read)
 		orma_ipc_call_reject(ORMA_TAKE(consumer->read));
 }

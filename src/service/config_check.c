@@ -37,11 +37,7 @@ static int check_unsupported(const struct check *c)
 	const struct orma_pb_trace_config *config = c->config;
 	const char *field = NULL;
 
-	if (config->compression)
-		field = "compression";
-	else if (config->compression_type != 0)
-		field = "compression_type";
-	else if (config->exclusive_prio != 0)
+	if (config->exclusive_prio != 0)
 		field = "exclusive_prio";
 	else if (config->priority_boost)
 		field = "priority_boost";
@@ -79,6 +75,29 @@ static int check_enums(const struct check *c)
 				      buffer->fill_policy);
 	}
 	return 0;
+}
+
+static int check_compression(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+	const struct orma_pb_trace_config_compression_config *compression = config->compression;
+	int level, codec = orma_service_compression_pick(c->service, config, &level);
+
+	if (config->compression_type != 0 &&
+	    config->compression_type !=
+		    ORMA_PB_TRACE_CONFIG_COMPRESSION_TYPE_COMPRESSION_TYPE_DEFLATE)
+		return REFUSE(c, "compression_type: %d is not a type", config->compression_type);
+	if (codec == ORMA_CODEC_ZSTD &&
+	    (level < ORMA_SERVICE_ZSTD_LEVEL_MIN || level > ORMA_SERVICE_ZSTD_LEVEL_MAX))
+		return REFUSE(c, "compression.zstd.level: %d is not between %d and %d", level,
+			      ORMA_SERVICE_ZSTD_LEVEL_MIN, ORMA_SERVICE_ZSTD_LEVEL_MAX);
+	if (codec >= 0)
+		return 0;
+	return orma_base_error_set(c->reterr, codec, "%s: this service does not support it",
+				   compression && compression->zstd      ? "compression.zstd"
+				   : compression && compression->deflate ? "compression.deflate"
+				   : compression                         ? "compression"
+									 : "compression_type");
 }
 
 static int check_consumer(const struct check *c)
@@ -494,10 +513,10 @@ int orma_service_config_check(const struct orma_service *service,
 			      struct orma_error *reterr)
 {
 	static int (*const checks[])(const struct check *c) = {
-		check_consumer, check_unsupported, check_enums,       check_duration,
-		check_triggers, check_names,       check_guardrails,  check_buffers,
-		check_sources,  check_lengths,     check_unique_name, check_semaphores,
-		check_name_age, check_caps,        check_output,
+		check_consumer,   check_unsupported, check_enums,   check_compression,
+		check_duration,   check_triggers,    check_names,   check_guardrails,
+		check_buffers,    check_sources,     check_lengths, check_unique_name,
+		check_semaphores, check_name_age,    check_caps,    check_output,
 	};
 	struct check c = {service, port, config, file_fd, reterr};
 	int r = 0;

@@ -110,7 +110,7 @@ int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
 		return -ENOENT;
 	if (port->session->config->write_into_file)
 		return -EBUSY;
-	r = orma_service_read(port->session, max_bytes);
+	r = orma_service_read_out(port->session, max_bytes);
 	if (r < 0)
 		return r;
 	ret->slices = service->batch.slices;

@@ -322,6 +322,7 @@ void orma_service_session_delete(struct orma_service_session *session)
 	struct orma_producer_port *port;
 
 	orma_service_output_done(session);
+	orma_service_compression_done(session);
 	orma_service_own_done(session);
 	orma_service_triggers_done(session);
 	while (!orma_base_list_is_empty(&session->instances))

@@ -54,6 +54,8 @@ static const char *describe(int error)
 	case EBADF:
 	case EINVAL:
 		return "the descriptor cannot be written to";
+	case ENOMEM:
+		return "there is no memory";
 	case ETIMEDOUT:
 		return "the file takes no data";
 	case EEXIST:
@@ -344,9 +346,11 @@ static int step(struct orma_service_session *session)
 
 	if (r == 0)
 		r = put_refused(session);
-	if (r < 0 || output->is_waiting)
+	if (r < 0 || output->is_waiting || !output->is_draining)
 		return r;
-	more = orma_service_read(session, ORMA_SERVICE_FILE_STEP_BYTES);
+	more = orma_service_read_out(session, ORMA_SERVICE_FILE_STEP_BYTES);
+	if (more == -EAGAIN)
+		return 0;
 	if (more < 0)
 		return more;
 	r = put_batch(session);
@@ -379,6 +383,7 @@ static void drain(struct orma_service_session *session)
 
 	if (!output->file || output->is_waiting)
 		return;
+	orma_service_timer_disarm(&session->step_timer);
 	for (unsigned i = 0; i < ORMA_SERVICE_FILE_STEPS_PER_RUN && r == 1; i++) {
 		r = step(session);
 		if (session->service->batch.is_out_of_time)
@@ -391,19 +396,28 @@ static void drain(struct orma_service_session *session)
 	} else if (r == 1) {
 		orma_service_timer_arm(&session->service->timers, &session->step_timer,
 				       orma_service_now_ns(session->service), on_step);
-	} else if (!output->is_waiting) {
+	} else if (!output->is_waiting && !session->compression.is_waiting) {
 		on_drained(session);
 	}
 }
 
+void orma_service_output_continue(struct orma_service_session *session)
+{
+	if (session->output.is_draining)
+		drain(session);
+}
+
 static void begin_drain(struct orma_service_session *session, bool is_flushed)
 {
+	struct orma_service_output *output = &session->output;
+
 	(void)is_flushed;
-	/* One that is going on, or stuck, takes the new data with it. */
-	if (session->output.file && !session->output.is_draining && !session->output.is_waiting) {
-		session->output.is_draining = true;
+	/* One that is going on takes the new data with it; one that is stuck, later. */
+	if (!output->file || output->is_draining)
+		return;
+	output->is_draining = true;
+	if (!output->is_waiting)
 		drain(session);
-	}
 }
 
 static void on_period(struct orma_service_timer *timer)
@@ -441,6 +455,7 @@ void orma_service_output_finish(struct orma_service_session *session)
 	}
 	/* Buffers that a started drain has passed already may have got their last data since. */
 	session->read_buffer_idx = 0;
+	orma_service_compression_extend(session);
 	orma_service_timer_disarm(&session->step_timer);
 	output->is_draining = true;
 	drain(session);

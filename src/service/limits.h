@@ -100,6 +100,14 @@
 #define ORMA_SERVICE_FILE_PERIOD_MS     5000u
 #define ORMA_SERVICE_FILE_PERIOD_MS_MIN 100u
 #define ORMA_SERVICE_FILE_STEPS_PER_RUN 4u
+/* What is compressed at once; a packet that is larger is a block of its own. */
+#define ORMA_SERVICE_BLOCK_BYTES       (256u << 10)
+#define ORMA_SERVICE_BLOCK_BYTES_MIN   (4u << 10)
+#define ORMA_SERVICE_BATCHES_PER_BLOCK 8u
+/* What zstd takes; memory does not depend on it, see the compressor. */
+#define ORMA_SERVICE_ZSTD_LEVEL_MIN   (-131072)
+#define ORMA_SERVICE_ZSTD_LEVEL_MAX   22
+#define ORMA_SERVICE_COMPRESSED_SLICE ((128u << 10) - 512)
 
 #define ORMA_SERVICE_CLOCK_SNAPSHOTS_KEPT   16u
 #define ORMA_SERVICE_CLOCK_DRIFT_NS         (10 * ORMA_NS_PER_MS)

@@ -78,6 +78,26 @@ int orma_service_batch_add_own(struct orma_service *service, const void *data, s
 	return 0;
 }
 
+int orma_service_batch_add_outer(struct orma_service *service, const void *head, size_t head_size,
+				 const void *data, size_t size)
+{
+	struct orma_service_batch *batch = &service->batch;
+	void *copy = orma_base_arena_memdup(&batch->own, head, head_size);
+	const uint8_t *at = data;
+
+	if (!copy || reserve(batch, size / ORMA_SERVICE_COMPRESSED_SLICE + 2) < 0)
+		return -ENOMEM;
+	append(batch, copy, head_size, false);
+	do {
+		size_t part = ORMA_MIN(size, (size_t)ORMA_SERVICE_COMPRESSED_SLICE);
+
+		append(batch, at, part, part == size);
+		at += part;
+		size -= part;
+	} while (size > 0);
+	return 0;
+}
+
 static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
 {
 	at = orma_proto_put_varint(at, orma_proto_tag(field_id, ORMA_PROTO_VARINT));

@@ -58,6 +58,10 @@ static void take_options(struct orma_service *service, const struct orma_service
 	service->scrape_by_default = options && options->scrape_by_default;
 	service->regex_ops =
 		options && options->regex_ops ? *options->regex_ops : orma_service_regex_ops_posix;
+	if (options && options->compressor_ops) {
+		service->compressor_ops = *options->compressor_ops;
+		service->compressor_ctx = options->compressor_ctx;
+	}
 	service->file_ops = orma_service_file_ops_sync;
 	service->file_ctx = service;
 	if (options && options->file_ops) {
@@ -84,6 +88,9 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 	     !whole.file_ops->open || !whole.file_ops->write || !whole.file_ops->close))
 		return -EINVAL;
 	if (whole.regex_ops && whole.regex_ops->struct_size < sizeof(*whole.regex_ops))
+		return -EINVAL;
+	if (whole.compressor_ops &&
+	    whole.compressor_ops->struct_size < sizeof(*whole.compressor_ops))
 		return -EINVAL;
 	service = orma_base_zalloc(sizeof(*service));
 	if (!service)
@@ -112,6 +119,7 @@ void orma_service_free_caches(struct orma_service *service)
 	memset(&service->batch, 0, sizeof(service->batch));
 	orma_base_buf_done(&service->reply);
 	orma_base_buf_done(&service->scratch);
+	orma_base_buf_done(&service->block);
 	orma_base_free(ORMA_TAKE(service->iov));
 	orma_base_free(ORMA_TAKE(service->preambles));
 	orma_base_free(ORMA_TAKE(service->scrape_copy));
@@ -160,6 +168,18 @@ void orma_service_file_event(struct orma_service *service, uint64_t session_id, 
 	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link) {
 		if (session->id == session_id) {
 			orma_service_output_event(session, status);
+			return;
+		}
+	}
+}
+
+void orma_service_compressor_event(struct orma_service *service, uint64_t session_id)
+{
+	struct orma_service_session *session;
+
+	ORMA_LIST_FOR_EACH (session, &service->sessions, link) {
+		if (session->id == session_id) {
+			orma_service_compression_event(session);
 			return;
 		}
 	}

@@ -252,6 +252,14 @@ struct orma_service_output {
 	struct orma_buf refused; /* what -EAGAIN left over */
 };
 
+/* See compress.c. */
+struct orma_service_compression {
+	void *stream;       /* NULL = not open yet */
+	size_t outstanding; /* blocks submitted and not taken */
+	bool is_pass_over;  /* everything was read; the last blocks are outstanding */
+	bool is_waiting;    /* the reader was sent away, an event brings it back */
+};
+
 struct orma_service_session {
 	struct orma_list link;
 	struct orma_service *service;
@@ -309,6 +317,7 @@ struct orma_service_session {
 	size_t concurrent_count, concurrent_capacity;
 
 	struct orma_service_output output;
+	struct orma_service_compression compression;
 
 	struct orma_service_filter *filter; /* NULL = none */
 	struct orma_service_filter_stats filter_stats;
@@ -381,6 +390,8 @@ struct orma_service {
 	struct orma_service_file_ops file_ops;
 	void *file_ctx;
 	struct orma_regex_ops regex_ops;
+	struct orma_compressor_ops compressor_ops; /* no codecs = none */
+	void *compressor_ctx;
 	bool has_async_files; /* the embedder's: their ends come as events */
 	bool scrape_by_default;
 	bool is_locked_down;
@@ -412,6 +423,7 @@ struct orma_service {
 	uint8_t (*preambles)[ORMA_SERVICE_PREAMBLE_BYTES];
 	struct orma_buf reply;   /* of the last query */
 	struct orma_buf scratch; /* one packet under construction */
+	struct orma_buf block;   /* packets on their way to the compressor */
 };
 
 /* service.c */
@@ -580,6 +592,9 @@ void orma_service_batch_done(struct orma_service_batch *batch);
 void orma_service_batch_begin(struct orma_service *service);
 /* Appends a packet of the service's own; it is copied. */
 int orma_service_batch_add_own(struct orma_service *service, const void *data, size_t size);
+/* Appends a packet made of a head, which is copied, and data, which is not. */
+int orma_service_batch_add_outer(struct orma_service *service, const void *head, size_t head_size,
+				 const void *data, size_t size);
 /* Fills the service's batch with the session's next packets; 1 = there is more, 0 = a pass has
  * ended, -ENOMEM. */
 int orma_service_read(struct orma_service_session *session, size_t max_bytes);
@@ -592,6 +607,18 @@ void orma_service_batch_filter(struct orma_service_session *session, size_t begi
 size_t orma_service_batch_filter_group(const struct orma_service_session *session);
 /* The batch's last packet passes by the filter. */
 void orma_service_batch_count_unfiltered(struct orma_service_session *session);
+
+/* compress.c */
+/* Which codec the config means and the service has: 0 = none; -ENOTSUP (it has none of those). */
+int orma_service_compression_pick(const struct orma_service *service,
+				  const struct orma_pb_trace_config *config, int *ret_level);
+/* As orma_service_read(), for whoever sends packets away: compressed, if the config says so. Then
+ * also -EAGAIN: nothing is finished yet, an event follows. */
+int orma_service_read_out(struct orma_service_session *session, size_t max_bytes);
+/* The buffers have got more data: a pass that has read everything reads once more. */
+void orma_service_compression_extend(struct orma_service_session *session);
+void orma_service_compression_event(struct orma_service_session *session);
+void orma_service_compression_done(struct orma_service_session *session);
 
 /* packet_check.c */
 bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count);
@@ -647,5 +674,7 @@ void orma_service_output_start(struct orma_service_session *session);
 void orma_service_output_finish(struct orma_service_session *session);
 void orma_service_output_done(struct orma_service_session *session);
 void orma_service_output_event(struct orma_service_session *session, int status);
+/* Compressed packets are ready. */
+void orma_service_output_continue(struct orma_service_session *session);
 
 #endif

@@ -11,12 +11,13 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "ipc/address.h"
+#include "tool/compress_worker.h"
 #include "tool/file_worker.h"
+#include "tool/regex.h"
 
 /* How long the end may take: for producers to answer, and altogether. */
 #define FINISH_FLUSH_MS 1000
 #define FINISH_MS       30000
-#include "tool/regex.h"
 
 static void on_file_event(void *ctx, uint64_t session_id, int status)
 {
@@ -30,9 +31,17 @@ static void stop_when_finished(struct orma_daemon *daemon)
 		orma_base_loop_stop(daemon->loop);
 }
 
+static void on_compressed(void *ctx, uint64_t session_id)
+{
+	struct orma_daemon *daemon = ctx;
+	orma_service_compressor_event(daemon->service, session_id);
+}
+
 static void on_wake(void *ctx)
 {
 	struct orma_daemon *daemon = ctx;
+	if (orma_compress_worker_dispatch(daemon->compressor, on_compressed, daemon))
+		orma_host_kick(daemon->host);
 	if (orma_file_worker_dispatch(daemon->files, on_file_event, daemon))
 		orma_host_kick(daemon->host);
 	stop_when_finished(daemon);
@@ -120,8 +129,11 @@ static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_optio
 	int result = orma_base_loop_new(&daemon->loop);
 	if (result == 0)
 		result = orma_file_worker_new(daemon->loop, &daemon->files);
+	if (result == 0)
+		result = orma_compress_worker_new(daemon->loop, &daemon->compressor);
 	if (result)
 		return result;
+	struct orma_compressor_ops compressor_ops = orma_compress_worker_ops();
 	struct orma_service_options options = {
 		.struct_size = sizeof(options),
 		.ctx = daemon->files,
@@ -129,6 +141,8 @@ static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_optio
 		.regex_ops = orma_tool_regex_ops,
 		.has_uid = wanted->has_uid,
 		.uid = wanted->uid,
+		.compressor_ops = &compressor_ops,
+		.compressor_ctx = daemon->compressor,
 	};
 	result = orma_service_new(&options, &daemon->service);
 	if (result == 0)
@@ -206,6 +220,7 @@ void orma_daemon_done(struct orma_daemon *daemon)
 	orma_base_timer_disarm(&daemon->finish_timer);
 	orma_host_free(daemon->host);
 	orma_service_free(daemon->service);
+	orma_compress_worker_free(daemon->compressor);
 	orma_file_worker_free(daemon->files);
 	orma_base_loop_free(daemon->loop);
 	*daemon = (struct orma_daemon){0};

@@ -14,6 +14,7 @@
 struct orma_daemon {
 	struct orma_loop *loop;
 	struct orma_file_worker *files;
+	struct orma_compress_worker *compressor;
 	struct orma_service *service;
 	struct orma_host *host;
 	bool must_stop; /* atomic: written by orma_daemon_stop() from any thread, read by the loop's

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "proto/wire.h"
+#include "tool/trace_unpack.h"
 
 #define WINDOW_BYTES ((size_t)1 << 20)
 #define PACKET_TAG   0x0a /* field 1, length-delimited */
@@ -25,6 +26,7 @@ struct window {
 	size_t at;       /* what of buf is consumed */
 	uint64_t offset; /* of buf.data[0] in the file */
 	bool is_at_end;
+	struct orma_tool_unpacker unpacker;
 };
 
 /* Makes `size` bytes available at window->at: 1, 0 when the file ends before, or an error. */
@@ -104,6 +106,31 @@ static int64_t value_size(struct window *window, size_t tag_size, unsigned wire_
 	}
 }
 
+/* Gives the packet to `fn`, or those that it holds. */
+static int read_packet(struct window *window, size_t header, size_t size, orma_tool_packet_fn *fn,
+		       void *ctx, struct orma_error *reterr)
+{
+	unsigned long long at = window->offset + window->at;
+	int result = orma_tool_unpack(&window->unpacker, window->buf.data + window->at + header,
+				      size, fn, ctx);
+
+	switch (result) {
+	case -EBADMSG:
+		return damaged(window, "damaged inside the packet that begins", reterr);
+	case -EMSGSIZE:
+		return orma_base_error_set(
+			reterr, result, "the packet at byte %llu holds more than %u MiB compressed",
+			at, ORMA_TOOL_UNPACKED_MAX_BYTES >> 20);
+	case -ENOTSUP:
+		return orma_base_error_set(reterr, result,
+					   "the packet at byte %llu is compressed by a codec that "
+					   "this orma was built without",
+					   at);
+	default:
+		return result;
+	}
+}
+
 static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx,
 		       struct orma_error *reterr)
 {
@@ -125,10 +152,7 @@ static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx
 		if (result == 0)
 			return damaged(window, "cut", reterr);
 		if (tag == PACKET_TAG) {
-			result = fn(ctx, window->buf.data + window->at + header, (size_t)size);
-			if (result == -EBADMSG)
-				return damaged(window, "damaged inside the packet that begins",
-					       reterr);
+			result = read_packet(window, header, (size_t)size, fn, ctx, reterr);
 			if (result)
 				return result;
 		}
@@ -141,5 +165,6 @@ int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma
 	struct window window = {.fd = fd};
 	int result = read_fields(&window, fn, ctx, reterr);
 	orma_base_buf_done(&window.buf);
+	orma_tool_unpacker_done(&window.unpacker);
 	return result;
 }

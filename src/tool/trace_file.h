@@ -13,8 +13,8 @@
  */
 #define ORMA_TOOL_PACKET_MAX_BYTES (256u << 20)
 
-/* Called with each packet (serialized TracePacket); negative ends the walk as an error, positive
- * without one. */
+/* Called with each packet (serialized TracePacket), those inside of compressed ones as well;
+ * negative ends the walk as an error, positive without one. */
 typedef int orma_tool_packet_fn(void *ctx, const void *data, size_t size);
 
 /*

@@ -135,3 +135,57 @@ ORMA_TEST(a_deferred_start_waits_for_start_tracing)
 	orma_raw_producer_close(&producer);
 	orma_test_daemon_stop(&daemon);
 }
+
+/* One fragment of a packet of 6,000,000 bytes whose only field is for_testing.str. */
+static void write_piece(struct orma_raw_producer *producer, uint32_t target_buffer, uint32_t idx,
+			uint32_t count)
+{
+	static const uint8_t head[] = {0xa2, 0x38, 0xfa, 0x9a, 0xee, 0x02,
+				       0x0a, 0xf5, 0x9a, 0xee, 0x02};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0};
+	char piece[4000];
+
+	memset(piece, 'a' + (int)(idx % 26), sizeof(piece));
+	if (idx == 0)
+		memcpy(piece, head, sizeof(head));
+	orma_raw_fragment(&payload, piece, sizeof(piece));
+	struct orma_raw_chunk chunk = {
+		.chunk_id = idx,
+		.writer_id = 1,
+		.fragment_count = 1,
+		.flags = (uint8_t)((idx > 0 ? ORMA_SHM_CONTINUES_FROM_PREVIOUS : 0) |
+				   (idx + 1 < count ? ORMA_SHM_CONTINUES_IN_NEXT : 0)),
+		.payload = {(const char *)payload.data, payload.size},
+	};
+	orma_raw_producer_write_and_commit(producer, &chunk, target_buffer);
+	orma_raw_producer_sync(producer);
+}
+
+/* A read cannot be taken back: what has no room in the socket's queue has to wait somewhere. */
+ORMA_TEST(a_packet_that_is_larger_than_the_queue_of_a_socket_is_read_whole)
+{
+	struct orma_stage stage;
+	struct orma_raw_producer producer;
+	struct orma_raw_consumer consumer;
+
+	orma_stage_open(&stage);
+	orma_raw_producer_open(&producer, stage.daemon.producers, "large");
+	orma_raw_producer_register(&producer, "name: \"large\"");
+	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+	orma_raw_consumer_enable(&consumer, -1,
+				 "buffers { size_kb: 16384 }"
+				 "data_sources { config { name: \"large\" } }");
+	uint32_t target = orma_raw_producer_await_start(&producer, "large")->target_buffer;
+	for (uint32_t i = 0; i < 1500; i++)
+		write_piece(&producer, target, i, 1500);
+	struct orma_pb_trace *trace = orma_raw_consumer_read(&consumer);
+	CHECK_INT(orma_raw_test_packet_count(trace), 1);
+	struct orma_str text = orma_raw_test_packet_at(trace, 0)->for_testing->str;
+	CHECK_INT(text.size, 6000000 - 11);
+	for (size_t i = 0; i < text.size; i += 1000)
+		CHECK_INT(text.data[i], 'a' + (int)((i + 11) / 4000 % 26));
+	orma_bystander_check(&stage.bystander);
+	orma_raw_consumer_close(&consumer);
+	orma_raw_producer_close(&producer);
+	orma_stage_close(&stage);
+}

@@ -193,15 +193,17 @@ finish() {
 
 # ---- recording and asking ----
 
-# set_recorder SIDE CONFIG OUT - sets $recorder to the command.
+# set_recorder SIDE CONFIG OUT - sets $recorder to the command. CONFIG is one of configs/, or a path.
 set_recorder() {
+	local config=$configs/$2.pbtx
+	[[ $2 != */* ]] || config=$2
 	case $1 in
 	theirs) recorder=("$theirs/perfetto") ;;
 	ours) recorder=("$orma" record) ;;
 	ours_as_theirs) recorder=("$ours/perfetto") ;;
 	*) die "no recorder $1" ;;
 	esac
-	recorder+=(-c "$configs/$2.pbtx" --txt -o "$3")
+	recorder+=(-c "$config" --txt -o "$3")
 }
 
 # record SIDE CONFIG OUT - in the foreground until the config's duration is over.
@@ -278,12 +280,12 @@ check_track_events() {
 		--has "60.3.1=$pid@$pid" "$@"
 }
 
-# check_dump FILE - `orma dump` prints every packet that is in the file.
+# check_dump FILE [OPTION...] - `orma dump` prints every packet that trace_check finds in the file.
 check_dump() {
 	local printed counted
 	limited "$orma" dump "$1" >"$dir/dump" || fail "orma dump ${1##*/} failed"
 	printed=$(grep -c '^packet {' "$dir/dump")
-	counted=$("$trace_check" "$1" --packets)
+	counted=$("$trace_check" "$@" --packets)
 	[[ $printed -eq $counted ]] || fail "orma dump printed $printed packets of $counted"
 }
 

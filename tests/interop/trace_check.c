@@ -24,6 +24,8 @@ enum { MAX_REPORTS = 40 };
 static const char usage_text[] =
 	"usage: trace_check FILE [ASSERTION...]\n"
 	"Checks a trace, says which assertions fail; exits 0 (none), 1 (some) or 2 (bad usage).\n"
+	"  --compressed CODEC\n"
+	"                 all packets are compressed, by deflate or zstd; their content is judged\n"
 	"  --message      FILE is one message, not a trace: paths begin at its own fields\n"
 	"  --has PATH[=V][@PID][:MIN]\n"
 	"                 at least MIN (1) fields at PATH, such as 7.1.2; V is a number, or\n"
@@ -52,6 +54,7 @@ static const char usage_text[] =
 
 struct trace_check trace_check;
 static bool is_message, print_packets;
+static const char *codec; /* NULL = packets are not compressed */
 
 void fail(const char *format, ...)
 {
@@ -86,19 +89,35 @@ static void check_packet(struct wire_span body)
 	sequences_check(&packet);
 }
 
-static void check_trace(struct wire_span trace)
+static void check_packets(struct wire_span trace, void (*check)(struct wire_span body))
 {
 	struct wire_field field;
 	int r;
 
 	while ((r = wire_next(&trace, &field)) > 0) {
 		if (field.id == 1 && field.type == WIRE_BYTES)
-			check_packet(field.bytes);
+			check(field.bytes);
 		else
 			fail("field %" PRIu32 " beside the packets", field.id);
 	}
 	if (r < 0)
 		fail("malformed or cut after packet %" PRIu64, trace_check.packets);
+}
+
+static void check_compressed(struct wire_span body)
+{
+	struct wire_span content;
+
+	if (packet_inflate(body, codec, &content))
+		check_packets(content, check_packet);
+	else
+		fail("a packet after packet %" PRIu64 " is not compressed by %s",
+		     trace_check.packets, codec);
+}
+
+static void check_trace(struct wire_span trace)
+{
+	check_packets(trace, codec ? check_compressed : check_packet);
 	if (trace_check.packets == 0)
 		fail("no packets");
 }
@@ -149,6 +168,8 @@ static bool parse_option(const char *option, const char *value)
 		sequence_rules.uid = (int64_t)parse_number(value, value);
 	} else if (strcmp(option, "--owners") == 0) {
 		sequence_rules.owners = value;
+	} else if (strcmp(option, "--compressed") == 0) {
+		codec = value;
 	} else {
 		return false;
 	}

@@ -75,4 +75,8 @@ enum { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 /* 0, or -EBADMSG. */
 int packet_decode(struct wire_span body, struct packet *ret_packet);
 
+/* trace_inflate.c: the entries of a trace that a compressed packet holds; codec is "deflate" or
+ * "zstd". False when it is no such packet or does not decompress. */
+bool packet_inflate(struct wire_span body, const char *codec, struct wire_span *ret_content);
+
 #endif

@@ -63,7 +63,8 @@ static inline void fake_random(void *ctx, void *data, size_t size)
 	memset(data, 0x5a, size);
 }
 
-static inline void world_open_with(struct world *world, const struct orma_service_file_ops *ops)
+static inline void world_open_full(struct world *world, const struct orma_service_file_ops *ops,
+				   const struct orma_compressor_ops *compressor_ops)
 {
 	struct orma_service_options options = {
 		.struct_size = sizeof(options),
@@ -72,10 +73,17 @@ static inline void world_open_with(struct world *world, const struct orma_servic
 		.random = fake_random,
 		.file_ops = ops,
 		.version = "test 1",
+		.compressor_ops = compressor_ops,
+		.compressor_ctx = world,
 	};
 
 	memset(world, 0, sizeof(*world));
 	CHECK_INT(orma_service_new(&options, &world->service), 0);
+}
+
+static inline void world_open_with(struct world *world, const struct orma_service_file_ops *ops)
+{
+	world_open_full(world, ops, NULL);
 }
 
 static inline void world_open(struct world *world)
@@ -422,6 +430,11 @@ static inline void on_events(void *ctx, const void *data, size_t size)
 	orma_base_arena_done(&arena);
 }
 
+static inline void on_readable(void *ctx)
+{
+	log_add(&((struct consumer *)ctx)->log, "readable");
+}
+
 static inline void on_flushed(void *ctx, bool is_complete)
 {
 	log_add(&((struct consumer *)ctx)->log, is_complete ? "flushed" : "flush_failed");
@@ -433,6 +446,7 @@ static inline void consumer_open_as(struct world *world, struct consumer *consum
 		.struct_size = sizeof(callbacks),
 		.tracing_disabled = on_disabled,
 		.events = on_events,
+		.readable = on_readable,
 	};
 	struct orma_consumer_info info = {.struct_size = sizeof(info), .uid = uid, .pid = 5};
 

@@ -2,6 +2,7 @@
  * trace_file_test.c - walking over trace files: whole, cut at every byte, damaged, and through a
  * pipe.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/fd.h"
 #include "harness.h"
 #include "proto/writer.h"
+#include "tool/codec.h"
 #include "tool/trace_file.h"
 
 struct seen {
@@ -179,4 +181,176 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	CHECK_INT(summary.gaps, 1);
 	CHECK_INT(summary.lost_chunks, 5);
 	orma_base_buf_done(&buf);
+}
+
+/* --- compressed packets ----------------------------------------------------------------------- */
+
+static void append_field(struct orma_buf *buf, uint32_t id, const void *data, size_t size)
+{
+	struct orma_proto_heap_writer heap;
+
+	orma_proto_heap_writer_init(&heap, buf);
+	orma_proto_write_bytes(&heap.writer, id, data, size);
+	CHECK_INT(orma_proto_heap_writer_finish(&heap), 0);
+}
+
+/* Appends to `trace` a packet that holds the trace `content`, compressed. */
+static void append_compressed(struct orma_buf *trace, enum orma_codec codec,
+			      const struct orma_buf *content)
+{
+	struct orma_buf packed = {0}, packet = {0};
+	struct orma_tool_compressor *compressor;
+
+	if (!(orma_tool_codecs() >> codec & 1))
+		orma_test_skip("built without a codec");
+	CHECK_INT(orma_tool_compressor_new(codec, 0, &compressor), 0);
+	CHECK_INT(orma_tool_compress(compressor, content->data, content->size, &packed), 0);
+	orma_tool_compressor_free(compressor);
+	append_field(&packet, codec == ORMA_CODEC_ZSTD ? 133 : 50, packed.data, packed.size);
+	append_field(trace, 1, packet.data, packet.size);
+	orma_base_buf_done(&packed);
+	orma_base_buf_done(&packet);
+}
+
+static void append_text(struct orma_buf *trace, const char *text)
+{
+	append_field(trace, 1, text, strlen(text));
+}
+
+static int collect(void *ctx, const void *data, size_t size)
+{
+	return orma_base_buf_append(ctx, data, size);
+}
+
+/* What the packets of a trace hold, one behind the other. */
+static const char *collected(const struct orma_buf *trace, int expected, struct orma_error *error)
+{
+	static struct orma_buf seen;
+	int fd = file_of(trace->data, trace->size);
+
+	seen.size = 0;
+	error->message[0] = '\0';
+	CHECK_INT(orma_tool_trace_read(fd, collect, &seen, error), expected);
+	close(fd);
+	return orma_base_buf_cstr(&seen);
+}
+
+/* Fields of their own in short: "\x08A" is field 1 with the value 'A'. */
+#define A                                                                                          \
+	"\x08"                                                                                     \
+	"A"
+#define B                                                                                          \
+	"\x08"                                                                                     \
+	"B"
+#define C                                                                                          \
+	"\x08"                                                                                     \
+	"C"
+#define D                                                                                          \
+	"\x08"                                                                                     \
+	"D"
+
+ORMA_TEST(compressed_packets_are_seen_in_their_place)
+{
+	struct orma_buf trace = {0}, inner = {0}, nested = {0};
+	struct orma_error error;
+
+	append_text(&trace, A);
+	append_text(&inner, B);
+	append_field(&inner, 7, "not a packet", 12);
+	append_text(&inner, C);
+	append_compressed(&trace, ORMA_CODEC_DEFLATE, &inner);
+	append_compressed(&trace, ORMA_CODEC_ZSTD, &inner);
+	append_text(&trace, D);
+	CHECK_STR(collected(&trace, 0, &error), A B C B C D);
+
+	/* One codec inside of the other, with packets around it. */
+	trace.size = 0;
+	append_text(&nested, A);
+	append_compressed(&nested, ORMA_CODEC_ZSTD, &inner);
+	append_compressed(&nested, ORMA_CODEC_ZSTD, &inner);
+	append_text(&nested, D);
+	append_compressed(&trace, ORMA_CODEC_DEFLATE, &nested);
+	append_text(&trace, A);
+	CHECK_STR(collected(&trace, 0, &error), A B C B C D A);
+	orma_base_buf_done(&trace);
+	orma_base_buf_done(&inner);
+	orma_base_buf_done(&nested);
+}
+
+ORMA_TEST(a_codec_inside_of_itself_is_damage)
+{
+	struct orma_buf trace = {0}, inner = {0}, middle = {0}, outer = {0};
+	struct orma_error error;
+
+	append_text(&inner, B);
+	append_compressed(&middle, ORMA_CODEC_DEFLATE, &inner);
+	append_text(&trace, A);
+	append_compressed(&trace, ORMA_CODEC_DEFLATE, &middle);
+	CHECK_STR(collected(&trace, -EBADMSG, &error), A);
+	CHECK_STR(error.message, "the trace is damaged inside the packet that begins at byte 4");
+	/* Nor with the other one between. */
+	append_compressed(&outer, ORMA_CODEC_ZSTD, &middle);
+	trace.size = 0;
+	append_compressed(&trace, ORMA_CODEC_DEFLATE, &outer);
+	CHECK_STR(collected(&trace, -EBADMSG, &error), "");
+	orma_base_buf_done(&trace);
+	orma_base_buf_done(&inner);
+	orma_base_buf_done(&middle);
+	orma_base_buf_done(&outer);
+}
+
+ORMA_TEST(what_does_not_decompress_is_damage)
+{
+	struct orma_buf trace = {0}, inner = {0}, packet = {0};
+	struct orma_error error;
+
+	append_text(&trace, A);
+	append_field(&packet, 50, "nonsense", 8);
+	append_field(&trace, 1, packet.data, packet.size);
+	CHECK_STR(collected(&trace, -EBADMSG, &error), A);
+	/* A trace that is cut inside. */
+	trace.size = 0;
+	append_text(&inner, A);
+	append_text(&inner, B);
+	inner.size--;
+	append_compressed(&trace, ORMA_CODEC_ZSTD, &inner);
+	CHECK_STR(collected(&trace, -EBADMSG, &error), A);
+	orma_base_buf_done(&trace);
+	orma_base_buf_done(&inner);
+	orma_base_buf_done(&packet);
+}
+
+ORMA_TEST(a_packet_that_unfolds_into_too_much_is_refused)
+{
+	struct orma_buf trace = {0}, bomb = {0}, nested = {0};
+	struct orma_error error;
+
+	/* Field 2 of the trace, so that nothing looks at it. */
+	CHECK_INT(orma_base_buf_reserve(&bomb, 40 << 20), 0);
+	memset(bomb.data, 0, 40 << 20);
+	memcpy(bomb.data, "\x12\xf4\xff\xff\x13", 5); /* 40 MiB less 12 */
+	bomb.size = (40 << 20) - 7;
+	for (int i = 0; i < 8; i++)
+		append_compressed(&nested, ORMA_CODEC_ZSTD, &bomb);
+	append_compressed(&trace, ORMA_CODEC_DEFLATE, &nested);
+	CHECK(trace.size < 100000);
+	CHECK_STR(collected(&trace, -EMSGSIZE, &error), "");
+	CHECK_STR(error.message, "the packet at byte 0 holds more than 256 MiB compressed");
+	orma_base_buf_done(&trace);
+	orma_base_buf_done(&bomb);
+	orma_base_buf_done(&nested);
+}
+
+ORMA_TEST(the_callback_can_end_the_walk_inside_of_a_compressed_packet)
+{
+	struct orma_buf trace = {0}, inner = {0};
+	struct seen stop = {.answer = 1};
+
+	append_text(&inner, A);
+	append_text(&inner, B);
+	append_compressed(&trace, ORMA_CODEC_ZSTD, &inner);
+	CHECK_INT(read_bytes(trace.data, trace.size, &stop, NULL), 1);
+	CHECK_INT(stop.packets, 1);
+	orma_base_buf_done(&trace);
+	orma_base_buf_done(&inner);
 }

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Compressed traces, made by either side's daemon: unpacked by the codecs' own libraries they hold what
+# uncompressed ones hold. Perfetto 56 knows the older of the two fields, and deflate alone.
+# shellcheck disable=SC2317 # run_cases calls the cases by name
+
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${BASH_SOURCE[0]%/*}/lib.sh"
+
+readonly DEFLATE='compression_type: COMPRESSION_TYPE_DEFLATE'
+
+# with_compression CONFIG TEXT - prints the path of a config with that added.
+with_compression() {
+	{
+		cat "$configs/$1.pbtx"
+		printf '%s\n' "$2"
+	} >"$dir/$1.pbtx"
+	printf '%s' "$dir/$1.pbtx"
+}
+
+case_their_recorder_reads_deflated_packets_from_our_daemon() {
+	start_traced ours
+	start_probes theirs
+	record theirs "$(with_compression probes "$DEFLATE")" "$dir/trace"
+	check_probes ours "$dir/trace" "${daemon_pid[probes]}" --owners "${daemon_pid[probes]}" --compressed deflate
+	check_dump "$dir/trace" --compressed deflate
+}
+
+case_our_daemon_writes_a_deflated_file_for_their_recorder() {
+	start_traced ours
+	start_probes theirs
+	record theirs "$(with_compression stream "$DEFLATE")" "$dir/trace"
+	check_trace ours "$dir/trace" --owners "${daemon_pid[probes]}" \
+		--source sys_stats:20 --source process_stats:5 --source process_tree --compressed deflate
+	check_dump "$dir/trace" --compressed deflate
+}
+
+case_our_recorder_reads_deflated_packets_from_their_daemon() {
+	start_traced theirs
+	start_probes ours
+	record ours "$(with_compression probes "$DEFLATE")" "$dir/trace"
+	check_probes theirs "$dir/trace" "${daemon_pid[probes]}" --owners "${daemon_pid[probes]}" --compressed deflate
+	check_dump "$dir/trace" --compressed deflate
+}
+
+case_their_daemon_writes_a_deflated_file_for_our_recorder() {
+	start_traced theirs
+	start_probes ours
+	record ours "$(with_compression stream "$DEFLATE")" "$dir/trace"
+	check_trace theirs "$dir/trace" --owners "${daemon_pid[probes]}" \
+		--source sys_stats:20 --source process_stats:5 --source process_tree --compressed deflate
+	check_dump "$dir/trace" --compressed deflate
+}
+
+case_zstd_holds_what_no_compression_holds() {
+	start_traced ours
+	start_probes theirs
+	record ours "$(with_compression probes 'compression { zstd {} deflate {} }')" "$dir/packed"
+	record ours probes "$dir/plain"
+	check_probes ours "$dir/packed" "${daemon_pid[probes]}" --owners "${daemon_pid[probes]}" --compressed zstd
+	check_probes ours "$dir/plain" "${daemon_pid[probes]}" --owners "${daemon_pid[probes]}"
+	check_dump "$dir/packed" --compressed zstd
+	(($(stat -c %s "$dir/packed") * 2 < $(stat -c %s "$dir/plain"))) || fail "zstd saved less than half"
+}
+
+run_cases "$@"
