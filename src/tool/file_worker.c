@@ -5,10 +5,10 @@
  * queue; the file's thread takes blocks in order and writes each to the end. Events go back through
  * a list that the service's thread empties after a wake of its loop. Invariant: queued_bytes <=
  * QUEUE_BYTES_MAX plus one block; a refused write (-EAGAIN) sets wants_event, and exactly one event
- * follows it. Rejected: one thread for all files (a hanging disk would hang them all), io_uring
- * (not on every kernel this runs on, and often forbidden in containers), and pinning the trace
- * buffer's own memory during the write (a slow disk would then stop the ring from being
- * overwritten).
+ * follows it; after a failure none follows but the end. Rejected: one thread for all files (a
+ * hanging disk would hang them all), io_uring (not on every kernel this runs on, and often
+ * forbidden in containers), and pinning the trace buffer's own memory during the write (a slow disk
+ * would then stop the ring from being overwritten).
  */
 #include "tool/file_worker.h"
 
@@ -170,7 +170,10 @@ static int write_block(struct file *file, const struct block *block)
 
 static void take_result_locked(struct file *file, int result)
 {
-	if (result && !file->has_failed) {
+	/* Nothing follows a failure: room that is made by dropping blocks would take its place. */
+	if (file->has_failed)
+		return;
+	if (result) {
 		file->has_failed = true;
 		post_locked(file, &file->room, result);
 	} else if (file->wants_event && file->queued_bytes <= QUEUE_BYTES_MAX / 2) {
@@ -342,11 +345,11 @@ static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int i
 	int result = 0;
 
 	pthread_mutex_lock(&worker->mutex);
-	if (file->queued_bytes >= QUEUE_BYTES_MAX) {
+	if (file->has_failed) {
+		result = -EIO;
+	} else if (file->queued_bytes >= QUEUE_BYTES_MAX) {
 		file->wants_event = true;
 		result = -EAGAIN;
-	} else if (file->has_failed) {
-		result = -EIO;
 	}
 	pthread_mutex_unlock(&worker->mutex);
 	if (result)

@@ -3,6 +3,7 @@
  * readers.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -132,6 +133,30 @@ ORMA_TEST(a_full_disk_is_reported_once_and_the_file_still_ends)
 	while (events.ended == 0)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
 	CHECK_INT(events.failed, 1);
+	stop(&events);
+}
+
+ORMA_TEST(a_failure_is_told_although_room_was_asked_for_before_it)
+{
+	static uint8_t block[1 << 20];
+	struct events events;
+	void *file;
+	int fds[2], result;
+	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fds[1], 7, &file), 0);
+	while ((result = write_bytes(&events, file, block, sizeof(block))) == 0)
+		;
+	CHECK_INT(result, -EAGAIN);
+	orma_file_worker_ops.close(events.worker, file, true);
+	close(fds[0]);
+	/* Its thread has dropped all blocks before the first event is looked at. */
+	while (fcntl(fds[1], F_GETFD) >= 0)
+		sched_yield();
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.failed, 1);
+	CHECK_INT(events.room, 0);
 	stop(&events);
 }
 
