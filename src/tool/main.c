@@ -65,8 +65,10 @@ int main(int argc, char **argv)
 	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 	const char *self = slash ? slash + 1 : argc > 0 ? argv[0] : "orma";
 
-	/* A reader that went away is an error of write(), not the end of the process. */
+	/* A reader that went away, or a file at its limit, is an error of write(), not the end of
+	 * the process. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	orma_tool_set_name("orma");
 	const struct command *link = find_command(self);
 	if (link)
