@@ -2,8 +2,9 @@
  * record.c - one recording, from connecting to the summary.
  *
  * The recorder sleeps in poll() on the session, the signals and a progress tick. The first SIGINT
- * or SIGTERM flushes and stops the session and still writes the whole trace; a second one gives up.
- * Without an answer from the service for LATE_MS beyond the duration it gives up too.
+ * SIGTERM or SIGHUP flushes and stops the session and still writes the whole trace; a second one
+ * gives up, and after the first a pipe that takes nothing is waited for only STUCK_MS. Without an
+ * answer from the service for LATE_MS beyond the duration it gives up too.
  */
 #include "tool/record.h"
 
@@ -18,16 +19,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "proto/wire.h"
+#include "proto/writer.h"
+#include "schema/gen/trace.pb.h"
+#include "tool/file_write.h"
 #include "tool/tool.h"
 #include "tool/trace_file.h"
 
 #define TICK_MS          200
 #define LATE_MS          75000 /* flush, stop and read-back beyond the duration */
 #define READY_TIMEOUT_MS 30000
+#define STUCK_MS         1000
+#define PIPE_BATCH_BYTES 65536
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
 #define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
 
@@ -41,6 +49,7 @@ struct recorder {
 	uint64_t begin_ns;
 	bool shows_progress;
 	bool is_ready;
+	bool is_output_stuck;
 	char error[512]; /* why the service ended the session */
 };
 
@@ -91,16 +100,20 @@ static int open_output(struct recorder *recorder)
 	if (!path)
 		return ORMA_EXIT_OK;
 	if (strcmp(path, "-") == 0) {
-		if (isatty(STDOUT_FILENO))
-			return orma_tool_fail("a trace is binary: not writing it to a terminal");
 		recorder->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	} else {
+		struct stat info;
+		recorder->out_is_new = stat(path, &info) != 0;
+		/* With a reading end of our own we would not notice that a pipe's reader is gone. */
+		int access = recorder->out_is_new || S_ISREG(info.st_mode) ? O_RDWR : O_WRONLY;
 		int clobber = recorder->options->no_clobber ? O_EXCL : O_TRUNC;
-		recorder->out_is_new = access(path, F_OK) != 0;
-		recorder->out_fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC | clobber, 0600);
+		recorder->out_fd =
+			open(path, O_CREAT | access | O_NOCTTY | O_CLOEXEC | clobber, 0600);
 	}
 	if (recorder->out_fd < 0)
 		return orma_tool_fail("%s: %s", path, strerror(errno));
+	if (isatty(recorder->out_fd))
+		return orma_tool_fail("a trace is binary: not writing it to a terminal");
 	return ORMA_EXIT_OK;
 }
 
@@ -134,12 +147,17 @@ static void clear_progress(const struct recorder *recorder)
 		fputs("\r\033[K", stderr);
 }
 
-/* Signals have come: 0 to go on, negative to give up. */
-static int take_signals(struct recorder *recorder)
+static void count_signals(struct recorder *recorder)
 {
 	struct signalfd_siginfo info;
 	while (read(recorder->signal_fd, &info, sizeof(info)) == sizeof(info))
 		recorder->signal_count++;
+}
+
+/* Signals have come: 0 to go on, negative to give up. */
+static int take_signals(struct recorder *recorder)
+{
+	count_signals(recorder);
 	if (recorder->signal_count == 0 || orma_session_is_stopped(recorder->session))
 		return 0;
 	if (recorder->signal_count > 1)
@@ -193,6 +211,64 @@ static void wait_ready(struct recorder *recorder)
 								 : 1);
 }
 
+/* --- reading back into a pipe ----------------------------------------------------------------- */
+
+static int patience_ms(void *ctx)
+{
+	struct recorder *recorder = ctx;
+	count_signals(recorder);
+	return recorder->signal_count == 0 ? -1 : recorder->signal_count == 1 ? STUCK_MS : 0;
+}
+
+struct pipe_output {
+	struct recorder *recorder;
+	struct orma_buf batch;
+};
+
+static int write_batch(struct pipe_output *output)
+{
+	struct recorder *recorder = output->recorder;
+	const struct orma_file_writer writer = {recorder->out_fd, recorder->signal_fd, patience_ms,
+						recorder};
+	int result = orma_file_write(&writer, output->batch.data, output->batch.size);
+	recorder->is_output_stuck = result == -ETIMEDOUT;
+	output->batch.size = 0;
+	return result;
+}
+
+static int write_packet(void *ctx, const void *packet, size_t size)
+{
+	struct pipe_output *output = ctx;
+	uint8_t head[ORMA_PROTO_SCALAR_FIELD_MAX];
+	uint8_t *end =
+		orma_proto_put_varint(head, orma_proto_tag(ORMA_PB_TRACE_PACKET, ORMA_PROTO_BYTES));
+	end = orma_proto_put_varint(end, size);
+	int result = orma_base_buf_append(&output->batch, head, (size_t)(end - head));
+	if (result == 0)
+		result = orma_base_buf_append(&output->batch, packet, size);
+	if (result == 0 && output->batch.size >= PIPE_BATCH_BYTES)
+		result = write_batch(output);
+	return result;
+}
+
+/* A file takes what it is given; the reader of anything else may stop reading for ever. */
+static int read_back(struct recorder *recorder)
+{
+	struct pipe_output output = {.recorder = recorder};
+	struct stat info;
+	if (fstat(recorder->out_fd, &info) == 0 && S_ISREG(info.st_mode)) {
+		uint64_t bytes;
+		return orma_session_read_into_fd(recorder->session, recorder->out_fd, &bytes);
+	}
+	int result = orma_session_read(recorder->session, write_packet, &output);
+	if (result == 0)
+		result = write_batch(&output);
+	orma_base_buf_done(&output.batch);
+	return result;
+}
+
+/* --- the recording ---------------------------------------------------------------------------- */
+
 static int run_session(struct recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
@@ -218,8 +294,7 @@ static int run_session(struct recorder *recorder)
 	result = wait_until_stopped(recorder);
 	if (result || recorder->error[0] || recorder->out_fd < 0 || sends_fd)
 		return result;
-	uint64_t bytes;
-	return orma_session_read_into_fd(recorder->session, recorder->out_fd, &bytes);
+	return read_back(recorder);
 }
 
 static void print_summary(struct recorder *recorder, double seconds)
@@ -260,6 +335,9 @@ static int finish(struct recorder *recorder, int result, double seconds)
 		unlink(options->out_path);
 	if (recorder->error[0])
 		return orma_tool_fail("the service ended the session: %s", recorder->error);
+	if (recorder->is_output_stuck)
+		return orma_tool_fail("%s takes no data: gave up, the trace is not whole",
+				      options->out_path);
 	if (result == -EINTR)
 		return orma_tool_fail("interrupted twice: gave up, the trace is not whole");
 	if (result == -ETIMEDOUT)
@@ -275,10 +353,14 @@ static int finish(struct recorder *recorder, int result, double seconds)
 
 static int block_signals(struct recorder *recorder)
 {
+	struct sigaction hangup;
 	sigset_t signals;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
+	/* The terminal is gone; who started us with nohup does not mind. */
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	return recorder->signal_fd < 0 ? orma_tool_fail("signalfd: %s", strerror(errno))
@@ -293,10 +375,11 @@ int orma_record_run(const struct orma_record_options *options)
 		.signal_fd = -1,
 		.shows_progress = !options->is_quiet && isatty(STDERR_FILENO),
 	};
+	/* Opening a pipe may wait for its reader: it can still be interrupted. */
+	int status = open_output(&recorder);
 	/* Before any thread starts, so that all of them have the signals blocked. */
-	int status = block_signals(&recorder);
 	if (status == ORMA_EXIT_OK)
-		status = open_output(&recorder);
+		status = block_signals(&recorder);
 	if (status == ORMA_EXIT_OK)
 		status = connect_or_serve(&recorder);
 	if (status == ORMA_EXIT_OK) {
