@@ -96,6 +96,8 @@ static void *run_stream(void *arg)
 	struct orma_compress_worker *worker = stream->worker;
 	struct block *block;
 
+	/* By the thread itself, see file_worker.c. */
+	pthread_setname_np(pthread_self(), "orma-compress");
 	pthread_mutex_lock(&worker->mutex);
 	while (!stream->is_closing) {
 		block = take_first(&stream->todo);
@@ -125,8 +127,6 @@ static int start_thread(struct stream *stream)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	int result = pthread_create(&stream->thread, NULL, run_stream, stream);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (result == 0)
-		pthread_setname_np(stream->thread, "orma-compress");
 	return -result;
 }
 

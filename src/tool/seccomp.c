@@ -108,6 +108,7 @@ static const uint32_t allowed[] = {
 	/* The file threads. */
 	SYS_futex,
 	SYS_writev,
+	SYS_pread64,
 	SYS_eventfd2,
 	SYS_fdatasync,
 	SYS_fsync,
