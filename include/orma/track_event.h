@@ -11,7 +11,8 @@
  *		ORMA_COUNTER(gfx, "fps", 59.9);
  *	}
  *
- * Names are string literals or live for ever: they are told apart by address at each place and
+ * Names are string literals or constants (what is known only at run time does not compile, in C++
+ * neither): they are told apart by address at each place and
  * interned per sequence. While no session wants the category, an event costs one load and a branch.
  *
  * Threads: all of it from any thread. errno is preserved.
@@ -93,11 +94,20 @@ ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 #define ORMA_IS_ENABLED(id)                                                                        \
 	__builtin_expect(__atomic_load_n(&orma_category_##id.enabled, __ATOMIC_RELAXED) != 0, 0)
 
+/* In C++ a name of a moment would compile, and be that of the first event for ever. */
+#if defined(__cplusplus) && defined(__clang__)
+#define ORMA_CALL_SITE_ [[clang::require_constant_initialization]] static struct orma_call_site
+#elif defined(__cplusplus) && __GNUC__ >= 10
+#define ORMA_CALL_SITE_ static __constinit struct orma_call_site
+#else
+#define ORMA_CALL_SITE_ static struct orma_call_site
+#endif
+
 #define ORMA_EVENT_(id, event_type, name_text, emit)                                               \
 	do {                                                                                       \
 		if (ORMA_IS_ENABLED(id)) {                                                         \
-			static struct orma_call_site orma_site_ = {&orma_category_##id,            \
-								   (name_text), (event_type), 0};  \
+			ORMA_CALL_SITE_ orma_site_ = {&orma_category_##id, (name_text),            \
+						      (event_type), 0};                            \
 			emit;                                                                      \
 		}                                                                                  \
 	} while (0)
@@ -113,7 +123,24 @@ ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 #define ORMA_COUNTER_DOUBLE(id, name_text, value)                                                  \
 	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
 		    orma_event_emit_counter_double(&orma_site_, (value)))
-#ifndef __cplusplus
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline void orma_event_emit_counter(struct orma_call_site *site, T value)
+{
+	orma_event_emit_counter_int(site, static_cast<int64_t>(value));
+}
+template <> inline void orma_event_emit_counter(struct orma_call_site *site, float value)
+{
+	orma_event_emit_counter_double(site, static_cast<double>(value));
+}
+template <> inline void orma_event_emit_counter(struct orma_call_site *site, double value)
+{
+	orma_event_emit_counter_double(site, value);
+}
+}
+#define ORMA_COUNTER(id, name_text, value)                                                         \
+	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text, orma_event_emit_counter(&orma_site_, value))
+#else
 /* clang-format off */
 #define ORMA_COUNTER(id, name_text, value)                                                         \
 	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
@@ -126,7 +153,7 @@ ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 #define ORMA_CONCAT_(a, b) a##b
 #define ORMA_CONCAT(a, b)  ORMA_CONCAT_(a, b)
 #define ORMA_SCOPE(id, name_text)                                                                  \
-	static struct orma_call_site ORMA_CONCAT(orma_scope_site_, __LINE__) = {                   \
+	ORMA_CALL_SITE_ ORMA_CONCAT(orma_scope_site_, __LINE__) = {                                \
 		&orma_category_##id, (name_text), ORMA_EVENT_BEGIN, 0};                            \
 	struct orma_scope ORMA_CONCAT(orma_scope_, __LINE__)                                       \
 		__attribute__((cleanup(orma_event_scope_end), unused)) = {                         \
