@@ -37,7 +37,8 @@ if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/shared.c CONTENT "typedef int orma_all_code_is_in_the_archive;\n" @ONLY)
   add_library(orma_shared SHARED ${CMAKE_BINARY_DIR}/shared.c)
   target_link_libraries(orma_shared PRIVATE orma_static)
-  target_link_options(orma_shared PRIVATE ${roots}
+  # nodelete: its thread and its threads' destructors outlive a dlclose() of the module that brought it.
+  target_link_options(orma_shared PRIVATE ${roots} LINKER:-z,nodelete
     LINKER:--version-script=${CMAKE_BINARY_DIR}/orma.map LINKER:-z,relro LINKER:-z,now)
   set_target_properties(orma_shared PROPERTIES OUTPUT_NAME orma VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${CMAKE_BINARY_DIR}/orma.map)

@@ -69,6 +69,9 @@ enum orma_event_type {
 ORMA_API int orma_track_event_register(void);
 /* Called by ORMA_CATEGORY_DEFINE's constructor. */
 ORMA_API void orma_category_add(struct orma_category *category);
+/* Called by its destructor: a module that is unloaded takes its categories along. No thread may be
+ * inside the module's code then. */
+ORMA_API void orma_category_remove(struct orma_category *category);
 
 ORMA_API void orma_event_emit(struct orma_call_site *site);
 ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value);
@@ -87,6 +90,10 @@ ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 	__attribute__((constructor)) static void orma_category_add_##id(void)                      \
 	{                                                                                          \
 		orma_category_add(&orma_category_##id);                                            \
+	}                                                                                          \
+	__attribute__((destructor)) static void orma_category_remove_##id(void)                    \
+	{                                                                                          \
+		orma_category_remove(&orma_category_##id);                                         \
 	}                                                                                          \
 	/* takes the semicolon */                                                                  \
 	extern struct orma_category orma_category_##id

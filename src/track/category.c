@@ -2,7 +2,7 @@
  * category.c - the categories of the program, and which of them an instance enables.
  *
  * Categories are static structs that constructors put into one list, before and after the data
- * source is registered (shared objects loaded later). Each has a word with one bit per instance;
+ * source is registered (shared objects loaded later), and destructors take out of it. Each has a word with one bit per instance;
  * the loop thread sets and clears it, emitters read it relaxed. Which ones a config enables is
  * upstream's rule for C++: exact names first, then patterns (one trailing '*'), then the lone '*',
  * and in each round enabled categories, disabled categories, disabled tags, enabled tags. What
@@ -212,6 +212,22 @@ void orma_category_add(struct orma_category *category)
 			if (orma_track_instances[idx].is_started)
 				judge_locked(idx, category);
 	}
+	pthread_mutex_unlock(&mutex);
+}
+
+void orma_category_remove(struct orma_category *category)
+{
+	/* In the child of a fork, at its exit, the mutex may be locked for ever. */
+	if (!category || atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&mutex);
+	for (struct orma_category **at = &categories; *at; at = &(*at)->next) {
+		if (*at == category) {
+			*at = category->next;
+			break;
+		}
+	}
+	__atomic_store_n(&category->enabled, 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&mutex);
 }
 

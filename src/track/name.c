@@ -28,13 +28,14 @@ uint64_t orma_track_counter_hash(const char *text)
 static struct orma_track_name *name_add_locked(const char *text, uint64_t key)
 {
 	struct orma_track_name *name;
+	size_t size = strlen(text) + 1;
 
 	if (name_count + 1 >= ORMA_TRACK_NAMES_MAX)
 		return NULL;
-	name = orma_base_zalloc(sizeof(*name));
+	name = orma_base_zalloc(sizeof(*name) + size);
 	if (!name)
 		return NULL;
-	name->text = text;
+	name->text = memcpy(name + 1, text, size);
 	name->counter_hash = orma_track_counter_hash(text);
 	name->id = name_count + 1;
 	if (orma_base_map_put(&map, key, name) < 0) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * category_test.c - which categories a config enables.
  */
+#include <sys/mman.h>
+
 #include "harness.h"
 #include "proto/codec.h"
 #include "track/track.h"
@@ -85,4 +87,26 @@ ORMA_TEST(names_beyond_the_limit_have_no_id)
 	}
 	CHECK_INT(with_id, ORMA_TRACK_NAMES_MAX - 1);
 	CHECK(orma_track_name_intern(names[0]) != 0);
+}
+
+ORMA_TEST(a_module_that_is_unloaded_takes_its_categories_along_and_leaves_its_names)
+{
+	struct orma_buf buf = {0};
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(page != MAP_FAILED);
+	struct orma_category *category = (void *)page;
+	char *name = strcpy(page + sizeof(*category), "unloaded");
+	category->name = name;
+	orma_category_add(category);
+	uint32_t id = orma_track_name_intern(name);
+	CHECK(id != 0);
+	orma_category_remove(category);
+	orma_category_remove(category);
+	CHECK_INT(munmap(page, 4096), 0);
+	CHECK_INT(orma_track_describe(&buf), 0);
+	orma_track_enable(0);
+	orma_track_disable(0);
+	CHECK_STR(orma_track_name_get(id)->text, "unloaded");
+	CHECK_INT(orma_track_name_intern("unloaded"), id);
+	orma_base_buf_done(&buf);
 }
