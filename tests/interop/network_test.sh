@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Producers over TCP and abstract sockets, each side's against each side's daemon. Over TCP no descriptor can be passed:
+# chunks travel inside messages, and nobody vouches for who the producer is.
+# shellcheck disable=SC2317 # run_cases calls the cases by name
+
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${BASH_SOURCE[0]%/*}/lib.sh"
+
+# Below the ports that the kernel gives away by itself; cases that run at once have other process ids.
+tcp=127.0.0.1:$((10000 + $$ % 20000))
+
+# at ADDRESS COMMAND... - with producers connecting there.
+at() {
+	local PERFETTO_PRODUCER_SOCK_NAME=$1
+	export PERFETTO_PRODUCER_SOCK_NAME
+	"${@:2}"
+}
+
+# check_probes_of_nobody SIDE FILE UID - what configs/probes.pbtx brings, from a producer that is user UID and no process.
+check_probes_of_nobody() {
+	local side=$1 file=$2 uid=$3 loss=--no-loss cpus
+	[[ $side == ours ]] && loss=--no-loss-marks
+	cpus=$(nproc --all)
+	limited "$trace_check" "$file" --sequences "$loss" --has "3=$uid:10" \
+		--has 33.2.1.1=linux.process_stats --has 33.2.1.1=linux.sys_stats \
+		--source process_tree --has "2.1.1=$$" --has "2.1.3=bash" --source process_stats:4 \
+		--source sys_stats:8 --has 7.1.2:80 --has "7.3.5:$((cpus * 8))" \
+		--source cpu_info --has "67.1:$cpus" ||
+		fail "the trace ${file##*/} is not as it should be"
+}
+
+record_probes_over_tcp() { # DAEMON PROBES UID
+	at "$tcp" start_traced "$1"
+	at "$tcp" start_probes "$2"
+	record theirs probes "$dir/trace"
+	check_probes_of_nobody "$1" "$dir/trace" "$3"
+	check_dump "$dir/trace"
+}
+
+case_their_probes_reach_our_daemon_over_tcp() { record_probes_over_tcp ours theirs "$NOBODY"; }
+case_our_probes_reach_our_daemon_over_tcp() { record_probes_over_tcp ours ours "$NOBODY"; }
+# Theirs takes whom it cannot ask about for root.
+case_our_probes_reach_their_daemon_over_tcp() { record_probes_over_tcp theirs ours 0; }
+
+case_our_library_reaches_our_daemon_over_tcp() {
+	at "$tcp" start_traced ours
+	at "$tcp" start_example
+	record ours track_event "$dir/trace"
+	limited "$trace_check" "$dir/trace" --sequences --no-loss-marks --has "3=$NOBODY:20" \
+		--source track_event:20 --slices 4 --has 11.9=1:5 --has 11.9=2:5 ||
+		fail "the trace is not as it should be"
+}
+
+case_our_library_reaches_their_daemon_over_tcp() {
+	at "$tcp" start_traced theirs
+	at "$tcp" start_example
+	record ours track_event "$dir/trace"
+	limited "$trace_check" "$dir/trace" --sequences --no-loss \
+		--source track_event:20 --slices 4 --has 11.9=1:5 --has 11.9=2:5 ||
+		fail "the trace is not as it should be"
+}
+
+# One session hears producers on all sockets of a list.
+case_our_daemon_serves_several_sockets_at_once() {
+	at "$dir/producer,@$dir/abstract,$tcp" start_traced ours
+	start_probes theirs by_path
+	at "@$dir/abstract" start_probes theirs by_name
+	at "$tcp" start_probes theirs by_tcp
+	record theirs probes "$dir/trace"
+	limited "$trace_check" "$dir/trace" --sequences --no-loss-marks \
+		--source "sys_stats@${daemon_pid[by_path]}:8" --source "sys_stats@${daemon_pid[by_name]}:8" \
+		--source sys_stats:24 --has "3=$NOBODY:10" ||
+		fail "the trace is not as it should be"
+}
+
+case_our_probes_reach_their_daemon_on_an_abstract_socket() {
+	at "@$dir/abstract" start_traced theirs
+	at "@$dir/abstract" start_probes ours
+	record theirs probes "$dir/trace"
+	check_probes theirs "$dir/trace" "${daemon_pid[probes]}" --owners "${daemon_pid[probes]}"
+}
+
+case_their_recorder_reaches_our_daemon_on_an_abstract_socket() {
+	export PERFETTO_CONSUMER_SOCK_NAME=@$dir/abstract
+	start_traced ours
+	start_probes theirs
+	record theirs probes "$dir/trace"
+	check_probes ours "$dir/trace" "${daemon_pid[probes]}" --owners "${daemon_pid[probes]}"
+}
+
+case_their_recorder_reaches_our_daemon_over_tcp_when_that_is_allowed() {
+	export PERFETTO_CONSUMER_SOCK_NAME=$tcp
+	start_traced ours --allow-remote-consumers
+	start_probes theirs
+	record theirs probes "$dir/trace"
+	check_probes ours "$dir/trace" "${daemon_pid[probes]}" --owners "${daemon_pid[probes]}"
+}
+
+run_cases "$@"
