@@ -46,7 +46,7 @@ static int run(const struct bench_options *options, struct bench_report *report)
 	} parts[] = {
 		{"read-back", bench_rows_read_back}, {"file", bench_rows_file},
 		{"flush", bench_rows_flush},         {"memory", bench_rows_memory},
-		{"idle", bench_rows_idle},
+		{"idle", bench_rows_idle},           {"stuck", bench_rows_stuck},
 	};
 	int result = bench_rows_throughput(options, report);
 

@@ -54,13 +54,28 @@ double bench_median(const double *values, unsigned count);
 void bench_report_print(const struct bench_report *report, FILE *to);
 void bench_report_print_json(const struct bench_report *report, FILE *to);
 
+/* One measurement on one side; adds its values to rows of the report. */
+typedef int bench_measure_fn(const struct bench_options *options, struct bench_report *report,
+			     enum bench_side side, struct bench_daemon *daemon, const void *args);
+
+struct bench_flush_times {
+	double p50_us, p99_us, longest_us;
+};
+
 /* rows.c */
+/* A daemon of its own for each, orma and peer in turns; 0 or the last error. */
+int bench_measure_in_turns(const struct bench_options *options, struct bench_report *report,
+			   unsigned runs, bench_measure_fn *measure, const void *args);
+struct orma_session;
+int bench_time_flushes(unsigned count, struct orma_session *session, struct bench_flush_times *ret);
 int bench_rows_throughput(const struct bench_options *options, struct bench_report *report);
 int bench_rows_read_back(const struct bench_options *options, struct bench_report *report);
 int bench_rows_file(const struct bench_options *options, struct bench_report *report);
 int bench_rows_flush(const struct bench_options *options, struct bench_report *report);
 int bench_rows_memory(const struct bench_options *options, struct bench_report *report);
 int bench_rows_idle(const struct bench_options *options, struct bench_report *report);
+/* stuck.c */
+int bench_rows_stuck(const struct bench_options *options, struct bench_report *report);
 void bench_rows_copy(const struct bench_options *options, struct bench_report *report);
 
 #endif

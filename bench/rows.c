@@ -23,12 +23,10 @@
 #define SESSIONS_MANY  8
 #define FILE_MB_PER_S  "100"
 #define SETTLE_MS      300
+/* However slow they are. */
+#define FLUSHES_MAX_NS (20 * ORMA_NS_PER_SEC)
 
 static const char *const side_names[BENCH_SIDES] = {"orma", "perfetto"};
-
-/* One measurement on one side; adds its values to rows of the report. */
-typedef int measure_fn(const struct bench_options *options, struct bench_report *report,
-		       enum bench_side side, struct bench_daemon *daemon, const void *args);
 
 static double seconds(uint64_t ns)
 {
@@ -50,7 +48,7 @@ static void note(struct bench_row *row, enum bench_side side, const char *what, 
 }
 
 static int measure_once(const struct bench_options *options, struct bench_report *report,
-			enum bench_side side, measure_fn *measure, const void *args)
+			enum bench_side side, bench_measure_fn *measure, const void *args)
 {
 	struct bench_daemon daemon;
 	int r = side == BENCH_ORMA ? bench_daemon_start(options->orma, "traced", &daemon)
@@ -70,8 +68,8 @@ static int measure_once(const struct bench_options *options, struct bench_report
 }
 
 /* A B A B ...; true results need no other order, noise that comes and goes does. */
-static int measure_in_turns(const struct bench_options *options, struct bench_report *report,
-			    unsigned runs, measure_fn *measure, const void *args)
+int bench_measure_in_turns(const struct bench_options *options, struct bench_report *report,
+			   unsigned runs, bench_measure_fn *measure, const void *args)
 {
 	int result = 0;
 
@@ -182,7 +180,8 @@ int bench_rows_throughput(const struct bench_options *options, struct bench_repo
 		name_row(name, &args);
 		if (options->only && !strstr(name, options->only))
 			continue;
-		r = measure_in_turns(options, report, options->runs, measure_throughput, &args);
+		r = bench_measure_in_turns(options, report, options->runs, measure_throughput,
+					   &args);
 		result = r < 0 ? r : result;
 	}
 	return result;
@@ -252,7 +251,7 @@ static int measure_read_back(const struct bench_options *options, struct bench_r
 
 int bench_rows_read_back(const struct bench_options *options, struct bench_report *report)
 {
-	return measure_in_turns(options, report, options->runs, measure_read_back, NULL);
+	return bench_measure_in_turns(options, report, options->runs, measure_read_back, NULL);
 }
 
 /* --- write_into_file -------------------------------------------------------------------------- */
@@ -346,26 +345,31 @@ static int measure_file(const struct bench_options *options, struct bench_report
 int bench_rows_file(const struct bench_options *options, struct bench_report *report)
 {
 	/* A run is long enough to be its own mean. */
-	return measure_in_turns(options, report, 1 + (options->runs > 3), measure_file, NULL);
+	return bench_measure_in_turns(options, report, 1 + (options->runs > 3), measure_file, NULL);
 }
 
 /* --- flush latency ---------------------------------------------------------------------------- */
 
-static int time_flushes(unsigned count, struct bench_report *report, enum bench_side side,
-			struct orma_session *session)
+int bench_time_flushes(unsigned count, struct orma_session *session, struct bench_flush_times *ret)
 {
-	static const char block[] = "flush with a producer at 1 MB/s";
-	struct bench_row *half = bench_report_row(report, block, "p50", "us", true);
-	struct bench_row *tail = bench_report_row(report, block, "p99", "us", true);
 	double *times = orma_base_alloc_array(count, sizeof(*times));
+	uint64_t first_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	unsigned done = 0;
 	int r = times ? 0 : -ENOMEM;
 
-	for (unsigned i = 0; r == 0 && i < count; i++) {
+	while (r == 0 && done < count) {
 		uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-		unsigned at = i;
+		unsigned at = done++;
 
+		if (begin_ns - first_ns > FLUSHES_MAX_NS && at > 0)
+			count = at;
 		r = orma_session_flush(session, 5000, 0);
-		times[i] = (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e3;
+		times[at] = (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e3;
+		/* No answer is an answer: it takes at least so long. */
+		if (r == -ETIMEDOUT) {
+			count = done;
+			r = 0;
+		}
 		/* Sorted as they come: they are few. */
 		for (; at > 0 && times[at - 1] > times[at]; at--) {
 			double swap = times[at];
@@ -375,11 +379,26 @@ static int time_flushes(unsigned count, struct bench_report *report, enum bench_
 		}
 		pause_ms(2);
 	}
-	if (r == 0) {
-		bench_row_add(half, side, times[count / 2]);
-		bench_row_add(tail, side, times[count * 99 / 100]);
-	}
+	if (r == 0)
+		*ret = (struct bench_flush_times){times[done / 2], times[done * 99 / 100],
+						  times[done - 1]};
 	orma_base_free(times);
+	return r;
+}
+
+static int time_flushes(unsigned count, struct bench_report *report, enum bench_side side,
+			struct orma_session *session)
+{
+	static const char block[] = "flush with a producer at 1 MB/s";
+	struct bench_flush_times times;
+	int r = bench_time_flushes(count, session, &times);
+
+	if (r == 0) {
+		bench_row_add(bench_report_row(report, block, "p50", "us", true), side,
+			      times.p50_us);
+		bench_row_add(bench_report_row(report, block, "p99", "us", true), side,
+			      times.p99_us);
+	}
 	return r;
 }
 
@@ -406,7 +425,7 @@ static int measure_flush(const struct bench_options *options, struct bench_repor
 
 int bench_rows_flush(const struct bench_options *options, struct bench_report *report)
 {
-	return measure_in_turns(options, report, options->runs, measure_flush, NULL);
+	return bench_measure_in_turns(options, report, options->runs, measure_flush, NULL);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -482,8 +501,8 @@ static int measure_sessions(const struct bench_options *options, struct bench_re
 
 int bench_rows_memory(const struct bench_options *options, struct bench_report *report)
 {
-	int r = measure_in_turns(options, report, 1, measure_producers, NULL);
-	int s = measure_in_turns(options, report, 1, measure_sessions, NULL);
+	int r = bench_measure_in_turns(options, report, 1, measure_producers, NULL);
+	int s = bench_measure_in_turns(options, report, 1, measure_sessions, NULL);
 
 	return r < 0 ? r : s;
 }
@@ -515,7 +534,7 @@ static int measure_idle(const struct bench_options *options, struct bench_report
 
 int bench_rows_idle(const struct bench_options *options, struct bench_report *report)
 {
-	return measure_in_turns(options, report, 1, measure_idle, NULL);
+	return bench_measure_in_turns(options, report, 1, measure_idle, NULL);
 }
 
 /* --- the machine ------------------------------------------------------------------------------ */

@@ -18,9 +18,13 @@ static int write_config(const struct bench_config *config, void **ret, size_t *r
 
 	used = (size_t)snprintf(text, sizeof(text),
 				"buffers { size_kb: %u fill_policy: %s }\n"
-				"data_sources { config { name: \"orma.bench\" } }\n",
+				"data_sources { config { name: \"%s\" } }\n",
 				config->buffer_kib,
-				config->is_discarding ? "DISCARD" : "RING_BUFFER");
+				config->is_discarding ? "DISCARD" : "RING_BUFFER",
+				config->source ? config->source : "orma.bench");
+	if (config->flush_period_ms)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "flush_period_ms: %u\n",
+					 config->flush_period_ms);
 	if (config->shm_kib)
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 					 "producers { producer_name: \"bench_producer\" "
@@ -42,7 +46,7 @@ int bench_session_start(const struct bench_daemon *daemon, const struct bench_co
 	const struct orma_session_options options = {
 		.struct_size = sizeof(options),
 		.consumer_socket = daemon->consumer_socket,
-		.timeout_ms = 60000,
+		.timeout_ms = config->timeout_ms ? config->timeout_ms : 60000,
 	};
 	struct orma_error error = {0};
 	void *bytes;

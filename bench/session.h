@@ -9,10 +9,13 @@
 #include "process.h"
 
 struct bench_config {
+	const char *source; /* NULL = orma.bench */
 	unsigned buffer_kib;
-	unsigned shm_kib;        /* of producers; 0 = the default */
-	bool is_discarding;      /* DISCARD instead of RING_BUFFER */
-	unsigned file_period_ms; /* with write_into_file; 0 = without */
+	unsigned shm_kib;         /* of producers; 0 = the default */
+	bool is_discarding;       /* DISCARD instead of RING_BUFFER */
+	unsigned timeout_ms;      /* of each call; 0 = a minute */
+	unsigned flush_period_ms; /* 0 = none */
+	unsigned file_period_ms;  /* with write_into_file; 0 = without */
 };
 
 /* Sums over all buffers. */
