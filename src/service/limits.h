@@ -43,8 +43,10 @@
 #define ORMA_SERVICE_BUFFER_ID_MAX         65535u
 #define ORMA_SERVICE_INSTANCES_PER_SESSION 65536u
 #define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
-#define ORMA_SERVICE_REGEX_GROUPS_MAX      32u   /* capturing ones */
-#define ORMA_SERVICE_REGEX_NAME_STEPS      2000u /* of one match of a producer's name */
+#define ORMA_SERVICE_REGEX_GROUPS_MAX      32u     /* capturing ones */
+#define ORMA_SERVICE_REGEX_NAME_STEPS      2000u   /* of one match of a producer's name, */
+#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL  100000u /* of it by all expressions of a config, */
+#define ORMA_SERVICE_REGEX_NAME_STEPS_MIN  200u    /* but never less */
 #define ORMA_SERVICE_REGEX_POSIX_BYTES_MAX 512u
 #define ORMA_SERVICE_REGEX_POSIX_TEXT_MAX  2048u
 #define ORMA_SERVICE_REGEX_REPEAT_MAX      1000u /* product of all {n,m} bounds, POSIX only */

@@ -46,10 +46,10 @@ int orma_service_regex_match(const struct orma_service_regex *regex, struct orma
 				 step_limit, groups, group_max);
 }
 
-bool orma_service_regex_matches_name(const struct orma_service_regex *regex, const char *name)
+bool orma_service_regex_matches_name(const struct orma_service_regex *regex, const char *name,
+				     uint32_t step_limit)
 {
-	return orma_service_regex_match(regex, orma_base_str(name), 0,
-					ORMA_SERVICE_REGEX_NAME_STEPS, NULL, 0) > 0;
+	return orma_service_regex_match(regex, orma_base_str(name), 0, step_limit, NULL, 0) > 0;
 }
 
 void orma_service_regex_done(struct orma_service_regex *regex)

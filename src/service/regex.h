@@ -25,7 +25,8 @@ int orma_service_regex_match(const struct orma_service_regex *regex, struct orma
 			     size_t offset, uint32_t step_limit, struct orma_regex_group *groups,
 			     size_t group_max);
 /* For producers' names; an expression that cannot tell does not match. */
-bool orma_service_regex_matches_name(const struct orma_service_regex *regex, const char *name);
+bool orma_service_regex_matches_name(const struct orma_service_regex *regex, const char *name,
+				     uint32_t step_limit);
 void orma_service_regex_done(struct orma_service_regex *regex);
 
 /* regex_posix.c */

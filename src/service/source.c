@@ -90,6 +90,7 @@ int orma_service_source_init(struct orma_service_session *session, size_t source
 		if (r < 0)
 			return r;
 		source->producer_regex_count++;
+		session->regex_count++;
 	}
 	return 0;
 }
@@ -208,6 +209,15 @@ static bool machine_matches(const struct orma_service_session *session,
 	return false;
 }
 
+/* A producer may be matched with all of them in one turn. */
+static uint32_t name_steps(const struct orma_service_session *session)
+{
+	size_t steps = ORMA_SERVICE_REGEX_NAME_STEPS_ALL / (session->regex_count + 1);
+
+	steps = ORMA_MIN(steps, (size_t)ORMA_SERVICE_REGEX_NAME_STEPS);
+	return (uint32_t)ORMA_MAX(steps, (size_t)ORMA_SERVICE_REGEX_NAME_STEPS_MIN);
+}
+
 bool orma_service_source_matches(const struct orma_service_session *session,
 				 const struct orma_service_source *source,
 				 const struct orma_producer_port *producer)
@@ -220,7 +230,8 @@ bool orma_service_source_matches(const struct orma_service_session *session,
 		if (strcmp(source->producer_names[i], producer->name) == 0)
 			return true;
 	for (size_t i = 0; i < source->producer_regex_count; i++)
-		if (orma_service_regex_matches_name(&source->producer_regexes[i], producer->name))
+		if (orma_service_regex_matches_name(&source->producer_regexes[i], producer->name,
+						    name_steps(session)))
 			return true;
 	return false;
 }

@@ -291,7 +291,7 @@ struct orma_service_session {
 	const char *name; /* "" = none */
 
 	struct orma_service_source *sources;
-	size_t source_count;
+	size_t source_count, regex_count; /* of all sources */
 	struct orma_service_session_buffer *buffers;
 	size_t buffer_count, read_buffer_idx; /* the next to read in this pass */
 	struct orma_list instances;

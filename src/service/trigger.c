@@ -353,7 +353,8 @@ static bool is_obeyed(struct orma_service *service, const struct orma_service_tr
 	size_t unused;
 
 	if (trigger->has_producer_regex &&
-	    !orma_service_regex_matches_name(&trigger->producer_regex, port->name))
+	    !orma_service_regex_matches_name(&trigger->producer_regex, port->name,
+					     ORMA_SERVICE_REGEX_NAME_STEPS))
 		return false;
 	if (trigger->skip_probability > 0 && draw(service) < trigger->skip_probability)
 		return false;

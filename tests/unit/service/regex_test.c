@@ -251,8 +251,9 @@ ORMA_TEST(a_producer_s_name_that_cannot_be_judged_does_not_match)
 	CHECK_INT(orma_service_regex_compile(world.service, ORMA_STR("(a+)+b?"), true, &regex,
 					     &error),
 		  0);
-	CHECK(orma_service_regex_matches_name(&regex, "aaaa"));
-	CHECK(!orma_service_regex_matches_name(&regex, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabz"));
+	CHECK(orma_service_regex_matches_name(&regex, "aaaa", 2000));
+	CHECK(!orma_service_regex_matches_name(&regex, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabz",
+					       2000));
 	orma_service_regex_done(&regex);
 	orma_service_regex_done(&regex);
 	world_close(&world);
