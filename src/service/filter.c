@@ -52,8 +52,8 @@ struct run {
 	size_t later;                               /* bytes in those */
 	uint8_t *out;
 	size_t written;
-	size_t depth;         /* of levels, at least 1 */
-	uint64_t deadline_ns; /* of its strings, 0 = none was filtered yet */
+	size_t depth;                     /* of levels, at least 1 */
+	struct orma_filter_budget budget; /* of its strings */
 };
 
 /* --- reading
@@ -174,7 +174,7 @@ static int filter_string(struct run *run, size_t size, uint32_t semantic_type)
 
 	copy(run, size);
 	return orma_service_rules_apply(&run->filter->rules, text, size, semantic_type,
-					&run->deadline_ns);
+					&run->budget);
 }
 
 static int filter_bytes(struct run *run, uint32_t field_id, uint32_t action, size_t rest)
@@ -262,6 +262,8 @@ int orma_service_filter_packet(struct orma_service_filter *filter,
 
 	for (size_t i = 0; i < count; i++)
 		run.later += slices[i].size;
+	run.budget.limit_ns =
+		ORMA_SERVICE_FILTER_PACKET_NS + run.later * (uint64_t)ORMA_SERVICE_FILTER_BYTE_NS;
 	filter->levels[0] = (struct level){.message_idx = filter->root_idx};
 	while (r == 0) {
 		const struct level *level = &filter->levels[run.depth - 1];

@@ -13,7 +13,7 @@
  *
  * Where an expression cannot tell (too many steps, too long a text), secrets win: a rule that
  * redacts takes the whole string, a rule that breaks does not. Upstream takes such a rule for one
- * that does not match. All strings of a packet together have a deadline; it is for configs made to
+ * that does not match. All strings of a packet together have a budget of time; it is for configs made to
  * hold the service up, and far beyond what others need. Rejected: limiting a match by time as well
  * (what a trace shows would depend on the machine's load).
  */
@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -269,24 +270,30 @@ static bool apply(const struct orma_filter_rule *rule, struct subject *subject)
 }
 
 /* Strings can cost far more than their bytes. */
-static int check_time(const struct orma_filter_rules *rules, uint64_t *deadline_ns)
+static int check_time(const struct orma_filter_rules *rules, struct orma_filter_budget *budget)
 {
-	uint64_t now_ns = orma_service_now_ns(rules->service);
+	const struct orma_service *service = rules->service;
+	uint64_t now_ns = orma_service_now_ns(service), thread_ns;
 
-	if (*deadline_ns == 0)
-		*deadline_ns = now_ns + ORMA_SERVICE_FILTER_PACKET_NS;
-	return now_ns < *deadline_ns ? 0 : -ETIMEDOUT;
+	if (budget->wall_end_ns == 0)
+		budget->wall_end_ns = now_ns + budget->limit_ns;
+	if (now_ns < budget->wall_end_ns)
+		return 0;
+	thread_ns = service->clock_ns(service->ctx, CLOCK_THREAD_CPUTIME_ID);
+	if (budget->thread_end_ns == 0)
+		budget->thread_end_ns = thread_ns + budget->limit_ns;
+	return thread_ns < budget->thread_end_ns ? 0 : -ETIMEDOUT;
 }
 
 int orma_service_rules_apply(const struct orma_filter_rules *rules, char *text, size_t size,
-			     uint32_t semantic_type, uint64_t *deadline_ns)
+			     uint32_t semantic_type, struct orma_filter_budget *budget)
 {
 	struct subject subject = {.text = text, .size = size};
 
 	for (size_t i = 0; i < rules->count && size > 0; i++) {
 		if (!is_for(&rules->items[i], &subject, semantic_type))
 			continue;
-		if (check_time(rules, deadline_ns) < 0)
+		if (check_time(rules, budget) < 0)
 			return -ETIMEDOUT;
 		if (apply(&rules->items[i], &subject))
 			break;

@@ -30,9 +30,16 @@ int orma_service_rules_load(struct orma_filter_rules *rules, const struct orma_s
 			    const struct orma_pb_trace_config_trace_filter *config,
 			    struct orma_error *reterr);
 void orma_service_rules_done(struct orma_filter_rules *rules);
-/* Rewrites the text in place, at its length. *deadline_ns is when to give up with -ETIMEDOUT; 0 =
- * it is set when an expression is tried. */
+/* The time that the strings of one packet may take. The wall clock is cheap to read and says when to
+ * look at the thread's own time, which counts: a busy machine is not the packet's fault. */
+struct orma_filter_budget {
+	uint64_t limit_ns;
+	uint64_t wall_end_ns;   /* 0 = no expression was tried yet */
+	uint64_t thread_end_ns; /* 0 = not looked at yet */
+};
+
+/* Rewrites the text in place, at its length. -ETIMEDOUT when the budget is used up. */
 int orma_service_rules_apply(const struct orma_filter_rules *rules, char *text, size_t size,
-			     uint32_t semantic_type, uint64_t *deadline_ns);
+			     uint32_t semantic_type, struct orma_filter_budget *budget);
 
 #endif

@@ -58,7 +58,8 @@
 #define ORMA_SERVICE_FILTER_STEPS          200000u      /* of one match, and: */
 #define ORMA_SERVICE_FILTER_STEP_BYTES     (32u << 20)  /* steps x bytes of the string */
 #define ORMA_SERVICE_FILTER_STEPS_MIN      64u
-#define ORMA_SERVICE_FILTER_PACKET_NS      (20 * ORMA_NS_PER_MS) /* string rules in one packet */
+#define ORMA_SERVICE_FILTER_PACKET_NS      (10 * ORMA_NS_PER_MS) /* string rules in one packet, */
+#define ORMA_SERVICE_FILTER_BYTE_NS        250u                  /* and for each of its bytes */
 #define ORMA_SERVICE_FILTER_BATCH_NS       (5 * ORMA_NS_PER_MS)  /* after which a batch ends */
 #define ORMA_SERVICE_FLUSHES_PENDING_MAX   1000u
 #define ORMA_SERVICE_CONSUMERS_MAX         4096u

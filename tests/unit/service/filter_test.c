@@ -13,6 +13,7 @@
 struct scene {
 	struct world world;
 	uint64_t now_ns, tick_ns; /* the clock goes on by a tick with each look at it */
+	bool thread_stands_still;
 	struct orma_arena arena;
 	struct orma_service_filter *filter;
 	struct orma_error error;
@@ -22,7 +23,8 @@ static uint64_t ticking_clock(void *ctx, int clock_id)
 {
 	struct scene *s = ctx;
 
-	(void)clock_id;
+	if (clock_id == CLOCK_THREAD_CPUTIME_ID && s->thread_stands_still)
+		return START_NS;
 	s->now_ns += s->tick_ns;
 	return s->now_ns;
 }
@@ -601,21 +603,34 @@ ORMA_TEST(where_an_expression_cannot_tell_the_whole_string_is_redacted)
 	close_scene(&s);
 }
 
+#define FIVE_STRINGS "1a 02 61 62 1a 02 61 62 1a 02 61 62 1a 02 61 62 1a 02 61 62"
+
 ORMA_TEST(a_packet_whose_strings_take_too_long_is_given_up)
 {
 	struct scene s;
 
 	open_scene(&s);
 	use_rules(&s, 0, CHAIN(RULE("MATCH_REDACT_GROUPS", "a(.)", "")));
-	s.tick_ns = ORMA_SERVICE_FILTER_PACKET_NS / 4;
-	CHECK_STR(run(&s, "1a 02 61 62 1a 02 61 62 1a 02 61 62"),
-		  "1a 02 61 50 1a 02 61 50 1a 02 61 50");
-	CHECK_STR(run(&s, "1a 02 61 62 1a 02 61 62 1a 02 61 62 1a 02 61 62 1a 02 61 62"),
-		  "timeout");
+	/* One look each, and from the second on two; the third would be the fifth tick. */
+	s.tick_ns = ORMA_SERVICE_FILTER_PACKET_NS * 2;
+	CHECK_STR(run(&s, "1a 02 61 62 1a 02 61 62"), "1a 02 61 50 1a 02 61 50");
+	CHECK_STR(run(&s, FIVE_STRINGS), "timeout");
 	/* Strings that no rule is for cost nothing. */
 	use_rules(&s, 1, CHAIN(RULE("MATCH_REDACT_GROUPS", "a(.)", "")));
-	CHECK_STR(run(&s, "1a 02 61 62 1a 02 61 62 1a 02 61 62 1a 02 61 62 1a 02 61 62"),
-		  "1a 02 61 62 1a 02 61 62 1a 02 61 62 1a 02 61 62 1a 02 61 62");
+	CHECK_STR(run(&s, FIVE_STRINGS), FIVE_STRINGS);
+	close_scene(&s);
+}
+
+ORMA_TEST(time_in_which_the_thread_did_not_run_is_not_the_packet_s)
+{
+	struct scene s;
+
+	open_scene(&s);
+	use_rules(&s, 0, CHAIN(RULE("MATCH_REDACT_GROUPS", "a(.)", "")));
+	s.tick_ns = ORMA_NS_PER_SEC;
+	s.thread_stands_still = true;
+	CHECK_STR(run(&s, FIVE_STRINGS),
+		  "1a 02 61 50 1a 02 61 50 1a 02 61 50 1a 02 61 50 1a 02 61 50");
 	close_scene(&s);
 }
 
