@@ -3,6 +3,7 @@
  */
 #include "tool/query.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <orma/session.h>
@@ -18,6 +19,66 @@
 
 /* printf's %.*s for a str. */
 #define STR_ARGS(str) (int)(str).size, (str).data
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* The length of a control character: ASCII's, or one of the second set, in UTF-8. */
+static size_t control_size(struct orma_str text, size_t at)
+{
+	uint8_t byte = (uint8_t)text.data[at];
+	uint8_t next = at + 1 < text.size ? (uint8_t)text.data[at + 1] : 0;
+
+	if (byte < 0x20 || byte == 0x7f)
+		return 1;
+	return byte == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
+}
+
+/* Names are anybody's, and a terminal obeys control characters. */
+static int clean(struct orma_str *text, struct orma_arena *arena)
+{
+	char *copy = orma_base_arena_memdup(arena, text->data, text->size);
+
+	if (!copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < text->size; i++)
+		if (control_size(*text, i) > 0)
+			memset(copy + i, '?', control_size(*text, i));
+	text->data = copy;
+	return 0;
+}
+
+static int clean_source(struct orma_pb_data_source_descriptor *source, struct orma_arena *arena)
+{
+	const struct orma_pb_track_event_descriptor *events = source->track_event_descriptor;
+	int result = clean(&source->name, arena);
+
+	for (size_t i = 0; result == 0 && events && i < events->available_categories.count; i++)
+		result = clean(&events->available_categories.items[i]->name, arena);
+	return result;
+}
+
+static int clean_names(struct orma_pb_tracing_service_state *state, struct orma_arena *arena)
+{
+	int result = clean(&state->tracing_service_version, arena);
+
+	for (size_t i = 0; result == 0 && i < state->producers.count; i++) {
+		result = clean(&state->producers.items[i]->name, arena);
+		if (result == 0)
+			result = clean(&state->producers.items[i]->sdk_version, arena);
+	}
+	for (size_t i = 0; result == 0 && i < state->data_sources.count; i++)
+		if (state->data_sources.items[i]->ds_descriptor)
+			result = clean_source(state->data_sources.items[i]->ds_descriptor, arena);
+	for (size_t i = 0; result == 0 && i < state->tracing_sessions.count; i++) {
+		result = clean(&state->tracing_sessions.items[i]->state, arena);
+		if (result == 0)
+			result = clean(&state->tracing_sessions.items[i]->unique_session_name,
+				       arena);
+	}
+	return result;
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static const struct orma_pb_tracing_service_state_producer *
 find_producer(const struct orma_pb_tracing_service_state *state, int32_t id)
@@ -112,6 +173,8 @@ static int print_state(const void *data, size_t size, bool is_long)
 	struct orma_pb_tracing_service_state *state;
 	int result =
 		orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state);
+	if (result == 0)
+		result = clean_names(state, &arena);
 	if (result == 0) {
 		printf("Service: %.*s\nTracing sessions: %d (started: %d)\n\n",
 		       STR_ARGS(state->tracing_service_version), state->num_sessions,
