@@ -72,6 +72,11 @@ static int start_daemon(struct orma_embedded *embedded, struct orma_error *reter
 	snprintf(embedded->consumer_address, sizeof(embedded->consumer_address), "%s/consumer",
 		 folder);
 	int result = orma_daemon_init(&embedded->daemon, &options, reterr);
+	if (result == -EADDRINUSE)
+		return orma_base_error_set(reterr, result,
+					   "%s is taken: another recording runs without a daemon; "
+					   "with `orma traced` there can be several at once",
+					   orma_ipc_producer_address());
 	if (result)
 		return result;
 	embedded->has_daemon = true;
