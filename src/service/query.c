@@ -183,7 +183,6 @@ int orma_consumer_port_query_capabilities(struct orma_consumer_port *port, const
 				ORMA_PB_OBSERVABLE_EVENTS_TYPE_TYPE_CLONE_TRIGGER_HIT);
 	orma_proto_write_bool(
 		writer, ORMA_PB_TRACING_SERVICE_CAPABILITIES_HAS_TRACE_CONFIG_OUTPUT_PATH, true);
-	orma_proto_write_bool(writer, ORMA_PB_TRACING_SERVICE_CAPABILITIES_HAS_CLONE_SESSION,
-			      true);
+	orma_proto_write_bool(writer, ORMA_PB_TRACING_SERVICE_CAPABILITIES_HAS_CLONE_SESSION, true);
 	return reply(service, orma_proto_heap_writer_finish(&heap), ret_data, ret_size);
 }
