@@ -130,6 +130,43 @@ ORMA_API int orma_session_detach(struct orma_session *session, const char *key);
 /** Takes over a detached session. */
 ORMA_API int orma_session_attach(struct orma_session *session, const char *key);
 
+struct orma_session_clone_options {
+	size_t struct_size;
+	/* 0 = by name; UINT64_MAX = the running session with the highest bugreport_score. */
+	uint64_t session_id;
+	const char *unique_session_name;
+	bool skips_trace_filter;
+	bool is_for_bugreport;
+	/* Takes the clone of a session that writes into a file; -1 = none. Borrowed. */
+	int file_fd;
+	/* The trigger that was the reason, for the trace, as a CLONE_TRIGGER_HIT event tells it;
+	 * NULL = none. */
+	const char *trigger_name;
+	const char *trigger_producer_name;
+	uint32_t trigger_producer_uid;
+	uint64_t trigger_boot_time_ns;
+	uint64_t trigger_delay_ms;
+};
+
+struct orma_session_clone_result {
+	size_t struct_size;
+	uint64_t uuid_msb, uuid_lsb; /* of the clone's trace */
+	/* The whole trace is in file_fd already, and there is nothing to read. */
+	bool was_write_into_file;
+};
+
+/**
+ * orma_session_clone() - make this session, not enabled so far, a copy of another one, to be read.
+ * @ret: its struct_size is set by the caller; may be NULL.
+ *
+ * The other session goes on. Waits for the service's answer, which comes after a flush. Returns 0,
+ * -EBUSY (enabled before), -EINVAL, -ENOTSUP (old service), -EPROTO (refused; the service's own
+ * text is in `reterr`), -ETIMEDOUT, -ECONNRESET.
+ */
+ORMA_API int orma_session_clone(struct orma_session *session,
+				const struct orma_session_clone_options *options,
+				struct orma_session_clone_result *ret, struct orma_error *reterr);
+
 /**
  * Event-driven use: poll the descriptor for reading (it belongs to the session), then dispatch;
  * dispatch never blocks.

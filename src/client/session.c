@@ -49,6 +49,7 @@ static const char *const method_names[] = {
 	[ORMA_CLIENT_OBSERVE_EVENTS] = "ObserveEvents",
 	[ORMA_CLIENT_QUERY_SERVICE_STATE] = "QueryServiceState",
 	[ORMA_CLIENT_QUERY_CAPABILITIES] = "QueryCapabilities",
+	[ORMA_CLIENT_CLONE_SESSION] = "CloneSession",
 };
 
 /* --- waiting ---------------------------------------------------------------------------------- */
@@ -115,12 +116,19 @@ int orma_client_session_call(struct orma_session *session, enum orma_client_sess
 			     const struct orma_buf *args, uint64_t timeout_ns,
 			     struct orma_client_call *call)
 {
+	return orma_client_session_call_fd(session, method, args, -1, timeout_ns, call);
+}
+
+int orma_client_session_call_fd(struct orma_session *session,
+				enum orma_client_session_method method, const struct orma_buf *args,
+				int fd, uint64_t timeout_ns, struct orma_client_call *call)
+{
 	int r = orma_client_session_check(session, NULL);
 
 	if (r < 0)
 		return r;
-	r = orma_ipc_client_invoke(session->ipc, method, args ? args->data : NULL,
-				   args ? args->size : 0, on_call_reply, call);
+	r = orma_ipc_client_invoke_fd(session->ipc, method, args ? args->data : NULL,
+				      args ? args->size : 0, fd, on_call_reply, call);
 	if (r < 0)
 		return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
 	for (;;) {

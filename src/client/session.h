@@ -25,6 +25,7 @@ enum orma_client_session_method {
 	ORMA_CLIENT_OBSERVE_EVENTS,
 	ORMA_CLIENT_QUERY_SERVICE_STATE,
 	ORMA_CLIENT_QUERY_CAPABILITIES,
+	ORMA_CLIENT_CLONE_SESSION,
 };
 
 struct orma_session {
@@ -67,6 +68,11 @@ int orma_client_session_wait(struct orma_session *session, const bool *flag, uin
 int orma_client_session_call(struct orma_session *session, enum orma_client_session_method method,
 			     const struct orma_buf *args, uint64_t timeout_ns,
 			     struct orma_client_call *call);
+
+/* The same with a descriptor (borrowed, -1 = none). */
+int orma_client_session_call_fd(struct orma_session *session,
+				enum orma_client_session_method method, const struct orma_buf *args,
+				int fd, uint64_t timeout_ns, struct orma_client_call *call);
 
 /* A connected socket whose other end the in-process service serves as a consumer. */
 int orma_client_open_consumer(int *ret_fd);

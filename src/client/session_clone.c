@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session_clone.c - a session that becomes a copy of another one.
+ *
+ * The service's refusal is text inside a successful answer. Rejected: a type of its own for clones
+ * (they are read like any session).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/macros.h"
+#include "client/session.h"
+#include "proto/codec.h"
+#include "proto/writer.h"
+#include "schema/gen/consumer_port.pb.h"
+
+struct clone_call {
+	struct orma_client_call call;
+	struct orma_session_clone_result result;
+	struct orma_error *reterr;
+};
+
+static int on_clone_reply(struct orma_client_call *call, const void *data_untrusted, size_t size)
+{
+	struct clone_call *clone = ORMA_CONTAINER_OF(call, struct clone_call, call);
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct orma_pb_clone_session_response *response;
+	int r = orma_proto_decode(&orma_pb_clone_session_response_desc, data_untrusted, size,
+				  &arena, &response);
+
+	if (r < 0)
+		return orma_base_error_set(clone->reterr, r, "the service's answer is malformed");
+	if (!response->success)
+		return orma_base_error_set(
+			clone->reterr, -EPROTO, "%.*s",
+			(int)ORMA_MIN(response->error.size, (size_t)ORMA_ERROR_MESSAGE_BYTES),
+			response->error.data ? response->error.data : "");
+	clone->result.uuid_msb = (uint64_t)response->uuid_msb;
+	clone->result.uuid_lsb = (uint64_t)response->uuid_lsb;
+	clone->result.was_write_into_file = response->was_write_into_file;
+	return 0;
+}
+
+static int encode(const struct orma_session_clone_options *options, struct orma_buf *args)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_writer *writer = &heap.writer;
+
+	orma_proto_heap_writer_init(&heap, args);
+	if (options->session_id)
+		orma_proto_write_varint(writer, ORMA_PB_CLONE_SESSION_REQUEST_SESSION_ID,
+					options->session_id);
+	else
+		orma_proto_write_string(writer, ORMA_PB_CLONE_SESSION_REQUEST_UNIQUE_SESSION_NAME,
+					options->unique_session_name);
+	orma_proto_write_bool(writer, ORMA_PB_CLONE_SESSION_REQUEST_SKIP_TRACE_FILTER,
+			      options->skips_trace_filter);
+	orma_proto_write_bool(writer, ORMA_PB_CLONE_SESSION_REQUEST_FOR_BUGREPORT,
+			      options->is_for_bugreport);
+	if (!options->trigger_name)
+		return orma_proto_heap_writer_finish(&heap);
+	orma_proto_write_string(writer, ORMA_PB_CLONE_SESSION_REQUEST_CLONE_TRIGGER_NAME,
+				options->trigger_name);
+	if (options->trigger_producer_name)
+		orma_proto_write_string(writer,
+					ORMA_PB_CLONE_SESSION_REQUEST_CLONE_TRIGGER_PRODUCER_NAME,
+					options->trigger_producer_name);
+	orma_proto_write_varint(writer,
+				ORMA_PB_CLONE_SESSION_REQUEST_CLONE_TRIGGER_TRUSTED_PRODUCER_UID,
+				(uint64_t)(int64_t)(int32_t)options->trigger_producer_uid);
+	orma_proto_write_varint(writer, ORMA_PB_CLONE_SESSION_REQUEST_CLONE_TRIGGER_BOOT_TIME_NS,
+				options->trigger_boot_time_ns);
+	orma_proto_write_varint(writer, ORMA_PB_CLONE_SESSION_REQUEST_CLONE_TRIGGER_DELAY_MS,
+				options->trigger_delay_ms);
+	return orma_proto_heap_writer_finish(&heap);
+}
+
+static int describe(int error, struct orma_error *reterr)
+{
+	switch (error) {
+	case -ENOTSUP:
+		return orma_base_error_set(reterr, error, "the service cannot clone sessions");
+	case -EREMOTEIO:
+		return orma_base_error_set(reterr, -EPROTO, "the service rejected the clone");
+	case -ETIMEDOUT:
+		return orma_base_error_set(reterr, error, "the service does not answer in time");
+	case -ECONNRESET:
+		return orma_base_error_set(reterr, error, "the connection to the service is lost");
+	default:
+		return orma_base_error_set(reterr, error, "cloning failed (error %d)", -error);
+	}
+}
+
+int orma_session_clone(struct orma_session *session,
+		       const struct orma_session_clone_options *options,
+		       struct orma_session_clone_result *ret, struct orma_error *reterr)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
+	struct orma_error error = {0};
+	struct clone_call clone = {.call = {.reply = on_clone_reply}, .reterr = &error};
+	int r;
+
+	if (!options || options->struct_size != sizeof(*options) ||
+	    (ret && ret->struct_size != sizeof(*ret)) ||
+	    (!options->session_id && !options->unique_session_name))
+		return orma_base_error_set(reterr, -EINVAL,
+					   "the options have another size, or "
+					   "name no session");
+	if (session->is_enabled)
+		return orma_base_error_set(reterr, -EBUSY, "this session was enabled already");
+	r = encode(options, &args);
+	if (r == 0)
+		r = orma_client_session_call_fd(session, ORMA_CLIENT_CLONE_SESSION, &args,
+						options->file_fd, session->timeout_ns, &clone.call);
+	if (r < 0 && !error.message[0])
+		return describe(r, reterr);
+	if (r < 0 && reterr)
+		*reterr = error;
+	if (r < 0)
+		return r;
+	clone.result.struct_size = sizeof(clone.result);
+	if (ret)
+		*ret = clone.result;
+	return 0;
+}
