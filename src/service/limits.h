@@ -68,6 +68,8 @@
 #define ORMA_SERVICE_CLONES_MAX            15u /* made or being made */
 #define ORMA_SERVICE_CLONES_PER_UID        5u
 #define ORMA_SERVICE_CLONE_STEP_BYTES      (1u << 20) /* copied in one run */
+#define ORMA_SERVICE_CLONE_REST_MS         10u /* how often a clone of a file looks for its moment */
+#define ORMA_SERVICE_CLONE_REST_TIMEOUT_MS 10000u /* and how long */
 #define ORMA_SERVICE_TRIGGERS_PER_CONFIG   256u
 #define ORMA_SERVICE_TRIGGERS_PER_CALL     64u    /* names in one activation; the rest is ignored */
 #define ORMA_SERVICE_TRIGGER_HITS_KEPT     1024u  /* of a session, the newest */

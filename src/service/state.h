@@ -502,6 +502,8 @@ void orma_service_clone_flushed(struct orma_service_clone *clone,
 				enum orma_service_flush_group group, bool is_complete);
 /* True when the file is a clone's that nobody knows yet. */
 bool orma_service_clone_file_event(struct orma_service *service, uint64_t session_id, int status);
+/* A session goes away, its flushes are cancelled. */
+void orma_service_clone_source_gone(struct orma_service_session *source);
 /* The file of a clone is closed. May free the session. */
 void orma_service_clone_written(struct orma_service_session *session);
 /* Its consumer leaves: nobody is told of it. */

@@ -20,10 +20,12 @@ static const struct command commands[] = {
 	{"record", orma_tool_record, "record a trace of this machine into a file"},
 	{"dump", orma_tool_dump, "print a trace as text"},
 	{"query", orma_tool_query, "show the daemon's producers, data sources and sessions"},
+	{"trigger", orma_tool_trigger, "activate triggers that sessions wait for"},
 	{"traced", orma_tool_traced, "the tracing daemon"},
 	{"probes", orma_tool_probes, "the operating system's data sources, for a daemon"},
 	{"traced_probes", orma_tool_probes, NULL},
 	{"perfetto", orma_tool_perfetto, NULL},
+	{"trigger_perfetto", orma_tool_trigger_perfetto, NULL},
 };
 
 static void print_help(FILE *out)
@@ -36,9 +38,9 @@ static void print_help(FILE *out)
 		if (commands[i].summary)
 			fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
 	fputs("\n"
-	      "`orma COMMAND --help` says more. Called through a link named traced, traced_probes "
-	      "or perfetto, it takes\n"
-	      "those programs' options.\n\n"
+	      "`orma COMMAND --help` says more. Called through a link named traced, "
+	      "traced_probes, perfetto\n"
+	      "or trigger_perfetto, it takes those programs' options.\n\n"
 	      "Try:  orma record -t 2s -o trace.pftrace\n",
 	      out);
 }

@@ -14,6 +14,7 @@
 #include "tool/query.h"
 #include "tool/record.h"
 #include "tool/tool.h"
+#include "tool/trigger.h"
 
 #define BACKGROUND_WAIT_MS 30000
 #define EXIT_ATTACH_FAILED 2
@@ -38,6 +39,10 @@ static void print_help(void)
 	     "      --query-raw       the same as a serialized message\n"
 	     "      --detach KEY      leave the session running under a key\n"
 	     "      --attach KEY [--stop]  take it over again, and stop it\n"
+	     "      --clone ID        write a snapshot of a running session, which goes on; ID as "
+	     "--query shows it\n"
+	     "      --clone-by-name NAME  the same, by its unique_session_name\n"
+	     "      --clone-for-bugreport with --clone: without the session's trace filter\n"
 	     "      --is_detached KEY exit with 0 when there is one, else with 2\n"
 	     "      --version         print the version\n"
 	     "  -h, --help            show this\n"
@@ -61,6 +66,9 @@ enum {
 	OPTION_ATTACH,
 	OPTION_STOP,
 	OPTION_IS_DETACHED,
+	OPTION_CLONE,
+	OPTION_CLONE_BY_NAME,
+	OPTION_CLONE_FOR_BUGREPORT,
 	OPTION_VERSION,
 	OPTION_IGNORED,
 };
@@ -132,6 +140,9 @@ static int take_flag(struct command_line *line, int option)
 	case OPTION_STOP:
 		line->options.stops_attached = true;
 		return -1;
+	case OPTION_CLONE_FOR_BUGREPORT:
+		line->options.is_for_bugreport = true;
+		return -1;
 	case 'D':
 		line->waits = true;
 		line->in_background = true;
@@ -177,9 +188,33 @@ static int take_option(struct command_line *line, int option, const char *value)
 	case OPTION_IS_DETACHED:
 		line->is_detached_key = value;
 		return -1;
+	case OPTION_CLONE:
+		/* All ones: the session with the highest bugreport_score. */
+		if (orma_base_parse_u64(value, 10, &line->options.clone_id) ||
+		    line->options.clone_id == 0)
+			return orma_tool_fail("\"%s\" is no session's id", value);
+		return -1;
+	case OPTION_CLONE_BY_NAME:
+		line->options.clone_name = value;
+		return -1;
 	default:
 		return take_flag(line, option);
 	}
+}
+
+static bool is_clone(const struct command_line *line)
+{
+	return line->options.clone_id || line->options.clone_name;
+}
+
+static int check_clone(const struct command_line *line, bool makes_config)
+{
+	const struct orma_record_options *options = &line->options;
+	if (options->clone_id && options->clone_name)
+		return orma_tool_fail("--clone and --clone-by-name exclude each other");
+	if (options->attach_key || options->detach_key || makes_config)
+		return orma_tool_fail("a clone takes no other session's options");
+	return -1;
 }
 
 /* Combinations that mean nothing; the exit status or -1. */
@@ -187,6 +222,10 @@ static int check(const struct command_line *line)
 {
 	const struct orma_record_options *options = &line->options;
 	bool makes_config = line->has_light_option || line->wish.source_count > 0;
+	if (is_clone(line))
+		return check_clone(line, makes_config);
+	if (options->is_for_bugreport)
+		return orma_tool_fail("--clone-for-bugreport goes with --clone or --clone-by-name");
 	if (options->attach_key && options->detach_key)
 		return orma_tool_fail("--attach and --detach exclude each other");
 	if (options->detach_key && line->in_background)
@@ -263,7 +302,8 @@ static int record(struct command_line *line)
 	struct orma_record_config config;
 	struct orma_error error = {0};
 	const char **sources = NULL;
-	if (line->options.attach_key)
+	/* Upstream's recorder gives clones a config too, and does not look at it. */
+	if (line->options.attach_key || is_clone(line))
 		return run(line, NULL);
 	if (!line->wish.config_path) {
 		int status =
@@ -276,7 +316,13 @@ static int record(struct command_line *line)
 		line->wish.format = ORMA_CONFIG_BINARY;
 	}
 	int result = orma_record_config_make(&line->wish, &config, &error);
-	int status = result ? orma_tool_fail("%s", error.message) : run(line, &config);
+	int status;
+	if (result)
+		status = orma_tool_fail("%s", error.message);
+	else if (config.trigger_count)
+		status = orma_tool_activate_triggers(config.triggers, config.trigger_count);
+	else
+		status = run(line, &config);
 	if (result == 0)
 		orma_record_config_done(&config);
 	orma_base_free(sources);
@@ -302,6 +348,9 @@ int orma_tool_perfetto(int argc, char **argv)
 		{"attach", required_argument, NULL, OPTION_ATTACH},
 		{"stop", no_argument, NULL, OPTION_STOP},
 		{"is_detached", required_argument, NULL, OPTION_IS_DETACHED},
+		{"clone", required_argument, NULL, OPTION_CLONE},
+		{"clone-by-name", required_argument, NULL, OPTION_CLONE_BY_NAME},
+		{"clone-for-bugreport", no_argument, NULL, OPTION_CLONE_FOR_BUGREPORT},
 		{"time", required_argument, NULL, 't'},
 		{"buffer", required_argument, NULL, 'b'},
 		{"size", required_argument, NULL, 's'},

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -26,16 +27,19 @@
 #include "base/str.h"
 #include "proto/wire.h"
 #include "proto/writer.h"
+#include "schema/gen/capabilities.pb.h"
 #include "schema/gen/trace.pb.h"
 #include "tool/file_write.h"
+#include "tool/snapshot.h"
 #include "tool/tool.h"
 #include "tool/trace_file.h"
 
-#define TICK_MS          200
-#define LATE_MS          75000 /* flush, stop and read-back beyond the duration */
-#define READY_TIMEOUT_MS 30000
-#define STUCK_MS         1000
-#define PIPE_BATCH_BYTES 65536
+#define TICK_MS           200
+#define LATE_MS           75000 /* flush, stop and read-back beyond the duration */
+#define READY_TIMEOUT_MS  30000
+#define STUCK_MS          1000
+#define PIPE_BATCH_BYTES  65536
+#define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
 #define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
 
@@ -50,6 +54,8 @@ struct recorder {
 	bool shows_progress;
 	bool is_ready;
 	bool is_output_stuck;
+	bool makes_snapshots; /* the service tells of triggers that want one */
+	struct orma_snapshots snapshots;
 	char error[512]; /* why the service ended the session */
 };
 
@@ -60,6 +66,22 @@ static void on_stopped(void *ctx, const char *error)
 		snprintf(recorder->error, sizeof(recorder->error), "%s", error);
 }
 
+static void on_events(void *ctx, const void *events, size_t size)
+{
+	struct recorder *recorder = ctx;
+	orma_snapshots_take_events(&recorder->snapshots, events, size);
+}
+
+static bool wants_snapshots(const struct recorder *recorder)
+{
+	return recorder->options->config && recorder->options->config->makes_snapshots;
+}
+
+static bool is_clone(const struct recorder *recorder)
+{
+	return recorder->options->clone_id || recorder->options->clone_name;
+}
+
 static int connect_session(struct recorder *recorder, const char *address,
 			   struct orma_error *reterr)
 {
@@ -68,6 +90,8 @@ static int connect_session(struct recorder *recorder, const char *address,
 		.consumer_socket = address,
 		.ctx = recorder,
 		.on_stopped = on_stopped,
+		.on_events = on_events,
+		.timeout_ms = is_clone(recorder) ? ORMA_CLONE_TIMEOUT_MS : 0,
 	};
 	return orma_session_new(&options, &recorder->session, reterr);
 }
@@ -190,12 +214,17 @@ static int wait_until_stopped(struct recorder *recorder)
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		result = orma_session_dispatch(recorder->session);
+		if (orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
+			continue;
 		if (result == 0 && fds[1].revents)
 			result = take_signals(recorder);
 		if (result == 0 && is_late(recorder))
 			result = -ETIMEDOUT;
 	}
 	clear_progress(recorder);
+	while (result == 0 &&
+	       orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
+		;
 	return result;
 }
 
@@ -269,6 +298,25 @@ static int read_back(struct recorder *recorder)
 
 /* --- the recording ---------------------------------------------------------------------------- */
 
+static int run_clone(struct recorder *recorder)
+{
+	const struct orma_record_options *options = recorder->options;
+	struct orma_session_clone_options clone = {
+		.struct_size = sizeof(clone),
+		.session_id = options->clone_id,
+		.unique_session_name = options->clone_name,
+		.skips_trace_filter = options->is_for_bugreport,
+		.is_for_bugreport = options->is_for_bugreport,
+		.file_fd = recorder->out_fd,
+	};
+	struct orma_error error = {0};
+	struct orma_session_clone_result clone_result = {.struct_size = sizeof(clone_result)};
+	int result = orma_session_clone(recorder->session, &clone, &clone_result, &error);
+	if (result)
+		snprintf(recorder->error, sizeof(recorder->error), "%s", error.message);
+	return result || clone_result.was_write_into_file ? result : read_back(recorder);
+}
+
 static int run_session(struct recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
@@ -276,6 +324,8 @@ static int run_session(struct recorder *recorder)
 			!options->config->has_output_path;
 	int result;
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (is_clone(recorder))
+		return run_clone(recorder);
 	if (options->attach_key)
 		result = orma_session_attach(recorder->session, options->attach_key);
 	else if (!options->config)
@@ -288,6 +338,8 @@ static int run_session(struct recorder *recorder)
 		result = orma_session_stop(recorder->session);
 	if (result == 0 && options->detach_key)
 		return orma_session_detach(recorder->session, options->detach_key);
+	if (result == 0 && recorder->makes_snapshots)
+		result = orma_session_observe(recorder->session, CLONE_TRIGGER_HIT);
 	if (result)
 		return result;
 	wait_ready(recorder);
@@ -322,6 +374,13 @@ static void print_summary(struct recorder *recorder, double seconds)
 static int finish(struct recorder *recorder, int result, double seconds)
 {
 	const struct orma_record_options *options = recorder->options;
+	if (result == 0 && !recorder->error[0] && recorder->makes_snapshots) {
+		report_ready(recorder, 0);
+		if (!options->is_quiet)
+			fprintf(stderr, "Recorded %.1f s, with %u snapshots.\n", seconds,
+				recorder->snapshots.taken);
+		return recorder->snapshots.failed ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
+	}
 	if (result == 0 && !recorder->error[0]) {
 		report_ready(recorder, 0);
 		if (!options->is_quiet && !options->detach_key && options->out_path &&
@@ -333,6 +392,8 @@ static int finish(struct recorder *recorder, int result, double seconds)
 	struct stat info;
 	if (recorder->out_is_new && fstat(recorder->out_fd, &info) == 0 && info.st_size == 0)
 		unlink(options->out_path);
+	if (recorder->error[0] && is_clone(recorder))
+		return orma_tool_fail("the clone failed: %s", recorder->error);
 	if (recorder->error[0])
 		return orma_tool_fail("the service ended the session: %s", recorder->error);
 	if (recorder->is_output_stuck)
@@ -367,6 +428,27 @@ static int block_signals(struct recorder *recorder)
 				       : ORMA_EXIT_OK;
 }
 
+/* Snapshots go into files of their own. A service from before they existed stops at the trigger
+ * instead (use_clone_snapshot_if_available), and there is one trace. */
+static int prepare_snapshots(struct recorder *recorder)
+{
+	const char *path = recorder->options->out_path;
+	struct orma_arena arena = {0};
+	struct orma_pb_tracing_service_capabilities *capabilities;
+	void *data = NULL;
+	size_t size;
+	if (!path || strcmp(path, "-") == 0)
+		return orma_tool_fail("snapshots need a file's name (--out)");
+	if (orma_session_query_capabilities(recorder->session, &data, &size) == 0 &&
+	    orma_pb_tracing_service_capabilities_decode(data, size, &arena, &capabilities) == 0)
+		for (size_t i = 0; i < capabilities->observable_events.count; i++)
+			recorder->makes_snapshots |= capabilities->observable_events.items[i] ==
+						     (int32_t)CLONE_TRIGGER_HIT;
+	orma_base_arena_done(&arena);
+	orma_config_free(data);
+	return recorder->makes_snapshots ? ORMA_EXIT_OK : open_output(recorder);
+}
+
 int orma_record_run(const struct orma_record_options *options)
 {
 	struct recorder recorder = {
@@ -375,13 +457,17 @@ int orma_record_run(const struct orma_record_options *options)
 		.signal_fd = -1,
 		.shows_progress = !options->is_quiet && isatty(STDERR_FILENO),
 	};
+	orma_snapshots_init(&recorder.snapshots, options->out_path, options->no_clobber);
 	/* Opening a pipe may wait for its reader: it can still be interrupted. */
-	int status = open_output(&recorder);
-	/* Before any thread starts, so that all of them have the signals blocked. */
-	if (status == ORMA_EXIT_OK)
+	int status = wants_snapshots(&recorder) ? ORMA_EXIT_OK : open_output(&recorder);
+	/* Before any thread starts, so that all of them have the signals blocked. A clone is simply
+	 * given up. */
+	if (status == ORMA_EXIT_OK && !is_clone(&recorder))
 		status = block_signals(&recorder);
 	if (status == ORMA_EXIT_OK)
 		status = connect_or_serve(&recorder);
+	if (status == ORMA_EXIT_OK && wants_snapshots(&recorder))
+		status = prepare_snapshots(&recorder);
 	if (status == ORMA_EXIT_OK) {
 		int result = run_session(&recorder);
 		status = finish(&recorder, result, seconds_since(recorder.begin_ns));
@@ -391,6 +477,7 @@ int orma_record_run(const struct orma_record_options *options)
 			unlink(options->out_path);
 	}
 	orma_session_free(recorder.session);
+	orma_snapshots_done(&recorder.snapshots);
 	orma_embedded_stop(recorder.embedded);
 	orma_base_fd_close(recorder.out_fd);
 	orma_base_fd_close(recorder.signal_fd);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 
 enum orma_config_format {
@@ -39,6 +40,10 @@ struct orma_record_config {
 	bool writes_into_file;
 	bool has_output_path;
 	bool has_buffers;
+	bool makes_snapshots;  /* its triggers are CLONE_SNAPSHOT ones */
+	const char **triggers; /* to be activated instead of recording */
+	size_t trigger_count;
+	struct orma_arena trigger_arena; /* owns them */
 };
 
 /* 0 or a negative errno value with `reterr`. */
@@ -58,6 +63,10 @@ struct orma_record_options {
 	int ready_fd;   /* gets one status byte when all data sources have started; -1 = none */
 	const char *detach_key, *attach_key;
 	bool stops_attached;
+	/* Instead of a session of one's own the clone of another: by id, or by name. */
+	uint64_t clone_id;
+	const char *clone_name;
+	bool is_for_bugreport;
 };
 
 /* The exit status. */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "tool/record.h"
 #include "tool/tool.h"
+#include "tool/trigger.h"
 
 static void print_help(void)
 {
@@ -124,6 +125,11 @@ static int record(struct command_line *line)
 	int status;
 	if (orma_record_config_make(&line->wish, &config, &error))
 		return orma_tool_fail("%s", error.message);
+	if (config.trigger_count) {
+		status = orma_tool_activate_triggers(config.triggers, config.trigger_count);
+		orma_record_config_done(&config);
+		return status;
+	}
 	if (line->in_background) {
 		int fd = orma_tool_background(true, line->waits ? 30000 : 0);
 		if (fd < 0) {

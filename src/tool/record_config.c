@@ -208,6 +208,31 @@ static int read_config(const struct orma_record_wish *wish, struct orma_buf *con
 	return 0;
 }
 
+static bool makes_snapshots(const struct orma_pb_trace_config *config)
+{
+	const struct orma_pb_trace_config_trigger_config *triggers = config->trigger_config;
+	return triggers &&
+	       (triggers->use_clone_snapshot_if_available ||
+		triggers->trigger_mode ==
+			ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_CLONE_SNAPSHOT);
+}
+
+static int take_triggers(const struct orma_pb_trace_config *config, struct orma_record_config *ret)
+{
+	size_t count = config->activate_triggers.count;
+	if (count == 0)
+		return 0;
+	ret->triggers = orma_base_arena_alloc(&ret->trigger_arena, count * sizeof(*ret->triggers));
+	for (size_t i = 0; ret->triggers && i < count; i++) {
+		ret->triggers[i] = orma_base_arena_strdup(&ret->trigger_arena,
+							  config->activate_triggers.items[i]);
+		if (!ret->triggers[i])
+			return -ENOMEM;
+		ret->trigger_count++;
+	}
+	return ret->triggers ? 0 : -ENOMEM;
+}
+
 static int make_config(const struct orma_record_wish *wish, struct orma_arena *arena,
 		       struct orma_buf *content, struct orma_record_config *ret,
 		       struct orma_error *reterr)
@@ -232,7 +257,8 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 	ret->writes_into_file = config->write_into_file;
 	ret->has_output_path = config->output_path.size > 0;
 	ret->has_buffers = config->buffers.count > 0;
-	return 0;
+	ret->makes_snapshots = makes_snapshots(config);
+	return take_triggers(config, ret);
 }
 
 int orma_record_config_make(const struct orma_record_wish *wish, struct orma_record_config *ret,
@@ -254,4 +280,5 @@ int orma_record_config_make(const struct orma_record_wish *wish, struct orma_rec
 void orma_record_config_done(struct orma_record_config *config)
 {
 	orma_base_buf_done(&config->bytes);
+	orma_base_arena_done(&config->trigger_arena);
 }

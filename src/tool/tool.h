@@ -22,6 +22,8 @@ int orma_tool_traced(int argc, char **argv);
 int orma_tool_probes(int argc, char **argv);
 int orma_tool_dump(int argc, char **argv);
 int orma_tool_query(int argc, char **argv);
+int orma_tool_trigger(int argc, char **argv);
+int orma_tool_trigger_perfetto(int argc, char **argv); /* unknown options are ignored */
 
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trigger.c - activating triggers: a producer that connects, names them and leaves.
+ *
+ * It registers nothing and shares no memory, so it speaks to the producer port itself. Rejected:
+ * the library's engine (it reconnects, keeps a thread, and is a process's one producer).
+ */
+#include "tool/trigger.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "ipc/address.h"
+#include "ipc/client.h"
+#include "proto/writer.h"
+#include "schema/gen/producer_port.pb.h"
+#include "tool/tool.h"
+
+#define PRODUCER_NAME "perfetto_cmd_producer"
+#define TIMEOUT_MS    10000
+
+enum { INITIALIZE_CONNECTION, ACTIVATE_TRIGGERS };
+static const char *const method_names[] = {
+	[INITIALIZE_CONNECTION] = "InitializeConnection",
+	[ACTIVATE_TRIGGERS] = "ActivateTriggers",
+};
+
+struct caller {
+	struct orma_ipc_client *ipc;
+	const char *const *names;
+	size_t count;
+	bool is_done;
+	int error;
+};
+
+static void finish(struct caller *caller, int error)
+{
+	if (caller->is_done)
+		return;
+	caller->is_done = true;
+	caller->error = error;
+}
+
+static void on_activated(void *ctx, const struct orma_ipc_reply *reply)
+{
+	finish(ctx, reply->success ? 0 : -EREMOTEIO);
+}
+
+/* Both calls at once: the service serves them in order. */
+static int call(struct caller *caller)
+{
+	struct orma_buf args = {0};
+	struct orma_proto_heap_writer heap;
+	int result;
+	orma_proto_heap_writer_init(&heap, &args);
+	orma_proto_write_string(&heap.writer, ORMA_PB_INITIALIZE_CONNECTION_REQUEST_PRODUCER_NAME,
+				PRODUCER_NAME);
+	result = orma_proto_heap_writer_finish(&heap);
+	if (result == 0)
+		result = orma_ipc_client_invoke(caller->ipc, INITIALIZE_CONNECTION, args.data,
+						args.size, NULL, NULL);
+	args.size = 0;
+	orma_proto_heap_writer_init(&heap, &args);
+	for (size_t i = 0; i < caller->count; i++)
+		orma_proto_write_string(&heap.writer,
+					ORMA_PB_ACTIVATE_TRIGGERS_REQUEST_TRIGGER_NAMES,
+					caller->names[i]);
+	if (result == 0)
+		result = orma_proto_heap_writer_finish(&heap);
+	if (result == 0)
+		result = orma_ipc_client_invoke(caller->ipc, ACTIVATE_TRIGGERS, args.data,
+						args.size, on_activated, caller);
+	orma_base_buf_done(&args);
+	return result;
+}
+
+static void on_connected(void *ctx)
+{
+	struct caller *caller = ctx;
+	int result = call(caller);
+	if (result)
+		finish(caller, result);
+}
+
+static void on_disconnected(void *ctx, int error)
+{
+	finish(ctx, error ? error : -ECONNRESET);
+}
+
+static int run(struct caller *caller, struct orma_loop *loop, const char *address)
+{
+	const struct orma_ipc_client_options options = {
+		.loop = loop,
+		.service_name = "ProducerPort",
+		.method_names = method_names,
+		.method_count = sizeof(method_names) / sizeof(method_names[0]),
+		.ctx = caller,
+		.connected = on_connected,
+		.disconnected = on_disconnected,
+		.connect_timeout_ns = TIMEOUT_MS * ORMA_NS_PER_MS,
+	};
+	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + TIMEOUT_MS * ORMA_NS_PER_MS;
+	int result = orma_ipc_client_new(&options, address, &caller->ipc);
+	while (result == 0 && !caller->is_done) {
+		if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
+			result = -ETIMEDOUT;
+		else if ((result = orma_base_loop_turn(loop, 1000)) > 0)
+			result = 0;
+	}
+	orma_ipc_client_free(caller->ipc);
+	return result ? result : caller->error;
+}
+
+int orma_tool_activate_triggers(const char *const *names, size_t count)
+{
+	struct caller caller = {.names = names, .count = count};
+	const char *address = orma_ipc_producer_address();
+	struct orma_loop *loop;
+	int result = orma_base_loop_new(&loop);
+	if (result == 0) {
+		result = run(&caller, loop, address);
+		orma_base_loop_free(loop);
+	}
+	switch (result) {
+	case 0:
+		return ORMA_EXIT_OK;
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return orma_tool_fail("no tracing service listens at %s", address);
+	case -ENOTSUP:
+		return orma_tool_fail("the service at %s knows no triggers", address);
+	case -EREMOTEIO:
+		return orma_tool_fail("the service refused the triggers");
+	default:
+		return orma_tool_fail("%s: %s", address, strerror(-result));
+	}
+}
+
+/* The names behind the options. Options that are not known are ignored when `is_tolerant`: programs
+ * call trigger_perfetto with options of another version. */
+static int trigger(int argc, char **argv, bool is_tolerant)
+{
+	static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+						{NULL, 0, NULL, 0}};
+	opterr = is_tolerant ? 0 : 1;
+	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+		if (option == 'h') {
+			puts("Usage: orma trigger NAME...\n"
+			     "\n"
+			     "Activates triggers: sessions that wait for one of these names "
+			     "start, stop, or are\n"
+			     "snapshotted.\n"
+			     "\n"
+			     "  -h, --help  show this");
+			return ORMA_EXIT_OK;
+		}
+		if (!is_tolerant)
+			return ORMA_EXIT_USAGE;
+	}
+	if (optind == argc)
+		return orma_tool_usage_error("name at least one trigger");
+	return orma_tool_activate_triggers((const char *const *)argv + optind,
+					   (size_t)(argc - optind));
+}
+
+int orma_tool_trigger(int argc, char **argv)
+{
+	return trigger(argc, argv, false);
+}
+
+int orma_tool_trigger_perfetto(int argc, char **argv)
+{
+	return trigger(argc, argv, true);
+}
