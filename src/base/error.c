@@ -20,7 +20,7 @@ static void append(char message[ORMA_ERROR_MESSAGE_BYTES], const char *text)
 	message[used + size] = '\0';
 }
 
-int orma_base_error_set(struct orma_error *error, int code, const char *format, ...)
+int(orma_base_error_set)(struct orma_error *error, int code, const char *format, ...)
 {
 	if (!error)
 		return code;
