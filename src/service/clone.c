@@ -524,7 +524,7 @@ static int try_clone(struct orma_consumer_port *port, const struct orma_clone_re
 
 	if (r == 0)
 		r = new_clone(port, request, source, &clone, reterr);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	r = clear_buffers(source);
 	if (r < 0) {
