@@ -320,9 +320,10 @@ static int check_target(const struct check *c, size_t source_idx)
 		return 0;
 	}
 	if (target >= config->buffers.count)
-		return REFUSE(
-			c, "data_sources[%zu].config.target_buffer: %u, but there are %zu buffers",
-			source_idx, target, config->buffers.count);
+		return REFUSE(c,
+			      "data_sources[%zu].config.target_buffer: %u, but the number of "
+			      "buffers is %zu",
+			      source_idx, target, config->buffers.count);
 	return 0;
 }
 

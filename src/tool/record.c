@@ -130,7 +130,7 @@ static int open_output(struct recorder *recorder)
 		recorder->out_is_new = stat(path, &info) != 0;
 		/* With a reading end of our own we would not notice that a pipe's reader is gone. */
 		int access = recorder->out_is_new || S_ISREG(info.st_mode) ? O_RDWR : O_WRONLY;
-		int clobber = recorder->options->no_clobber ? O_EXCL : O_TRUNC;
+		int clobber = recorder->options->no_clobber ? O_EXCL : 0;
 		recorder->out_fd =
 			open(path, O_CREAT | access | O_NOCTTY | O_CLOEXEC | clobber, 0600);
 	}
@@ -139,6 +139,15 @@ static int open_output(struct recorder *recorder)
 	if (isatty(recorder->out_fd))
 		return orma_tool_fail("a trace is binary: not writing it to a terminal");
 	return ORMA_EXIT_OK;
+}
+
+/* Not before there is something to write: a refused config leaves an older trace as it was. */
+static void empty_output(const struct recorder *recorder)
+{
+	struct stat info;
+	if (fstat(recorder->out_fd, &info) == 0 && S_ISREG(info.st_mode) &&
+	    strcmp(recorder->options->out_path, "-") != 0)
+		(void)ftruncate(recorder->out_fd, 0);
 }
 
 static void report_ready(struct recorder *recorder, uint8_t status)
@@ -324,6 +333,8 @@ static int run_session(struct recorder *recorder)
 			!options->config->has_output_path;
 	int result;
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (sends_fd || is_clone(recorder))
+		empty_output(recorder);
 	if (is_clone(recorder))
 		return run_clone(recorder);
 	if (options->attach_key)
@@ -346,6 +357,7 @@ static int run_session(struct recorder *recorder)
 	result = wait_until_stopped(recorder);
 	if (result || recorder->error[0] || recorder->out_fd < 0 || sends_fd)
 		return result;
+	empty_output(recorder);
 	return read_back(recorder);
 }
 
@@ -365,6 +377,8 @@ static void print_summary(struct recorder *recorder, double seconds)
 	fprintf(stderr, "Recorded %.1f s into %s: %.1f KB, %" PRIu64 " packets.\n", seconds, path,
 		(double)info.st_size / 1024, summary.packets);
 	orma_tool_summary_print(&summary, stderr);
+	if (recorder->options->config)
+		orma_record_warn_of_absent(recorder->session, recorder->options->config, &summary);
 	if (summary.packets > 0)
 		fprintf(stderr,
 			"Next: open it at https://ui.perfetto.dev, or try `orma dump %s | less`.\n",

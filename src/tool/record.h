@@ -10,6 +10,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "tool/trace_file.h"
+
+struct orma_session;
 
 enum orma_config_format {
 	ORMA_CONFIG_GUESS, /* text when it looks like text */
@@ -69,6 +72,10 @@ struct orma_record_options {
 	bool is_for_bugreport;
 };
 
+/* Says on stderr which data sources of the config nobody offered. */
+void orma_record_warn_of_absent(struct orma_session *session,
+				const struct orma_record_config *config,
+				const struct orma_tool_summary *summary);
 /* The exit status. */
 int orma_record_run(const struct orma_record_options *options);
 /* 0 there is a session detached under this key, 2 there is none, 1 error. */

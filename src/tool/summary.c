@@ -160,7 +160,7 @@ int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma
 	int result = orma_tool_trace_read(fd, count_packet, &count, reterr);
 	while ((slot = orma_base_map_next(&count.sequences, &position))) {
 		struct sequence *sequence = slot->value;
-		count_source(ret, "other", sequence->waiting);
+		count_source(ret, ORMA_TOOL_SOURCE_OTHER, sequence->waiting);
 		orma_base_free(sequence);
 	}
 	orma_base_map_done(&count.sequences);
@@ -179,8 +179,8 @@ void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 {
 	const char *separator = "";
 	for (size_t i = 0; i < summary->source_count; i++)
-		fprintf(out, "  %-22s %8" PRIu64 " packets\n", summary->sources[i].name,
-			summary->sources[i].packets);
+		fprintf(out, "  %-22s %8" PRIu64 " packet%s\n", summary->sources[i].name,
+			summary->sources[i].packets, summary->sources[i].packets == 1 ? "" : "s");
 	fputs("  lost: ", out);
 	print_loss(out, summary->lost_packets, "packets that found no room in shared memory",
 		   &separator);

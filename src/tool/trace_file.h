@@ -29,7 +29,8 @@ struct orma_tool_source_count {
 	uint64_t packets;
 };
 
-#define ORMA_TOOL_SOURCES_MAX 16
+#define ORMA_TOOL_SOURCES_MAX  16
+#define ORMA_TOOL_SOURCE_OTHER "other" /* packets that no known source writes */
 
 struct orma_tool_summary {
 	uint64_t packets;

@@ -32,9 +32,9 @@ static const struct refusal {
 	{"buffers { size_kb: 4 name: 'a' } buffers { size_kb: 4 } buffers { size_kb: 4 name: 'a' }",
 	 -EINVAL, "buffers[2].name: \"a\" is the name of buffers[0] too"},
 	{"data_sources { config { name: 'x' } }", -EINVAL,
-	 "data_sources[0].config.target_buffer: 0, but there are 0 buffers"},
+	 "data_sources[0].config.target_buffer: 0, but the number of buffers is 0"},
 	{"buffers { size_kb: 4 } data_sources { config { target_buffer: 1 } }", -EINVAL,
-	 "data_sources[0].config.target_buffer: 1, but there are 1 buffers"},
+	 "data_sources[0].config.target_buffer: 1, but the number of buffers is 1"},
 	{"buffers { size_kb: 4 name: 'a' } data_sources { config { target_buffer_name: 'b' } }",
 	 -EINVAL, "data_sources[0].config.target_buffer_name: no buffer is called \"b\""},
 	{"buffers { size_kb: 4 name: 'a' } buffers { size_kb: 4 } "
