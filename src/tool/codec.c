@@ -231,6 +231,7 @@ int orma_tool_compress(struct orma_tool_compressor *compressor, const void *data
 int orma_tool_decompress(enum orma_codec codec, const void *data_untrusted, size_t size,
 			 size_t max_bytes, struct orma_buf *ret)
 {
+	(void)codec;
 	(void)data_untrusted;
 	(void)size;
 	(void)max_bytes;

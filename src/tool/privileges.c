@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,10 +94,20 @@ int orma_privileges_find(const char *user, const char *group, struct orma_privil
 	return 0;
 }
 
+/* As capset(2) takes them; a C library other than glibc may come without the kernel's headers. */
+struct capability_header {
+	uint32_t version;
+	int pid;
+};
+struct capability_sets {
+	uint32_t effective, permitted, inheritable;
+};
+#define CAPABILITY_VERSION_3 0x20080522u
+
 static int drop_capabilities(void)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {{0}};
+	struct capability_header header = {.version = CAPABILITY_VERSION_3};
+	struct capability_sets none[2] = {{0}};
 
 	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }

@@ -28,9 +28,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,10 +49,11 @@
 #define HAS_SANITIZER 1
 #endif
 
+/* The processor as the kernel's audit names it: ELF machine, 64 bits, little-endian. */
 #if defined(__x86_64__)
-#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#define NATIVE_ARCH 0xc000003eu
 #elif defined(__aarch64__)
-#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#define NATIVE_ARCH 0xc00000b7u
 #endif
 
 int orma_seccomp_parse(const char *text, enum orma_seccomp_mode *ret)
@@ -77,10 +75,48 @@ int orma_seccomp_parse(const char *text, enum orma_seccomp_mode *ret)
 
 #if defined(NATIVE_ARCH) && !defined(HAS_SANITIZER)
 
+/*
+ * The kernel's side, as linux/filter.h and linux/seccomp.h have it: a C library other than glibc may
+ * come without the kernel's headers.
+ */
+enum {
+	/* Each is the whole code of an instruction whose operand is a constant. */
+	LOAD_WORD = 0x20,
+	AND = 0x54,
+	JUMP_IF_EQUAL = 0x15,
+	JUMP_IF_ANY_BIT = 0x45,
+	RETURN = 0x06,
+
+	SET_MODE_FILTER = 1,
+	FLAG_LOG = 2,
+};
+#define RETURN_ALLOW        0x7fff0000u
+#define RETURN_ERRNO        0x00050000u
+#define RETURN_KILL_PROCESS 0x80000000u
+
+struct instruction {
+	uint16_t code;
+	uint8_t if_true, if_false;
+	uint32_t value;
+};
+
+struct program {
+	unsigned short size;
+	struct instruction *code;
+};
+
+/* What the filter looks at. */
+struct call {
+	int number;
+	uint32_t arch;
+	uint64_t instruction_pointer;
+	uint64_t arguments[6];
+};
+
 #define CODE_MAX 256
 
 struct filter {
-	struct sock_filter code[CODE_MAX];
+	struct instruction code[CODE_MAX];
 	unsigned short size;
 	uint32_t refusal;
 };
@@ -132,6 +168,7 @@ static const uint32_t allowed[] = {
 	SYS_rt_sigreturn,
 	SYS_sched_getaffinity,
 	SYS_sched_yield,
+	SYS_membarrier,
 	SYS_exit,
 	SYS_exit_group,
 	SYS_restart_syscall,
@@ -188,31 +225,31 @@ static void add(struct filter *filter, uint16_t code, uint32_t value, unsigned i
 	/* Silent here; orma_seccomp_apply() looks at the size. */
 	if (filter->size < CODE_MAX)
 		filter->code[filter->size] =
-			(struct sock_filter){code, (uint8_t)if_true, (uint8_t)if_false, value};
+			(struct instruction){code, (uint8_t)if_true, (uint8_t)if_false, value};
 	filter->size++;
 }
 
 static void answer(struct filter *filter, uint32_t action)
 {
-	add(filter, BPF_RET | BPF_K, action, 0, 0);
+	add(filter, RETURN, action, 0, 0);
 }
 
 static void load(struct filter *filter, size_t offset)
 {
-	add(filter, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+	add(filter, LOAD_WORD, (uint32_t)offset, 0, 0);
 }
 
 /* Skips `count` instructions unless the value is that. */
 static void skip_unless(struct filter *filter, uint32_t value, unsigned count)
 {
-	add(filter, BPF_JMP | BPF_JEQ | BPF_K, value, 0, count);
+	add(filter, JUMP_IF_EQUAL, value, 0, count);
 }
 
 /* The lower half of an argument; flags and small numbers live there. */
 static void load_argument(struct filter *filter, unsigned idx)
 {
 	/* Both processors are little-endian. */
-	load(filter, offsetof(struct seccomp_data, args) + idx * sizeof(uint64_t));
+	load(filter, offsetof(struct call, arguments) + idx * sizeof(uint64_t));
 }
 
 /* Allows the call when (argument & mask) == value. */
@@ -221,9 +258,9 @@ static void allow_masked(struct filter *filter, uint32_t number, unsigned argume
 {
 	skip_unless(filter, number, 5);
 	load_argument(filter, argument);
-	add(filter, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+	add(filter, AND, mask, 0, 0);
 	skip_unless(filter, value, 1);
-	answer(filter, SECCOMP_RET_ALLOW);
+	answer(filter, RETURN_ALLOW);
 	answer(filter, filter->refusal);
 }
 
@@ -233,26 +270,26 @@ static void allow_open(struct filter *filter, uint32_t number, unsigned argument
 
 	skip_unless(filter, number, 8);
 	load_argument(filter, argument);
-	add(filter, BPF_ALU | BPF_AND | BPF_K, creates, 0, 0);
+	add(filter, AND, creates, 0, 0);
 	skip_unless(filter, creates, 1);
-	answer(filter, SECCOMP_RET_ALLOW);
+	answer(filter, RETURN_ALLOW);
 	load_argument(filter, argument);
-	add(filter, BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 1, 0);
-	answer(filter, SECCOMP_RET_ALLOW);
+	add(filter, JUMP_IF_ANY_BIT, O_ACCMODE | O_CREAT | O_TRUNC, 1, 0);
+	answer(filter, RETURN_ALLOW);
 	answer(filter, filter->refusal);
 }
 
 /* Looking at a limit passes no new one: a pointer, so both halves. */
 static void allow_asking_limits(struct filter *filter)
 {
-	const size_t at = offsetof(struct seccomp_data, args) + 2 * sizeof(uint64_t);
+	const size_t at = offsetof(struct call, arguments) + 2 * sizeof(uint64_t);
 
 	skip_unless(filter, SYS_prlimit64, 6);
 	load(filter, at);
 	skip_unless(filter, 0, 3);
 	load(filter, at + sizeof(uint32_t));
 	skip_unless(filter, 0, 1);
-	answer(filter, SECCOMP_RET_ALLOW);
+	answer(filter, RETURN_ALLOW);
 	answer(filter, filter->refusal);
 }
 
@@ -273,34 +310,34 @@ static void look_closely(struct filter *filter)
 	allow_asking_limits(filter);
 #ifdef SYS_clone3
 	skip_unless(filter, SYS_clone3, 1);
-	answer(filter, SECCOMP_RET_ERRNO | ENOSYS);
+	answer(filter, RETURN_ERRNO | ENOSYS);
 #endif
 }
 
 static void write_filter(struct filter *filter)
 {
 	/* Calls by another convention have other numbers. */
-	load(filter, offsetof(struct seccomp_data, arch));
-	add(filter, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
-	answer(filter, SECCOMP_RET_KILL_PROCESS);
-	load(filter, offsetof(struct seccomp_data, nr));
+	load(filter, offsetof(struct call, arch));
+	add(filter, JUMP_IF_EQUAL, NATIVE_ARCH, 1, 0);
+	answer(filter, RETURN_KILL_PROCESS);
+	load(filter, offsetof(struct call, number));
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(allowed); i++) {
 		skip_unless(filter, allowed[i], 1);
-		answer(filter, SECCOMP_RET_ALLOW);
+		answer(filter, RETURN_ALLOW);
 	}
 	look_closely(filter);
 	answer(filter, filter->refusal);
 }
 
-static int install(const struct sock_fprog *program, unsigned flags)
+static int install(const struct program *program, unsigned flags)
 {
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program) ? -errno : 0;
+	return syscall(SYS_seccomp, SET_MODE_FILTER, flags, program) ? -errno : 0;
 }
 
 int orma_seccomp_apply(enum orma_seccomp_mode mode)
 {
-	struct filter filter = {.refusal = mode == ORMA_SECCOMP_KILL ? SECCOMP_RET_KILL_PROCESS
-								     : SECCOMP_RET_ERRNO | EPERM};
+	struct filter filter = {.refusal = mode == ORMA_SECCOMP_KILL ? RETURN_KILL_PROCESS
+								     : RETURN_ERRNO | EPERM};
 
 	if (mode == ORMA_SECCOMP_OFF)
 		return 0;
@@ -310,8 +347,8 @@ int orma_seccomp_apply(enum orma_seccomp_mode mode)
 	/* Without this only root may install one. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	struct sock_fprog program = {filter.size, filter.code};
-	int result = install(&program, SECCOMP_FILTER_FLAG_LOG);
+	struct program program = {filter.size, filter.code};
+	int result = install(&program, FLAG_LOG);
 	/* Kernels before 4.14 know filters, but not that flag. */
 	return result == -EINVAL ? install(&program, 0) : result;
 }
