@@ -77,29 +77,46 @@ ORMA_TEST(modes_have_names)
 	CHECK_INT(prctl(PR_GET_SECCOMP), 0);
 }
 
-static void work(void)
+static void use_threads(void)
 {
-	char path[300], text[4] = "";
 	pthread_t threads[4];
 	int counts[4] = {0};
-	struct rlimit limit;
 
-	make_path(path, "new");
 	for (int i = 0; i < 4; i++)
 		CHECK_INT(pthread_create(&threads[i], NULL, add_one, &counts[i]), 0);
 	for (int i = 0; i < 4; i++) {
 		CHECK_INT(pthread_join(threads[i], NULL), 0);
 		CHECK_INT(counts[i], 1);
 	}
+	CHECK_INT(prctl(PR_SET_NAME, "orma-file"), 0);
+}
+
+static void use_memory(void)
+{
 	char *memory = malloc(64 << 20);
+
 	CHECK(memory);
 	memset(memory, 1, 64 << 20);
 	memory = realloc(memory, 96 << 20);
 	CHECK(memory);
 	free(memory);
+	int fd = memfd_create("shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK_INT(ftruncate(fd, 4096), 0);
+	CHECK_INT(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(map != MAP_FAILED);
+	CHECK_INT(munmap(map, 4096), 0);
+	close(fd);
+}
+
+static void use_files(void)
+{
+	char path[300], text[4] = "";
+	struct iovec iov = {"abc", 3};
+
+	make_path(path, "new");
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	CHECK(fd >= 0);
-	struct iovec iov = {"abc", 3};
 	CHECK_INT(writev(fd, &iov, 1), 3);
 	CHECK_INT(fchmod(fd, 0644), 0);
 	CHECK_INT(fdatasync(fd), 0);
@@ -108,14 +125,15 @@ static void work(void)
 	CHECK_INT(read(fd, text, sizeof(text)), 3);
 	close(fd);
 	CHECK_INT(unlink(path), 0);
-	fd = memfd_create("shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	CHECK_INT(ftruncate(fd, 4096), 0);
-	CHECK_INT(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	CHECK(map != MAP_FAILED);
-	CHECK_INT(munmap(map, 4096), 0);
-	close(fd);
-	CHECK_INT(prctl(PR_SET_NAME, "orma-file"), 0);
+}
+
+static void work(void)
+{
+	struct rlimit limit;
+
+	use_threads();
+	use_memory();
+	use_files();
 	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	CHECK(sysconf(_SC_NPROCESSORS_CONF) > 0);
 }
@@ -132,38 +150,54 @@ ORMA_TEST(threads_memory_and_files_go_on_working)
 		CHECK_INT(errno, EPERM);                                                           \
 	} while (0)
 
-static void overstep(void)
+static void reach_for_processes(void)
 {
-	char path[300];
 	char *arguments[] = {"true", NULL};
 	struct rlimit limit = {10, 10};
 
-	make_path(path, "old");
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	CHECK(fd >= 0);
 	CHECK_REFUSED(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-	CHECK_REFUSED(connect(fd, NULL, 0));
+	CHECK_REFUSED(connect(0, NULL, 0));
 	CHECK_REFUSED(execv("/bin/true", arguments));
 	CHECK_REFUSED(fork());
 	CHECK_REFUSED(kill(1, 0));
 	CHECK_REFUSED(syscall(SYS_tgkill, 1, 1, 0));
+	CHECK_REFUSED(syscall(SYS_ptrace, 0, 0, 0, 0));
+	CHECK_REFUSED(setuid(0));
+	CHECK_REFUSED(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void reach_for_files(void)
+{
+	char path[300];
+
+	make_path(path, "old");
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	close(fd);
 	CHECK_REFUSED(open(path, O_WRONLY | O_CLOEXEC));
 	CHECK_REFUSED(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 	CHECK_REFUSED(open(path, O_RDONLY | O_TRUNC | O_CLOEXEC));
 	CHECK_REFUSED(open(orma_test_tmpdir(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
 	CHECK_REFUSED(chown(path, 1, 1));
-	CHECK_REFUSED(setuid(0));
-	CHECK_REFUSED(setrlimit(RLIMIT_NOFILE, &limit));
-	CHECK_REFUSED(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+}
+
+static void reach_for_the_rest(void)
+{
 	/* Not through musl, which takes this error of mmap() for another. */
 	CHECK_REFUSED(syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	CHECK_REFUSED(mprotect((void *)((uintptr_t)&overstep & ~(uintptr_t)4095), 4096,
+	CHECK_REFUSED(mprotect((void *)((uintptr_t)&reach_for_files & ~(uintptr_t)4095), 4096,
 			       PROT_READ | PROT_EXEC));
-	CHECK_REFUSED(syscall(SYS_ptrace, 0, 0, 0, 0));
+	CHECK_REFUSED(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
 	CHECK_REFUSED(syscall(SYS_seccomp, 0, 0, NULL));
 	CHECK_REFUSED(syscall(100000));
-	close(fd);
+}
+
+static void overstep(void)
+{
+	reach_for_processes();
+	reach_for_files();
+	reach_for_the_rest();
 }
 
 ORMA_TEST(what_the_daemon_never_does_is_refused)
