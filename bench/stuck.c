@@ -19,7 +19,7 @@
 #include "session.h"
 
 #define SOURCE    "orma.stuck"
-#define SETTLE_MS 300
+#define SETTLE_NS 300000000
 #define RESULT_MS 60000
 /* Longer than the peer waits for a consumer that takes nothing. */
 #define PATIENCE_MS 12000
@@ -36,8 +36,7 @@ struct victim {
 
 static void settle(void)
 {
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = SETTLE_MS * 1000000},
-			NULL);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
 }
 
 /* One that did not start is gone already. */

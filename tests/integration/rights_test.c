@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 
 #include "base/fd.h"
 #include "harness.h"
+#include "ipc/address.h"
 #include "process.h"
 #include "raw_consumer.h"
 #include "raw_producer.h"
@@ -192,4 +194,34 @@ ORMA_TEST(consumers_over_a_network_are_served_only_when_that_was_asked_for)
 	orma_raw_close(&second);
 	orma_raw_close(&client);
 	CHECK_INT(orma_test_process_stop(&asked), 0);
+}
+
+ORMA_TEST(producers_are_served_on_vsock_where_there_is_one)
+{
+	static const char bind_request[] = "\x12\0\0\0\x10\x07\x1a\x0e\x0a\x0c"
+					   "ProducerPort";
+	struct orma_test_process process = {.producers = "vsock://-1:39117,@vsock-test"};
+	struct orma_ipc_address address;
+	bool is_pending = false;
+	char reply[64];
+
+	if (!orma_test_process_start(&process)) {
+		CHECK_INT(orma_test_process_wait(&process), 1);
+		CHECK(strstr(orma_test_process_messages(), "cannot listen for producers"));
+		return;
+	}
+	/* The machine's own address; most have no way back to themselves. */
+	CHECK_INT(orma_ipc_address_parse("vsock://1:39117", &address), 0);
+	int fd = orma_ipc_connect(&address, &is_pending);
+	if (fd >= 0) {
+		struct pollfd item = {fd, POLLOUT, 0};
+		CHECK_INT(poll(&item, 1, 10000), 1);
+		if (send(fd, bind_request, sizeof(bind_request) - 1, MSG_NOSIGNAL) > 0) {
+			item.events = POLLIN;
+			CHECK_INT(poll(&item, 1, 10000), 1);
+			CHECK(recv(fd, reply, sizeof(reply), 0) > 0);
+		}
+		close(fd);
+	}
+	CHECK_INT(orma_test_process_stop(&process), 0);
 }

@@ -150,20 +150,25 @@ ORMA_TEST(threads_memory_and_files_go_on_working)
 		CHECK_INT(errno, EPERM);                                                           \
 	} while (0)
 
-static void reach_for_processes(void)
+static void reach_for_rights(void)
 {
-	char *arguments[] = {"true", NULL};
 	struct rlimit limit = {10, 10};
 
 	CHECK_REFUSED(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	CHECK_REFUSED(connect(0, NULL, 0));
+	CHECK_REFUSED(setuid(0));
+	CHECK_REFUSED(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void reach_for_processes(void)
+{
+	char *arguments[] = {"true", NULL};
+
 	CHECK_REFUSED(execv("/bin/true", arguments));
 	CHECK_REFUSED(fork());
 	CHECK_REFUSED(kill(1, 0));
 	CHECK_REFUSED(syscall(SYS_tgkill, 1, 1, 0));
 	CHECK_REFUSED(syscall(SYS_ptrace, 0, 0, 0, 0));
-	CHECK_REFUSED(setuid(0));
-	CHECK_REFUSED(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
 static void reach_for_files(void)
@@ -195,6 +200,7 @@ static void reach_for_the_rest(void)
 
 static void overstep(void)
 {
+	reach_for_rights();
 	reach_for_processes();
 	reach_for_files();
 	reach_for_the_rest();
