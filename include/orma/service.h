@@ -54,6 +54,11 @@ struct orma_service_file_ops {
 	 * file, in order with the writes. A failure comes as an event or as the result. May be
 	 * NULL: sessions that write into files cannot be cloned. */
 	int (*copy)(void *ctx, void *file, void *source, uint64_t size);
+	/* Goes on in a new file called `path`, after what was written so far: what has that name is
+	 * called path.1 then, path.1 becomes path.2 and so on; only `count` files are kept. Files
+	 * that were not made so are left alone: -EEXIST. A failure comes as an event or as the
+	 * result. May be NULL: configs with max_file_count are refused. */
+	int (*rotate)(void *ctx, void *file, const char *path, uint32_t count);
 };
 
 /* Where a part of a text begins and ends; begin is SIZE_MAX when it took no part in the match. */

@@ -50,7 +50,6 @@ struct orma_service_clone {
 	void *done_ctx;
 	struct orma_service_timer step_timer;
 	unsigned groups_pending;
-	uint64_t rest_deadline_ns; /* for the source's file to be up to date */
 	bool has_flush_failed;
 	uint64_t started_ns;
 	int file_fd; /* -1 = none */
@@ -302,7 +301,6 @@ static void take_state(struct orma_service_clone *clone)
 }
 
 static bool go_on(struct orma_service_clone *clone);
-static void take_when_at_rest(struct orma_service_clone *clone);
 
 static void on_step(struct orma_service_timer *timer)
 {
@@ -333,54 +331,11 @@ static void take_group(struct orma_service_clone *clone, enum orma_service_flush
 	step_soon(clone);
 }
 
-static void on_wait(struct orma_service_timer *timer)
-{
-	struct orma_service_clone *clone =
-		ORMA_CONTAINER_OF(timer, struct orma_service_clone, step_timer);
-
-	take_when_at_rest(clone);
-}
-
-/* What is being compressed is neither in the source's buffers any more nor in its file yet. */
-static void take_when_at_rest(struct orma_service_clone *clone)
-{
-	uint64_t now_ns = orma_service_now_ns(clone->service);
-
-	if (clone->source->compression.outstanding && now_ns < clone->rest_deadline_ns) {
-		orma_service_timer_arm(&clone->service->timers, &clone->step_timer,
-				       now_ns + ORMA_SERVICE_CLONE_REST_MS * ORMA_NS_PER_MS,
-				       on_wait);
-		return;
-	}
-	if (clone->source->compression.outstanding)
-		set_error(clone, "the session's file is never up to date");
-	take_group(clone, ORMA_SERVICE_FLUSH_ALL);
-}
-
 void orma_service_clone_flushed(struct orma_service_clone *clone,
 				enum orma_service_flush_group group, bool is_complete)
 {
 	clone->has_flush_failed |= !is_complete;
-	if (clone->file_fd < 0) {
-		take_group(clone, group);
-		return;
-	}
-	clone->rest_deadline_ns = orma_service_now_ns(clone->service) +
-				  ORMA_SERVICE_CLONE_REST_TIMEOUT_MS * ORMA_NS_PER_MS;
-	take_when_at_rest(clone);
-}
-
-void orma_service_clone_source_gone(struct orma_service_session *source)
-{
-	struct orma_service_clone *clone;
-
-	ORMA_LIST_FOR_EACH (clone, &source->service->clones, link) {
-		if (clone->source != source)
-			continue;
-		set_error(clone, "the session has ended meanwhile");
-		clone->source = NULL;
-		step_soon(clone);
-	}
+	take_group(clone, group);
 }
 
 /* 1 = there is more to copy, 0 = what was flushed is whole, or an error. */

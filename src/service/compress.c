@@ -65,31 +65,6 @@ static uint8_t *put_head(uint8_t *at, uint32_t field_id, size_t size)
 	return orma_proto_put_varint(at, size);
 }
 
-/* Appends the service's batch to its block, as entries of a trace. */
-static int append_batch(struct orma_service *service)
-{
-	const struct orma_service_batch *batch = &service->batch;
-	struct orma_buf *block = &service->block;
-	size_t at = 0;
-	int r = orma_base_buf_reserve(block, batch->bytes + batch->packet_count *
-								    ORMA_SERVICE_PREAMBLE_BYTES);
-
-	while (at < batch->count && r == 0) {
-		uint8_t head[ORMA_SERVICE_PREAMBLE_BYTES];
-		size_t end = at, size = 0;
-
-		do
-			size += batch->slices[end].size;
-		while (!batch->slices[end++].ends_packet);
-		r = orma_base_buf_append(
-			block, head, (size_t)(put_head(head, ORMA_PB_TRACE_PACKET, size) - head));
-		for (; at < end && r == 0; at++)
-			r = orma_base_buf_append(block, batch->slices[at].data,
-						 batch->slices[at].size);
-	}
-	return r;
-}
-
 /* Reads up to a block's worth. */
 static int fill_block(struct orma_service_session *session)
 {
@@ -106,7 +81,8 @@ static int fill_block(struct orma_service_session *session)
 		if (r < 0)
 			return r;
 		compression->is_pass_over = r == 0;
-		r = append_batch(service) < 0 ? -ENOMEM : r;
+		r = orma_service_batch_encode(&service->batch, 0, &service->block) < 0 ? -ENOMEM
+										       : r;
 		if (service->batch.is_out_of_time)
 			break;
 	}
@@ -135,6 +111,9 @@ static int submit_block(struct orma_service_session *session)
 		return r;
 	r = service->compressor_ops.submit(service->compressor_ctx, compression->stream,
 					   service->block.data, service->block.size);
+	if (r == 0 && session->output.file)
+		r = orma_base_buf_append(&compression->blocks[compression->outstanding],
+					 service->block.data, service->block.size);
 	compression->outstanding += r == 0;
 	/* One huge packet is no reason to keep as much. */
 	if (service->block.capacity > 4 * ORMA_SERVICE_BLOCK_BYTES)
@@ -157,6 +136,18 @@ static int put_result(struct orma_service_session *session, const void *data, si
 					    size);
 }
 
+static void forget_oldest(struct orma_service_compression *compression)
+{
+	struct orma_buf oldest = compression->blocks[0];
+
+	/* Its memory is for the next one. */
+	oldest.size = 0;
+	memmove(&compression->blocks[0], &compression->blocks[1],
+		(ORMA_COMPRESSOR_BLOCKS_MAX - 1) * sizeof(oldest));
+	compression->blocks[ORMA_COMPRESSOR_BLOCKS_MAX - 1] = oldest;
+	compression->outstanding--;
+}
+
 static int take_result(struct orma_service_session *session)
 {
 	struct orma_service_compression *compression = &session->compression;
@@ -174,7 +165,7 @@ static int take_result(struct orma_service_session *session)
 					 &size);
 	if (r == 0)
 		return 0;
-	compression->outstanding--;
+	forget_oldest(compression);
 	return r < 0 ? r : put_result(session, data, size) < 0 ? -ENOMEM : 1;
 }
 
@@ -236,11 +227,24 @@ void orma_service_compression_event(struct orma_service_session *session)
 		port->callbacks.readable(port->ctx);
 }
 
+int orma_service_compression_copy(const struct orma_service_session *session, struct orma_buf *to)
+{
+	const struct orma_service_compression *compression = &session->compression;
+	int r = 0;
+
+	for (size_t i = 0; i < compression->outstanding && r == 0; i++)
+		r = orma_base_buf_append(to, compression->blocks[i].data,
+					 compression->blocks[i].size);
+	return r;
+}
+
 void orma_service_compression_done(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
 	void *stream = ORMA_TAKE(session->compression.stream);
 
+	for (size_t i = 0; i < ORMA_COMPRESSOR_BLOCKS_MAX; i++)
+		orma_base_buf_done(&session->compression.blocks[i]);
 	if (stream)
 		service->compressor_ops.close(service->compressor_ctx, stream);
 }

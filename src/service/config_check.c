@@ -481,6 +481,24 @@ static int check_caps(const struct check *c)
 	return 0;
 }
 
+static int check_file_count(const struct check *c)
+{
+	const struct orma_pb_trace_config *config = c->config;
+
+	if (config->max_file_count == 0)
+		return 0;
+	if (!config->write_into_file || !config->output_path.size || !config->max_file_size_bytes)
+		return REFUSE(c, "max_file_count: needs write_into_file, output_path and "
+				 "max_file_size_bytes");
+	if (config->max_file_count > ORMA_SERVICE_FILES_MAX)
+		return REFUSE(c, "max_file_count: %u is more than the maximum of %u",
+			      config->max_file_count, ORMA_SERVICE_FILES_MAX);
+	if (!c->service->file_ops.rotate)
+		return orma_base_error_set(c->reterr, -ENOTSUP,
+					   "max_file_count: this service does not support it");
+	return 0;
+}
+
 static int check_output(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;
@@ -518,6 +536,7 @@ int orma_service_config_check(const struct orma_service *service,
 		check_duration,   check_triggers,    check_names,   check_guardrails,
 		check_buffers,    check_sources,     check_lengths, check_unique_name,
 		check_semaphores, check_name_age,    check_caps,    check_output,
+		check_file_count,
 	};
 	struct check c = {service, port, config, file_fd, reterr};
 	int r = 0;

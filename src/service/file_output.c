@@ -6,11 +6,11 @@
  *   any  --session disabled--> draining, then close --> closing --closed--> the consumer is told
  *
  * A drain goes in steps of about 1 MiB, a few per call, so that no other session waits for it. A
- * file that takes no more
- * (-EAGAIN) stops the drain; what it refused is kept aside, because the buffers may overwrite it,
- * and goes first when the file is ready. An error ends the session and reaches its consumer; the
- * file then holds whole packets up to the error. Rejected: draining everything in one call
- * (upstream), reading on while the file is stuck (unbounded memory).
+ * file that takes no more (-EAGAIN) stops the drain; what it refused is kept aside, because the
+ * buffers may overwrite it, and goes first when the file is ready. A compressor that has finished
+ * nothing stops it too, until its event. An error ends the session and reaches its consumer; the
+ * file then holds what it took, maybe with half a packet at its end. Rejected: draining everything
+ * in one call (upstream), reading on while the file is stuck (unbounded memory).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,8 +58,10 @@ static const char *describe(int error)
 		return "there is no memory";
 	case ETIMEDOUT:
 		return "the file takes no data";
+	case EBUSY:
+		return "it is being replaced";
 	case EEXIST:
-		return "it exists already";
+		return "a file of that name exists already";
 	case ESTALE:
 		return "it was completed meanwhile";
 	case ESPIPE:
@@ -146,6 +148,9 @@ int orma_service_output_open(struct orma_service_session *session, int file_fd,
 		path = orma_base_arena_strdup(&session->arena, config->output_path);
 		if (!path)
 			return -ENOMEM;
+		r = orma_service_rotation_init(session, path, reterr);
+		if (r < 0)
+			return r;
 		fd = create_file(session, path, reterr);
 		if (fd < 0)
 			return fd;
@@ -179,6 +184,13 @@ int orma_service_output_open_copy(struct orma_service_session *session, int file
 	if (r == 0)
 		r = service->file_ops.copy(service->file_ctx, output->file, source->output.file,
 					   source->output.written_bytes);
+	/* What was read and is on its way. */
+	if (r == 0 && source->output.carried.size)
+		r = orma_base_buf_append(&output->refused,
+					 source->output.carried.data + source->output.carried_at,
+					 source->output.carried.size - source->output.carried_at);
+	if (r == 0)
+		r = orma_service_compression_copy(source, &output->refused);
 	if (r < 0)
 		set_text(session->error, sizeof(session->error), "the session's file", -r);
 	return r;
@@ -195,6 +207,7 @@ static void close_file(struct orma_service_session *session, bool sync)
 	orma_service_timer_disarm(&session->write_timer);
 	orma_service_timer_disarm(&session->step_timer);
 	orma_base_buf_done(&output->refused);
+	orma_base_buf_done(&output->carried);
 	output->is_draining = false;
 	output->is_waiting = false;
 	output->is_closing = service->has_async_files;
@@ -232,7 +245,8 @@ static int keep_refused(struct orma_service_output *output, const struct iovec *
 	return 0;
 }
 
-static int put(struct orma_service_session *session, const struct iovec *iov, int iov_count)
+int orma_service_output_put(struct orma_service_session *session, const struct iovec *iov,
+			    int iov_count)
 {
 	struct orma_service *service = session->service;
 	struct orma_service_output *output = &session->output;
@@ -287,7 +301,9 @@ static int put_batch(struct orma_service_session *session)
 
 		planned_bytes += preamble_bytes + bytes;
 		if (output->max_bytes && planned_bytes >= output->max_bytes) {
-			r = put(session, service->iov, (int)iov_count);
+			r = orma_service_output_put(session, service->iov, (int)iov_count);
+			if (r == 0 && output->max_files)
+				return orma_service_rotation_carry(session, at);
 			return r < 0 ? r : 1;
 		}
 		service->iov[iov_count] =
@@ -295,18 +311,18 @@ static int put_batch(struct orma_service_session *session)
 		iov_count++;
 		for (; slices > 0 && r == 0; slices--, at++) {
 			if (iov_count == ORMA_SERVICE_IOV_MAX) {
-				r = put(session, service->iov, (int)iov_count);
+				r = orma_service_output_put(session, service->iov, (int)iov_count);
 				iov_count = 0;
 			}
 			service->iov[iov_count++] = (struct iovec){
 				(void *)(uintptr_t)batch->slices[at].data, batch->slices[at].size};
 		}
 		if (iov_count == ORMA_SERVICE_IOV_MAX && r == 0) {
-			r = put(session, service->iov, (int)iov_count);
+			r = orma_service_output_put(session, service->iov, (int)iov_count);
 			iov_count = 0;
 		}
 	}
-	return r < 0 ? r : put(session, service->iov, (int)iov_count);
+	return r < 0 ? r : orma_service_output_put(session, service->iov, (int)iov_count);
 }
 
 static int put_refused(struct orma_service_session *session)
@@ -346,6 +362,8 @@ static int step(struct orma_service_session *session)
 
 	if (r == 0)
 		r = put_refused(session);
+	if (r == 0)
+		r = orma_service_rotation_continue(session);
 	if (r < 0 || output->is_waiting || !output->is_draining)
 		return r;
 	more = orma_service_read_out(session, ORMA_SERVICE_FILE_STEP_BYTES);
@@ -354,6 +372,8 @@ static int step(struct orma_service_session *session)
 	if (more < 0)
 		return more;
 	r = put_batch(session);
+	if (r == 0)
+		r = orma_service_rotation_continue(session);
 	if (r != 0)
 		return r < 0 ? r : 2;
 	output->is_draining = more > 0;

@@ -68,8 +68,6 @@
 #define ORMA_SERVICE_CLONES_MAX            15u /* made or being made */
 #define ORMA_SERVICE_CLONES_PER_UID        5u
 #define ORMA_SERVICE_CLONE_STEP_BYTES      (1u << 20) /* copied in one run */
-#define ORMA_SERVICE_CLONE_REST_MS         10u /* how often a clone of a file looks for its moment */
-#define ORMA_SERVICE_CLONE_REST_TIMEOUT_MS 10000u /* and how long */
 #define ORMA_SERVICE_TRIGGERS_PER_CONFIG   256u
 #define ORMA_SERVICE_TRIGGERS_PER_CALL     64u    /* names in one activation; the rest is ignored */
 #define ORMA_SERVICE_TRIGGER_HITS_KEPT     1024u  /* of a session, the newest */
@@ -105,6 +103,9 @@
 #define ORMA_SERVICE_FILE_PERIOD_MS     5000u
 #define ORMA_SERVICE_FILE_PERIOD_MS_MIN 100u
 #define ORMA_SERVICE_FILE_STEPS_PER_RUN 4u
+#define ORMA_SERVICE_FILES_MAX          100u /* of one session with max_file_count */
+/* Of each of them, beside what it begins with. */
+#define ORMA_SERVICE_ROTATED_BYTES_MIN (64u << 10)
 /* What is compressed at once; a packet that is larger is a block of its own. */
 #define ORMA_SERVICE_BLOCK_BYTES       (256u << 10)
 #define ORMA_SERVICE_BLOCK_BYTES_MIN   (4u << 10)

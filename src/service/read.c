@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "proto/wire.h"
+#include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "service/state.h"
 
@@ -96,6 +97,35 @@ int orma_service_batch_add_outer(struct orma_service *service, const void *head,
 		size -= part;
 	} while (size > 0);
 	return 0;
+}
+
+static size_t put_entry_head(uint8_t head[ORMA_SERVICE_PREAMBLE_BYTES], size_t size)
+{
+	uint8_t *at =
+		orma_proto_put_varint(head, orma_proto_tag(ORMA_PB_TRACE_PACKET, ORMA_PROTO_BYTES));
+
+	return (size_t)(orma_proto_put_varint(at, size) - head);
+}
+
+int orma_service_batch_encode(const struct orma_service_batch *batch, size_t begin,
+			      struct orma_buf *to)
+{
+	int r = orma_base_buf_reserve(to, batch->bytes + batch->packet_count *
+								 ORMA_SERVICE_PREAMBLE_BYTES);
+
+	while (begin < batch->count && r == 0) {
+		uint8_t head[ORMA_SERVICE_PREAMBLE_BYTES];
+		size_t end = begin, size = 0;
+
+		do
+			size += batch->slices[end].size;
+		while (!batch->slices[end++].ends_packet);
+		r = orma_base_buf_append(to, head, put_entry_head(head, size));
+		for (; begin < end && r == 0; begin++)
+			r = orma_base_buf_append(to, batch->slices[begin].data,
+						 batch->slices[begin].size);
+	}
+	return r;
 }
 
 static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)

@@ -441,7 +441,6 @@ void orma_service_session_free(struct orma_service_session *session)
 	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
 		orma_service_instance_stop(instance, true);
 	orma_service_flush_cancel_all(session);
-	orma_service_clone_source_gone(session);
 	if (session->consumer)
 		session->consumer->session = NULL;
 	orma_base_list_remove(&session->link);

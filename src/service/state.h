@@ -250,6 +250,11 @@ struct orma_service_output {
 	bool is_draining;        /* a write period is being read out */
 	bool is_closing;         /* close() was called, its event is awaited */
 	struct orma_buf refused; /* what -EAGAIN left over */
+	/* See file_rotate.c. */
+	const char *path;
+	uint32_t max_files;      /* 0 = the session ends at max_bytes */
+	struct orma_buf carried; /* entries that found no room in the last file */
+	size_t carried_at;       /* what of them was written */
 };
 
 /* See compress.c. */
@@ -258,6 +263,8 @@ struct orma_service_compression {
 	size_t outstanding; /* blocks submitted and not taken */
 	bool is_pass_over;  /* everything was read; the last blocks are outstanding */
 	bool is_waiting;    /* the reader was sent away, an event brings it back */
+	/* Of a session with a file, which may be cloned: what is outstanding, oldest first. */
+	struct orma_buf blocks[ORMA_COMPRESSOR_BLOCKS_MAX];
 };
 
 struct orma_service_session {
@@ -502,8 +509,6 @@ void orma_service_clone_flushed(struct orma_service_clone *clone,
 				enum orma_service_flush_group group, bool is_complete);
 /* True when the file is a clone's that nobody knows yet. */
 bool orma_service_clone_file_event(struct orma_service *service, uint64_t session_id, int status);
-/* A session goes away, its flushes are cancelled. */
-void orma_service_clone_source_gone(struct orma_service_session *source);
 /* The file of a clone is closed. May free the session. */
 void orma_service_clone_written(struct orma_service_session *session);
 /* Its consumer leaves: nobody is told of it. */
@@ -597,6 +602,9 @@ int orma_service_batch_add_own(struct orma_service *service, const void *data, s
 /* Appends a packet made of a head, which is copied, and data, which is not. */
 int orma_service_batch_add_outer(struct orma_service *service, const void *head, size_t head_size,
 				 const void *data, size_t size);
+/* Appends the batch's packets from a slice on, as entries of a trace. */
+int orma_service_batch_encode(const struct orma_service_batch *batch, size_t begin,
+			      struct orma_buf *to);
 /* Fills the service's batch with the session's next packets; 1 = there is more, 0 = a pass has
  * ended, -ENOMEM. */
 int orma_service_read(struct orma_service_session *session, size_t max_bytes);
@@ -620,6 +628,8 @@ int orma_service_read_out(struct orma_service_session *session, size_t max_bytes
 /* The buffers have got more data: a pass that has read everything reads once more. */
 void orma_service_compression_extend(struct orma_service_session *session);
 void orma_service_compression_event(struct orma_service_session *session);
+/* Appends what the compressor has of the session, as entries of a trace. */
+int orma_service_compression_copy(const struct orma_service_session *session, struct orma_buf *to);
 void orma_service_compression_done(struct orma_service_session *session);
 
 /* packet_check.c */
@@ -678,5 +688,16 @@ void orma_service_output_done(struct orma_service_session *session);
 void orma_service_output_event(struct orma_service_session *session, int status);
 /* Compressed packets are ready. */
 void orma_service_output_continue(struct orma_service_session *session);
+/* Writes, or keeps for later. */
+int orma_service_output_put(struct orma_service_session *session, const struct iovec *iov,
+			    int iov_count);
+
+/* file_rotate.c */
+int orma_service_rotation_init(struct orma_service_session *session, const char *path,
+			       struct orma_error *reterr);
+/* The batch's packets from a slice on go into the next file. */
+int orma_service_rotation_carry(struct orma_service_session *session, size_t begin);
+/* Begins files for what is carried, as far as the file takes it. */
+int orma_service_rotation_continue(struct orma_service_session *session);
 
 #endif

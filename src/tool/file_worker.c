@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "base/fd.h"
 #include "base/list.h"
+#include "tool/file_rotate.h"
 #include "tool/file_write.h"
 
 #define QUEUE_BYTES_MAX  (8u << 20)
@@ -43,6 +44,8 @@ struct block {
 	int source_fd;
 	off_t source_offset;
 	uint64_t source_bytes;
+	/* Not 0: instead of data a path; go on in a new file, and keep so many. */
+	uint32_t rotated_count;
 	uint8_t data[];
 };
 
@@ -60,15 +63,20 @@ struct file {
 	struct orma_list link; /* worker->files or worker->finished; the service's thread only */
 	pthread_t thread;
 	uint64_t session_id;
-	int fd;        /* the file's thread, which closes it once is_closing is set */
-	off_t begin;   /* where the trace begins in it; negative: it cannot be read again */
+	/* The file's thread; others under worker->mutex, as long as neither is_closing nor rotations
+	 * is set. */
+	int fd;
+	off_t begin; /* where the trace begins in it; negative: it cannot be read again */
+	struct orma_file_rotation rotation; /* the file's thread */
 	int wakeup_fd; /* tells that thread that is_closing or the worker's is_hurried has changed
 			*/
 	/* Under worker->mutex: */
 	pthread_cond_t has_work;
 	struct orma_list blocks, spares;
 	size_t queued_bytes, spare_count;
+	unsigned rotations; /* in `blocks`, or under way */
 	bool wants_event, is_closing, must_sync, wants_sync, has_failed;
+	int error; /* why, once has_failed */
 	/* Events are part of their file so that reporting never fails for want of memory. */
 	struct event room, end;
 };
@@ -160,10 +168,35 @@ static int copy_source(struct file *file, const struct block *block)
 	return result;
 }
 
-/* Writes one block, without the lock. */
+/* A pipe or a character device cannot be synced; that is no failure. */
+static int sync_file(const struct file *file)
+{
+	return fdatasync(file->fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
+}
+
+static int rotate_file(struct file *file, const struct block *block)
+{
+	int new_fd, old_fd = file->fd, result = sync_file(file);
+	if (result == 0)
+		result = orma_file_rotate(&file->rotation, (const char *)block->data,
+					  block->rotated_count, old_fd, &new_fd);
+	if (result)
+		return result;
+	pthread_mutex_lock(&file->worker->mutex);
+	file->fd = new_fd;
+	file->begin = 0;
+	file->rotations--;
+	pthread_mutex_unlock(&file->worker->mutex);
+	orma_base_fd_close(old_fd);
+	return 0;
+}
+
+/* Does what one block says, without the lock. */
 static int write_block(struct file *file, const struct block *block)
 {
 	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
+	if (block->rotated_count)
+		return rotate_file(file, block);
 	return block->source_fd < 0 ? orma_file_write(&writer, block->data, block->size)
 				    : copy_source(file, block);
 }
@@ -175,17 +208,12 @@ static void take_result_locked(struct file *file, int result)
 		return;
 	if (result) {
 		file->has_failed = true;
+		file->error = result;
 		post_locked(file, &file->room, result);
 	} else if (file->wants_event && file->queued_bytes <= QUEUE_BYTES_MAX / 2) {
 		file->wants_event = false;
 		post_locked(file, &file->room, 0);
 	}
-}
-
-/* A pipe or a character device cannot be synced; that is no failure. */
-static int sync_file(const struct file *file)
-{
-	return fdatasync(file->fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
 }
 
 /* Makes durable what was written so far, when asked to and when nothing else is to be done. */
@@ -309,8 +337,10 @@ static struct block *get_block(struct file *file, size_t size)
 	struct block *block = take_spare(file);
 	size_t capacity = (size + BLOCK_GRAIN - 1) / BLOCK_GRAIN * BLOCK_GRAIN;
 
-	if (block && block->capacity >= size)
+	if (block && block->capacity >= size) {
+		block->rotated_count = 0;
 		return block;
+	}
 	orma_base_free(block);
 	block = orma_base_alloc(sizeof(*block) + capacity);
 	if (!block)
@@ -318,6 +348,7 @@ static struct block *get_block(struct file *file, size_t size)
 	orma_base_list_init(&block->link);
 	block->capacity = capacity;
 	block->source_fd = -1;
+	block->rotated_count = 0;
 	return block;
 }
 
@@ -346,7 +377,7 @@ static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int i
 
 	pthread_mutex_lock(&worker->mutex);
 	if (file->has_failed) {
-		result = -EIO;
+		result = file->error;
 	} else if (file->queued_bytes >= QUEUE_BYTES_MAX) {
 		file->wants_event = true;
 		result = -EAGAIN;
@@ -365,6 +396,19 @@ static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int i
 	return 0;
 }
 
+/* Which file `size` counts the bytes of is to be known. */
+static int dup_source_locked(const struct file *source)
+{
+	if (source->rotations)
+		return -EBUSY;
+	if (source->begin < 0)
+		return -ESPIPE;
+	if ((fcntl(source->fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
+		return -ESPIPE;
+	int fd = fcntl(source->fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
 /* The source is open, so its thread leaves its descriptor alone. */
 static int queue_copy(void *ctx, void *file_arg, void *source_arg, uint64_t size)
 {
@@ -372,13 +416,12 @@ static int queue_copy(void *ctx, void *file_arg, void *source_arg, uint64_t size
 	struct file *file = file_arg;
 	const struct file *source = source_arg;
 
-	if (source->begin < 0)
-		return -ESPIPE;
-	if ((fcntl(source->fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
-		return -ESPIPE;
-	int fd = fcntl(source->fd, F_DUPFD_CLOEXEC, 0);
+	pthread_mutex_lock(&worker->mutex);
+	int fd = dup_source_locked(source);
+	off_t begin = source->begin;
+	pthread_mutex_unlock(&worker->mutex);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	struct block *block = get_block(file, 1);
 	if (!block) {
 		orma_base_fd_close(fd);
@@ -386,9 +429,27 @@ static int queue_copy(void *ctx, void *file_arg, void *source_arg, uint64_t size
 	}
 	block->size = 0;
 	block->source_fd = fd;
-	block->source_offset = source->begin;
+	block->source_offset = begin;
 	block->source_bytes = size;
 	pthread_mutex_lock(&worker->mutex);
+	orma_base_list_append(&file->blocks, &block->link);
+	pthread_cond_signal(&file->has_work);
+	pthread_mutex_unlock(&worker->mutex);
+	return 0;
+}
+
+static int queue_rotation(void *ctx, void *file_arg, const char *path, uint32_t count)
+{
+	struct orma_file_worker *worker = ctx;
+	struct file *file = file_arg;
+	struct block *block = get_block(file, strlen(path) + 1);
+	if (!block)
+		return -ENOMEM;
+	block->size = 0;
+	block->rotated_count = count;
+	memcpy(block->data, path, strlen(path) + 1);
+	pthread_mutex_lock(&worker->mutex);
+	file->rotations++;
 	orma_base_list_append(&file->blocks, &block->link);
 	pthread_cond_signal(&file->has_work);
 	pthread_mutex_unlock(&worker->mutex);
@@ -424,6 +485,7 @@ const struct orma_service_file_ops orma_file_worker_ops = {
 	.close = queue_close,
 	.sync = queue_sync,
 	.copy = queue_copy,
+	.rotate = queue_rotation,
 };
 
 static void free_file(struct file *file)
@@ -436,6 +498,7 @@ static void free_file(struct file *file)
 	orma_base_list_remove(&file->room.link);
 	orma_base_list_remove(&file->end.link);
 	pthread_cond_destroy(&file->has_work);
+	orma_file_rotation_done(&file->rotation);
 	orma_base_fd_close(file->wakeup_fd);
 	orma_base_free(file);
 }

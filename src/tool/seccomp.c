@@ -15,7 +15,8 @@
  *
  * So what gets control of the daemon can read what its user may read and write into connections and
  * files that are open, but not execute, connect, trace or signal, nor change an existing file.
- * Deleting is possible: a file that was created for a session that then fails is removed. A path is
+ * Deleting and renaming are possible: a file that was created for a session that then fails is
+ * removed, and max_file_count renames. A path is
  * memory that a filter cannot look into; for limits by path there are the unit's options of
  * systemd. Rejected: libseccomp (a library for some 200 instructions), a list of what is forbidden
  * (the kernel grows), a process that opens files for the daemon (the client's descriptor does that

@@ -4,6 +4,7 @@
  * go on.
  */
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -253,5 +254,130 @@ ORMA_TEST(a_socket_that_the_other_end_closes_ends_the_session)
 	close(pair[1]);
 	emit(&session, 100);
 	CHECK(*orma_raw_consumer_await_disabled(&session.consumer));
+	close_session(&session);
+}
+
+/* Texts of the session's packets and what else is in the trace at a path; 0 = there is no such
+ * file. */
+static size_t read_rotated(const char *path, uint32_t *first, uint32_t *last)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct orma_pb_trace *trace;
+	bool has_clocks = false, has_config = false, has_uuid = false, has_system = false;
+	size_t count = 0;
+
+	if (orma_base_file_read(AT_FDCWD, path, 1 << 24, &content) < 0)
+		return 0;
+	CHECK_INT(
+		orma_proto_decode(&orma_pb_trace_desc, content.data, content.size, &arena, &trace),
+		0);
+	for (size_t i = 0; i < trace->packet.count; i++) {
+		const struct orma_pb_trace_packet *packet = trace->packet.items[i];
+
+		has_clocks |= packet->clock_snapshot != NULL;
+		has_config |= packet->trace_config != NULL;
+		has_uuid |= packet->trace_uuid != NULL;
+		has_system |= packet->system_info != NULL;
+		if (!packet->for_testing)
+			continue;
+		/* Nothing of a producer comes before what explains it. */
+		CHECK(has_clocks && has_config && has_uuid && has_system);
+		*last = (uint32_t)strtoul(packet->for_testing->str.data, NULL, 10);
+		if (count++ == 0)
+			*first = *last;
+		CHECK_INT(*last - *first + 1, count);
+	}
+	CHECK(has_clocks && has_config && has_uuid && has_system);
+	return content.size;
+}
+
+static void emit_number(struct file_session *session, uint32_t number)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0};
+
+	orma_raw_test_packet(&payload, "%03500u", number);
+	struct orma_raw_chunk chunk = {
+		.chunk_id = session->next_chunk_id++,
+		.writer_id = 1,
+		.fragment_count = 1,
+		.payload = {(const char *)payload.data, payload.size},
+	};
+	orma_raw_producer_write_and_commit(&session->producer, &chunk, session->target_buffer);
+	orma_raw_producer_sync(&session->producer);
+}
+
+ORMA_TEST(a_file_with_a_size_limit_and_a_count_goes_on_in_the_next_one)
+{
+	struct file_session session;
+	char config[600], path[300], name[310];
+	uint32_t first = 0, last = 0, next = 0;
+
+	snprintf(path, sizeof(path), "%s/rotated", orma_test_tmpdir());
+	snprintf(config, sizeof(config),
+		 "output_path: \"%s\" max_file_size_bytes: 70000 max_file_count: 3", path);
+	open_session(&session, -1, config);
+	start(&session);
+	/* A quarter of a megabyte, what the buffer holds: four files, of which three are kept. */
+	for (uint32_t i = 0; i < 70; i++)
+		emit_number(&session, i);
+	disable(&session);
+	CHECK_STR(orma_raw_consumer_await_disabled(&session.consumer), "");
+	/* The oldest of those that are left first. */
+	for (int i = 2; i >= 0; i--) {
+		snprintf(name, sizeof(name), i ? "%s.%d" : "%s", path, i);
+		size_t size = read_rotated(name, &first, &last);
+		CHECK(size > 0 && size < 70000);
+		CHECK(next == 0 ? first > 0 : first == next);
+		next = last + 1;
+	}
+	CHECK_INT(next, 70);
+	snprintf(name, sizeof(name), "%s.3", path);
+	CHECK_INT(access(name, F_OK), -1);
+	close_session(&session);
+}
+
+/* The kernel writes what fits, and refuses the rest: a write that is short, then an error. */
+ORMA_TEST(a_file_that_takes_a_part_of_a_write_ends_the_session_with_words)
+{
+	struct file_session session;
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd = open(orma_test_tmpdir(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct rlimit limit = {.rlim_cur = 50001, .rlim_max = RLIM_INFINITY};
+	struct stat st;
+
+	if (fd < 0)
+		orma_test_skip("a filesystem with O_TMPFILE");
+	open_session(&session, fd, "");
+	start(&session);
+	CHECK_INT(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = 50001;
+	CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	for (int i = 0; i < 30; i++)
+		emit(&session, 3000);
+	CHECK_STR(orma_raw_consumer_await_disabled(&session.consumer),
+		  "write_into_file: the file has its maximum size");
+	CHECK_INT(fstat(fd, &st), 0);
+	CHECK_INT(st.st_size, 50001);
+	close_session(&session);
+}
+
+ORMA_TEST(a_file_in_the_way_of_the_next_one_ends_the_session_with_words)
+{
+	struct file_session session;
+	char config[600], path[300], name[310];
+
+	snprintf(path, sizeof(path), "%s/blocked", orma_test_tmpdir());
+	snprintf(name, sizeof(name), "%s.1", path);
+	snprintf(config, sizeof(config),
+		 "output_path: \"%s\" max_file_size_bytes: 100000 max_file_count: 4", path);
+	open_session(&session, -1, config);
+	start(&session);
+	CHECK_INT(mkdir(name, 0700), 0);
+	for (uint32_t i = 0; i < 40; i++)
+		emit_number(&session, i);
+	CHECK_STR(orma_raw_consumer_await_disabled(&session.consumer),
+		  "write_into_file: a file of that name exists already");
+	CHECK_INT(rmdir(name), 0);
 	close_session(&session);
 }

@@ -153,6 +153,7 @@ static const struct orma_proto_field_desc trace_config_fields[] = {
 	{45, 709, offsetof(struct orma_pb_trace_config, fflush_post_write), 24, 18, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{47, 727, offsetof(struct orma_pb_trace_config, compression), 0, 19, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 	{48, 739, offsetof(struct orma_pb_trace_config, trace_attributes), 0, 20, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{9900, 756, offsetof(struct orma_pb_trace_config, max_file_count), 25, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
 const struct orma_proto_desc orma_pb_trace_config_desc = {
 	"TraceConfig"
@@ -197,9 +198,10 @@ const struct orma_proto_desc orma_pb_trace_config_desc = {
 	"\0write_flush_mode"
 	"\0fflush_post_write"
 	"\0compression"
-	"\0trace_attributes",
+	"\0trace_attributes"
+	"\0max_file_count",
 	trace_config_fields, trace_config_types, NULL,
-	sizeof(struct orma_pb_trace_config), 42, 1,
+	sizeof(struct orma_pb_trace_config), 43, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config) <= UINT16_MAX, "fits struct_size");
 

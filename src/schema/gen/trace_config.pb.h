@@ -159,6 +159,7 @@ struct orma_pb_trace_config {
 	uint32_t exclusive_prio;
 	int32_t write_flush_mode;
 	int32_t fflush_post_write;
+	uint32_t max_file_count;
 	bool enable_extra_guardrails;
 	bool write_into_file;
 	bool deferred_start;
@@ -210,6 +211,7 @@ enum {
 	ORMA_PB_TRACE_CONFIG_FFLUSH_POST_WRITE = 45,
 	ORMA_PB_TRACE_CONFIG_COMPRESSION = 47,
 	ORMA_PB_TRACE_CONFIG_TRACE_ATTRIBUTES = 48,
+	ORMA_PB_TRACE_CONFIG_MAX_FILE_COUNT = 9900,
 };
 static inline struct orma_pb_trace_config *orma_pb_trace_config_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_trace_config_desc, arena); }
 static inline int orma_pb_trace_config_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_trace_config **ret) { return orma_proto_decode(&orma_pb_trace_config_desc, data, size, arena, ret); }
@@ -304,6 +306,8 @@ static inline struct orma_pb_trace_config_compression_config *orma_pb_trace_conf
 static inline bool orma_pb_trace_config_has_trace_attributes(const struct orma_pb_trace_config *m) { return m->trace_attributes != NULL; }
 static inline void orma_pb_trace_config_set_trace_attributes(struct orma_pb_trace_config *m, struct orma_pb_trace_attributes *v) { m->trace_attributes = v; }
 static inline struct orma_pb_trace_attributes *orma_pb_trace_config_set_new_trace_attributes(struct orma_pb_trace_config *m, struct orma_arena *arena) { return m->trace_attributes = orma_proto_new(&orma_pb_trace_attributes_desc, arena); }
+static inline bool orma_pb_trace_config_has_max_file_count(const struct orma_pb_trace_config *m) { return m->has[0] >> 25 & 1; }
+static inline void orma_pb_trace_config_set_max_file_count(struct orma_pb_trace_config *m, uint32_t v) { m->has[0] |= UINT32_C(1) << 25; m->max_file_count = v; }
 
 /* TraceConfig.BufferConfig */
 struct orma_pb_trace_config_buffer_config {

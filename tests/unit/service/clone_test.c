@@ -14,10 +14,11 @@ struct scene {
 	struct orma_clone_result result;
 };
 
-static void scene_open(struct scene *scene, const char *config)
+static void scene_open_with(struct scene *scene, const struct orma_compressor_ops *ops,
+			    const char *config)
 {
 	memset(scene, 0, sizeof(*scene));
-	world_open(&scene->world);
+	world_open_full(&scene->world, NULL, ops);
 	producer_open(&scene->world, &scene->producer, "p");
 	consumer_open(&scene->world, &scene->owner);
 	consumer_open(&scene->world, &scene->other);
@@ -25,6 +26,11 @@ static void scene_open(struct scene *scene, const char *config)
 	if (config)
 		enable_ok(&scene->owner, config);
 	log_clear(&scene->producer.log);
+}
+
+static void scene_open(struct scene *scene, const char *config)
+{
+	scene_open_with(scene, NULL, config);
 }
 
 static void scene_close(struct scene *scene)
@@ -546,6 +552,86 @@ ORMA_TEST(clone_of_a_file_has_what_is_in_the_file_and_what_is_not_yet)
 	CHECK_INT(close(file), 0);
 	CHECK_INT(close(copy), 0);
 	scene_close(&scene);
+}
+
+/* Streams of one block at a time: the first one opened never finishes its blocks, the others at
+ * once, and as they were. */
+static struct stream {
+	struct orma_buf block;
+	bool is_finished;
+} streams[2];
+static size_t stream_count;
+
+static int open_stream(void *ctx, enum orma_codec codec, int level, uint64_t session_id,
+		       void **ret_stream)
+{
+	CHECK(ctx && codec && level == 0 && session_id && stream_count < 2);
+	*ret_stream = &streams[stream_count++];
+	return 0;
+}
+
+static int submit_block(void *ctx, void *stream, const void *data, size_t size)
+{
+	struct stream *to = stream;
+
+	CHECK(ctx);
+	to->block.size = 0;
+	to->is_finished = to != &streams[0];
+	return orma_base_buf_append(&to->block, data, size);
+}
+
+static int take_block(void *ctx, void *stream, const void **ret_data, size_t *ret_size)
+{
+	struct stream *from = stream;
+
+	CHECK(ctx);
+	if (!from->is_finished)
+		return 0;
+	from->is_finished = false;
+	*ret_data = from->block.data;
+	*ret_size = from->block.size;
+	return 1;
+}
+
+static void close_stream(void *ctx, void *stream)
+{
+	CHECK(ctx);
+	orma_base_buf_done(&((struct stream *)stream)->block);
+}
+
+ORMA_TEST(clone_of_a_file_has_what_its_source_is_still_compressing)
+{
+	static const struct orma_compressor_ops ops = {
+		.struct_size = sizeof(ops),
+		.codecs = 1u << ORMA_CODEC_DEFLATE,
+		.open = open_stream,
+		.submit = submit_block,
+		.take = take_block,
+		.close = close_stream,
+	};
+	int file = open_temporary(), copy = open_temporary();
+	struct packets inner = {0};
+	struct scene scene;
+
+	scene_open_with(&scene, &ops, NULL);
+	CHECK_INT(enable_into(&scene.owner, file, INTO_FILE "compression { deflate {} }"), 0);
+	send_packet(&scene.producer, 0, "one");
+	pass_ms(&scene.world, 1000);
+	CHECK_INT(lseek(file, 0, SEEK_CUR), 0);
+	send_packet(&scene.producer, 1, "two");
+	clone_with(&scene, &scene.other,
+		   (struct orma_clone_request){.session_id = 1, .file_fd = copy});
+	answer_and_finish(&scene);
+	CHECK_LOG(&scene.log, "cloned_file");
+	/* As it was before compression; then what the clone itself has compressed. */
+	check_file(&scene, copy, "one");
+	struct orma_str last = scene.packets.items[scene.packets.count - 1]->compressed_packets;
+	read_trace_file(last.data, last.size, &inner);
+	CHECK_STR(texts_of(&inner), "two");
+	packets_done(&inner);
+	CHECK_INT(close(file) | close(copy), 0);
+	scene_close(&scene);
+	orma_base_buf_done(&streams[0].block);
 }
 
 ORMA_TEST(clone_of_a_file_that_cannot_be_written_or_read_fails_alone)

@@ -358,7 +358,7 @@ ORMA_TEST(existing_output_path_is_refused_and_untouched)
 	consumer_open(&world, &consumer);
 	CHECK_INT(enable(&consumer, config), -EEXIST);
 	CHECK_STR(consumer.error.message,
-		  "output_path: the file cannot be created: it exists already");
+		  "output_path: the file cannot be created: a file of that name exists already");
 	CHECK_INT(stat(path, &info), 0);
 	CHECK_INT(info.st_size, 3);
 	consumer_close(&consumer);

@@ -128,7 +128,7 @@ ORMA_TEST(a_full_disk_is_reported_once_and_the_file_still_ends)
 	while (events.failed == 0)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
 	CHECK_INT(events.last_status, -ENOSPC);
-	CHECK_INT(write_bytes(&events, file, "12345678", 8), -EIO);
+	CHECK_INT(write_bytes(&events, file, "12345678", 8), -ENOSPC);
 	orma_file_worker_ops.close(events.worker, file, true);
 	while (events.ended == 0)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
@@ -328,5 +328,103 @@ ORMA_TEST(copy_whose_file_is_given_up_ends_at_once)
 	orma_file_worker_ops.close(events.worker, source, false);
 	while (events.ended < 2)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	stop(&events);
+}
+
+static void check_content(const char *name, const char *content)
+{
+	struct orma_buf buf = {0};
+
+	CHECK_INT(orma_base_file_read(AT_FDCWD, name, 1000, &buf), 0);
+	CHECK_MEM(buf.data, buf.size, content, strlen(content));
+	orma_base_buf_done(&buf);
+}
+
+ORMA_TEST(a_file_goes_on_in_a_new_one_between_two_writes)
+{
+	struct events events;
+	char path[256], older[260];
+	void *file;
+
+	snprintf(path, sizeof(path), "%s/trace", orma_test_tmpdir());
+	snprintf(older, sizeof(older), "%s.1", path);
+	start(&events);
+	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, "one", 3), 0);
+	CHECK_INT(orma_file_worker_ops.rotate(events.worker, file, path, 2), 0);
+	CHECK_INT(write_bytes(&events, file, "two", 3), 0);
+	CHECK_INT(orma_file_worker_ops.rotate(events.worker, file, path, 2), 0);
+	CHECK_INT(write_bytes(&events, file, "three", 5), 0);
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.failed, 0);
+	check_content(path, "three");
+	check_content(older, "two");
+	stop(&events);
+}
+
+ORMA_TEST(a_rotation_that_fails_is_reported_and_writes_nothing_more)
+{
+	struct events events;
+	char path[256];
+	void *file;
+
+	snprintf(path, sizeof(path), "%s/other", orma_test_tmpdir());
+	start(&events);
+	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, "one", 3), 0);
+	snprintf(path, sizeof(path), "%s/none/other", orma_test_tmpdir());
+	CHECK_INT(orma_file_worker_ops.rotate(events.worker, file, path, 2), 0);
+	while (events.failed == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.last_status, -ENOENT);
+	/* The reason stays the same. */
+	CHECK_INT(write_bytes(&events, file, "two", 3), -ENOENT);
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	snprintf(path, sizeof(path), "%s/other", orma_test_tmpdir());
+	check_content(path, "one");
+	stop(&events);
+}
+
+ORMA_TEST(a_file_is_not_copied_while_it_is_being_replaced)
+{
+	struct events events;
+	char path[256];
+	void *file, *copy, *stuck;
+	int pipe_fds[2];
+
+	snprintf(path, sizeof(path), "%s/third", orma_test_tmpdir());
+	CHECK_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
+	start(&events);
+	/* A pipe that nobody reads: what is queued behind the write stays queued. */
+	CHECK_INT(orma_file_worker_ops.open(events.worker, pipe_fds[1], 7, &stuck), 0);
+	static char data[200000];
+	CHECK_INT(write_bytes(&events, stuck, data, sizeof(data)), 0);
+	CHECK_INT(orma_file_worker_ops.rotate(events.worker, stuck, path, 2), 0);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, memfd_create("copy", MFD_CLOEXEC), 7,
+					    &copy),
+		  0);
+	CHECK_INT(orma_file_worker_ops.copy(events.worker, copy, stuck, 1), -EBUSY);
+	/* One that was replaced is the new one. */
+	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, "one", 3), 0);
+	CHECK_INT(orma_file_worker_ops.rotate(events.worker, file, path, 2), 0);
+	CHECK_INT(write_bytes(&events, file, "two", 3), 0);
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	check_content(path, "two");
+	close(pipe_fds[0]);
+	orma_file_worker_ops.close(events.worker, copy, false);
+	orma_file_worker_ops.close(events.worker, stuck, false);
+	while (events.ended < 3)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.failed, 1); /* the pipe broke */
 	stop(&events);
 }

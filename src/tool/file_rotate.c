@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file_rotate.c - renames the files of a session, one number up each, and creates the next.
+ *
+ * The daemon may be root and the path is a consumer's choice, so nothing may be lost that the
+ * session did not write itself: files are removed and renamed only while the name still leads to
+ * the file that was created or put there, a rename never replaces anything, and
+ * the new file must not exist. Rejected: a descriptor of the folder (the path is the consumer's,
+ * and so are its folders), truncating the oldest file and using it again (readers may have it
+ * open).
+ */
+#include "tool/file_rotate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/macros.h"
+
+struct names {
+	char *text; /* room for a name */
+	size_t size;
+	const char *path;
+};
+
+/* path, path.1, path.2 ...; two of them at a time. */
+static const char *get_name(const struct names *names, uint32_t number)
+{
+	char *text = names->text + (number % 2 ? names->size : 0);
+
+	if (number == 0)
+		return names->path;
+	snprintf(text, names->size, "%s.%u", names->path, number);
+	return text;
+}
+
+/* 1 = the name leads to that file, 0 = to none, -EEXIST = to another one. */
+static int check_identity(const char *name, const struct orma_file_identity *file)
+{
+	struct stat info;
+
+	if (fstatat(AT_FDCWD, name, &info, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (info.st_dev != file->device || info.st_ino != file->inode ||
+	    info.st_size != file->size || info.st_mtim.tv_sec != file->modified.tv_sec ||
+	    info.st_mtim.tv_nsec != file->modified.tv_nsec)
+		return -EEXIST;
+	return 1;
+}
+
+/* File systems without the flag: nothing can be put there between the look and the rename that
+ * somebody who may write to the folder could not have replaced himself. */
+static int rename_without_replacing(const char *from, const char *to)
+{
+	struct stat info;
+
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (fstatat(AT_FDCWD, to, &info, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	return renameat(AT_FDCWD, from, AT_FDCWD, to) ? -errno : 0;
+}
+
+/* The file of that number gets the next one, or is removed. */
+static int move_up(struct orma_file_rotation *rotation, const struct names *names, uint32_t number)
+{
+	struct orma_file_identity *file = &rotation->files[number];
+	const char *name = get_name(names, number);
+	bool is_oldest = number + 1 == rotation->count;
+	int r = file->inode ? check_identity(name, file) : 0;
+
+	if (r == 0) /* there never was one, or somebody took it away */
+		file->inode = 0;
+	if (r == 1 && is_oldest)
+		r = unlinkat(AT_FDCWD, name, 0) ? -errno : 0;
+	else if (r == 1)
+		r = rename_without_replacing(name, get_name(names, number + 1));
+	if (r < 0)
+		return r;
+	if (!is_oldest)
+		rotation->files[number + 1] = *file;
+	file->inode = 0;
+	return 0;
+}
+
+static int create(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return -errno;
+	(void)fchmod(fd, 0644);
+	return fd;
+}
+
+static int rotate(struct orma_file_rotation *rotation, const struct names *names, int fd)
+{
+	struct stat info;
+	int r = fstat(fd, &info) ? -errno : 0;
+
+	if (r == 0)
+		rotation->files[0] = (struct orma_file_identity){info.st_dev, info.st_ino,
+								 info.st_size, info.st_mtim};
+	for (uint32_t number = rotation->count; number-- > 0 && r == 0;)
+		r = move_up(rotation, names, number);
+	return r < 0 ? r : create(names->path);
+}
+
+void orma_file_rotation_done(struct orma_file_rotation *rotation)
+{
+	orma_base_free(rotation->files);
+	*rotation = (struct orma_file_rotation){0};
+}
+
+int orma_file_rotate(struct orma_file_rotation *rotation, const char *path, uint32_t count, int fd,
+		     int *ret_fd)
+{
+	struct names names = {.size = strlen(path) + 12, .path = path};
+	int r;
+
+	if (!rotation->files)
+		rotation->files = orma_base_alloc_array(count, sizeof(*rotation->files));
+	names.text = orma_base_alloc(2 * names.size);
+	if (!rotation->files || !names.text) {
+		orma_base_free(names.text);
+		return -ENOMEM;
+	}
+	rotation->count = count;
+	r = rotate(rotation, &names, fd);
+	orma_base_free(names.text);
+	if (r < 0)
+		return r;
+	*ret_fd = r;
+	return 0;
+}

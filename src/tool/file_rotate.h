@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file_rotate.h - the names of the files of one session that goes on in new files.
+ */
+#ifndef ORMA_TOOL_FILE_ROTATE_H
+#define ORMA_TOOL_FILE_ROTATE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+/* A number of an inode may be used again when its file is gone; hence what else stays the same of a
+ * file that nobody writes to. */
+struct orma_file_identity {
+	dev_t device;
+	ino_t inode; /* 0 = there is no such file of ours */
+	off_t size;
+	struct timespec modified;
+};
+
+/* {0} is a good one. */
+struct orma_file_rotation {
+	struct orma_file_identity *files; /* that were put aside: files[i] is path.i */
+	uint32_t count;                   /* size of the array */
+};
+
+void orma_file_rotation_done(struct orma_file_rotation *rotation);
+/*
+ * Puts the file `fd`, called `path`, aside as path.1, what was path.1 as path.2 and so on, and
+ * opens a new one called `path`. At most `count` files are kept, the new one included; `count` is
+ * the same in each call. Files that somebody has removed or renamed meanwhile are gone; files of
+ * others are neither removed nor renamed: -EEXIST when one is in the way. -ENOMEM, and what the
+ * system says.
+ */
+int orma_file_rotate(struct orma_file_rotation *rotation, const char *path, uint32_t count, int fd,
+		     int *ret_fd);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file_rotate_test.c - names of files that follow each other, and files that are not the session's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "harness.h"
+#include "tool/file_rotate.h"
+
+struct scene {
+	char path[256];
+	struct orma_file_rotation rotation;
+	int fd;
+};
+
+static const char *name_of(const struct scene *scene, int number)
+{
+	static char name[300];
+
+	if (number == 0)
+		return scene->path;
+	snprintf(name, sizeof(name), "%s.%d", scene->path, number);
+	return name;
+}
+
+static void write_to(const char *name, const char *text)
+{
+	int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, text, strlen(text)), (long long)strlen(text));
+	close(fd);
+}
+
+static const char *read_of(const struct scene *scene, int number)
+{
+	static char text[100];
+	struct orma_buf buf = {0};
+
+	if (orma_base_file_read(AT_FDCWD, name_of(scene, number), 90, &buf) < 0)
+		return "-";
+	snprintf(text, sizeof(text), "%.*s", (int)buf.size, (const char *)buf.data);
+	orma_base_buf_done(&buf);
+	return text;
+}
+
+static void open_scene(struct scene *scene)
+{
+	memset(scene, 0, sizeof(*scene));
+	snprintf(scene->path, sizeof(scene->path), "%s/trace", orma_test_tmpdir());
+	for (int i = 0; i < 6; i++)
+		(void)unlink(name_of(scene, i));
+	scene->fd = open(scene->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	CHECK(scene->fd >= 0);
+}
+
+static void close_scene(struct scene *scene)
+{
+	close(scene->fd);
+	orma_file_rotation_done(&scene->rotation);
+}
+
+static int rotate(struct scene *scene, uint32_t count)
+{
+	int fd = -1, r = orma_file_rotate(&scene->rotation, scene->path, count, scene->fd, &fd);
+
+	if (r < 0)
+		return r;
+	close(scene->fd);
+	scene->fd = fd;
+	return 0;
+}
+
+/* Writes `text` into the file of now, and goes on in the next. */
+static int write_and_rotate(struct scene *scene, const char *text, uint32_t count)
+{
+	CHECK_INT(write(scene->fd, text, strlen(text)), (long long)strlen(text));
+	return rotate(scene, count);
+}
+
+ORMA_TEST(files_move_up_by_one_and_the_oldest_goes)
+{
+	struct scene s;
+	struct stat info;
+
+	open_scene(&s);
+	CHECK_INT(write_and_rotate(&s, "a", 3), 0);
+	CHECK_STR(read_of(&s, 0), "");
+	CHECK_STR(read_of(&s, 1), "a");
+	CHECK_INT(fstat(s.fd, &info), 0);
+	CHECK_INT(info.st_mode & 0777, 0644);
+	CHECK_INT(write_and_rotate(&s, "b", 3), 0);
+	CHECK_STR(read_of(&s, 1), "b");
+	CHECK_STR(read_of(&s, 2), "a");
+	CHECK_INT(write_and_rotate(&s, "c", 3), 0);
+	CHECK_INT(write_and_rotate(&s, "d", 3), 0);
+	CHECK_STR(read_of(&s, 0), "");
+	CHECK_STR(read_of(&s, 1), "d");
+	CHECK_STR(read_of(&s, 2), "c");
+	CHECK_STR(read_of(&s, 3), "-");
+	close_scene(&s);
+}
+
+ORMA_TEST(a_single_file_is_replaced)
+{
+	struct scene s;
+
+	open_scene(&s);
+	CHECK_INT(write_and_rotate(&s, "a", 1), 0);
+	CHECK_INT(write_and_rotate(&s, "b", 1), 0);
+	CHECK_STR(read_of(&s, 0), "");
+	CHECK_STR(read_of(&s, 1), "-");
+	close_scene(&s);
+}
+
+ORMA_TEST(files_that_somebody_took_away_are_no_loss)
+{
+	struct scene s;
+
+	open_scene(&s);
+	CHECK_INT(write_and_rotate(&s, "a", 4), 0);
+	CHECK_INT(write_and_rotate(&s, "b", 4), 0);
+	CHECK_INT(unlink(name_of(&s, 1)), 0);
+	CHECK_INT(write_and_rotate(&s, "c", 4), 0);
+	CHECK_STR(read_of(&s, 1), "c");
+	CHECK_STR(read_of(&s, 2), "-");
+	CHECK_STR(read_of(&s, 3), "a");
+	/* Also the one that is being written. */
+	CHECK_INT(unlink(s.path), 0);
+	CHECK_INT(write_and_rotate(&s, "d", 4), 0);
+	CHECK_STR(read_of(&s, 0), "");
+	CHECK_STR(read_of(&s, 1), "-");
+	CHECK_STR(read_of(&s, 2), "c");
+	CHECK_STR(read_of(&s, 3), "-");
+	close_scene(&s);
+}
+
+ORMA_TEST(files_of_others_are_neither_replaced_nor_removed_nor_renamed)
+{
+	/* Whose place another file has, and how many rotations came before. */
+	static const struct {
+		int number, before;
+	} cases[] = {{0, 0}, {1, 0}, {1, 1}, {2, 1}, {2, 2}, {0, 2}};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		struct scene s;
+
+		open_scene(&s);
+		for (int k = 0; k < cases[i].before; k++)
+			CHECK_INT(write_and_rotate(&s, "ours", 3), 0);
+		(void)unlink(name_of(&s, cases[i].number));
+		write_to(name_of(&s, cases[i].number), "theirs");
+		CHECK_INT(write_and_rotate(&s, "new", 3), -EEXIST);
+		CHECK_STR(read_of(&s, cases[i].number), "theirs");
+		close_scene(&s);
+	}
+}
+
+ORMA_TEST(links_are_not_followed)
+{
+	struct scene s;
+	char target[300];
+
+	open_scene(&s);
+	snprintf(target, sizeof(target), "%s/target", orma_test_tmpdir());
+	write_to(target, "theirs");
+	CHECK_INT(symlink(target, name_of(&s, 1)), 0);
+	CHECK_INT(write_and_rotate(&s, "a", 3), -EEXIST);
+	CHECK_INT(unlink(s.path), 0);
+	CHECK_INT(symlink(target, s.path), 0);
+	CHECK_INT(write_and_rotate(&s, "a", 3), -EEXIST);
+	CHECK_INT(unlink(target), 0); /* a link into nothing */
+	CHECK_INT(write_and_rotate(&s, "a", 3), -EEXIST);
+	CHECK_INT(access(target, F_OK), -1);
+	close_scene(&s);
+}
+
+ORMA_TEST(folders_that_are_gone_are_an_error)
+{
+	struct scene s;
+
+	open_scene(&s);
+	snprintf(s.path, sizeof(s.path), "%s/none/trace", orma_test_tmpdir());
+	CHECK_INT(rotate(&s, 3), -ENOENT);
+	close_scene(&s);
+}
+
+ORMA_TEST(missing_memory_leaves_everything_as_it_is)
+{
+	for (uint64_t nth = 1; nth <= 2; nth++) {
+		struct scene s;
+
+		open_scene(&s);
+		orma_base_alloc_fail_nth(nth);
+		CHECK_INT(rotate(&s, 3), -ENOMEM);
+		orma_base_alloc_fail_nth(0);
+		CHECK_STR(read_of(&s, 1), "-");
+		CHECK_INT(rotate(&s, 3), 0);
+		close_scene(&s);
+	}
+}
