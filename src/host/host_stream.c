@@ -134,6 +134,10 @@ static int send_batch(struct orma_host_consumer *consumer)
 	int result = orma_base_buf_reserve(reply, REPLY_BYTES_MAX);
 	if (result == 0)
 		result = orma_consumer_port_read(consumer->port, BATCH_BYTES, &batch);
+	/* Recorders of 2020 also read when their session was refused, and wait for the last reply
+	 * for ever: a rejected call is none to them. So nothing to read is no error. */
+	if (result == -ENOENT || result == -EBUSY)
+		return send_reply(consumer, false);
 	if (result || (batch.count == 0 && batch.has_more))
 		return result;
 	for (size_t i = 0; i < batch.count && result == 0; i++)
