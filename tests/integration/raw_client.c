@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "harness.h"
+#include "proto/writer.h"
 
 #define TIME_LIMIT_SEC 20 /* a reply that takes longer is a hang */
 
@@ -242,22 +243,75 @@ void orma_raw_await_end(struct orma_raw_client *client)
 
 /* --- services --------------------------------------------------------------------------------- */
 
-void orma_raw_bind(struct orma_raw_client *client, const char *service_name)
+/* IPCFrame: request_id, then one message. Numbers instead of names: nothing of src/ipc shall be able
+ * to change what an old client said. */
+static void begin_old_frame(struct orma_proto_heap_writer *heap, struct orma_buf *frame,
+			    struct orma_proto_nested *message, uint64_t request_id, uint32_t kind)
+{
+	orma_proto_heap_writer_init(heap, frame);
+	orma_proto_write_varint(&heap->writer, 2, request_id);
+	orma_proto_nested_begin(&heap->writer, message, kind);
+}
+
+static bool end_old_frame(struct orma_raw_client *client, struct orma_proto_heap_writer *heap,
+			  struct orma_buf *frame, struct orma_proto_nested *message, int fd)
+{
+	orma_proto_nested_end(&heap->writer, message);
+	CHECK_INT(orma_proto_heap_writer_finish(heap), 0);
+	return orma_raw_send_frame(client, frame->data, frame->size, fd);
+}
+
+static bool send_old_bind(struct orma_raw_client *client, uint64_t id, const char *service_name)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf frame = {0};
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested message;
+
+	begin_old_frame(&heap, &frame, &message, id, 3);
+	orma_proto_write_string(&heap.writer, 1, service_name);
+	return end_old_frame(client, &heap, &frame, &message, -1);
+}
+
+static bool send_old_invoke(struct orma_raw_client *client, uint64_t id, uint32_t service_id,
+			    uint32_t method_id, struct orma_str args, int fd, bool drops_reply)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf frame = {0};
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested message;
+
+	begin_old_frame(&heap, &frame, &message, id, 5);
+	orma_proto_write_varint(&heap.writer, 1, service_id);
+	orma_proto_write_varint(&heap.writer, 2, method_id);
+	orma_proto_write_str(&heap.writer, 3, args);
+	orma_proto_write_bool(&heap.writer, 4, drops_reply);
+	return end_old_frame(client, &heap, &frame, &message, fd);
+}
+
+static bool send_bind(struct orma_raw_client *client, uint64_t id, const char *service_name)
 {
 	struct orma_ipc_envelope envelope;
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf bytes = {0};
-	struct orma_proto_reader reader;
-	uint64_t id = ++client->last_request_id;
 
 	CHECK_INT(orma_ipc_envelope_bind(&envelope, id, strlen(service_name)), 0);
 	CHECK_INT(orma_base_buf_append(&bytes, envelope.prefix, envelope.prefix_size), 0);
 	CHECK_INT(orma_base_buf_append_str(&bytes, service_name), 0);
 	CHECK_INT(orma_base_buf_append(&bytes, envelope.suffix, envelope.suffix_size), 0);
-	CHECK(orma_raw_send(client, bytes.data, bytes.size));
+	return orma_raw_send(client, bytes.data, bytes.size);
+}
+
+void orma_raw_bind(struct orma_raw_client *client, const char *service_name)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field service_id;
+	uint64_t id = ++client->last_request_id;
+
+	CHECK(client->has_old_frames ? send_old_bind(client, id, service_name)
+				     : send_bind(client, id, service_name));
 	struct orma_raw_frame *frame = orma_raw_await(client, id);
 	CHECK_INT(frame->kind, ORMA_IPC_FRAME_BIND_REPLY);
 	CHECK(frame->success);
-	client->service_id = 1;
+	CHECK_INT(orma_proto_reader_find(frame->body.data, frame->body.size, 2, &service_id), 1);
+	client->service_id = (uint32_t)service_id.value;
 	client->method_count = 0;
 	orma_proto_reader_init(&reader, frame->body.data, frame->body.size);
 	while (client->method_count < ORMA_RAW_METHODS_MAX &&
@@ -280,6 +334,11 @@ uint64_t orma_raw_invoke_id(struct orma_raw_client *client, uint32_t service_id,
 	struct orma_ipc_envelope envelope;
 	uint64_t id = ++client->last_request_id;
 
+	if (client->has_old_frames)
+		return send_old_invoke(client, id, service_id, method_id, args, fd,
+				       flags & ORMA_RAW_DROP_REPLY)
+			       ? id
+			       : 0;
 	CHECK_INT(orma_ipc_envelope_invoke(&envelope, id, service_id, method_id,
 					   flags & ORMA_RAW_DROP_REPLY, args.size),
 		  0);

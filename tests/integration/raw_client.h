@@ -35,6 +35,9 @@ struct orma_raw_client {
 	uint32_t service_id;
 	struct orma_ipc_method_info methods[ORMA_RAW_METHODS_MAX];
 	size_t method_count;
+	/* Frames as upstream's encoder of 2020 makes them: every field is there, also false ones,
+	 * and lengths of messages take four bytes. To be set before the bind. */
+	bool has_old_frames;
 };
 
 void orma_raw_connect(struct orma_raw_client *client, const char *path);
