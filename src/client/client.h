@@ -147,6 +147,8 @@ void orma_client_link_done(struct orma_client_link *link);
 void orma_client_link_fail(struct orma_client_link *link, int error);
 /* Tells the service about new and changed data sources. */
 void orma_client_link_announce(struct orma_client_link *link);
+/* An instance of the source is gone, for which a changed descriptor may have waited. */
+void orma_client_link_update(struct orma_client_link *link, struct orma_data_source *source);
 void orma_client_link_withdraw(struct orma_client_link *link, struct orma_data_source *source);
 /* Sends what is complete, then the acknowledgements of finished flushes. */
 void orma_client_link_commit(struct orma_client_link *link);

@@ -199,7 +199,9 @@ static int sync_with(struct orma_client_endpoint *endpoint)
 	struct socket_endpoint *self = from_base(endpoint);
 
 	self->args.size = 0;
-	return send(self, SYNC, on_synced);
+	/* Services before 2020 have no Sync; an empty commit is handled in the same order. */
+	return send(self, orma_ipc_client_has_method(self->ipc, SYNC) ? SYNC : COMMIT_DATA,
+		    on_synced);
 }
 
 static void socket_free(struct orma_client_endpoint *endpoint)

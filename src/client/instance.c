@@ -227,6 +227,7 @@ static void destroy(struct place place)
 		/* What on_stop wrote has to arrive before the service is told. */
 		orma_client_link_commit(link);
 		link->endpoint->ops->source_stopped(link->endpoint, service_id);
+		orma_client_link_update(link, place.source);
 	}
 }
 

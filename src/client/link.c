@@ -148,6 +148,29 @@ void orma_client_link_commit(struct orma_client_link *link)
 
 /* --- data sources ----------------------------------------------------------------------------- */
 
+static bool is_in_use(const struct orma_client_link *link, const struct orma_data_source *source)
+{
+	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
+		if (source->instances[i].link == link)
+			return true;
+	return false;
+}
+
+static int update_source(struct orma_client_link *link, struct orma_data_source *source)
+{
+	struct orma_client_endpoint *endpoint = link->endpoint;
+	const struct orma_buf *descriptor = source->descriptor;
+	int r = endpoint->ops->update_source(endpoint, descriptor->data, descriptor->size);
+
+	if (r != -ENOTSUP)
+		return r;
+	/* Services before v22 (2021). Registering anew would interrupt the sessions that use it. */
+	if (is_in_use(link, source))
+		return -EBUSY;
+	endpoint->ops->unregister_source(endpoint, source->options.name);
+	return endpoint->ops->register_source(endpoint, descriptor->data, descriptor->size);
+}
+
 static void announce_source(struct orma_client_link *link, struct orma_data_source *source)
 {
 	struct orma_client_endpoint *endpoint = link->endpoint;
@@ -158,8 +181,8 @@ static void announce_source(struct orma_client_link *link, struct orma_data_sour
 		if (endpoint->ops->register_source(endpoint, descriptor->data, descriptor->size) >=
 		    0)
 			link->announced |= bit;
-	} else if (link->outdated & bit) {
-		endpoint->ops->update_source(endpoint, descriptor->data, descriptor->size);
+	} else if (link->outdated & bit && update_source(link, source) == -EBUSY) {
+		return;
 	}
 	link->outdated &= ~bit;
 }
@@ -174,6 +197,12 @@ void orma_client_link_announce(struct orma_client_link *link)
 		if (source && source->descriptor)
 			announce_source(link, source);
 	}
+}
+
+void orma_client_link_update(struct orma_client_link *link, struct orma_data_source *source)
+{
+	if (link->is_up && link->announced & link->outdated & UINT32_C(1) << source->idx)
+		announce_source(link, source);
 }
 
 void orma_client_link_withdraw(struct orma_client_link *link, struct orma_data_source *source)
