@@ -40,6 +40,7 @@ struct orma_session {
 	bool is_stopped;
 	bool are_sources_started;
 	bool is_start_settled; /* they have, or the session ended before */
+	bool has_all_started;  /* the service says that it tells so */
 	uint32_t observed;     /* bits of ObservableEvents.Type that the service was asked for */
 	uint32_t wished;       /* those that the caller wants to see */
 	/* Why it ended: code 0 = as it should. */
