@@ -204,6 +204,8 @@ int orma_tool_print_query(enum orma_query_form form)
 		result = print_state(data, size, form == ORMA_QUERY_LONG);
 	orma_config_free(data);
 	orma_session_free(session);
+	if (result == -ENOTSUP)
+		return orma_tool_fail("the daemon does not tell its state: it is of before 2020");
 	return result ? orma_tool_fail("the daemon's state: %s", strerror(-result)) : ORMA_EXIT_OK;
 }
 

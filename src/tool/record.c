@@ -261,6 +261,7 @@ static int patience_ms(void *ctx)
 struct pipe_output {
 	struct recorder *recorder;
 	struct orma_buf batch;
+	uint64_t bytes; /* written so far */
 };
 
 static int write_batch(struct pipe_output *output)
@@ -270,6 +271,7 @@ static int write_batch(struct pipe_output *output)
 						recorder};
 	int result = orma_file_write(&writer, output->batch.data, output->batch.size);
 	recorder->is_output_stuck = result == -ETIMEDOUT;
+	output->bytes += output->batch.size;
 	output->batch.size = 0;
 	return result;
 }
@@ -290,18 +292,29 @@ static int write_packet(void *ctx, const void *packet, size_t size)
 }
 
 /* A file takes what it is given; the reader of anything else may stop reading for ever. */
-static int read_back(struct recorder *recorder)
+static int read_into_output(struct recorder *recorder, uint64_t *ret_bytes)
 {
 	struct pipe_output output = {.recorder = recorder};
 	struct stat info;
-	if (fstat(recorder->out_fd, &info) == 0 && S_ISREG(info.st_mode)) {
-		uint64_t bytes;
-		return orma_session_read_into_fd(recorder->session, recorder->out_fd, &bytes);
-	}
+	if (fstat(recorder->out_fd, &info) == 0 && S_ISREG(info.st_mode))
+		return orma_session_read_into_fd(recorder->session, recorder->out_fd, ret_bytes);
 	int result = orma_session_read(recorder->session, write_packet, &output);
 	if (result == 0)
 		result = write_batch(&output);
 	orma_base_buf_done(&output.batch);
+	*ret_bytes = output.bytes;
+	return result;
+}
+
+static int read_back(struct recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	uint64_t bytes = 0;
+	int result = read_into_output(recorder, &bytes);
+	/* Every session has packets of the service itself, unless it waits for a trigger. */
+	if (result == 0 && bytes == 0 && config && !config->has_triggers &&
+	    recorder->signal_count == 0)
+		return -ENODATA;
 	return result;
 }
 
@@ -419,6 +432,9 @@ static int finish(struct recorder *recorder, int result, double seconds)
 		return orma_tool_fail("the service does not answer any more: gave up");
 	if (result == -ECONNRESET)
 		return orma_tool_fail("the service is gone: the trace is lost");
+	if (result == -ENODATA)
+		return orma_tool_fail("the trace is empty: the service may have refused the config "
+				      "(those of 2020 do not say why)");
 	if (result == -ENOENT && options->attach_key)
 		return orma_tool_fail("no session is detached under \"%s\"", options->attach_key);
 	if (result == -ENOSPC || result == -EPIPE || result == -EIO || result == -EFBIG)

@@ -43,6 +43,7 @@ struct orma_record_config {
 	bool writes_into_file;
 	bool has_output_path;
 	bool has_buffers;
+	bool has_triggers;
 	bool makes_snapshots;  /* its triggers are CLONE_SNAPSHOT ones */
 	const char **triggers; /* to be activated instead of recording */
 	size_t trigger_count;

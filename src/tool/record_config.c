@@ -257,6 +257,7 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 	ret->writes_into_file = config->write_into_file;
 	ret->has_output_path = config->output_path.size > 0;
 	ret->has_buffers = config->buffers.count > 0;
+	ret->has_triggers = config->trigger_config != NULL;
 	ret->makes_snapshots = makes_snapshots(config);
 	return take_triggers(config, ret);
 }
