@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process.c - starts `orma traced` from the build folder and watches it end.
+ * process.c - starts `orma traced` from the build folder and watches it end; runs its clients.
  *
  * The child tells by TRACED_NOTIFY_FD when its sockets are open; the end of that pipe says that it
  * never will. It dies with the test, however that ends.
@@ -108,6 +108,42 @@ int orma_test_process_stop(struct orma_test_process *process)
 {
 	orma_test_process_signal(process, SIGTERM);
 	return orma_test_process_wait(process);
+}
+
+static _Noreturn void become_program(const struct orma_test_process *process, const char *program,
+				     const char *const *arguments, int messages_fd)
+{
+	const char *argv[16] = {program};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (size_t i = 0; arguments[i]; i++)
+		argv[i + 1] = arguments[i];
+	dup2(messages_fd, STDOUT_FILENO);
+	dup2(messages_fd, STDERR_FILENO);
+	setenv("PERFETTO_PRODUCER_SOCK_NAME", process->producers, 1);
+	setenv("PERFETTO_CONSUMER_SOCK_NAME", process->consumers, 1);
+	/* The name says which command line it is. */
+	execv(ORMA_BUILD_DIR "/orma", (char **)argv);
+	_exit(127);
+}
+
+int orma_test_process_run(const struct orma_test_process *process, const char *program,
+			  const char *const *arguments)
+{
+	char path[108];
+	int status;
+
+	in_folder(path, "messages");
+	int messages_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	CHECK(messages_fd >= 0);
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0)
+		become_program(process, program, arguments, messages_fd);
+	close(messages_fd);
+	while (waitpid(pid, &status, 0) < 0)
+		CHECK_INT(errno, EINTR);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static void read_text(const char *path, char *text, size_t size)

@@ -29,6 +29,13 @@ void orma_test_process_signal(const struct orma_test_process *process, int signa
 int orma_test_process_wait(struct orma_test_process *process);
 /* SIGTERM, and the same. */
 int orma_test_process_stop(struct orma_test_process *process);
+/*
+ * Runs a program of the build folder ("orma", or "perfetto": the same under another name) with these
+ * arguments, up to NULL, against the sockets, to its end: exit status, or 128 + signal. What it
+ * wrote is orma_test_process_messages().
+ */
+int orma_test_process_run(const struct orma_test_process *process, const char *program,
+			  const char *const *arguments);
 /* What it wrote to standard error so far; valid until the next call. */
 const char *orma_test_process_messages(void);
 /* The value of a line "Name:\tvalue" of /proc/PID/status; valid until the next call. */
