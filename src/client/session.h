@@ -75,6 +75,12 @@ int orma_client_session_call_fd(struct orma_session *session,
 				enum orma_client_session_method method, const struct orma_buf *args,
 				int fd, uint64_t timeout_ns, struct orma_client_call *call);
 
+/* ObservableEvents.TYPE_ALL_DATA_SOURCES_STARTED */
+#define ORMA_CLIENT_ALL_STARTED 2u
+/* Asks the service for these events, bits of ObservableEvents.Type. 0, -ENOTSUP, -ECONNRESET,
+ * -EMSGSIZE, -ENOMEM. */
+int orma_client_session_observe(struct orma_session *session, uint32_t types);
+
 /* A connected socket whose other end the in-process service serves as a consumer. */
 int orma_client_open_consumer(int *ret_fd);
 /* With caller_drives, what a wait on the dispatching thread has to poll beside its own; -1 = none.

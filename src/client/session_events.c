@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session_events.c - what the service tells of a session unasked: ObservableEvents.
+ *
+ * One stream for two listeners: the caller, who wishes certain events, and the session itself, which
+ * waits for the start of all data sources. It asks for that one before it begins, because upstream's
+ * services say it once and only to those who listen. Rejected: asking when somebody waits (the start
+ * may be over by then), two streams (the service ends the first).
+ */
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "client/session.h"
+#include "proto/codec.h"
+#include "proto/reader.h"
+#include "proto/writer.h"
+#include "schema/gen/capabilities.pb.h"
+#include "schema/gen/consumer_port.pb.h"
+#include "schema/gen/observable_events.pb.h"
+
+/* The fields of ObservableEvents are in the order of the bits that ask for them. */
+static bool has_wished(const struct orma_session *session, struct orma_str events_untrusted)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+
+	orma_proto_reader_init(&reader, events_untrusted.data, events_untrusted.size);
+	while (orma_proto_reader_next(&reader, &field) == 1)
+		if (field.id <= 32 && session->wished >> (field.id - 1) & 1)
+			return true;
+	return false;
+}
+
+static void on_events(void *ctx, const struct orma_ipc_reply *reply)
+{
+	struct orma_session *session = ORMA_CONTAINER_OF(ctx, struct orma_session, observe_ctx);
+	struct orma_proto_field events, field;
+
+	/* A rejection only says that a later ObserveEvents took the stream over. */
+	if (!reply->success ||
+	    orma_proto_reader_find(reply->data, reply->size, ORMA_PB_OBSERVE_EVENTS_RESPONSE_EVENTS,
+				   &events) != 1 ||
+	    events.type != ORMA_PROTO_BYTES)
+		return;
+	if (orma_proto_reader_find(events.bytes.data, events.bytes.size,
+				   ORMA_PB_OBSERVABLE_EVENTS_ALL_DATA_SOURCES_STARTED,
+				   &field) == 1 &&
+	    field.value)
+		session->are_sources_started = session->is_start_settled = true;
+	if (has_wished(session, events.bytes) && session->options.on_events)
+		session->options.on_events(session->options.ctx, events.bytes.data,
+					   events.bytes.size);
+}
+
+int orma_client_session_observe(struct orma_session *session, uint32_t types)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	if (types == session->observed)
+		return 0;
+	r = orma_client_session_check(session, NULL);
+	if (r < 0)
+		return r;
+	orma_proto_heap_writer_init(&heap, &args);
+	for (unsigned bit = 0; bit < 32; bit++)
+		if (types >> bit & 1)
+			orma_proto_write_varint(&heap.writer,
+						ORMA_PB_OBSERVE_EVENTS_REQUEST_EVENTS_TO_OBSERVE,
+						UINT64_C(1) << bit);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r < 0)
+		return r;
+	r = orma_ipc_client_invoke(session->ipc, ORMA_CLIENT_OBSERVE_EVENTS, args.data, args.size,
+				   on_events, &session->observe_ctx);
+	if (r < 0)
+		return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
+	session->observed = types;
+	return 0;
+}
+
+/* --- waiting for the start -------------------------------------------------------------------- */
+
+int orma_session_observe(struct orma_session *session, uint32_t event_types)
+{
+	int r = orma_client_session_observe(
+		session, event_types | (session->observed & ORMA_CLIENT_ALL_STARTED));
+
+	if (r == 0)
+		session->wished = event_types;
+	return r;
+}
+
+static bool has_event(const void *capabilities_untrusted, size_t size, uint32_t type)
+{
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct orma_pb_tracing_service_capabilities *capabilities;
+
+	if (orma_proto_decode(&orma_pb_tracing_service_capabilities_desc, capabilities_untrusted,
+			      size, &arena, &capabilities) < 0)
+		return false;
+	for (size_t i = 0; i < capabilities->observable_events.count; i++)
+		if ((uint32_t)capabilities->observable_events.items[i] == type)
+			return true;
+	return false;
+}
+
+/* A service takes any number for an event and never sends those that it does not know. */
+static int check_all_started(struct orma_session *session)
+{
+	void *data;
+	size_t size;
+	int r;
+
+	if (session->has_all_started)
+		return 0;
+	r = orma_session_query_capabilities(session, &data, &size);
+	if (r < 0)
+		return r;
+	session->has_all_started = has_event(data, size, ORMA_CLIENT_ALL_STARTED);
+	orma_config_free(data);
+	return session->has_all_started ? 0 : -ENOTSUP;
+}
+
+int orma_session_wait_started(struct orma_session *session, uint32_t timeout_ms)
+{
+	int r = session->is_enabled ? check_all_started(session) : -ESTALE;
+
+	if (r == 0)
+		r = orma_client_session_observe(session,
+						session->observed | ORMA_CLIENT_ALL_STARTED);
+	if (r == 0)
+		r = orma_client_session_wait(session, &session->is_start_settled,
+					     timeout_ms * ORMA_NS_PER_MS);
+	if (r == 0 && !session->are_sources_started)
+		return -ESTALE;
+	return r;
+}
