@@ -355,7 +355,8 @@ static int forward(struct orma_ipc_peer *front, struct orma_ipc_call *front_call
 FORWARD(0)
 FORWARD(1)
 FORWARD(2)
-FORWARD(3) FORWARD(4) FORWARD(5) FORWARD(6) FORWARD(7) FORWARD(8) FORWARD(9) FORWARD(10) FORWARD(11)
+FORWARD(3)
+FORWARD(4) FORWARD(5) FORWARD(6) FORWARD(7) FORWARD(8) FORWARD(9) FORWARD(10) FORWARD(11)
 	FORWARD(12)
 
 		static orma_ipc_method_fn *const forwards[METHODS_MAX] = {
