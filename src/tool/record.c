@@ -516,7 +516,8 @@ int orma_record_run(const struct orma_record_options *options)
 
 int orma_record_is_detached(const char *key)
 {
-	struct recorder recorder = {0};
+	const struct orma_record_options options = {0};
+	struct recorder recorder = {.options = &options};
 	struct orma_error error = {0};
 	int result = connect_session(&recorder, NULL, &error);
 	if (result)
