@@ -346,23 +346,21 @@ static int forward(struct orma_ipc_peer *front, struct orma_ipc_call *front_call
 	return 0;
 }
 
+/* A handler is not told which method it is. */
+/* clang-format off */
 #define FORWARD(idx)                                                                               \
 	static int forward_##idx(struct orma_ipc_peer *peer, struct orma_ipc_call *call,           \
 				 const void *args, size_t size)                                    \
 	{                                                                                          \
 		return forward(peer, call, idx, args, size);                                       \
 	}
-FORWARD(0)
-FORWARD(1)
-FORWARD(2)
-FORWARD(3)
-FORWARD(4) FORWARD(5) FORWARD(6) FORWARD(7) FORWARD(8) FORWARD(9) FORWARD(10) FORWARD(11)
-	FORWARD(12)
+FORWARD(0) FORWARD(1) FORWARD(2) FORWARD(3) FORWARD(4) FORWARD(5) FORWARD(6)
+FORWARD(7) FORWARD(8) FORWARD(9) FORWARD(10) FORWARD(11) FORWARD(12)
+	/* clang-format on */
 
-		static orma_ipc_method_fn *const forwards[METHODS_MAX] = {
-			forward_0,  forward_1,  forward_2,  forward_3, forward_4,
-			forward_5,  forward_6,  forward_7,  forward_8, forward_9,
-			forward_10, forward_11, forward_12,
+	static orma_ipc_method_fn *const forwards[METHODS_MAX] = {
+		forward_0, forward_1, forward_2, forward_3,  forward_4,  forward_5,  forward_6,
+		forward_7, forward_8, forward_9, forward_10, forward_11, forward_12,
 };
 
 /* --- its two halves --------------------------------------------------------------------------- */

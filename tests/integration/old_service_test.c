@@ -428,3 +428,17 @@ ORMA_TEST(a_query_says_what_an_old_service_cannot_tell)
 	CHECK(strstr(orma_test_process_messages(), "Tracing sessions: 0 (started: 0)"));
 	orma_old_service_stop(&service);
 }
+
+ORMA_TEST(a_clone_of_an_old_services_session_is_refused_in_words)
+{
+	struct orma_old_service service;
+
+	orma_old_service_start(&service, ORMA_OLD_V9);
+	struct orma_test_process process = address_of(&service);
+	const char *out = in_folder("trace");
+	const char *const arguments[] = {"--clone", "1", "-o", out, NULL};
+	CHECK_INT(orma_test_process_run(&process, "perfetto", arguments), 1);
+	CHECK(strstr(orma_test_process_messages(), "clone"));
+	CHECK(access(out, F_OK) < 0);
+	orma_old_service_stop(&service);
+}
