@@ -495,8 +495,11 @@ static void free_file(struct file *file)
 	ORMA_LIST_FOR_EACH_SAFE (block, next, &file->spares, link)
 		orma_base_free(block);
 	orma_base_list_remove(&file->link);
+	/* Other files' threads may be putting events into the list that these are in. */
+	pthread_mutex_lock(&file->worker->mutex);
 	orma_base_list_remove(&file->room.link);
 	orma_base_list_remove(&file->end.link);
+	pthread_mutex_unlock(&file->worker->mutex);
 	pthread_cond_destroy(&file->has_work);
 	orma_file_rotation_done(&file->rotation);
 	orma_base_fd_close(file->wakeup_fd);
