@@ -25,6 +25,7 @@ static size_t decompress(bool is_zstd, struct wire_span packed, uint8_t *to)
 {
 	size_t size = (size_t)(packed.end - packed.at), got = 0;
 
+	(void)is_zstd;
 	(void)size;
 	(void)to;
 #ifdef ORMA_HAVE_ZSTD

@@ -163,7 +163,7 @@ static const char *run_bytes(struct scene *s, const uint8_t *packet, size_t size
 
 static const char *run(struct scene *s, const char *hex)
 {
-	uint8_t packet[2048];
+	uint8_t packet[2048] = {0};
 
 	return run_bytes(s, packet, from_hex(hex, packet));
 }
