@@ -16,10 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/macros.h"
+
+/* RENAME_NOREPLACE; musl has neither it nor the function. */
+#define NOREPLACE 1u
 
 struct names {
 	char *text; /* room for a name */
@@ -58,7 +62,7 @@ static int rename_without_replacing(const char *from, const char *to)
 {
 	struct stat info;
 
-	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+	if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
