@@ -114,6 +114,13 @@ struct orma_compressor_ops {
 	void (*close)(void *ctx, void *stream);
 };
 
+/* What a session's priority_boost asks of the thread that runs the service. */
+enum orma_priority_policy {
+	ORMA_PRIORITY_INITIAL = 0, /* as it was before the first one */
+	ORMA_PRIORITY_OTHER = 1,   /* SCHED_OTHER, nice -priority: 0 to 20 */
+	ORMA_PRIORITY_FIFO = 2,    /* SCHED_FIFO: 1 to 99 */
+};
+
 struct orma_service_options {
 	size_t struct_size;
 	void *ctx;
@@ -133,6 +140,9 @@ struct orma_service_options {
 	uid_t uid;
 	const struct orma_compressor_ops *compressor_ops;
 	void *compressor_ctx; /* of compressor_ops, instead of ctx */
+	/* Changes the scheduling of the calling thread; 0, -EPERM, or another error. NULL: configs
+	 * with priority_boost are refused. */
+	int (*set_priority)(void *ctx, enum orma_priority_policy policy, uint32_t priority);
 };
 
 ORMA_API int orma_service_new(const struct orma_service_options *options,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "schema/gen/priority_boost_config.pb.h"
 #include "service/state.h"
 
 struct check {
@@ -26,34 +27,51 @@ struct check {
 #define REFUSE(check, ...) orma_base_error_set((check)->reterr, -EINVAL, __VA_ARGS__)
 #define STR_ARGS(str)      (int)ORMA_MIN((str).size, (size_t)64), (str).data ? (str).data : ""
 
-/*
- * Fields that mean something this service cannot do: silence would be a lie. Not refused are those
- * that are for others (activate_triggers and cmd_trace_start_delay for the recorder; statsd_metadata,
- * statsd_logging, notify_traceur, incident_report_config, android_report_config and
- * allow_user_build_tracing for Android) and those that matter to a clone only.
- */
+/* ProtoVM, a virtual machine that rewrites packets in the buffers, is not in this service. */
 static int check_unsupported(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;
-	const char *field = NULL;
 
-	if (config->exclusive_prio != 0)
-		field = "exclusive_prio";
-	else if (config->priority_boost)
-		field = "priority_boost";
-	if (field)
-		return orma_base_error_set(c->reterr, -ENOTSUP,
-					   "%s: this service does not support it", field);
 	for (size_t i = 0; i < config->data_sources.count; i++) {
 		const struct orma_pb_data_source_config *source =
 			config->data_sources.items[i]->config;
 
-		if (source && (source->priority_boost || source->protovm_config))
+		if (source && source->protovm_config)
 			return orma_base_error_set(
 				c->reterr, -ENOTSUP,
-				"data_sources[%zu].config.%s: this service does not support it", i,
-				source->priority_boost ? "priority_boost" : "protovm_config");
+				"data_sources[%zu].config.protovm_config: this service has no "
+				"ProtoVM",
+				i);
 	}
+	return 0;
+}
+
+static int check_priority_boost(const struct check *c)
+{
+	const struct orma_pb_priority_boost_config *boost = c->config->priority_boost;
+	uint32_t min, max;
+
+	if (!boost)
+		return 0;
+	switch (boost->policy) {
+	case ORMA_PB_PRIORITY_BOOST_CONFIG_BOOST_POLICY_POLICY_SCHED_OTHER:
+		min = 0;
+		max = 20;
+		break;
+	case ORMA_PB_PRIORITY_BOOST_CONFIG_BOOST_POLICY_POLICY_SCHED_FIFO:
+		min = 1;
+		max = 99;
+		break;
+	default:
+		return REFUSE(c, "priority_boost.policy: %d is not a policy", boost->policy);
+	}
+	if (boost->priority < min || boost->priority > max)
+		return REFUSE(c, "priority_boost.priority: %u is not between %u and %u",
+			      boost->priority, min, max);
+	if (!c->service->set_priority)
+		return orma_base_error_set(c->reterr, -ENOTSUP,
+					   "priority_boost: this service cannot change its "
+					   "priority");
 	return 0;
 }
 
@@ -378,107 +396,9 @@ static int check_lengths(const struct check *c)
 	return 0;
 }
 
-static int check_unique_name(const struct check *c)
+static int check_rivals(const struct check *c)
 {
-	struct orma_service_session *session;
-
-	if (c->config->unique_session_name.size == 0)
-		return 0;
-	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
-		if (!session->is_orphaned && session->state != ORMA_SERVICE_SESSION_CLONED &&
-		    orma_base_str_is(c->config->unique_session_name, session->name))
-			return orma_base_error_set(
-				c->reterr, -EEXIST,
-				"unique_session_name: a session \"%.*s\" exists already",
-				STR_ARGS(c->config->unique_session_name));
-	}
-	return 0;
-}
-
-static int check_semaphore(const struct check *c,
-			   const struct orma_pb_trace_config_session_semaphore *semaphore)
-{
-	uint64_t count = 0, max = semaphore->max_other_session_count;
-	struct orma_service_session *session;
-
-	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
-		if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
-		    session->state == ORMA_SERVICE_SESSION_CLONED)
-			continue;
-		for (size_t i = 0; i < session->config->session_semaphores.count; i++) {
-			const struct orma_pb_trace_config_session_semaphore *other =
-				session->config->session_semaphores.items[i];
-
-			if (!orma_base_str_is_equal(other->name, semaphore->name))
-				continue;
-			count++;
-			max = ORMA_MIN(max, other->max_other_session_count);
-		}
-	}
-	if (count > max)
-		return orma_base_error_set(c->reterr, -EBUSY,
-					   "session_semaphores: \"%.*s\" is held by %llu other "
-					   "sessions, %llu are allowed",
-					   STR_ARGS(semaphore->name), (unsigned long long)count,
-					   (unsigned long long)max);
-	return 0;
-}
-
-static int check_semaphores(const struct check *c)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < c->config->session_semaphores.count && r == 0; i++)
-		r = check_semaphore(c, c->config->session_semaphores.items[i]);
-	return r;
-}
-
-static int check_name_age(const struct check *c)
-{
-	struct orma_str name = c->config->unique_session_name;
-	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, name.data, name.size);
-	uint64_t now_ns = orma_service_boot_ns(c->service);
-
-	if (!c->config->enable_extra_guardrails)
-		return 0;
-	for (size_t i = 0; i < c->service->name_use_count; i++) {
-		const struct orma_service_name_use *use = &c->service->name_uses[i];
-
-		if (use->hash == hash && now_ns - use->time_ns < ORMA_SERVICE_GUARDED_NAME_NS)
-			return orma_base_error_set(
-				c->reterr, -EBUSY,
-				"unique_session_name: \"%.*s\" was used less than 300 s ago "
-				"(enable_extra_guardrails)",
-				STR_ARGS(name));
-	}
-	return 0;
-}
-
-static int check_caps(const struct check *c)
-{
-	struct orma_service_session *session;
-	uint32_t of_uid = 0, count = 0, max_of_uid = ORMA_SERVICE_SESSIONS_PER_UID;
-
-	if (c->service->is_shutting_down)
-		return orma_base_error_set(c->reterr, -ESHUTDOWN, "the service is shutting down");
-	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
-		/* Clones have limits of their own. */
-		if (session->state == ORMA_SERVICE_SESSION_CLONED)
-			continue;
-		count++;
-		of_uid += session->uid == c->port->uid;
-	}
-	if (c->port->uid == ORMA_SERVICE_STATSD_UID)
-		max_of_uid = ORMA_SERVICE_SESSIONS_OF_STATSD;
-	if (of_uid >= max_of_uid)
-		return orma_base_error_set(c->reterr, -EBUSY,
-					   "too many sessions: user %u has %u, the maximum",
-					   (unsigned)c->port->uid, of_uid);
-	if (count >= ORMA_SERVICE_SESSIONS_MAX)
-		return orma_base_error_set(c->reterr, -EBUSY,
-					   "too many sessions: the service has %u, the maximum",
-					   count);
-	return 0;
+	return orma_service_config_check_rivals(c->service, c->port, c->config, c->reterr);
 }
 
 static int check_file_count(const struct check *c)
@@ -532,11 +452,10 @@ int orma_service_config_check(const struct orma_service *service,
 			      struct orma_error *reterr)
 {
 	static int (*const checks[])(const struct check *c) = {
-		check_consumer,   check_unsupported, check_enums,   check_compression,
-		check_duration,   check_triggers,    check_names,   check_guardrails,
-		check_buffers,    check_sources,     check_lengths, check_unique_name,
-		check_semaphores, check_name_age,    check_caps,    check_output,
-		check_file_count,
+		check_consumer, check_unsupported, check_enums,          check_compression,
+		check_duration, check_triggers,    check_names,          check_guardrails,
+		check_buffers,  check_sources,     check_lengths,        check_rivals,
+		check_output,   check_file_count,  check_priority_boost,
 	};
 	struct check c = {service, port, config, file_fd, reterr};
 	int r = 0;

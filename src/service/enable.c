@@ -216,9 +216,13 @@ static int build(struct orma_service_session *session, int file_fd, struct orma_
 		r = make_instances(session);
 	}
 	if (r == 0)
+		r = orma_service_boost_begin(service, session->config, reterr);
+	if (r == 0)
 		r = orma_service_output_open(session, file_fd, reterr);
-	if (r < 0)
+	if (r < 0) {
 		service->is_locked_down = was_locked_down;
+		orma_service_boost_update(service);
+	}
 	return r;
 }
 
@@ -248,6 +252,8 @@ static void make_known(struct orma_service_session *session, struct orma_consume
 	struct orma_service *service = session->service;
 	struct orma_service_instance *instance, *next;
 
+	if (session->config->exclusive_prio)
+		orma_service_end_for_exclusive(service, session->config->exclusive_prio);
 	service->last_session_id = session->id;
 	service->session_count++;
 	orma_base_list_append(&service->sessions, &session->link);

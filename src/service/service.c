@@ -55,6 +55,7 @@ static void take_options(struct orma_service *service, const struct orma_service
 	service->clock_ns = options && options->now_ns ? options->now_ns : read_clock;
 	service->random = options && options->random ? options->random : read_random;
 	service->ctx = options ? options->ctx : NULL;
+	service->set_priority = options ? options->set_priority : NULL;
 	service->scrape_by_default = options && options->scrape_by_default;
 	service->regex_ops =
 		options && options->regex_ops ? *options->regex_ops : orma_service_regex_ops_posix;

@@ -429,6 +429,21 @@ void orma_service_session_abandon(struct orma_service_session *session, const ch
 		orma_service_session_disable(session, true, NULL);
 }
 
+void orma_service_session_abort(struct orma_service_session *session, const char *error)
+{
+	set_error(session, error);
+	if (session->consumer) {
+		say_disabled(session);
+		orma_service_flush_cancel_all(session);
+		orma_service_session_abandon(session, NULL);
+		return;
+	}
+	/* A detached one, which nobody can find under its key any more. */
+	session->is_orphaned = true;
+	orma_base_free(ORMA_TAKE(session->detach_key));
+	orma_service_session_disable(session, true, NULL);
+}
+
 void orma_service_session_free(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
@@ -447,6 +462,7 @@ void orma_service_session_free(struct orma_service_session *session)
 	service->session_count--;
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_DISABLED);
 	orma_service_session_delete(session);
+	orma_service_boost_update(service);
 	if (service->session_count == 0)
 		orma_service_free_caches(service);
 }

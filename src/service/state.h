@@ -368,6 +368,11 @@ struct orma_service_name_use {
 	uint64_t hash, time_ns;
 };
 
+/* Of the thread; policy 0 = as it was. */
+struct orma_service_boost {
+	uint32_t policy, priority;
+};
+
 /* When a trigger of a name was obeyed, for max_per_24_h. */
 struct orma_service_trigger_use {
 	uint64_t hash, time_ns;
@@ -399,7 +404,9 @@ struct orma_service {
 	struct orma_regex_ops regex_ops;
 	struct orma_compressor_ops compressor_ops; /* no codecs = none */
 	void *compressor_ctx;
-	bool has_async_files; /* the embedder's: their ends come as events */
+	int (*set_priority)(void *ctx, enum orma_priority_policy policy, uint32_t priority);
+	struct orma_service_boost boost; /* in force */
+	bool has_async_files;            /* the embedder's: their ends come as events */
 	bool scrape_by_default;
 	bool is_locked_down;
 	bool is_shutting_down; /* no session begins any more */
@@ -474,6 +481,12 @@ int orma_service_config_check(const struct orma_service *service,
 			      const struct orma_pb_trace_config *config, int file_fd,
 			      struct orma_error *reterr);
 
+/* config_rivals.c */
+int orma_service_config_check_rivals(const struct orma_service *service,
+				     const struct orma_consumer_port *port,
+				     const struct orma_pb_trace_config *config,
+				     struct orma_error *reterr);
+
 /* source.c */
 int orma_service_source_init(struct orma_service_session *session, size_t source_idx,
 			     struct orma_error *reterr);
@@ -493,6 +506,8 @@ void orma_service_session_free(struct orma_service_session *session);
 void orma_service_session_flush_and_disable(struct orma_service_session *session);
 /* Takes the session away from its consumer: it ends, its file is completed, then it is freed. */
 void orma_service_session_abandon(struct orma_service_session *session, const char *error);
+/* Ends any session, its data are lost but what its file has; its consumer is told why. */
+void orma_service_session_abort(struct orma_service_session *session, const char *error);
 /* Called when the last file byte is out, or there is no file. May free the session. */
 void orma_service_session_finish(struct orma_service_session *session);
 void orma_service_session_check_stopped(struct orma_service_session *session);
@@ -500,6 +515,16 @@ void orma_service_session_check_started(struct orma_service_session *session);
 void orma_service_session_set_state(struct orma_service_session *session,
 				    enum orma_service_session_state state);
 const char *orma_service_session_state_name(const struct orma_service_session *session);
+
+/* priority.c */
+/* The highest exclusive_prio of those that run, 0 = none. */
+uint32_t orma_service_exclusive_priority(const struct orma_service *service);
+void orma_service_end_for_exclusive(struct orma_service *service, uint32_t priority);
+/* Raises the thread's priority if this config, beside the sessions there are, wants that. */
+int orma_service_boost_begin(struct orma_service *service,
+			     const struct orma_pb_trace_config *config, struct orma_error *reterr);
+/* A session has gone, or did not come to be. */
+void orma_service_boost_update(struct orma_service *service);
 
 /* clone.c */
 /* Of this user (-1: of all), made or being made. */

@@ -14,6 +14,7 @@
 #include "tool/compress_worker.h"
 #include "tool/file_worker.h"
 #include "tool/regex.h"
+#include "tool/thread_priority.h"
 
 /* How long the end may take: for producers to answer, and altogether. */
 #define FINISH_FLUSH_MS 1000
@@ -143,6 +144,7 @@ static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_optio
 		.uid = wanted->uid,
 		.compressor_ops = &compressor_ops,
 		.compressor_ctx = daemon->compressor,
+		.set_priority = orma_tool_set_priority,
 	};
 	result = orma_service_new(&options, &daemon->service);
 	if (result == 0)

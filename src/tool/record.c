@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -479,6 +480,27 @@ static int prepare_snapshots(struct recorder *recorder)
 	return recorder->makes_snapshots ? ORMA_EXIT_OK : open_output(recorder);
 }
 
+/* A random time, as the config wishes; a signal ends it, and the recording. */
+static int delay_start(struct recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	struct pollfd fd = {.fd = recorder->signal_fd, .events = POLLIN};
+	uint64_t random = 0, range, end_ns;
+	if (!config || config->start_delay_max_ms == 0)
+		return ORMA_EXIT_OK;
+	range = (uint64_t)config->start_delay_max_ms - config->start_delay_min_ms + 1;
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		random = orma_base_clock_ns(CLOCK_MONOTONIC);
+	end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) +
+		 (config->start_delay_min_ms + random % range) * ORMA_NS_PER_MS;
+	for (uint64_t now_ns; (now_ns = orma_base_clock_ns(CLOCK_MONOTONIC)) < end_ns;) {
+		uint64_t left_ms = (end_ns - now_ns) / ORMA_NS_PER_MS + 1;
+		if (poll(&fd, 1, (int)ORMA_MIN(left_ms, (uint64_t)60000)) > 0)
+			return orma_tool_fail("interrupted before the recording began");
+	}
+	return ORMA_EXIT_OK;
+}
+
 int orma_record_run(const struct orma_record_options *options)
 {
 	struct recorder recorder = {
@@ -494,6 +516,8 @@ int orma_record_run(const struct orma_record_options *options)
 	 * given up. */
 	if (status == ORMA_EXIT_OK && !is_clone(&recorder))
 		status = block_signals(&recorder);
+	if (status == ORMA_EXIT_OK)
+		status = delay_start(&recorder);
 	if (status == ORMA_EXIT_OK)
 		status = connect_or_serve(&recorder);
 	if (status == ORMA_EXIT_OK && wants_snapshots(&recorder))

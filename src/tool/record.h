@@ -44,8 +44,9 @@ struct orma_record_config {
 	bool has_output_path;
 	bool has_buffers;
 	bool has_triggers;
-	bool makes_snapshots;  /* its triggers are CLONE_SNAPSHOT ones */
-	const char **triggers; /* to be activated instead of recording */
+	uint32_t start_delay_min_ms, start_delay_max_ms; /* cmd_trace_start_delay */
+	bool makes_snapshots;                            /* its triggers are CLONE_SNAPSHOT ones */
+	const char **triggers;                           /* to be activated instead of recording */
 	size_t trigger_count;
 	struct orma_arena trigger_arena; /* owns them */
 };

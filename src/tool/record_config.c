@@ -217,6 +217,24 @@ static bool makes_snapshots(const struct orma_pb_trace_config *config)
 			ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_CLONE_SNAPSHOT);
 }
 
+static int take_start_delay(const struct orma_pb_trace_config *config,
+			    struct orma_record_config *ret, struct orma_error *reterr)
+{
+	const struct orma_pb_trace_config_cmd_trace_start_delay *delay =
+		config->cmd_trace_start_delay;
+	if (!delay)
+		return 0;
+	if (!orma_pb_trace_config_cmd_trace_start_delay_has_min_delay_ms(delay) ||
+	    !orma_pb_trace_config_cmd_trace_start_delay_has_max_delay_ms(delay) ||
+	    delay->min_delay_ms > delay->max_delay_ms)
+		return orma_base_error_set(reterr, -EINVAL,
+					   "cmd_trace_start_delay: needs min_delay_ms and a "
+					   "max_delay_ms that is not smaller");
+	ret->start_delay_min_ms = delay->min_delay_ms;
+	ret->start_delay_max_ms = delay->max_delay_ms;
+	return 0;
+}
+
 static int take_triggers(const struct orma_pb_trace_config *config, struct orma_record_config *ret)
 {
 	size_t count = config->activate_triggers.count;
@@ -259,7 +277,8 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 	ret->has_buffers = config->buffers.count > 0;
 	ret->has_triggers = config->trigger_config != NULL;
 	ret->makes_snapshots = makes_snapshots(config);
-	return take_triggers(config, ret);
+	result = take_start_delay(config, ret, reterr);
+	return result ? result : take_triggers(config, ret);
 }
 
 int orma_record_config_make(const struct orma_record_wish *wish, struct orma_record_config *ret,

@@ -168,6 +168,9 @@ static const uint32_t allowed[] = {
 	SYS_rt_sigaction,
 	SYS_rt_sigreturn,
 	SYS_sched_getaffinity,
+	SYS_sched_getscheduler,
+	SYS_sched_getparam,
+	SYS_getpriority,
 	SYS_sched_yield,
 	SYS_membarrier,
 	SYS_exit,
@@ -303,6 +306,9 @@ static void look_closely(struct filter *filter)
 	allow_masked(filter, SYS_mprotect, 2, PROT_EXEC, 0);
 	allow_masked(filter, SYS_clone, 0, CLONE_THREAD | namespaces, CLONE_THREAD);
 	allow_masked(filter, SYS_prctl, 0, UINT32_MAX, PR_SET_NAME);
+	/* Its own priority only (priority_boost). */
+	allow_masked(filter, SYS_sched_setscheduler, 0, UINT32_MAX, 0);
+	allow_masked(filter, SYS_setpriority, 1, UINT32_MAX, 0);
 	allow_masked(filter, SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid());
 	allow_open(filter, SYS_openat, 2);
 #ifdef SYS_open

@@ -59,13 +59,8 @@ static const struct refusal {
 	 "data_sources[0].producer_name_regex_filter[0]: \"\\1\" is not supported here"},
 	{"trace_filter { bytecode: 'x' }", -EINVAL,
 	 "trace_filter.bytecode: the checksum is 78, not 84222325"},
-	{"exclusive_prio: 1", -ENOTSUP, "exclusive_prio: this service does not support it"},
-	{"priority_boost { priority: 1 }", -ENOTSUP,
-	 "priority_boost: this service does not support it"},
-	{"buffers { size_kb: 4 } data_sources { config { priority_boost { priority: 1 } } }",
-	 -ENOTSUP, "data_sources[0].config.priority_boost: this service does not support it"},
 	{"buffers { size_kb: 4 } data_sources { config { protovm_config {} } }", -ENOTSUP,
-	 "data_sources[0].config.protovm_config: this service does not support it"},
+	 "data_sources[0].config.protovm_config: this service has no ProtoVM"},
 };
 
 ORMA_TEST(bad_configs_are_refused_by_name_and_change_nothing)

@@ -40,6 +40,8 @@ struct world {
 	struct orma_service *service;
 	uint64_t passed_ns, suspended_ns;
 	uint64_t wall_jump_ns;
+	int policy, priority; /* of the service's thread */
+	int priority_error;   /* what the next change of it ends with */
 };
 
 static inline uint64_t fake_clock(void *ctx, int clock_id)
@@ -55,6 +57,17 @@ static inline uint64_t fake_clock(void *ctx, int clock_id)
 	default:
 		return START_NS + world->passed_ns;
 	}
+}
+
+static inline int fake_priority(void *ctx, enum orma_priority_policy policy, uint32_t priority)
+{
+	struct world *world = ctx;
+
+	if (world->priority_error)
+		return world->priority_error;
+	world->policy = (int)policy;
+	world->priority = (int)priority;
+	return 0;
 }
 
 static inline void fake_random(void *ctx, void *data, size_t size)
@@ -73,6 +86,7 @@ static inline void world_open_full(struct world *world, const struct orma_servic
 		.random = fake_random,
 		.file_ops = ops,
 		.version = "test 1",
+		.set_priority = fake_priority,
 		.compressor_ops = compressor_ops,
 		.compressor_ctx = world,
 	};

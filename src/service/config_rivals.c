@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * config_rivals.c - may a session begin beside those that there are? Exclusive ones, names,
+ * semaphores, limits per user and for all.
+ *
+ * An exclusive session is measured against other exclusive ones only: the rest will have ended when
+ * it begins. Rejected: counting clones, which record nothing.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "service/state.h"
+
+struct check {
+	const struct orma_service *service;
+	const struct orma_consumer_port *port;
+	const struct orma_pb_trace_config *config;
+	struct orma_error *reterr;
+};
+
+#define STR_ARGS(str) (int)ORMA_MIN((str).size, (size_t)64), (str).data ? (str).data : ""
+
+static int check_exclusive(const struct check *c)
+{
+	uint32_t running = orma_service_exclusive_priority(c->service);
+	uint32_t wanted = c->config->exclusive_prio;
+
+	if (c->service->is_shutting_down)
+		return orma_base_error_set(c->reterr, -ESHUTDOWN, "the service is shutting down");
+	if (wanted && c->port->uid != 0 && c->port->uid != c->service->uid)
+		return orma_base_error_set(c->reterr, -EACCES,
+					   "exclusive_prio: only root and the service's own user "
+					   "may ask for it");
+	if (running && wanted <= running)
+		return orma_base_error_set(c->reterr, -EBUSY,
+					   "exclusive_prio: an exclusive session of priority %u "
+					   "is running, and this one has %u",
+					   running, wanted);
+	return 0;
+}
+
+static int check_unique_name(const struct check *c)
+{
+	struct orma_service_session *session;
+
+	if (c->config->unique_session_name.size == 0)
+		return 0;
+	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
+		if (!session->is_orphaned && session->state != ORMA_SERVICE_SESSION_CLONED &&
+		    orma_base_str_is(c->config->unique_session_name, session->name))
+			return orma_base_error_set(
+				c->reterr, -EEXIST,
+				"unique_session_name: a session \"%.*s\" exists already",
+				STR_ARGS(c->config->unique_session_name));
+	}
+	return 0;
+}
+
+static int check_semaphore(const struct check *c,
+			   const struct orma_pb_trace_config_session_semaphore *semaphore)
+{
+	uint64_t count = 0, max = semaphore->max_other_session_count;
+	struct orma_service_session *session;
+
+	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
+		if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
+		    session->state == ORMA_SERVICE_SESSION_CLONED)
+			continue;
+		for (size_t i = 0; i < session->config->session_semaphores.count; i++) {
+			const struct orma_pb_trace_config_session_semaphore *other =
+				session->config->session_semaphores.items[i];
+
+			if (!orma_base_str_is_equal(other->name, semaphore->name))
+				continue;
+			count++;
+			max = ORMA_MIN(max, other->max_other_session_count);
+		}
+	}
+	if (count > max)
+		return orma_base_error_set(c->reterr, -EBUSY,
+					   "session_semaphores: \"%.*s\" is held by %llu other "
+					   "sessions, %llu are allowed",
+					   STR_ARGS(semaphore->name), (unsigned long long)count,
+					   (unsigned long long)max);
+	return 0;
+}
+
+static int check_semaphores(const struct check *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->config->session_semaphores.count && r == 0; i++)
+		r = check_semaphore(c, c->config->session_semaphores.items[i]);
+	return r;
+}
+
+static int check_name_age(const struct check *c)
+{
+	struct orma_str name = c->config->unique_session_name;
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, name.data, name.size);
+	uint64_t now_ns = orma_service_boot_ns(c->service);
+
+	if (!c->config->enable_extra_guardrails)
+		return 0;
+	for (size_t i = 0; i < c->service->name_use_count; i++) {
+		const struct orma_service_name_use *use = &c->service->name_uses[i];
+
+		if (use->hash == hash && now_ns - use->time_ns < ORMA_SERVICE_GUARDED_NAME_NS)
+			return orma_base_error_set(
+				c->reterr, -EBUSY,
+				"unique_session_name: \"%.*s\" was used less than 300 s ago "
+				"(enable_extra_guardrails)",
+				STR_ARGS(name));
+	}
+	return 0;
+}
+
+static int check_caps(const struct check *c)
+{
+	struct orma_service_session *session;
+	uint32_t of_uid = 0, count = 0, max_of_uid = ORMA_SERVICE_SESSIONS_PER_UID;
+
+	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
+		/* Clones have limits of their own. */
+		if (session->state == ORMA_SERVICE_SESSION_CLONED)
+			continue;
+		count++;
+		of_uid += session->uid == c->port->uid;
+	}
+	if (c->port->uid == ORMA_SERVICE_STATSD_UID)
+		max_of_uid = ORMA_SERVICE_SESSIONS_OF_STATSD;
+	if (of_uid >= max_of_uid)
+		return orma_base_error_set(c->reterr, -EBUSY,
+					   "too many sessions: user %u has %u, the maximum",
+					   (unsigned)c->port->uid, of_uid);
+	if (count >= ORMA_SERVICE_SESSIONS_MAX)
+		return orma_base_error_set(c->reterr, -EBUSY,
+					   "too many sessions: the service has %u, the maximum",
+					   count);
+	return 0;
+}
+
+int orma_service_config_check_rivals(const struct orma_service *service,
+				     const struct orma_consumer_port *port,
+				     const struct orma_pb_trace_config *config,
+				     struct orma_error *reterr)
+{
+	static int (*const checks[])(const struct check *c) = {
+		check_unique_name,
+		check_semaphores,
+		check_name_age,
+		check_caps,
+	};
+	struct check c = {service, port, config, reterr};
+	int r = check_exclusive(&c);
+
+	if (config->exclusive_prio)
+		return r == 0 ? check_name_age(&c) : r;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(checks) && r == 0; i++)
+		r = checks[i](&c);
+	return r;
+}
