@@ -93,6 +93,10 @@ static int check_source(const struct orma_consumer_port *port,
 		return orma_base_error_set(reterr, -ESTALE,
 					   "session %llu has completed its file: copy that",
 					   (unsigned long long)source->id);
+	if (source->config->max_file_count)
+		return orma_base_error_set(reterr, -ENOTSUP,
+					   "session %llu rotates its files: copy those",
+					   (unsigned long long)source->id);
 	if (!port->service->file_ops.copy)
 		return orma_base_error_set(reterr, -ENOTSUP,
 					   "session %llu writes into a file, and this service "
