@@ -89,6 +89,9 @@ static int check_source(const struct orma_consumer_port *port,
 					   "session %llu writes into a file: a clone needs a file "
 					   "descriptor to copy it to",
 					   (unsigned long long)source->id);
+	if (!orma_service_output_takes(request->file_fd))
+		return orma_base_error_set(reterr, -EINVAL,
+					   "the file descriptor cannot be written to");
 	if (!source->output.file)
 		return orma_base_error_set(reterr, -ESTALE,
 					   "session %llu has completed its file: copy that",

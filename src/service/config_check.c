@@ -9,7 +9,6 @@
  * function with all checks.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -422,7 +421,6 @@ static int check_file_count(const struct check *c)
 static int check_output(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;
-	int flags, mode;
 
 	if (!config->write_into_file) {
 		if (config->output_path.size)
@@ -436,12 +434,7 @@ static int check_output(const struct check *c)
 	    (config->output_path.size >= ORMA_SERVICE_PATH_BYTES_MAX ||
 	     memchr(config->output_path.data, '\0', config->output_path.size)))
 		return REFUSE(c, "output_path: not a path");
-	if (c->file_fd < 0)
-		return 0;
-	flags = fcntl(c->file_fd, F_GETFL);
-	/* Not "!= O_RDONLY": what O_PATH makes of the mode depends on the C library. */
-	mode = flags & O_ACCMODE;
-	if (flags < 0 || (mode != O_WRONLY && mode != O_RDWR))
+	if (c->file_fd >= 0 && !orma_service_output_takes(c->file_fd))
 		return REFUSE(c, "write_into_file: the file descriptor cannot be written to");
 	return 0;
 }

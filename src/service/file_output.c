@@ -168,6 +168,14 @@ int orma_service_output_open(struct orma_service_session *session, int file_fd,
 	return 0;
 }
 
+bool orma_service_output_takes(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
+
+	/* Not "!= O_RDONLY": what O_PATH makes of the mode depends on the C library. */
+	return flags >= 0 && (mode == O_WRONLY || mode == O_RDWR);
+}
+
 int orma_service_output_open_copy(struct orma_service_session *session, int file_fd,
 				  struct orma_service_session *source)
 {

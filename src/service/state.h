@@ -703,6 +703,8 @@ int orma_service_stats_encode(struct orma_service_session *session, struct orma_
 extern const struct orma_service_file_ops orma_service_file_ops_sync;
 int orma_service_output_open(struct orma_service_session *session, int file_fd,
 			     struct orma_error *reterr);
+/* A consumer's descriptor that can be written to. */
+bool orma_service_output_takes(int fd);
 /* The output of a clone: what `source` has written, then all that is left to read. */
 int orma_service_output_open_copy(struct orma_service_session *session, int file_fd,
 				  struct orma_service_session *source);

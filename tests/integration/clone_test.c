@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clone_test.c - clones and triggers over the wire: large ones beside a bystander, thousands of
+ * calls, consumers that leave, files that take nothing.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "bystander.h"
+#include "harness.h"
+#include "raw_session.h"
+#include "schema/gen/producer_port.pb.h"
+
+enum { PACKET_BYTES = 3900, LARGE_MB = 16 };
+
+/* Its data source does not want to be flushed, so clones of it do not wait for the test. */
+static void open_source(struct orma_raw_session *session, const struct orma_stage *stage,
+			uint32_t size_kb, int file_fd, const char *config)
+{
+	*session = (struct orma_raw_session){0};
+	orma_raw_producer_open(&session->producer, stage->daemon.producers, "source");
+	orma_raw_producer_register(&session->producer, "name: \"source\" no_flush: true");
+	orma_raw_consumer_open(&session->consumer, stage->daemon.consumers);
+	orma_raw_consumer_enable(&session->consumer, file_fd,
+				 "unique_session_name: \"source\" buffers { size_kb: %u } "
+				 "data_sources { config { name: \"source\" } } %s",
+				 size_kb, config);
+	session->instance = orma_raw_producer_await_start(&session->producer, "source");
+	session->target_buffer = session->instance->target_buffer;
+}
+
+static uint64_t invoke_clone(struct orma_raw_consumer *consumer, int fd)
+{
+	struct orma_str args = orma_raw_text(&consumer->client, &orma_pb_clone_session_request_desc,
+					     "unique_session_name: \"source\"");
+	uint64_t id = orma_raw_invoke(&consumer->client, "CloneSession", args, fd, 0);
+
+	CHECK(id);
+	return id;
+}
+
+static struct orma_pb_clone_session_response *await_clone(struct orma_raw_consumer *consumer,
+							  uint64_t id)
+{
+	struct orma_pb_clone_session_response *response;
+
+	orma_raw_decode(&consumer->client, &orma_pb_clone_session_response_desc,
+			orma_raw_await(&consumer->client, id), &response);
+	return response;
+}
+
+static struct orma_pb_clone_session_response *make_clone(struct orma_raw_consumer *consumer, int fd)
+{
+	return await_clone(consumer, invoke_clone(consumer, fd));
+}
+
+/* ORMA_CLONE_MB=256 makes it large enough to measure; the longest flush is printed then. */
+ORMA_TEST(a_large_clone_is_whole_and_the_bystander_goes_on_beside_it)
+{
+	const char *wish = getenv("ORMA_CLONE_MB");
+	uint32_t megabytes = wish ? (uint32_t)strtoul(wish, NULL, 10) : LARGE_MB;
+	uint32_t packets = megabytes * (1 << 20) / 4096;
+	static char text[PACKET_BYTES];
+	uint64_t longest_ns = 0, clone_ns;
+	struct orma_raw_session session;
+	struct orma_raw_consumer consumer;
+	struct orma_stage stage;
+
+	orma_stage_open(&stage);
+	open_source(&session, &stage, (megabytes + 1) << 10, -1, "");
+	memset(text, 'f', sizeof(text) - 1);
+	for (uint32_t i = 0; i < packets; i++)
+		orma_raw_session_emit(&session, text);
+	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+	clone_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	uint64_t id = invoke_clone(&consumer, -1);
+	for (int i = 0; i < 20; i++) {
+		uint64_t before_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+		orma_bystander_check(&stage.bystander);
+		longest_ns = ORMA_MAX(longest_ns, orma_base_clock_ns(CLOCK_MONOTONIC) - before_ns);
+		orma_raw_session_emit(&session, "too late");
+	}
+	CHECK(await_clone(&consumer, id)->success);
+	clone_ns = orma_base_clock_ns(CLOCK_MONOTONIC) - clone_ns;
+	if (wish)
+		fprintf(stderr,
+			"clone of %u MB: %.1f ms at most; longest flush beside it: %.2f ms\n",
+			megabytes, (double)clone_ns / 1e6, (double)longest_ns / 1e6);
+	if (!wish) {
+		struct orma_pb_trace *trace = orma_raw_consumer_read(&consumer);
+
+		CHECK_INT(orma_raw_test_packet_count(trace), packets);
+		CHECK(!orma_raw_trace_has(trace, "too late"));
+	}
+	orma_raw_consumer_close(&consumer);
+	orma_raw_session_close(&session);
+	orma_stage_close(&stage);
+}
+
+ORMA_TEST(a_clone_that_is_refused_says_why)
+{
+	struct orma_raw_consumer consumer;
+	struct orma_stage stage;
+
+	orma_stage_open(&stage);
+	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+	struct orma_pb_clone_session_response *response = make_clone(&consumer, -1);
+	CHECK(!response->success);
+	CHECK(orma_base_str_is(response->error,
+			       "unique_session_name: there is no session \"source\""));
+	/* Nothing at all, and what does not decode. */
+	orma_raw_decode(&consumer.client, &orma_pb_clone_session_response_desc,
+			orma_raw_call(&consumer.client, "CloneSession", ORMA_STR("")), &response);
+	CHECK(!response->success && response->error.size);
+	CHECK(!orma_raw_call(&consumer.client, "CloneSession", ORMA_STR("\x0a"))->success);
+	orma_raw_consumer_close(&consumer);
+	orma_stage_close(&stage);
+}
+
+ORMA_TEST(thousands_of_clone_calls_make_one_clone)
+{
+	struct orma_raw_session session;
+	struct orma_raw_consumer consumer;
+	struct orma_stage stage;
+	static uint64_t ids[3000];
+	size_t successes = 0;
+
+	orma_stage_open(&stage);
+	open_source(&session, &stage, 1024, -1, "");
+	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(ids); i++)
+		ids[i] = invoke_clone(&consumer, -1);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(ids); i++)
+		successes += await_clone(&consumer, ids[i])->success;
+	CHECK_INT(successes, 1);
+	orma_bystander_check(&stage.bystander);
+	orma_raw_consumer_close(&consumer);
+	orma_raw_session_close(&session);
+	orma_stage_close(&stage);
+}
+
+ORMA_TEST(consumers_that_leave_while_they_clone)
+{
+	struct orma_raw_session session;
+	struct orma_raw_consumer consumer;
+	struct orma_stage stage;
+
+	orma_stage_open(&stage);
+	open_source(&session, &stage, 8192, -1, "");
+	for (int i = 0; i < 500; i++)
+		orma_raw_session_emit(&session, "data");
+	for (int i = 0; i < 100; i++) {
+		orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+		(void)invoke_clone(&consumer, -1);
+		if (i % 2)
+			orma_bystander_check(&stage.bystander);
+		orma_raw_consumer_close(&consumer);
+	}
+	/* None of them is left behind. */
+	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+	while (orma_raw_consumer_query(&consumer)->tracing_sessions.count > 2)
+		;
+	CHECK(make_clone(&consumer, -1)->success);
+	CHECK(orma_raw_trace_has(orma_raw_consumer_read(&consumer), "data"));
+	orma_raw_consumer_close(&consumer);
+	orma_raw_session_close(&session);
+	orma_stage_close(&stage);
+}
+
+ORMA_TEST(a_source_that_leaves_while_it_is_cloned)
+{
+	struct orma_raw_session session;
+	struct orma_raw_consumer consumer;
+	struct orma_stage stage;
+
+	orma_stage_open(&stage);
+	for (int i = 0; i < 20; i++) {
+		open_source(&session, &stage, 8192, -1, "");
+		for (int k = 0; k < 100; k++)
+			orma_raw_session_emit(&session, "data");
+		orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+		uint64_t id = invoke_clone(&consumer, -1);
+		orma_raw_session_close(&session);
+		/* Either it was in time, and is whole, or there was nothing any more. */
+		struct orma_pb_clone_session_response *response = await_clone(&consumer, id);
+		if (response->success)
+			CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&consumer)),
+				  100);
+		orma_raw_consumer_close(&consumer);
+	}
+	orma_stage_close(&stage);
+}
+
+/* --- into files ------------------------------------------------------------------------------- */
+
+ORMA_TEST(a_clone_of_a_file_is_a_file)
+{
+	ORMA_AUTO(orma_base_fd_closep) int file = memfd_create("file", MFD_CLOEXEC);
+	ORMA_AUTO(orma_base_fd_closep) int copy = memfd_create("copy", MFD_CLOEXEC);
+	struct orma_raw_session session;
+	struct orma_raw_consumer consumer;
+	struct orma_stage stage;
+	static char data[1 << 20];
+
+	orma_stage_open(&stage);
+	open_source(&session, &stage, 1024, file,
+		    "write_into_file: true file_write_period_ms: 100");
+	orma_raw_session_emit(&session, "first");
+	while (lseek(file, 0, SEEK_END) == 0)
+		orma_bystander_check(&stage.bystander);
+	orma_raw_session_emit(&session, "second");
+	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+	struct orma_pb_clone_session_response *response = make_clone(&consumer, copy);
+	CHECK(response->success && response->was_write_into_file);
+	ssize_t size = pread(copy, data, sizeof(data), 0);
+	CHECK(size > 0);
+	CHECK(memmem(data, (size_t)size, "first", 5));
+	CHECK(memmem(data, (size_t)size, "second", 6));
+	CHECK_INT(orma_raw_consumer_read(&consumer)->packet.count, 0);
+	orma_raw_consumer_close(&consumer);
+	orma_raw_session_close(&session);
+	orma_stage_close(&stage);
+}
+
+ORMA_TEST(a_clone_into_what_takes_nothing_fails_alone)
+{
+	ORMA_AUTO(orma_base_fd_closep) int file = memfd_create("file", MFD_CLOEXEC);
+	ORMA_AUTO(orma_base_fd_closep) int full = open("/dev/full", O_RDWR | O_CLOEXEC);
+	ORMA_AUTO(orma_base_fd_closep) int blind = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct orma_raw_session session;
+	struct orma_raw_consumer consumer;
+	struct orma_stage stage;
+	int fds[2];
+
+	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
+	orma_stage_open(&stage);
+	open_source(&session, &stage, 1024, file,
+		    "write_into_file: true file_write_period_ms: 100");
+	orma_raw_session_emit(&session, "first");
+	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+	CHECK(!make_clone(&consumer, -1)->success);
+	CHECK(!make_clone(&consumer, blind)->success);
+	CHECK(!make_clone(&consumer, full)->success);
+	/* Nobody reads the pipe; the clone waits, and nobody else does. */
+	(void)invoke_clone(&consumer, fds[1]);
+	for (int i = 0; i < 20; i++)
+		orma_bystander_check(&stage.bystander);
+	orma_raw_consumer_close(&consumer);
+	CHECK_INT(close(fds[0]) | close(fds[1]), 0);
+	orma_raw_session_close(&session);
+	orma_stage_close(&stage);
+}
+
+/* --- triggers --------------------------------------------------------------------------------- */
+
+ORMA_TEST(a_flood_of_triggers_is_obeyed_and_holds_up_nobody)
+{
+	struct orma_raw_session session;
+	struct orma_stage stage;
+	struct orma_raw_client *client;
+
+	orma_stage_open(&stage);
+	open_source(&session, &stage, 1024, -1,
+		    "trigger_config { trigger_mode: CLONE_SNAPSHOT trigger_timeout_ms: 60000 "
+		    "triggers { name: \"hit\" stop_delay_ms: 10 producer_name_regex: \"s.*e\" } }");
+	client = &session.producer.client;
+	struct orma_str args = orma_raw_text(client, &orma_pb_activate_triggers_request_desc,
+					     "trigger_names: \"hit\" trigger_names: \"miss\"");
+	CHECK(orma_raw_invoke(&session.consumer.client, "ObserveEvents", ORMA_STR("\x08\x04"), -1,
+			      0));
+	orma_raw_consumer_fence(&session.consumer);
+	for (int i = 0; i < 5000; i++)
+		CHECK(orma_raw_invoke(client, "ActivateTriggers", args, -1, ORMA_RAW_DROP_REPLY));
+	CHECK(orma_raw_call(client, "ActivateTriggers", args)->success);
+	for (int i = 0; i < 10; i++)
+		orma_bystander_check(&stage.bystander);
+	/* The session itself shows nothing, its clones do. */
+	orma_raw_session_emit(&session, "data");
+	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&session.consumer)), 0);
+	struct orma_raw_consumer consumer;
+	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
+	CHECK(make_clone(&consumer, -1)->success);
+	struct orma_pb_trace *trace = orma_raw_consumer_read(&consumer);
+	size_t hits = 0;
+	for (size_t i = 0; i < trace->packet.count; i++)
+		hits += trace->packet.items[i]->trigger != NULL;
+	CHECK_INT(hits, 1024);
+	CHECK(orma_raw_trace_has(trace, "data"));
+	orma_raw_consumer_close(&consumer);
+	orma_raw_session_close(&session);
+	orma_stage_close(&stage);
+}
