@@ -113,15 +113,19 @@ static int take(const struct orma_session_clone_options *options, struct orma_er
 static int take_into(const struct orma_snapshots *snapshots, struct hit *hit, const char *path,
 		     off_t *ret_bytes, struct orma_error *reterr)
 {
-	int flags = O_CREAT | O_RDWR | O_CLOEXEC | (snapshots->no_clobber ? O_EXCL : O_TRUNC);
+	bool is_new = true;
 	struct stat info;
-	hit->options.file_fd = open(path, flags, 0600);
+	hit->options.file_fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	if (hit->options.file_fd < 0 && errno == EEXIST && !snapshots->no_clobber) {
+		is_new = false;
+		hit->options.file_fd = open(path, O_TRUNC | O_RDWR | O_CLOEXEC);
+	}
 	if (hit->options.file_fd < 0)
 		return orma_base_error_set(reterr, -errno, "%s", strerror(errno));
 	int result = take(&hit->options, reterr);
 	*ret_bytes = fstat(hit->options.file_fd, &info) == 0 ? info.st_size : 0;
 	orma_base_fd_close(hit->options.file_fd);
-	if (result)
+	if (result && is_new)
 		unlink(path);
 	return result;
 }
