@@ -65,8 +65,9 @@ static void emit_all(struct orma_raw_session *session)
 			state = state * 1664525 + 1013904223;
 			text[k] = (char)('a' + (state >> 24) % 26);
 		}
-		snprintf(text, 9, "%08d", i);
-		text[8] = ' ';
+		char number[12];
+		snprintf(number, sizeof(number), "%08d ", i);
+		memcpy(text, number, 9);
 		orma_raw_session_emit(session, text);
 	}
 }
