@@ -116,7 +116,7 @@ static int submit_block(struct orma_service_session *session)
 					 service->block.data, service->block.size);
 	compression->outstanding += r == 0;
 	/* One huge packet is no reason to keep as much. */
-	if (service->block.capacity > 4 * ORMA_SERVICE_BLOCK_BYTES)
+	if (service->block.capacity > (size_t)4 * ORMA_SERVICE_BLOCK_BYTES)
 		orma_base_buf_done(&service->block);
 	return r;
 }
