@@ -93,9 +93,11 @@ static int inflate_into(struct libdeflate_decompressor *decompressor, const void
 static int inflate_block(const void *data, size_t size, size_t max_bytes, struct orma_buf *ret)
 {
 	struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
-	int result =
-		decompressor ? inflate_into(decompressor, data, size, max_bytes, ret) : -ENOMEM;
+	int result;
 
+	if (!decompressor)
+		return -ENOMEM;
+	result = inflate_into(decompressor, data, size, max_bytes, ret);
 	libdeflate_free_decompressor(decompressor);
 	return result;
 }
@@ -171,23 +173,23 @@ static int unzstd_block(const void *data, size_t size, size_t max_bytes, struct 
 int orma_tool_compressor_new(enum orma_codec codec, int level, struct orma_tool_compressor **ret)
 {
 	struct orma_tool_compressor *compressor;
-	void *state = NULL;
 
 	(void)level;
 	if (!(orma_tool_codecs() >> codec & 1))
 		return -ENOTSUP;
+	compressor = orma_base_zalloc(sizeof(*compressor));
+	if (!compressor)
+		return -ENOMEM;
+	compressor->codec = codec;
 #ifdef ORMA_HAVE_DEFLATE
 	if (codec == ORMA_CODEC_DEFLATE)
-		state = libdeflate_alloc_compressor(DEFLATE_LEVEL);
+		compressor->state = libdeflate_alloc_compressor(DEFLATE_LEVEL);
 #endif
 #ifdef ORMA_HAVE_ZSTD
 	if (codec == ORMA_CODEC_ZSTD)
-		state = new_zstd(level);
+		compressor->state = new_zstd(level);
 #endif
-	compressor = orma_base_zalloc(sizeof(*compressor));
-	if (compressor)
-		*compressor = (struct orma_tool_compressor){codec, state};
-	if (!compressor || !state) {
+	if (!compressor->state) {
 		orma_tool_compressor_free(compressor);
 		return -ENOMEM;
 	}
@@ -200,7 +202,7 @@ void orma_tool_compressor_free(struct orma_tool_compressor *compressor)
 	if (!compressor)
 		return;
 #ifdef ORMA_HAVE_DEFLATE
-	if (compressor->codec == ORMA_CODEC_DEFLATE)
+	if (compressor->codec == ORMA_CODEC_DEFLATE && compressor->state)
 		libdeflate_free_compressor(compressor->state);
 #endif
 #ifdef ORMA_HAVE_ZSTD

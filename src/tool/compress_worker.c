@@ -140,7 +140,10 @@ static void free_stream(struct stream *stream)
 	free_blocks(&stream->spares);
 	free_block(stream->taken);
 	orma_base_list_remove(&stream->link);
+	/* Its neighbours there belong to other threads. */
+	pthread_mutex_lock(&stream->worker->mutex);
 	orma_base_list_remove(&stream->event);
+	pthread_mutex_unlock(&stream->worker->mutex);
 	pthread_cond_destroy(&stream->has_work);
 	orma_tool_compressor_free(stream->compressor);
 	orma_base_free(stream);

@@ -65,9 +65,8 @@ static void emit_all(struct orma_raw_session *session)
 			state = state * 1664525 + 1013904223;
 			text[k] = (char)('a' + (state >> 24) % 26);
 		}
-		char number[12];
-		snprintf(number, sizeof(number), "%08d ", i);
-		memcpy(text, number, 9);
+		snprintf(text, sizeof(text), "%08d", i);
+		text[8] = ' ';
 		orma_raw_session_emit(session, text);
 	}
 }

@@ -71,6 +71,8 @@ static const struct orma_service_file_ops rotating_ops = {
 	.rotate = file_rotate,
 };
 
+static struct packets outer; /* of the file that was read last */
+
 /* "Compresses" a block by keeping it, at once. */
 static struct orma_buf kept_blocks[ORMA_COMPRESSOR_BLOCKS_MAX];
 static size_t kept_first, kept_count;
@@ -168,6 +170,7 @@ static void close_scene(struct scene *scene)
 	consumer_close(&scene->consumer);
 	producer_close(&scene->producer);
 	world_close(&scene->world);
+	packets_done(&outer);
 	for (size_t i = 0; i < FILES_KEPT; i++)
 		orma_base_buf_done(&disk.files[i]);
 	for (size_t i = 0; i < ORMA_COMPRESSOR_BLOCKS_MAX; i++)
@@ -194,11 +197,10 @@ static void send_large(struct scene *scene, uint32_t first, uint32_t count)
 	}
 }
 
-/* Reads a file, compressed packets taken apart. */
+/* Reads a file, compressed packets taken apart; valid until the next one. */
 static void read_file(size_t idx, struct packets *packets)
 {
-	struct packets outer = {0};
-
+	packets_done(&outer);
 	memset(packets, 0, sizeof(*packets));
 	read_trace_file((const char *)disk.files[idx].data, disk.files[idx].size, &outer);
 	for (size_t i = 0; i < outer.count; i++) {
@@ -234,6 +236,7 @@ static void check_files(uint32_t count, const char *first_kinds, const char *oth
 				CHECK_INT(strtoul(packet->for_testing->str.data, NULL, 10), next++);
 			CHECK_INT(packet->previous_packet_dropped, 0);
 		}
+		packets_done(&packets);
 	}
 	CHECK_INT(next, count);
 }
