@@ -411,8 +411,14 @@ static int finish(struct recorder *recorder, int result, double seconds)
 	}
 	if (result == 0 && !recorder->error[0]) {
 		report_ready(recorder, 0);
-		if (!options->is_quiet && !options->detach_key && options->out_path &&
-		    strcmp(options->out_path, "-") != 0)
+		if (!options->is_quiet && !options->detach_key && options->config &&
+		    options->config->has_output_path)
+			fprintf(stderr,
+				"Recorded %.1f s; the service wrote it where the config's "
+				"output_path says.\n",
+				seconds);
+		else if (!options->is_quiet && !options->detach_key && options->out_path &&
+			 strcmp(options->out_path, "-") != 0)
 			print_summary(recorder, seconds);
 		return ORMA_EXIT_OK;
 	}

@@ -130,6 +130,12 @@ static int record(struct command_line *line)
 		orma_record_config_done(&config);
 		return status;
 	}
+	if (line->options.out_path && config.has_output_path) {
+		orma_record_config_done(&config);
+		return orma_tool_fail("the config names an output_path, so --out has no meaning");
+	}
+	if (!line->options.out_path && !config.has_output_path)
+		line->options.out_path = "trace.pftrace";
 	if (line->in_background) {
 		int fd = orma_tool_background(true, line->waits ? 30000 : 0);
 		if (fd < 0) {
@@ -165,7 +171,7 @@ int orma_tool_record(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct command_line line = {
-		.options = {.out_path = "trace.pftrace", .may_serve = true, .ready_fd = -1},
+		.options = {.may_serve = true, .ready_fd = -1},
 	};
 	for (int option;
 	     (option = getopt_long(argc, argv, "o:t:b:s:c:dDqh", options, NULL)) != -1;) {

@@ -174,7 +174,7 @@ static void check_file(enum orma_codec codec, const char *config)
 	} while (!command->stop_data_source);
 	CHECK_STR(orma_raw_consumer_await_disabled(&session.consumer), "");
 	CHECK_INT(fstat(fd, &st), 0);
-	CHECK(st.st_size > 0 && st.st_size < 400 * PACKETS);
+	CHECK(st.st_size > 0 && st.st_size < (off_t)400 * PACKETS);
 	read_trace(fd, &texts);
 	check_texts(&texts);
 	orma_base_buf_done(&texts.all);

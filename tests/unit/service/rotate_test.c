@@ -306,7 +306,8 @@ ORMA_TEST(a_packet_larger_than_a_file_gets_its_own)
 		chunk.flags = (uint8_t)((i > 0 ? ORMA_SHM_CONTINUES_FROM_PREVIOUS : 0) |
 					(i < 19 ? ORMA_SHM_CONTINUES_IN_NEXT : 0));
 		put_chunk_header(page + 8, &chunk, 1);
-		memcpy(page + 16, "\xa0\x1f", 2);
+		page[16] = 0xa0;
+		page[17] = 0x1f;
 		memset(page + 18, 'y', 4000);
 		if (i == 0)
 			memcpy(page + 18, head, sizeof(head));
