@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Files that our daemon writes while their programs produce: limits, and what stops them.
-# shellcheck disable=SC2317 # run_cases calls the cases by name
+# shellcheck disable=SC2317
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -37,12 +37,11 @@ expect_failure() {
 	[[ $output == *"$text"* ]] || fail "$* did not say '$text' but: $output"
 }
 
-case_a_full_disk_reaches_either_recorder() {
+case_a_full_disk_reaches_our_recorder() {
 	start_traced ours
 	start_probes theirs
 	expect_failure 'no space left' "$orma" record -c "$configs/stream.pbtx" --txt -o /dev/full
-	limited "$theirs/perfetto" -c "$configs/stream.pbtx" --txt -o /dev/full >"$dir/theirs.out" 2>&1 || true
-	grep -q 'no space left' "$dir/theirs.out" || fail "their recorder was not told: $(cat "$dir/theirs.out")"
+	# Their recorder would remove /dev/full itself when run by root: it deletes an output that stays empty.
 	# The daemon goes on.
 	record ours stream "$dir/trace"
 }
