@@ -308,8 +308,9 @@ static void on_step(struct orma_service_timer *timer)
 		ORMA_CONTAINER_OF(timer, struct orma_service_clone, step_timer);
 
 	if (go_on(clone))
-		orma_service_timer_arm(&clone->service->timers, timer,
-				       orma_service_now_ns(clone->service), on_step);
+		orma_service_timer_arm(
+			&clone->service->timers, timer,
+			orma_service_now_ns(clone->service) + ORMA_SERVICE_CLONE_PAUSE_NS, on_step);
 }
 
 static void step_soon(struct orma_service_clone *clone)
@@ -341,17 +342,23 @@ void orma_service_clone_flushed(struct orma_service_clone *clone,
 /* 1 = there is more to copy, 0 = what was flushed is whole, or an error. */
 static int copy_some(struct orma_service_clone *clone)
 {
+	uint64_t spent_bytes = 0;
+
 	for (; clone->buffer_idx < clone->buffer_count; clone->buffer_idx++) {
 		struct clone_buffer *buffer = &clone->buffers[clone->buffer_idx];
 		int r;
 
 		if (!buffer->copy)
 			continue;
-		r = orma_service_buffer_copy_step(buffer->copy, ORMA_SERVICE_CLONE_STEP_BYTES);
+		if (spent_bytes >= ORMA_SERVICE_CLONE_STEP_BYTES)
+			return 1;
+		r = orma_service_buffer_copy_step(buffer->copy,
+						  ORMA_SERVICE_CLONE_STEP_BYTES - spent_bytes);
 		if (r != 0)
 			return r;
 		buffer->buffer = orma_service_buffer_copy_take(ORMA_TAKE(buffer->copy));
-		return 1;
+		/* More than it was, when much was done before. */
+		spent_bytes += orma_service_buffer_used_bytes(buffer->buffer);
 	}
 	clone->buffer_idx = 0; /* another group may come */
 	return 0;
