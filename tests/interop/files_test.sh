@@ -1,11 +1,33 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Files that our daemon writes while their programs produce, and what stops them.
-# shellcheck disable=SC2317
+# Files that our daemon writes while their programs produce: limits, and what stops them.
+# shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
+
+case_full_files_are_followed_by_others_that_stand_alone() {
+	local number
+	start_traced ours
+	start_probes theirs
+	{
+		cat "$configs/stream.pbtx"
+		printf 'output_path: "%s"\nmax_file_size_bytes: 70000\nmax_file_count: 2\n' "$dir/trace"
+		printf 'incremental_state_config { clear_period_ms: 500 }\n'
+	} >"$dir/rotated.pbtx"
+	limited "$orma" record -c "$dir/rotated.pbtx" --txt >>"$dir/recorder.log" 2>&1 ||
+		die "recording failed"
+	for number in '' .1; do
+		[[ -s $dir/trace$number ]] || die "there is no trace$number"
+		(($(stat -c %s "$dir/trace$number") < 70000)) || fail "trace$number is too large"
+		limited "$trace_check" "$dir/trace$number" --trusted "$(id -u)" --owners "${daemon_pid[probes]}" \
+			--count 89:1 --count 33:1 --count 45:1 --has 36 --has 6.1.1=6 --source sys_stats ||
+			fail "trace$number does not stand alone"
+	done
+	[[ ! -e $dir/trace.2 ]] || fail "there is a third file"
+	check_dump "$dir/trace"
+}
 
 # expect_failure TEXT COMMAND... - it fails and says so.
 expect_failure() {
@@ -15,11 +37,15 @@ expect_failure() {
 	[[ $output == *"$text"* ]] || fail "$* did not say '$text' but: $output"
 }
 
-case_a_full_disk_reaches_our_recorder() {
+case_a_full_disk_reaches_either_recorder() {
 	start_traced ours
 	start_probes theirs
-	expect_failure 'no space left' "$orma" record -c "$configs/stream.pbtx" --txt -o /dev/full
-	# Their recorder would remove /dev/full itself when run by root: it deletes an output that stays empty.
+	# Their recorder removes its output when the service reports an error.
+	ln -s /dev/full "$dir/full"
+	expect_failure 'no space left' "$orma" record -c "$configs/stream.pbtx" --txt -o "$dir/full"
+	limited "$theirs/perfetto" -c "$configs/stream.pbtx" --txt -o "$dir/full" >"$dir/theirs.out" 2>&1 || true
+	grep -q 'no space left' "$dir/theirs.out" || fail "their recorder was not told: $(cat "$dir/theirs.out")"
+	[[ -c /dev/full ]] || die "/dev/full is gone"
 	# The daemon goes on.
 	record ours stream "$dir/trace"
 }
