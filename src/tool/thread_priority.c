@@ -2,8 +2,9 @@
  * thread_priority.c - how the daemon's thread is scheduled while a session asks for more.
  *
  * The first change remembers what was before it. Threads that it creates meanwhile, for files, do
- * not inherit it. Rejected: the whole process (a hanging disk's thread would be real-time
- * too).
+ * not inherit it. The system calls are made directly: musl's functions of these names speak of
+ * processes, refuse and say ENOSYS. Rejected: the whole process (a hanging disk's thread would be
+ * real-time too).
  */
 #include "tool/thread_priority.h"
 
@@ -11,6 +12,8 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static struct {
 	bool is_known;
@@ -22,8 +25,8 @@ static int remember(void)
 	struct sched_param param;
 	if (initial.is_known)
 		return 0;
-	int policy = sched_getscheduler(0);
-	if (policy < 0 || sched_getparam(0, &param))
+	int policy = (int)syscall(SYS_sched_getscheduler, 0);
+	if (policy < 0 || syscall(SYS_sched_getparam, 0, &param))
 		return -errno;
 	initial.policy = policy & ~SCHED_RESET_ON_FORK;
 	initial.real_time = param.sched_priority;
@@ -38,7 +41,7 @@ static int remember(void)
 static int apply(int policy, int real_time, int nice)
 {
 	const struct sched_param param = {.sched_priority = real_time};
-	if (sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param))
+	if (syscall(SYS_sched_setscheduler, 0, policy | SCHED_RESET_ON_FORK, &param))
 		return -errno;
 	return real_time == 0 && setpriority(PRIO_PROCESS, 0, nice) ? -errno : 0;
 }

@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "tool/thread_priority.h"
 
 static int get_policy(void)
 {
-	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+	return (int)syscall(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
 }
 
 ORMA_TEST(priority_is_raised_and_given_back)
