@@ -4,13 +4,16 @@
  *
  * The service appends its own fields to each packet, and the last value of a field wins. That is
  * only safe when the producer's part ends exactly between two fields and sets none that the service
- * leaves out. One walk over the top level of the packet, which lies in one or more slices; nested
- * messages are not looked into. Rejected: stripping reserved fields (a packet that has them is
- * forged or corrupt), the reader of src/proto (one piece of memory only).
+ * leaves out. One field belongs to both: what was lost before the packet. The writer's part of it is
+ * handed out, so that what the service appends can hold both. One walk over the top level of the
+ * packet, which lies in one or more slices; nested messages are not looked into. Rejected:
+ * stripping reserved fields (a packet that has them is forged or corrupt), the reader of src/proto
+ * (one piece of memory only).
  */
 #include <string.h>
 
 #include "proto/wire.h"
+#include "schema/gen/trace_packet.pb.h"
 #include "service/state.h"
 
 struct cursor {
@@ -18,10 +21,12 @@ struct cursor {
 	const struct orma_trace_slice *next, *last; /* slices that follow */
 };
 
-/* Fields of TracePacket below 192 that are the service's. */
-static const uint64_t reserved[3] = {
+enum { FIELD_LOSS = ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED };
+
+/* Fields of TracePacket below 192 that are the service's, or the writer's and the service's. */
+static const uint64_t noted[3] = {
 	UINT64_C(1) << 3 | UINT64_C(1) << 10 | UINT64_C(1) << 33 | UINT64_C(1) << 35 |
-		UINT64_C(1) << 36 | UINT64_C(1) << 50,
+		UINT64_C(1) << 36 | UINT64_C(1) << FIELD_LOSS | UINT64_C(1) << 50,
 	UINT64_C(1) << (69 - 64) | UINT64_C(1) << (79 - 64) | UINT64_C(1) << (98 - 64) |
 		UINT64_C(1) << (124 - 64) | UINT64_C(1) << (125 - 64),
 	UINT64_C(1) << (133 - 128),
@@ -89,22 +94,29 @@ static bool skip_value(struct cursor *cursor, unsigned type)
 	}
 }
 
-bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count)
+bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count,
+				  uint32_t *ret_loss)
 {
 	struct cursor cursor = {NULL, NULL, slices, slices + count};
+	uint32_t loss = 0;
 
 	while (next_slice(&cursor)) {
-		uint64_t tag, field_id;
+		uint64_t tag, field_id, value;
 
 		if (!get_varint(&cursor, &tag) || tag > UINT32_MAX)
 			return false;
 		field_id = tag >> 3;
 		if (field_id == 0)
 			return false;
-		if (field_id < 192 && (reserved[field_id / 64] >> field_id % 64 & 1))
+		if (ORMA_UNLIKELY(field_id < 192 && (noted[field_id / 64] >> field_id % 64 & 1))) {
+			if (tag != orma_proto_tag(FIELD_LOSS, ORMA_PROTO_VARINT) ||
+			    !get_varint(&cursor, &value))
+				return false;
+			loss |= (uint32_t)value;
+		} else if (!skip_value(&cursor, tag & 7)) {
 			return false;
-		if (!skip_value(&cursor, tag & 7))
-			return false;
+		}
 	}
+	*ret_loss = loss;
 	return true;
 }

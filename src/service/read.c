@@ -135,9 +135,9 @@ static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
 }
 
 /* The trusted fields; at most 12 + 6 + 12 + 7 + 7 bytes. */
-static void make_trailer(struct orma_service_batch *batch, const struct orma_buffer_packet *packet)
+static void make_trailer(struct orma_service_batch *batch, const struct orma_buffer_writer *writer,
+			 uint32_t loss)
 {
-	const struct orma_buffer_writer *writer = packet->writer;
 	uint8_t *begin = batch->trailers[batch->trailer_count++];
 	uint8_t *at = begin;
 
@@ -147,12 +147,12 @@ static void make_trailer(struct orma_service_batch *batch, const struct orma_buf
 		at = put_field(at, ORMA_PB_TRACE_PACKET_TRUSTED_PID, (uint64_t)writer->pid);
 	if (writer->machine_id)
 		at = put_field(at, ORMA_PB_TRACE_PACKET_MACHINE_ID, writer->machine_id);
-	if (packet->loss)
-		at = put_field(at, ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED, packet->loss);
+	if (loss)
+		at = put_field(at, ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED, loss);
 	batch->last_trailer = begin;
 	batch->last_trailer_bytes = (size_t)(at - begin);
 	/* One with a loss is for its packet alone. */
-	batch->last_sequence_id = packet->loss ? 0 : writer->sequence_id;
+	batch->last_sequence_id = loss ? 0 : writer->sequence_id;
 }
 
 /* 1 = taken, 0 = refused and counted, -ENOMEM = lost and marked as such. */
@@ -161,6 +161,7 @@ static int take_packet(struct orma_service_session *session, struct orma_trace_b
 {
 	struct orma_service_batch *batch = &session->service->batch;
 	size_t begin = batch->count;
+	uint32_t writers_loss;
 
 	if (reserve(batch, packet->slice_count + 1) < 0) {
 		orma_service_buffer_packet_refused(buffer);
@@ -169,7 +170,8 @@ static int take_packet(struct orma_service_session *session, struct orma_trace_b
 	for (size_t i = 0; i < packet->slice_count; i++)
 		batch->slices[batch->count++] = (struct orma_trace_slice){
 			packet->slices[i].data, packet->slices[i].size, false};
-	if (!orma_service_packet_is_valid(&batch->slices[begin], packet->slice_count)) {
+	if (!orma_service_packet_is_valid(&batch->slices[begin], packet->slice_count,
+					  &writers_loss)) {
 		batch->count = begin;
 		session->invalid_packets++;
 		orma_service_buffer_packet_refused(buffer);
@@ -177,7 +179,7 @@ static int take_packet(struct orma_service_session *session, struct orma_trace_b
 	}
 	batch->bytes += packet->size_bytes;
 	if (packet->loss || batch->last_sequence_id != packet->writer->sequence_id)
-		make_trailer(batch, packet);
+		make_trailer(batch, packet->writer, packet->loss ? packet->loss | writers_loss : 0);
 	append(batch, batch->last_trailer, batch->last_trailer_bytes, true);
 	return 1;
 }

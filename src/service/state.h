@@ -657,8 +657,9 @@ void orma_service_compression_event(struct orma_service_session *session);
 int orma_service_compression_copy(const struct orma_service_session *session, struct orma_buf *to);
 void orma_service_compression_done(struct orma_service_session *session);
 
-/* packet_check.c */
-bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count);
+/* packet_check.c; *ret_loss is what the writer of a valid packet says was lost before it. */
+bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count,
+				  uint32_t *ret_loss);
 
 /* own_packets.c */
 int orma_service_own_before(struct orma_service_session *session);

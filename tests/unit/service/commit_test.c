@@ -265,6 +265,8 @@ ORMA_TEST(packets_that_are_malformed_or_forge_the_services_fields_are_refused)
 		{"\x0a\x80\x80\x80\x80\x01", 6},     /* 2^28 bytes */
 		{"\x88\x80\x80\x80\x80\x01\x01", 7}, /* a tag of 36 bits */
 		{"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12},
+		{"\xd2\x02\x01x", 4}, /* losses as a string */
+		{"\xd0\x02", 2},      /* losses without a value */
 	};
 	struct scene s;
 	uint32_t id = 0;
@@ -283,6 +285,41 @@ ORMA_TEST(packets_that_are_malformed_or_forge_the_services_fields_are_refused)
 	/* Their loss is told to the next packet of the sequence. */
 	CHECK_STR(texts(&s), "good lost:5");
 	CHECK_INT(stats_of(&s.packets)->invalid_packets, id);
+	close_scene(&s);
+}
+
+/* Writer 1's packet that says itself what was lost before it. */
+static void send_with_losses(struct scene *s, uint32_t chunk_id, const char *text,
+			     const uint64_t *losses, size_t count)
+{
+	uint8_t packet[64];
+	uint8_t *at = packet + make_packet(packet, text);
+
+	for (size_t i = 0; i < count; i++) {
+		at = orma_proto_put_varint(
+			at, orma_proto_tag(ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED,
+					   ORMA_PROTO_VARINT));
+		at = orma_proto_put_varint(at, losses[i]);
+	}
+	send_raw(s, chunk_id, packet, (size_t)(at - packet));
+}
+
+ORMA_TEST(losses_that_writer_and_service_know_of_are_told_together)
+{
+	static const uint64_t smb_full[] = {1 | 256}, twice[] = {UINT64_C(1) << 40 | 512, 256};
+	struct scene s;
+
+	open_scene(&s);
+	send_packet(&s.producer, 0, "a");
+	send_with_losses(&s, 1, "b", smb_full, 1);
+	CHECK_STR(texts(&s), "a b lost:257");
+	/* 1: present, 2: chunk ids are missing. */
+	send_with_losses(&s, 5, "c", smb_full, 1);
+	send_packet(&s.producer, 6, "d");
+	CHECK_STR(texts(&s), "c lost:259 d");
+	send_with_losses(&s, 9, "e", twice, 2);
+	send_packet(&s.producer, 12, "f");
+	CHECK_STR(texts(&s), "e lost:771 f lost:3");
 	close_scene(&s);
 }
 
