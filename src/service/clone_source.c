@@ -108,6 +108,24 @@ static int check_source(const struct orma_consumer_port *port,
 	return 0;
 }
 
+static int check_name(const char *name, const char *field, struct orma_error *reterr)
+{
+	if (!name || strnlen(name, ORMA_SERVICE_NAME_BYTES_MAX + 1) <= ORMA_SERVICE_NAME_BYTES_MAX)
+		return 0;
+	return orma_base_error_set(reterr, -EINVAL, "%s: longer than %u bytes", field,
+				   ORMA_SERVICE_NAME_BYTES_MAX);
+}
+
+/* What of the request stays with the clone. */
+static int check_trigger(const struct orma_clone_request *request, struct orma_error *reterr)
+{
+	int r = check_name(request->trigger_name, "clone_trigger_name", reterr);
+
+	return r < 0 ? r
+		     : check_name(request->trigger_producer_name, "clone_trigger_producer_name",
+				  reterr);
+}
+
 int orma_service_clone_find_source(const struct orma_consumer_port *port,
 				   const struct orma_clone_request *request,
 				   struct orma_service_session **ret, struct orma_error *reterr)
@@ -119,6 +137,8 @@ int orma_service_clone_find_source(const struct orma_consumer_port *port,
 		r = find_source(port->service, request, &source, reterr);
 	if (r == 0)
 		r = check_source(port, request, source, reterr);
+	if (r == 0)
+		r = check_trigger(request, reterr);
 	if (r == 0)
 		*ret = source;
 	return r;

@@ -7,6 +7,7 @@
  */
 #include "bystander.h"
 
+#include "base/clock.h"
 #include "harness.h"
 
 #define PACKETS_PER_CHUNK 20
@@ -35,6 +36,7 @@ void orma_bystander_write(struct orma_bystander *bystander)
 void orma_bystander_start(struct orma_bystander *bystander, const struct orma_test_daemon *daemon)
 {
 	bystander->written = bystander->read_back = 0;
+	bystander->longest_flush_ns = 0;
 	orma_raw_producer_open(&bystander->producer, daemon->producers, "bystander");
 	orma_raw_producer_register(&bystander->producer, "name: \"bystander\"");
 	orma_raw_consumer_open(&bystander->consumer, daemon->consumers);
@@ -65,14 +67,23 @@ static void check_packets(struct orma_bystander *bystander, const struct orma_pb
 	CHECK_INT(bystander->read_back, bystander->written * PACKETS_PER_CHUNK);
 }
 
-void orma_bystander_check(struct orma_bystander *bystander)
+static void flush(struct orma_bystander *bystander)
 {
-	orma_bystander_write(bystander);
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC), ns;
 	uint64_t flush_id = orma_raw_consumer_flush(&bystander->consumer, 0);
 	uint64_t request_id = orma_raw_producer_await_flush(&bystander->producer);
+
 	orma_raw_producer_commit(&bystander->producer, "flush_request_id: %llu",
 				 (unsigned long long)request_id);
 	CHECK(orma_raw_await(&bystander->consumer.client, flush_id)->success);
+	ns = orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	bystander->longest_flush_ns = ORMA_MAX(bystander->longest_flush_ns, ns);
+}
+
+void orma_bystander_check(struct orma_bystander *bystander)
+{
+	orma_bystander_write(bystander);
+	flush(bystander);
 	check_packets(bystander, orma_raw_consumer_read(&bystander->consumer));
 
 	CHECK_INT(bystander->consumer.garbled_packets, 0);
@@ -105,5 +116,8 @@ void orma_stage_open(struct orma_stage *stage)
 void orma_stage_close(struct orma_stage *stage)
 {
 	orma_bystander_finish(&stage->bystander);
+	if (getenv("ORMA_PRINT_FLUSHES"))
+		fprintf(stderr, "longest flush: %.2f ms\n",
+			(double)stage->bystander.longest_flush_ns / 1e6);
 	orma_test_daemon_stop(&stage->daemon);
 }

@@ -15,6 +15,7 @@ struct orma_bystander {
 	uint32_t target_buffer;
 	uint32_t written;   /* chunks so far */
 	uint32_t read_back; /* packets so far */
+	uint64_t longest_flush_ns;
 };
 
 /* The session runs, and some packets are in its buffer. */
@@ -26,7 +27,8 @@ void orma_bystander_check(struct orma_bystander *bystander);
 /* Checks once more, stops the session and leaves. */
 void orma_bystander_finish(struct orma_bystander *bystander);
 
-/* A daemon with a bystander: what nearly every test begins and ends with. */
+/* A daemon with a bystander: what nearly every test begins and ends with. With ORMA_PRINT_FLUSHES in
+ * the environment the longest of the bystander's flushes is printed at the end. */
 struct orma_stage {
 	struct orma_test_daemon daemon;
 	struct orma_bystander bystander;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clone_test.c - clones and triggers over the wire: large ones beside a bystander, thousands of
- * calls, consumers that leave, files that take nothing.
+ * clone_test.c - clones and triggers over the wire, with a bystander beside large ones.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,51 +9,12 @@
 #include "base/fd.h"
 #include "bystander.h"
 #include "harness.h"
-#include "raw_session.h"
+#include "raw_clone.h"
 #include "schema/gen/producer_port.pb.h"
 
+#define SOURCE "unique_session_name: \"source\""
+
 enum { PACKET_BYTES = 3900, LARGE_MB = 16 };
-
-/* Its data source does not want to be flushed, so clones of it do not wait for the test. */
-static void open_source(struct orma_raw_session *session, const struct orma_stage *stage,
-			uint32_t size_kb, int file_fd, const char *config)
-{
-	*session = (struct orma_raw_session){0};
-	orma_raw_producer_open(&session->producer, stage->daemon.producers, "source");
-	orma_raw_producer_register(&session->producer, "name: \"source\" no_flush: true");
-	orma_raw_consumer_open(&session->consumer, stage->daemon.consumers);
-	orma_raw_consumer_enable(&session->consumer, file_fd,
-				 "unique_session_name: \"source\" buffers { size_kb: %u } "
-				 "data_sources { config { name: \"source\" } } %s",
-				 size_kb, config);
-	session->instance = orma_raw_producer_await_start(&session->producer, "source");
-	session->target_buffer = session->instance->target_buffer;
-}
-
-static uint64_t invoke_clone(struct orma_raw_consumer *consumer, int fd)
-{
-	struct orma_str args = orma_raw_text(&consumer->client, &orma_pb_clone_session_request_desc,
-					     "unique_session_name: \"source\"");
-	uint64_t id = orma_raw_invoke(&consumer->client, "CloneSession", args, fd, 0);
-
-	CHECK(id);
-	return id;
-}
-
-static struct orma_pb_clone_session_response *await_clone(struct orma_raw_consumer *consumer,
-							  uint64_t id)
-{
-	struct orma_pb_clone_session_response *response;
-
-	orma_raw_decode(&consumer->client, &orma_pb_clone_session_response_desc,
-			orma_raw_await(&consumer->client, id), &response);
-	return response;
-}
-
-static struct orma_pb_clone_session_response *make_clone(struct orma_raw_consumer *consumer, int fd)
-{
-	return await_clone(consumer, invoke_clone(consumer, fd));
-}
 
 /* The longest of some flushes with a check of the whole trace. */
 static uint64_t time_flushes(struct orma_stage *stage, struct orma_raw_session *session)
@@ -84,16 +44,16 @@ ORMA_TEST(a_large_clone_is_whole_and_the_bystander_goes_on_beside_it)
 	struct orma_stage stage;
 
 	orma_stage_open(&stage);
-	open_source(&session, &stage, (megabytes + 1) << 10, -1, "");
+	orma_raw_clone_source_open(&session, &stage.daemon, (megabytes + 1) << 10, -1, "");
 	memset(text, 'f', sizeof(text) - 1);
 	for (uint32_t i = 0; i < packets; i++)
 		orma_raw_session_emit(&session, text);
 	before_ns = wish ? time_flushes(&stage, &session) : 0;
 	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
 	clone_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	uint64_t id = invoke_clone(&consumer, -1);
+	uint64_t id = orma_raw_clone_invoke(&consumer, -1, SOURCE);
 	beside_ns = time_flushes(&stage, &session);
-	CHECK(await_clone(&consumer, id)->success);
+	CHECK(orma_raw_clone_await(&consumer, id)->success);
 	clone_ns = orma_base_clock_ns(CLOCK_MONOTONIC) - clone_ns;
 	if (wish) {
 		fprintf(stderr,
@@ -118,7 +78,8 @@ ORMA_TEST(a_clone_that_is_refused_says_why)
 
 	orma_stage_open(&stage);
 	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	struct orma_pb_clone_session_response *response = make_clone(&consumer, -1);
+	struct orma_pb_clone_session_response *response =
+		orma_raw_clone_make(&consumer, -1, SOURCE);
 	CHECK(!response->success);
 	CHECK(orma_base_str_is(response->error,
 			       "unique_session_name: there is no session \"source\""));
@@ -128,80 +89,6 @@ ORMA_TEST(a_clone_that_is_refused_says_why)
 	CHECK(!response->success && response->error.size);
 	CHECK(!orma_raw_call(&consumer.client, "CloneSession", ORMA_STR("\x0a"))->success);
 	orma_raw_consumer_close(&consumer);
-	orma_stage_close(&stage);
-}
-
-ORMA_TEST(thousands_of_clone_calls_make_one_clone)
-{
-	struct orma_raw_session session;
-	struct orma_raw_consumer consumer;
-	struct orma_stage stage;
-	static uint64_t ids[3000];
-	size_t successes = 0;
-
-	orma_stage_open(&stage);
-	open_source(&session, &stage, 1024, -1, "");
-	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(ids); i++)
-		ids[i] = invoke_clone(&consumer, -1);
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(ids); i++)
-		successes += await_clone(&consumer, ids[i])->success;
-	CHECK_INT(successes, 1);
-	orma_bystander_check(&stage.bystander);
-	orma_raw_consumer_close(&consumer);
-	orma_raw_session_close(&session);
-	orma_stage_close(&stage);
-}
-
-ORMA_TEST(consumers_that_leave_while_they_clone)
-{
-	struct orma_raw_session session;
-	struct orma_raw_consumer consumer;
-	struct orma_stage stage;
-
-	orma_stage_open(&stage);
-	open_source(&session, &stage, 8192, -1, "");
-	for (int i = 0; i < 500; i++)
-		orma_raw_session_emit(&session, "data");
-	for (int i = 0; i < 100; i++) {
-		orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-		(void)invoke_clone(&consumer, -1);
-		if (i % 2)
-			orma_bystander_check(&stage.bystander);
-		orma_raw_consumer_close(&consumer);
-	}
-	/* None of them is left behind. */
-	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	while (orma_raw_consumer_query(&consumer)->tracing_sessions.count > 2)
-		;
-	CHECK(make_clone(&consumer, -1)->success);
-	CHECK(orma_raw_trace_has(orma_raw_consumer_read(&consumer), "data"));
-	orma_raw_consumer_close(&consumer);
-	orma_raw_session_close(&session);
-	orma_stage_close(&stage);
-}
-
-ORMA_TEST(a_source_that_leaves_while_it_is_cloned)
-{
-	struct orma_raw_session session;
-	struct orma_raw_consumer consumer;
-	struct orma_stage stage;
-
-	orma_stage_open(&stage);
-	for (int i = 0; i < 20; i++) {
-		open_source(&session, &stage, 8192, -1, "");
-		for (int k = 0; k < 100; k++)
-			orma_raw_session_emit(&session, "data");
-		orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-		uint64_t id = invoke_clone(&consumer, -1);
-		orma_raw_session_close(&session);
-		/* Either it was in time, and is whole, or there was nothing any more. */
-		struct orma_pb_clone_session_response *response = await_clone(&consumer, id);
-		if (response->success)
-			CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&consumer)),
-				  100);
-		orma_raw_consumer_close(&consumer);
-	}
 	orma_stage_close(&stage);
 }
 
@@ -217,14 +104,15 @@ ORMA_TEST(a_clone_of_a_file_is_a_file)
 	static char data[1 << 20];
 
 	orma_stage_open(&stage);
-	open_source(&session, &stage, 1024, file,
-		    "write_into_file: true file_write_period_ms: 100");
+	orma_raw_clone_source_open(&session, &stage.daemon, 1024, file,
+				   "write_into_file: true file_write_period_ms: 100");
 	orma_raw_session_emit(&session, "first");
 	while (lseek(file, 0, SEEK_END) == 0)
 		orma_bystander_check(&stage.bystander);
 	orma_raw_session_emit(&session, "second");
 	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	struct orma_pb_clone_session_response *response = make_clone(&consumer, copy);
+	struct orma_pb_clone_session_response *response =
+		orma_raw_clone_make(&consumer, copy, SOURCE);
 	CHECK(response->success && response->was_write_into_file);
 	ssize_t size = pread(copy, data, sizeof(data), 0);
 	CHECK(size > 0);
@@ -232,35 +120,6 @@ ORMA_TEST(a_clone_of_a_file_is_a_file)
 	CHECK(memmem(data, (size_t)size, "second", 6));
 	CHECK_INT(orma_raw_consumer_read(&consumer)->packet.count, 0);
 	orma_raw_consumer_close(&consumer);
-	orma_raw_session_close(&session);
-	orma_stage_close(&stage);
-}
-
-ORMA_TEST(a_clone_into_what_takes_nothing_fails_alone)
-{
-	ORMA_AUTO(orma_base_fd_closep) int file = memfd_create("file", MFD_CLOEXEC);
-	ORMA_AUTO(orma_base_fd_closep) int full = open("/dev/full", O_RDWR | O_CLOEXEC);
-	ORMA_AUTO(orma_base_fd_closep) int blind = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	struct orma_raw_session session;
-	struct orma_raw_consumer consumer;
-	struct orma_stage stage;
-	int fds[2];
-
-	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
-	orma_stage_open(&stage);
-	open_source(&session, &stage, 1024, file,
-		    "write_into_file: true file_write_period_ms: 100");
-	orma_raw_session_emit(&session, "first");
-	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	CHECK(!make_clone(&consumer, -1)->success);
-	CHECK(!make_clone(&consumer, blind)->success);
-	CHECK(!make_clone(&consumer, full)->success);
-	/* Nobody reads the pipe; the clone waits, and nobody else does. */
-	(void)invoke_clone(&consumer, fds[1]);
-	for (int i = 0; i < 20; i++)
-		orma_bystander_check(&stage.bystander);
-	orma_raw_consumer_close(&consumer);
-	CHECK_INT(close(fds[0]) | close(fds[1]), 0);
 	orma_raw_session_close(&session);
 	orma_stage_close(&stage);
 }
@@ -274,9 +133,10 @@ ORMA_TEST(a_flood_of_triggers_is_obeyed_and_holds_up_nobody)
 	struct orma_raw_client *client;
 
 	orma_stage_open(&stage);
-	open_source(&session, &stage, 1024, -1,
-		    "trigger_config { trigger_mode: CLONE_SNAPSHOT trigger_timeout_ms: 60000 "
-		    "triggers { name: \"hit\" stop_delay_ms: 10 producer_name_regex: \"s.*e\" } }");
+	orma_raw_clone_source_open(
+		&session, &stage.daemon, 1024, -1,
+		"trigger_config { trigger_mode: CLONE_SNAPSHOT trigger_timeout_ms: 60000 "
+		"triggers { name: \"hit\" stop_delay_ms: 10 producer_name_regex: \"s.*e\" } }");
 	client = &session.producer.client;
 	struct orma_str args = orma_raw_text(client, &orma_pb_activate_triggers_request_desc,
 					     "trigger_names: \"hit\" trigger_names: \"miss\"");
@@ -293,7 +153,7 @@ ORMA_TEST(a_flood_of_triggers_is_obeyed_and_holds_up_nobody)
 	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&session.consumer)), 0);
 	struct orma_raw_consumer consumer;
 	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	CHECK(make_clone(&consumer, -1)->success);
+	CHECK(orma_raw_clone_make(&consumer, -1, SOURCE)->success);
 	struct orma_pb_trace *trace = orma_raw_consumer_read(&consumer);
 	size_t hits = 0;
 	for (size_t i = 0; i < trace->packet.count; i++)
