@@ -86,7 +86,14 @@ struct orma_client_instance {
 
 /* What src/track/ needs beyond the public options. */
 struct orma_client_source_extra {
-	size_t thread_state_bytes; /* zeroed memory in each slot; zeroed again when state is lost */
+	size_t thread_state_bytes; /* memory in each slot, zeroed at first; then `state_lost` has it */
+	/*
+	 * On the slot's thread: the reader knows nothing of the sequence any more; with `is_new` it
+	 * is another sequence. NULL = zero it.
+	 */
+	void (*state_lost)(void *state, bool is_new);
+	void (*state_done)(
+		void *state);      /* before its memory is freed, on any thread; may be NULL */
 	void (*freed)(void *ctx);  /* the handle is no longer valid */
 	void (*forked)(void *ctx); /* in the child of a fork: async-signal-safe things only */
 };
@@ -181,6 +188,8 @@ struct orma_packet {
 	uint64_t lost_seen;             /* of the writer's lost packets */
 	struct orma_client_instance *instance;
 	void *state; /* of source->extra.thread_state_bytes */
+	/* The source's; here because a thread may end after its source. */
+	void (*state_done)(void *state);
 	bool needs_state;
 	bool is_open;
 };

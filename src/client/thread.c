@@ -37,6 +37,8 @@ static void slots_free(struct orma_packet *slots)
 		return;
 	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
 		orma_shm_writer_free(slots[i].writer);
+		if (slots[i].state && slots[i].state_done)
+			slots[i].state_done(slots[i].state);
 		orma_base_free(slots[i].state);
 	}
 	orma_base_free(slots);
@@ -87,10 +89,13 @@ static struct orma_client_thread *self_new(void)
 }
 
 /* Everything that was emitted so far is unknown to whoever reads the sequence from here on. */
-static void slot_forget(struct orma_packet *slot, const struct orma_data_source *source)
+static void slot_forget(struct orma_packet *slot, const struct orma_data_source *source,
+			bool is_new)
 {
 	slot->needs_state = true;
-	if (slot->state)
+	if (slot->state && source->extra.state_lost)
+		source->extra.state_lost(slot->state, is_new);
+	else if (slot->state)
 		memset(slot->state, 0, source->extra.thread_state_bytes);
 }
 
@@ -130,6 +135,7 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 		slot->state = orma_base_zalloc(source->extra.thread_state_bytes);
 		if (!slot->state)
 			return -ENOMEM;
+		slot->state_done = source->extra.state_done;
 	}
 	slot->instance = &source->instances[idx];
 	look_at_instance(slot->instance, &wanted);
@@ -143,7 +149,7 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 	slot->stamp = wanted.stamp;
 	slot->generation = wanted.generation;
 	slot->lost_seen = orma_shm_writer_lost_packets(slot->writer);
-	slot_forget(slot, source);
+	slot_forget(slot, source, true);
 	return 0;
 }
 
@@ -176,7 +182,7 @@ static struct orma_packet *refresh(struct orma_data_source *source, uint32_t idx
 	if (slot->writer &&
 	    slot->generation == atomic_load_explicit(&instance->generation, memory_order_relaxed)) {
 		slot->stamp = stamp;
-		slot_forget(slot, source);
+		slot_forget(slot, source, false);
 		return slot;
 	}
 	return slot_renew(slot, source, idx) < 0 ? NULL : slot;

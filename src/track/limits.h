@@ -11,6 +11,8 @@
 #define ORMA_TRACK_DEPTH_MAX 256
 /* Ends that wait for room; of more than that only the last time is kept. */
 #define ORMA_TRACK_LATE_ENDS_MAX 32
+/* Tracks that a thread has described to an instance: 1 << this; beyond it describes all of them anew. */
+#define ORMA_TRACK_SET_BITS_MAX  13
 #define ORMA_TRACK_CMDLINE_BYTES 4096
 
 #endif

@@ -11,19 +11,11 @@
 #include "base/alloc.h"
 #include "base/map.h"
 
-/* What upstream mixes into the uuids of counter tracks. */
-#define COUNTER_MAGIC UINT64_C(0xb1a4a67d7970839e)
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct orma_map map; /* hash of the text, counted up past collisions -> name; mutex */
 static uint32_t name_count; /* mutex */
 /* Written under the mutex with release, read anywhere with acquire. */
 static struct orma_track_name *_Atomic names[ORMA_TRACK_NAMES_MAX];
-
-uint64_t orma_track_counter_hash(const char *text)
-{
-	return orma_base_fnv1a(ORMA_FNV1A_INIT, text, strlen(text)) ^ COUNTER_MAGIC;
-}
 
 static struct orma_track_name *name_add_locked(const char *text, uint64_t key)
 {

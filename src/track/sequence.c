@@ -10,27 +10,16 @@
  * first is lost, the others are not tried: whoever emits tries again at its next event. Timestamps
  * are deltas to the previous packet on clock 64, in the config's unit, and never negative.
  */
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/clock_snapshot.pb.h"
-#include "schema/gen/counter_descriptor.pb.h"
-#include "schema/gen/process_descriptor.pb.h"
-#include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
-#include "schema/gen/track_descriptor.pb.h"
 #include "schema/gen/track_event.pb.h"
 #include "track/track.h"
 
-#define BOOTTIME          ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME
-#define THREAD_NAME_BYTES 16
-
-static uint64_t thread_uuid(int32_t tid)
-{
-	return orma_track_process.uuid ^ (uint64_t)(uint32_t)tid;
-}
+#define BOOTTIME ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME
 
 uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns)
 {
@@ -50,7 +39,7 @@ uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, 
 	return at;
 }
 
-static struct orma_proto_writer *packet_begin(struct orma_packet *slot, uint64_t now_ns)
+struct orma_proto_writer *orma_track_packet_begin(struct orma_packet *slot, uint64_t now_ns)
 {
 	struct orma_proto_writer *writer = orma_shm_writer_packet_begin(slot->writer);
 	uint8_t head[ORMA_TRACK_HEAD_BYTES];
@@ -60,7 +49,7 @@ static struct orma_proto_writer *packet_begin(struct orma_packet *slot, uint64_t
 	return writer;
 }
 
-static bool packet_end(struct orma_packet *slot)
+bool orma_track_packet_end(struct orma_packet *slot)
 {
 	orma_shm_writer_packet_end(slot->writer);
 	return orma_client_slot_check(slot);
@@ -93,7 +82,8 @@ static void write_defaults(struct orma_proto_writer *writer, uint32_t clock_id, 
 	orma_proto_nested_begin(writer, &defaults, ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS);
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID, clock_id);
 	orma_proto_nested_begin(writer, &event, ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS);
-	orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_DEFAULTS_TRACK_UUID, thread_uuid(tid));
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_DEFAULTS_TRACK_UUID,
+				orma_track_thread_uuid(tid));
 	orma_proto_nested_end(writer, &defaults);
 }
 
@@ -115,68 +105,7 @@ static bool write_state(struct orma_packet *slot, int32_t tid, uint64_t now_ns)
 		write_clock(writer, sequence->clock_id, now_ns / sequence->unit_ns, sequence);
 		orma_proto_nested_end(writer, &snapshot);
 	}
-	return packet_end(slot);
-}
-
-/* --- descriptors ------------------------------------------------------------------------------ */
-
-static bool write_thread(struct orma_packet *slot, int32_t tid, uint64_t now_ns)
-{
-	struct orma_proto_writer *writer = packet_begin(slot, now_ns);
-	struct orma_proto_nested track, thread;
-	char name[THREAD_NAME_BYTES] = "";
-
-	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
-	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, thread_uuid(tid));
-	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
-				orma_track_process.uuid);
-	orma_proto_nested_begin(writer, &thread, ORMA_PB_TRACK_DESCRIPTOR_THREAD);
-	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_PID, orma_track_process.pid);
-	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_TID, tid);
-	if (prctl(PR_GET_NAME, name) == 0 && name[0])
-		orma_proto_write_string(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, name);
-	orma_proto_nested_end(writer, &track);
-	return packet_end(slot);
-}
-
-static bool write_process(struct orma_packet *slot, uint64_t now_ns)
-{
-	const struct orma_track_process *process = &orma_track_process;
-	struct orma_proto_writer *writer = packet_begin(slot, now_ns);
-	struct orma_proto_nested track, message;
-
-	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
-	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, process->uuid);
-	orma_proto_nested_begin(writer, &message, ORMA_PB_TRACK_DESCRIPTOR_PROCESS);
-	orma_proto_write_int(writer, ORMA_PB_PROCESS_DESCRIPTOR_PID, process->pid);
-	for (size_t at = 0; at < process->cmdline_size;) {
-		size_t size = strnlen(process->cmdline + at, process->cmdline_size - at);
-
-		orma_proto_write_bytes(writer, ORMA_PB_PROCESS_DESCRIPTOR_CMDLINE,
-				       process->cmdline + at, size);
-		at += size + 1;
-	}
-	if (process->start_ns)
-		orma_proto_write_varint(writer, ORMA_PB_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS,
-					process->start_ns);
-	orma_proto_nested_end(writer, &track);
-	return packet_end(slot);
-}
-
-bool orma_track_declare_counter(struct orma_packet *slot, const char *name, uint64_t uuid,
-				uint64_t now_ns)
-{
-	struct orma_proto_writer *writer = packet_begin(slot, now_ns);
-	struct orma_proto_nested track, counter;
-
-	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
-	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, uuid);
-	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
-				orma_track_process.uuid);
-	orma_proto_write_string(writer, ORMA_PB_TRACK_DESCRIPTOR_NAME, name);
-	orma_proto_nested_begin(writer, &counter, ORMA_PB_TRACK_DESCRIPTOR_COUNTER);
-	orma_proto_nested_end(writer, &track);
-	return packet_end(slot);
+	return orma_track_packet_end(slot);
 }
 
 bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
@@ -191,6 +120,23 @@ bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t 
 	sequence->clock_id = instance->clock_id;
 	sequence->is_incremental = instance->is_incremental;
 	sequence->known.last_ns = now_ns / sequence->unit_ns * sequence->unit_ns;
-	return write_state(slot, tid, now_ns) && write_thread(slot, tid, now_ns) &&
-	       write_process(slot, now_ns);
+	sequence->tid = tid;
+	orma_track_set_done(&sequence->tracks);
+	return write_state(slot, tid, now_ns) && orma_track_describe_thread(slot, now_ns);
+}
+
+void orma_track_sequence_lost(void *state, bool is_new)
+{
+	struct orma_track_sequence *sequence = state;
+
+	orma_track_set_done(&sequence->tracks);
+	if (is_new)
+		memset(sequence, 0, sizeof(*sequence));
+}
+
+void orma_track_sequence_done(void *state)
+{
+	struct orma_track_sequence *sequence = state;
+
+	orma_track_set_done(&sequence->tracks);
 }

@@ -10,6 +10,7 @@
 #define ORMA_TRACK_TRACK_H
 
 #include <orma/data_source.h>
+#include <orma/track.h>
 #include <orma/track_event.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,6 +74,55 @@ struct orma_track_process {
 extern struct orma_track_process orma_track_process;
 void orma_track_process_init(void);
 
+/* --- tracks ----------------------------------------------------------------------------------- */
+
+/* A track that a sequence has described. */
+struct orma_track_known {
+	uint64_t uuid; /* 0 = a free place */
+	uint64_t last; /* of an incremental counter: the value, an integer or a double's bits */
+};
+
+#define ORMA_TRACK_SET_BITS 5
+
+/* {0} is an empty one. */
+struct orma_track_set {
+	uint32_t count, grown_bits;
+	struct orma_track_known *grown; /* 1 << grown_bits places; NULL = those in `few` */
+	struct orma_track_known few[1 << ORMA_TRACK_SET_BITS];
+};
+
+struct orma_track_known *orma_track_set_find(struct orma_track_set *set, uint64_t uuid);
+/* False: there are too many, or no memory. */
+bool orma_track_set_add(struct orma_track_set *set, uint64_t uuid);
+void orma_track_set_done(struct orma_track_set *set);
+
+struct orma_track_sequence;
+
+uint64_t orma_track_thread_uuid(int32_t tid);
+/* As orma_track_uuid(), without asking the system who we are. */
+uint64_t orma_track_uuid_at(const struct orma_track_sequence *sequence,
+			    const struct orma_track *track);
+/*
+ * Before an event on the track: describes it and its parents unless the sequence has. NULL, the
+ * thread's own track, is described always. False: there was no room, and the event is lost too.
+ */
+bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track, uint64_t now_ns);
+/* The track of a counter that is known by its name alone. */
+bool orma_track_declare_counter(struct orma_packet *slot, const char *name, uint64_t uuid,
+				uint64_t now_ns);
+/* What to write for a value of a counter track that has been declared. */
+int64_t orma_track_delta_int(struct orma_track_sequence *sequence, const struct orma_track *track,
+			     uint64_t uuid, int64_t value);
+double orma_track_delta_double(struct orma_track_sequence *sequence, const struct orma_track *track,
+			       uint64_t uuid, double value);
+
+/* Describes a thread of this process; `track` may be NULL, and its name goes before the kernel's. */
+bool orma_track_write_thread(struct orma_packet *slot, int32_t tid, const struct orma_track *track,
+			     uint64_t now_ns);
+bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns);
+/* Both, of the calling thread, at the beginning of its sequence. */
+bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns);
+
 /* --- sequences -------------------------------------------------------------------------------- */
 
 #define ORMA_TRACK_WORD_BITS 64
@@ -86,8 +136,10 @@ struct orma_track_sequence {
 		uint64_t counters[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t categories[ORMA_TRACK_CATEGORIES_MAX / ORMA_TRACK_WORD_BITS];
 	} known;
+	struct orma_track_set tracks; /* forgotten together with `known` */
 	uint64_t unit_ns;
 	uint32_t clock_id;
+	int32_t tid;
 	bool is_incremental;
 
 	/* Bit n = the begin of the n-th open slice is in the trace. */
@@ -99,10 +151,15 @@ struct orma_track_sequence {
 
 /* Describes thread, process and clock anew. False: lost, and nothing may be emitted. */
 bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t now_ns);
+/* Slots: what is open stays open when the service has incremental state cleared. */
+void orma_track_sequence_lost(void *state, bool is_new);
+void orma_track_sequence_done(void *state);
 /* Tag, timestamp and flags of a packet; `at` has room for ORMA_TRACK_HEAD_BYTES. */
 uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns);
 #define ORMA_TRACK_HEAD_BYTES 13
-bool orma_track_declare_counter(struct orma_packet *slot, const char *name, uint64_t uuid,
-				uint64_t now_ns);
+/* A packet of any size, with its head. */
+struct orma_proto_writer *orma_track_packet_begin(struct orma_packet *slot, uint64_t now_ns);
+/* False: it was lost. */
+bool orma_track_packet_end(struct orma_packet *slot);
 
 #endif

@@ -407,6 +407,8 @@ int orma_track_event_register(void)
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf descriptor = {0};
 	const struct orma_client_source_extra extra = {
 		.thread_state_bytes = sizeof(struct orma_track_sequence),
+		.state_lost = orma_track_sequence_lost,
+		.state_done = orma_track_sequence_done,
 		.forked = on_forked,
 		.freed = on_freed,
 	};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * descriptor.c - how threads and the process describe themselves.
+ *
+ * Every sequence begins with both, its thread's and the process's: whichever sequences survive in a
+ * full buffer, their events have a name.
+ */
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "proto/writer.h"
+#include "schema/gen/process_descriptor.pb.h"
+#include "schema/gen/thread_descriptor.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
+#include "track/track.h"
+
+#define THREAD_NAME_BYTES 16
+
+bool orma_track_write_thread(struct orma_packet *slot, int32_t tid, const struct orma_track *track,
+			     uint64_t now_ns)
+{
+	const struct orma_track_sequence *sequence = slot->state;
+	struct orma_proto_writer *writer = orma_track_packet_begin(slot, now_ns);
+	struct orma_proto_nested nested, thread;
+	char name[THREAD_NAME_BYTES] = "";
+
+	orma_proto_nested_begin(writer, &nested, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, orma_track_thread_uuid(tid));
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
+				orma_track_process.uuid);
+	orma_proto_nested_begin(writer, &thread, ORMA_PB_TRACK_DESCRIPTOR_THREAD);
+	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_PID, orma_track_process.pid);
+	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_TID, tid);
+	if (track && track->name)
+		orma_proto_write_string(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, track->name);
+	else if (tid == sequence->tid && prctl(PR_GET_NAME, name) == 0 && name[0])
+		orma_proto_write_string(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, name);
+	orma_proto_nested_end(writer, &thread);
+	if (track && track->is_kept_apart)
+		orma_proto_write_bool(
+			writer, ORMA_PB_TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS, true);
+	if (track && track->rank)
+		orma_proto_write_int(writer, ORMA_PB_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK,
+				     track->rank);
+	orma_proto_nested_end(writer, &nested);
+	return orma_track_packet_end(slot);
+}
+
+bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns)
+{
+	const struct orma_track_process *process = &orma_track_process;
+	struct orma_proto_writer *writer = orma_track_packet_begin(slot, now_ns);
+	struct orma_proto_nested track, message;
+
+	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, process->uuid);
+	orma_proto_nested_begin(writer, &message, ORMA_PB_TRACK_DESCRIPTOR_PROCESS);
+	orma_proto_write_int(writer, ORMA_PB_PROCESS_DESCRIPTOR_PID, process->pid);
+	for (size_t at = 0; at < process->cmdline_size;) {
+		size_t size = strnlen(process->cmdline + at, process->cmdline_size - at);
+
+		orma_proto_write_bytes(writer, ORMA_PB_PROCESS_DESCRIPTOR_CMDLINE,
+				       process->cmdline + at, size);
+		at += size + 1;
+	}
+	if (process->start_ns)
+		orma_proto_write_varint(writer, ORMA_PB_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS,
+					process->start_ns);
+	orma_proto_nested_end(writer, &track);
+	return orma_track_packet_end(slot);
+}
+
+bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns)
+{
+	struct orma_track_sequence *sequence = slot->state;
+
+	if (!orma_track_write_thread(slot, sequence->tid, NULL, now_ns) ||
+	    !orma_track_write_process(slot, now_ns))
+		return false;
+	return orma_track_set_add(&sequence->tracks, orma_track_thread_uuid(sequence->tid)) &&
+	       orma_track_set_add(&sequence->tracks, orma_track_process.uuid);
+}
