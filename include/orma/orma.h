@@ -10,6 +10,7 @@
 #include <orma/packet.h>
 #include <orma/service.h>
 #include <orma/session.h>
+#include <orma/stats.h>
 #include <orma/track.h>
 #include <orma/track_event.h>
 

@@ -429,6 +429,11 @@ int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms)
 	return r < 0 ? r : called;
 }
 
+bool orma_base_loop_is_in_turn(const struct orma_loop *loop)
+{
+	return loop->is_in_turn;
+}
+
 int orma_base_loop_run(struct orma_loop *loop)
 {
 	int r = 0;

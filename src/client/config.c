@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config.c - TraceConfig from text to bytes.
+ * config.c - TraceConfig from text to bytes, and to sessions that take one.
  *
  * The codec does the work; this file owns only the arena in between. Rejected: handing out the
  * decoded struct (its layout would become ABI), parsing straight to bytes (fields of one message
  * may be scattered over the text and have to be merged).
  */
 #include <errno.h>
-#include <orma/session.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "client/session.h"
+#include "ipc/frame.h"
 #include "proto/codec.h"
+#include "proto/writer.h"
+#include "schema/gen/consumer_port.pb.h"
 #include "schema/gen/trace_config.pb.h"
 
 int orma_config_parse(const char *name, const char *text, size_t size, void **ret_config,
@@ -48,4 +51,54 @@ int orma_config_parse(const char *name, const char *text, size_t size, void **re
 void orma_config_free(void *config)
 {
 	orma_base_free(config);
+}
+
+int orma_session_enable_text(struct orma_session *session, const char *name, const char *text,
+			     size_t size, int file_fd, struct orma_error *reterr)
+{
+	void *config;
+	size_t config_size;
+	int r = orma_config_parse(name, text, size, &config, &config_size, reterr);
+
+	if (r < 0)
+		return r;
+	r = orma_session_enable(session, config, config_size, file_fd);
+	orma_config_free(config);
+	if (r == -EBUSY)
+		return orma_base_error_set(reterr, r, "this session was enabled already");
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "enabling failed (error %d)", -r);
+	return 0;
+}
+
+int orma_session_change_config(struct orma_session *session, const void *config, size_t size)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
+	struct orma_client_call call = {0};
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	if (!config && size > 0)
+		return -EINVAL;
+	if (!session->is_enabled || session->is_stopped)
+		return -ESTALE;
+	if (size > ORMA_IPC_BODY_BYTES_MAX - ORMA_PROTO_SCALAR_FIELD_MAX)
+		return -EMSGSIZE;
+	orma_proto_heap_writer_init(&heap, &args);
+	orma_proto_write_bytes(&heap.writer, ORMA_PB_CHANGE_TRACE_CONFIG_REQUEST_TRACE_CONFIG,
+			       config, size);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r == 0)
+		r = orma_client_session_call(session, ORMA_CLIENT_CHANGE_CONFIG, &args,
+					     session->timeout_ns, &call);
+	return r == -EREMOTEIO ? -ESTALE : r;
+}
+
+int orma_session_free_buffers(struct orma_session *session)
+{
+	struct orma_client_call call = {0};
+	int r = orma_client_session_call(session, ORMA_CLIENT_FREE_BUFFERS, NULL,
+					 session->timeout_ns, &call);
+
+	return r == -EREMOTEIO ? -ESTALE : r;
 }

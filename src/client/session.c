@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "ipc/address.h"
 #include "ipc/frame.h"
 #include "proto/reader.h"
@@ -48,15 +49,20 @@ static const char *const method_names[] = {
 	[ORMA_CLIENT_QUERY_SERVICE_STATE] = "QueryServiceState",
 	[ORMA_CLIENT_QUERY_CAPABILITIES] = "QueryCapabilities",
 	[ORMA_CLIENT_CLONE_SESSION] = "CloneSession",
+	[ORMA_CLIENT_CHANGE_CONFIG] = "ChangeTraceConfig",
+	[ORMA_CLIENT_FREE_BUFFERS] = "FreeBuffers",
 };
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 int orma_client_session_check(const struct orma_session *session, struct orma_error *reterr)
 {
-	if (session->lost_error == 0)
-		return 0;
-	return orma_base_error_set(reterr, -ECONNRESET, "the connection to the service is lost");
+	if (session->lost_error < 0)
+		return orma_base_error_set(reterr, -ECONNRESET,
+					   "the connection to the service is lost");
+	if (!session->is_connected)
+		return orma_base_error_set(reterr, -ENOTCONN, "not connected to the service yet");
+	return 0;
 }
 
 /* The application drives the library itself: what it waits for happens inside orma_dispatch(). */
@@ -96,65 +102,7 @@ int orma_client_session_wait(struct orma_session *session, const bool *flag, uin
 	return 0;
 }
 
-static void on_call_reply(void *ctx, const struct orma_ipc_reply *reply)
-{
-	struct orma_client_call *call = ctx;
-
-	if (call->is_done)
-		return;
-	call->replies++;
-	if (!reply->success)
-		call->error = reply->error == -EREMOTEIO ? -EREMOTEIO : -ECONNRESET;
-	else if (call->reply)
-		call->error = call->reply(call, reply->data, reply->size);
-	call->is_done = !reply->has_more || call->error < 0;
-}
-
-int orma_client_session_call(struct orma_session *session, enum orma_client_session_method method,
-			     const struct orma_buf *args, uint64_t timeout_ns,
-			     struct orma_client_call *call)
-{
-	return orma_client_session_call_fd(session, method, args, -1, timeout_ns, call);
-}
-
-int orma_client_session_call_fd(struct orma_session *session,
-				enum orma_client_session_method method, const struct orma_buf *args,
-				int fd, uint64_t timeout_ns, struct orma_client_call *call)
-{
-	int r = orma_client_session_check(session, NULL);
-
-	if (r < 0)
-		return r;
-	r = orma_ipc_client_invoke_fd(session->ipc, method, args ? args->data : NULL,
-				      args ? args->size : 0, fd, on_call_reply, call);
-	if (r < 0)
-		return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
-	for (;;) {
-		uint64_t replies = call->replies;
-
-		r = orma_client_session_wait(session, &call->is_done, timeout_ns);
-		if (r != -ETIMEDOUT || replies == call->replies)
-			break;
-	}
-	orma_ipc_client_forget(session->ipc, call);
-	return call->is_done ? call->error : r;
-}
-
 /* --- connecting ------------------------------------------------------------------------------- */
-
-static void on_connected(void *ctx)
-{
-	struct orma_session *session = ctx;
-
-	session->is_connected = true;
-}
-
-static void on_disconnected(void *ctx, int error)
-{
-	struct orma_session *session = ctx;
-
-	session->lost_error = error < 0 ? error : -ECONNRESET;
-}
 
 static int connect_error(const struct orma_session *session, int error, const char *address,
 			 struct orma_error *reterr)
@@ -186,7 +134,47 @@ static int connect_error(const struct orma_session *session, int error, const ch
 	}
 }
 
-static int session_connect(struct orma_session *session, struct orma_error *reterr)
+static const char *address_of(const struct orma_session *session)
+{
+	if (session->options.in_process)
+		return "the service of this process";
+	return session->options.consumer_socket ? session->options.consumer_socket
+						: orma_ipc_consumer_address();
+}
+
+static void on_connected(void *ctx)
+{
+	struct orma_session *session = ctx;
+
+	session->is_connected = true;
+	if (session->options.connects_later && session->options.on_connected)
+		session->options.on_connected(session->options.ctx, NULL);
+}
+
+static void tell_error(struct orma_session *session, const struct orma_error *error)
+{
+	if (session->has_told_loss || !session->options.on_error)
+		return;
+	session->has_told_loss = error->code == -ECONNRESET;
+	session->options.on_error(session->options.ctx, error);
+}
+
+static void on_disconnected(void *ctx, int error)
+{
+	struct orma_session *session = ctx;
+	struct orma_error said = {0};
+
+	session->lost_error = error < 0 ? error : -ECONNRESET;
+	if (session->is_connected) {
+		orma_base_error_set(&said, -ECONNRESET, "the connection to the service is lost");
+		tell_error(session, &said);
+	} else if (session->options.connects_later && session->options.on_connected) {
+		connect_error(session, session->lost_error, address_of(session), &said);
+		session->options.on_connected(session->options.ctx, &said);
+	}
+}
+
+static int begin_connecting(struct orma_session *session, struct orma_error *reterr)
 {
 	const struct orma_ipc_client_options options = {
 		.loop = session->loop,
@@ -199,15 +187,12 @@ static int session_connect(struct orma_session *session, struct orma_error *rete
 		.connect_timeout_ns = session->timeout_ns,
 		.queue_bytes = 4 * ORMA_IPC_FRAME_BYTES_MAX,
 	};
-	const char *address = session->options.consumer_socket;
+	const char *address = address_of(session);
 	int r;
 
-	if (!address)
-		address = orma_ipc_consumer_address();
 	if (session->options.in_process) {
 		int fd;
 
-		address = "the service of this process";
 		r = orma_client_open_consumer(&fd);
 		if (r < 0)
 			return orma_base_error_set(reterr, r, "%s",
@@ -221,10 +206,51 @@ static int session_connect(struct orma_session *session, struct orma_error *rete
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "cannot connect to %s (error %d)", address,
 					   -r);
+	return 0;
+}
+
+static int session_connect(struct orma_session *session, struct orma_error *reterr)
+{
+	int r = begin_connecting(session, reterr);
+
+	if (r < 0 || session->options.connects_later)
+		return r;
 	r = orma_client_session_wait(session, &session->is_connected, session->timeout_ns);
 	if (r == 0)
 		return 0;
-	return connect_error(session, r == -ETIMEDOUT ? r : session->lost_error, address, reterr);
+	return connect_error(session, r == -ETIMEDOUT ? r : session->lost_error,
+			     address_of(session), reterr);
+}
+
+/* Runs on the thread that turns the loop, after orma_session_request_stop() on any. */
+static void on_wake(void *ctx)
+{
+	struct orma_session *session = ctx;
+
+	if (!atomic_exchange_explicit(&session->wants_stop, false, memory_order_relaxed))
+		return;
+	/* Not connected yet: then the session is not enabled either. */
+	orma_session_stop(session);
+}
+
+static int take_options(struct orma_session *session, const struct orma_session_options *options,
+			struct orma_error *reterr)
+{
+	int r = orma_base_options_copy(&session->options, sizeof(session->options), options);
+
+	if (r < 0)
+		return orma_base_error_set(
+			reterr, r, "the options are of another size, or of a newer release");
+	session->timeout_ns =
+		(session->options.timeout_ms ? session->options.timeout_ms : DEFAULT_TIMEOUT_MS) *
+		ORMA_NS_PER_MS;
+	if (!session->options.consumer_socket)
+		return 0;
+	/* Errors may want to name it later. */
+	session->options.consumer_socket = orma_base_strdup(session->options.consumer_socket);
+	return session->options.consumer_socket
+		       ? 0
+		       : orma_base_error_set(reterr, -ENOMEM, "no memory for a session");
 }
 
 int orma_session_new(const struct orma_session_options *options, struct orma_session **ret,
@@ -233,23 +259,24 @@ int orma_session_new(const struct orma_session_options *options, struct orma_ses
 	struct orma_session *session;
 	int r;
 
-	if (!ret || (options && options->struct_size != sizeof(*options)))
-		return orma_base_error_set(reterr, -EINVAL, "the options have another size");
+	if (!ret)
+		return orma_base_error_set(reterr, -EINVAL, "no place for the session");
 	session = orma_base_zalloc(sizeof(*session));
 	if (!session)
 		return orma_base_error_set(reterr, -ENOMEM, "no memory for a session");
-	if (options)
-		session->options = *options;
-	session->timeout_ns =
-		(session->options.timeout_ms ? session->options.timeout_ms : DEFAULT_TIMEOUT_MS) *
-		ORMA_NS_PER_MS;
+	orma_base_list_init(&session->calls);
+	r = take_options(session, options, reterr);
+	if (r < 0) {
+		orma_base_free(session);
+		return r;
+	}
 	r = orma_base_loop_new(&session->loop);
 	if (r < 0)
 		orma_base_error_set(reterr, r, "no event loop (error %d)", -r);
 	else
+		orma_base_loop_set_wake_handler(session->loop, on_wake, session);
+	if (r == 0)
 		r = session_connect(session, reterr);
-	/* Borrowed for this call only. */
-	session->options.consumer_socket = NULL;
 	if (r < 0) {
 		orma_session_free(session);
 		return r;
@@ -263,7 +290,9 @@ void orma_session_free(struct orma_session *session)
 	if (!session)
 		return;
 	orma_ipc_client_free(session->ipc);
+	orma_client_session_discard_calls(session);
 	orma_base_loop_free(session->loop);
+	orma_base_free((char *)session->options.consumer_socket);
 	orma_base_free(session);
 }
 
@@ -278,7 +307,7 @@ int orma_session_dispatch(struct orma_session *session)
 
 	if (r < 0)
 		return r;
-	return orma_client_session_check(session, NULL);
+	return session->lost_error < 0 ? -ECONNRESET : 0;
 }
 
 /* --- enabling and ending ---------------------------------------------------------------------- */
@@ -286,6 +315,8 @@ int orma_session_dispatch(struct orma_session *session)
 static void session_ended(struct orma_session *session)
 {
 	session->is_stopped = session->is_start_settled = true;
+	if (session->stop_error.code < 0)
+		tell_error(session, &session->stop_error);
 	if (session->options.on_stopped)
 		session->options.on_stopped(session->options.ctx,
 					    session->stop_error.code ? session->stop_error.message
@@ -340,6 +371,8 @@ int orma_session_enable(struct orma_session *session, const void *config, size_t
 	struct orma_proto_heap_writer heap;
 	int r;
 
+	if (!config && size > 0)
+		return -EINVAL;
 	if (size > ORMA_IPC_BODY_BYTES_MAX - ORMA_PROTO_SCALAR_FIELD_MAX)
 		return -EMSGSIZE;
 	orma_proto_heap_writer_init(&heap, &args);
@@ -357,23 +390,30 @@ int orma_session_enable(struct orma_session *session, const void *config, size_t
 	return send_enable(session, &args, file_fd);
 }
 
+int orma_client_start_error(const struct orma_session *session, int error,
+			    struct orma_error *reterr)
+{
+	if (session->is_stopped && session->stop_error.code < 0) {
+		if (reterr)
+			*reterr = session->stop_error;
+		return session->stop_error.code;
+	}
+	if (error == -EREMOTEIO)
+		return orma_base_error_set(reterr, -EPROTO,
+					   "the service did not start the session");
+	if (error < 0)
+		return orma_base_error_set(reterr, error, "starting the session failed (error %d)",
+					   -error);
+	return 0;
+}
+
 int orma_session_start(struct orma_session *session, struct orma_error *reterr)
 {
 	struct orma_client_call call = {0};
 	int r = orma_client_session_call(session, ORMA_CLIENT_START_TRACING, NULL,
 					 session->timeout_ns, &call);
 
-	if (session->is_stopped && session->stop_error.code < 0) {
-		if (reterr)
-			*reterr = session->stop_error;
-		return session->stop_error.code;
-	}
-	if (r == -EREMOTEIO)
-		return orma_base_error_set(reterr, -EPROTO,
-					   "the service did not start the session");
-	if (r < 0)
-		return orma_base_error_set(reterr, r, "starting the session failed (error %d)", -r);
-	return 0;
+	return orma_client_start_error(session, r, reterr);
 }
 
 static void on_disable_reply(void *ctx, const struct orma_ipc_reply *reply)
@@ -393,6 +433,12 @@ int orma_session_stop(struct orma_session *session)
 	r = orma_ipc_client_invoke(session->ipc, ORMA_CLIENT_DISABLE_TRACING, NULL, 0,
 				   on_disable_reply, NULL);
 	return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
+}
+
+void orma_session_request_stop(struct orma_session *session)
+{
+	atomic_store_explicit(&session->wants_stop, true, memory_order_relaxed);
+	orma_base_loop_wake(session->loop);
 }
 
 int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms,
@@ -421,25 +467,43 @@ bool orma_session_is_stopped(const struct orma_session *session)
 	return session->is_stopped;
 }
 
+int orma_client_flush_encode(uint32_t timeout_ms, uint64_t flags, struct orma_buf *args)
+{
+	struct orma_proto_heap_writer heap;
+
+	orma_proto_heap_writer_init(&heap, args);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_TIMEOUT_MS, timeout_ms);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_FLAGS,
+				flags ? flags : FLUSH_FLAGS);
+	return orma_proto_heap_writer_finish(&heap);
+}
+
+/* The service's own timeout comes first, so that its answer says which of the two it was. */
+uint64_t orma_client_flush_timeout_ns(const struct orma_session *session, uint32_t timeout_ms)
+{
+	return timeout_ms * ORMA_NS_PER_MS + session->timeout_ns;
+}
+
+int orma_client_flush_error(int error, struct orma_error *reterr)
+{
+	if (error == -EREMOTEIO)
+		return orma_base_error_set(reterr, -EIO, "some data source did not answer in time");
+	if (error < 0)
+		return orma_base_error_set(reterr, error, "the flush failed (error %d)", -error);
+	return 0;
+}
+
 int orma_session_flush(struct orma_session *session, uint32_t timeout_ms, uint64_t flags)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
 	struct orma_client_call call = {0};
-	struct orma_proto_heap_writer heap;
-	int r;
+	int r = orma_client_flush_encode(timeout_ms, flags, &args);
 
-	orma_proto_heap_writer_init(&heap, &args);
-	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_TIMEOUT_MS, timeout_ms);
-	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_FLAGS,
-				flags ? flags : FLUSH_FLAGS);
-	r = orma_proto_heap_writer_finish(&heap);
 	if (r < 0)
 		return r;
-	/* The service's own timeout comes first, so that its answer says which of the two it was.
-	 */
 	r = orma_client_session_call(session, ORMA_CLIENT_FLUSH, &args,
-				     timeout_ms * ORMA_NS_PER_MS + session->timeout_ns, &call);
-	return r == -EREMOTEIO ? -EIO : r;
+				     orma_client_flush_timeout_ns(session, timeout_ms), &call);
+	return orma_client_flush_error(r, NULL);
 }
 
 /* --- leaving and taking over ------------------------------------------------------------------ */

@@ -8,9 +8,14 @@
 
 #include <orma/session.h>
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/loop.h"
 #include "ipc/client.h"
+
+#define ORMA_CLIENT_QUERY_ARG_BYTES 24
 
 /* Positions in the table of method names. */
 enum orma_client_session_method {
@@ -26,6 +31,8 @@ enum orma_client_session_method {
 	ORMA_CLIENT_QUERY_SERVICE_STATE,
 	ORMA_CLIENT_QUERY_CAPABILITIES,
 	ORMA_CLIENT_CLONE_SESSION,
+	ORMA_CLIENT_CHANGE_CONFIG,
+	ORMA_CLIENT_FREE_BUFFERS,
 };
 
 struct orma_session {
@@ -35,8 +42,9 @@ struct orma_session {
 	struct orma_ipc_client *ipc;
 
 	bool is_connected;
-	int lost_error;  /* negative once the connection is gone */
-	bool is_enabled; /* an EnableTracing was sent and its session not detached */
+	bool has_told_loss; /* to on_error */
+	int lost_error;     /* negative once the connection is gone */
+	bool is_enabled;    /* an EnableTracing was sent and its session not detached */
 	bool is_stopped;
 	bool are_sources_started;
 	bool is_start_settled; /* they have, or the session ended before */
@@ -46,16 +54,27 @@ struct orma_session {
 	/* Why it ended: code 0 = as it should. */
 	struct orma_error stop_error;
 	char enable_ctx, observe_ctx; /* their addresses tell outstanding calls apart */
+	struct orma_list calls;       /* struct orma_client_call: those that nobody waits for */
+	/* Any thread sets it, then wakes the loop, whose handler takes it; the wake orders the two. */
+	_Atomic bool wants_stop;
 };
 
-/* One call that somebody waits for; lives on the waiter's stack. */
+/* One call under way: on the stack of whoever waits, or on the heap when nobody does. */
 struct orma_client_call {
 	bool is_done;
 	int error;
 	/* Runs for each reply; a negative return ends the call with it. */
 	int (*reply)(struct orma_client_call *call, const void *data_untrusted, size_t size);
-	void *ctx;
 	uint64_t replies; /* so far */
+
+	/* When nobody waits; NULL otherwise. `finish` runs once it is done, and frees it; `discard`
+	 * only frees it. */
+	void (*finish)(struct orma_client_call *call);
+	void (*discard)(struct orma_client_call *call);
+	struct orma_session *session;
+	struct orma_list item; /* in session->calls */
+	struct orma_timer timer;
+	uint64_t timeout_ns;
 };
 
 /* -ECONNRESET when the connection is gone, filling `reterr`. */
@@ -75,8 +94,61 @@ int orma_client_session_call_fd(struct orma_session *session,
 				enum orma_client_session_method method, const struct orma_buf *args,
 				int fd, uint64_t timeout_ns, struct orma_client_call *call);
 
+/*
+ * Invokes a method, for which nobody waits: 0 hands the call over (see `finish`), otherwise it stays
+ * the caller's. The timeout counts from reply to reply; its end finishes with -ETIMEDOUT.
+ */
+int orma_client_session_begin(struct orma_session *session, enum orma_client_session_method method,
+			      const struct orma_buf *args, int fd, uint64_t timeout_ns,
+			      struct orma_client_call *call);
+/* Frees the calls that are under way. */
+void orma_client_session_discard_calls(struct orma_session *session);
+
+/* What the waiting and the other form of a call share: its arguments, what its replies do, and what
+ * its errors are called. */
+int orma_client_flush_encode(uint32_t timeout_ms, uint64_t flags, struct orma_buf *args);
+uint64_t orma_client_flush_timeout_ns(const struct orma_session *session, uint32_t timeout_ms);
+/* 0 or the error that a rejected or failed call has for the caller; fills `reterr`. */
+int orma_client_start_error(const struct orma_session *session, int error,
+			    struct orma_error *reterr);
+int orma_client_flush_error(int error, struct orma_error *reterr);
+
+struct orma_client_read {
+	struct orma_client_call call;
+	orma_packet_fn *fn;
+	void *ctx;
+	struct orma_buf partial; /* the packet under way */
+};
+void orma_client_read_init(struct orma_client_read *read, orma_packet_fn *fn, void *ctx);
+int orma_client_read_error(int error, struct orma_error *reterr);
+
+struct orma_client_query {
+	struct orma_client_call call;
+	enum orma_client_session_method method;
+	uint32_t field_id; /* of the answer in each reply; parts are merged by appending */
+	uint8_t arg_bytes[ORMA_CLIENT_QUERY_ARG_BYTES];
+	struct orma_buf args; /* in arg_bytes */
+	struct orma_buf answer;
+};
+/* -EINVAL: there is no such question. */
+int orma_client_query_init(struct orma_client_query *query, enum orma_session_query what);
+int orma_client_query_error(int error, struct orma_error *reterr);
+
+struct orma_client_clone {
+	struct orma_client_call call;
+	struct orma_session_clone_result result;
+	struct orma_error error; /* what the service says; code 0 = nothing */
+};
+/* Checks the options and encodes them. -EINVAL, -EBUSY, -ENOMEM; fills `reterr`. */
+int orma_client_clone_init(const struct orma_session *session,
+			   const struct orma_session_clone_options *options,
+			   struct orma_client_clone *clone, struct orma_buf *args, int *ret_fd,
+			   struct orma_error *reterr);
+int orma_client_clone_error(const struct orma_client_clone *clone, int error,
+			    struct orma_error *reterr);
+
 /* ObservableEvents.TYPE_ALL_DATA_SOURCES_STARTED */
-#define ORMA_CLIENT_ALL_STARTED 2u
+#define ORMA_CLIENT_ALL_STARTED ((uint32_t)ORMA_OBSERVE_ALL_STARTED)
 /* Asks the service for these events, bits of ObservableEvents.Type. 0, -ENOTSUP, -ECONNRESET,
  * -EMSGSIZE, -ENOMEM. */
 int orma_client_session_observe(struct orma_session *session, uint32_t types);

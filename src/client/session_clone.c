@@ -10,30 +10,25 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/macros.h"
+#include "base/options.h"
 #include "client/session.h"
 #include "proto/codec.h"
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
 
-struct clone_call {
-	struct orma_client_call call;
-	struct orma_session_clone_result result;
-	struct orma_error *reterr;
-};
-
 static int on_clone_reply(struct orma_client_call *call, const void *data_untrusted, size_t size)
 {
-	struct clone_call *clone = ORMA_CONTAINER_OF(call, struct clone_call, call);
+	struct orma_client_clone *clone = ORMA_CONTAINER_OF(call, struct orma_client_clone, call);
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	struct orma_pb_clone_session_response *response;
 	int r = orma_proto_decode(&orma_pb_clone_session_response_desc, data_untrusted, size,
 				  &arena, &response);
 
 	if (r < 0)
-		return orma_base_error_set(clone->reterr, r, "the service's answer is malformed");
+		return orma_base_error_set(&clone->error, r, "the service's answer is malformed");
 	if (!response->success)
 		return orma_base_error_set(
-			clone->reterr, -EPROTO, "%.*s",
+			&clone->error, -EPROTO, "%.*s",
 			(int)ORMA_MIN(response->error.size, (size_t)ORMA_ERROR_MESSAGE_BYTES),
 			response->error.data ? response->error.data : "");
 	clone->result.uuid_msb = (uint64_t)response->uuid_msb;
@@ -92,35 +87,64 @@ static int describe(int error, struct orma_error *reterr)
 	}
 }
 
+int orma_client_clone_init(const struct orma_session *session,
+			   const struct orma_session_clone_options *options,
+			   struct orma_client_clone *clone, struct orma_buf *args, int *ret_fd,
+			   struct orma_error *reterr)
+{
+	struct orma_session_clone_options whole = {.struct_size = sizeof(whole)};
+	int r;
+
+	if (!options || orma_base_options_copy(&whole, sizeof(whole), options) < 0 ||
+	    (!whole.session_id && !whole.unique_session_name))
+		return orma_base_error_set(reterr, -EINVAL,
+					   "the options are of another size, or name no session");
+	if (session->is_enabled)
+		return orma_base_error_set(reterr, -EBUSY, "this session was enabled already");
+	*clone = (struct orma_client_clone){.call = {.reply = on_clone_reply},
+					    .result = {.struct_size = sizeof(clone->result)}};
+	r = encode(&whole, args);
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "no memory for the request");
+	/* Standard input is nobody's trace, and what options are that were left at zero. */
+	*ret_fd = whole.file_fd > 0 ? whole.file_fd : -1;
+	return 0;
+}
+
+int orma_client_clone_error(const struct orma_client_clone *clone, int error,
+			    struct orma_error *reterr)
+{
+	if (error == 0)
+		return 0;
+	if (clone->error.code == 0)
+		return describe(error, reterr);
+	if (reterr)
+		*reterr = clone->error;
+	return clone->error.code;
+}
+
 int orma_session_clone(struct orma_session *session,
 		       const struct orma_session_clone_options *options,
 		       struct orma_session_clone_result *ret, struct orma_error *reterr)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
-	struct orma_error error = {0};
-	struct clone_call clone = {.call = {.reply = on_clone_reply}, .reterr = &error};
-	int r;
+	struct orma_client_clone clone;
+	size_t ret_size;
+	int fd, r;
 
-	if (!options || options->struct_size != sizeof(*options) ||
-	    (ret && ret->struct_size != sizeof(*ret)) ||
-	    (!options->session_id && !options->unique_session_name))
-		return orma_base_error_set(reterr, -EINVAL,
-					   "the options have another size, or "
-					   "name no session");
-	if (session->is_enabled)
-		return orma_base_error_set(reterr, -EBUSY, "this session was enabled already");
-	r = encode(options, &args);
-	if (r == 0)
-		r = orma_client_session_call_fd(session, ORMA_CLIENT_CLONE_SESSION, &args,
-						options->file_fd, session->timeout_ns, &clone.call);
-	if (r < 0 && !error.message[0])
-		return describe(r, reterr);
-	if (r < 0 && reterr)
-		*reterr = error;
+	if (ret && ret->struct_size < sizeof(ret->struct_size))
+		return orma_base_error_set(reterr, -EINVAL, "the result has no size");
+	r = orma_client_clone_init(session, options, &clone, &args, &fd, reterr);
 	if (r < 0)
 		return r;
-	clone.result.struct_size = sizeof(clone.result);
-	if (ret)
-		*ret = clone.result;
+	r = orma_client_session_call_fd(session, ORMA_CLIENT_CLONE_SESSION, &args, fd,
+					session->timeout_ns, &clone.call);
+	if (r < 0)
+		return orma_client_clone_error(&clone, r, reterr);
+	if (!ret)
+		return 0;
+	ret_size = ORMA_MIN(ret->struct_size, sizeof(*ret));
+	clone.result.struct_size = ret->struct_size;
+	memcpy(ret, &clone.result, ret_size);
 	return 0;
 }

@@ -31,6 +31,15 @@ static bool has_wished(const struct orma_session *session, struct orma_str event
 	return false;
 }
 
+static void note_started(struct orma_session *session)
+{
+	bool is_news = !session->are_sources_started;
+
+	session->are_sources_started = session->is_start_settled = true;
+	if (is_news && session->options.on_started)
+		session->options.on_started(session->options.ctx);
+}
+
 static void on_events(void *ctx, const struct orma_ipc_reply *reply)
 {
 	struct orma_session *session = ORMA_CONTAINER_OF(ctx, struct orma_session, observe_ctx);
@@ -46,7 +55,7 @@ static void on_events(void *ctx, const struct orma_ipc_reply *reply)
 				   ORMA_PB_OBSERVABLE_EVENTS_ALL_DATA_SOURCES_STARTED,
 				   &field) == 1 &&
 	    field.value)
-		session->are_sources_started = session->is_start_settled = true;
+		note_started(session);
 	if (has_wished(session, events.bytes) && session->options.on_events)
 		session->options.on_events(session->options.ctx, events.bytes.data,
 					   events.bytes.size);

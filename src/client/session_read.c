@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "client/session.h"
 #include "proto/reader.h"
@@ -20,14 +21,7 @@
 #define WRITE_BATCH_BYTES  ((size_t)256 * 1024)
 #define TRACE_PACKET_FIELD 1
 
-struct packet_reader {
-	struct orma_client_call call;
-	orma_packet_fn *fn;
-	void *ctx;
-	struct orma_buf partial; /* the packet under way */
-};
-
-static int take_slice(struct packet_reader *reader, struct orma_str data, bool ends_packet)
+static int take_slice(struct orma_client_read *reader, struct orma_str data, bool ends_packet)
 {
 	int r;
 
@@ -43,7 +37,7 @@ static int take_slice(struct packet_reader *reader, struct orma_str data, bool e
 	return r;
 }
 
-static int on_slice(struct packet_reader *reader, struct orma_str slice_untrusted)
+static int on_slice(struct orma_client_read *reader, struct orma_str slice_untrusted)
 {
 	struct orma_proto_reader fields;
 	struct orma_proto_field field;
@@ -64,7 +58,7 @@ static int on_slice(struct packet_reader *reader, struct orma_str slice_untruste
 
 static int on_read_reply(struct orma_client_call *call, const void *data_untrusted, size_t size)
 {
-	struct packet_reader *reader = ORMA_CONTAINER_OF(call, struct packet_reader, call);
+	struct orma_client_read *reader = ORMA_CONTAINER_OF(call, struct orma_client_read, call);
 	struct orma_proto_reader fields;
 	struct orma_proto_field field;
 	int r;
@@ -81,17 +75,32 @@ static int on_read_reply(struct orma_client_call *call, const void *data_untrust
 	return r;
 }
 
+void orma_client_read_init(struct orma_client_read *read, orma_packet_fn *fn, void *ctx)
+{
+	*read = (struct orma_client_read){.call = {.reply = on_read_reply}, .fn = fn, .ctx = ctx};
+}
+
+int orma_client_read_error(int error, struct orma_error *reterr)
+{
+	if (error == -EREMOTEIO)
+		return orma_base_error_set(reterr, -ESTALE, "there is nothing to read from");
+	if (error < 0)
+		return orma_base_error_set(reterr, error, "reading failed (error %d)", -error);
+	return 0;
+}
+
 int orma_session_read(struct orma_session *session, orma_packet_fn *fn, void *ctx)
 {
-	struct packet_reader reader = {.call = {.reply = on_read_reply}, .fn = fn, .ctx = ctx};
+	struct orma_client_read reader;
 	int r;
 
 	if (!fn)
 		return -EINVAL;
+	orma_client_read_init(&reader, fn, ctx);
 	r = orma_client_session_call(session, ORMA_CLIENT_READ_BUFFERS, NULL, session->timeout_ns,
 				     &reader.call);
 	orma_base_buf_done(&reader.partial);
-	return r == -EREMOTEIO ? -ESTALE : r;
+	return orma_client_read_error(r, NULL);
 }
 
 /* --- into a file ------------------------------------------------------------------------------ */
@@ -144,15 +153,9 @@ int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *re
 
 /* --- queries ---------------------------------------------------------------------------------- */
 
-struct query {
-	struct orma_client_call call;
-	uint32_t field_id; /* of the answer in each reply; parts are merged by appending */
-	struct orma_buf answer;
-};
-
 static int on_query_reply(struct orma_client_call *call, const void *data_untrusted, size_t size)
 {
-	struct query *query = ORMA_CONTAINER_OF(call, struct query, call);
+	struct orma_client_query *query = ORMA_CONTAINER_OF(call, struct orma_client_query, call);
 	struct orma_proto_reader fields;
 	struct orma_proto_field field;
 	int r;
@@ -170,19 +173,66 @@ static int on_query_reply(struct orma_client_call *call, const void *data_untrus
 	return r;
 }
 
-static int run_query(struct orma_session *session, enum orma_client_session_method method,
-		     const struct orma_buf *args, uint32_t field_id, void **ret_data,
+int orma_client_query_init(struct orma_client_query *query, enum orma_session_query what)
+{
+	uint8_t *end;
+
+	*query = (struct orma_client_query){.call = {.reply = on_query_reply}};
+	switch (what) {
+	case ORMA_SESSION_QUERY_STATS:
+		query->method = ORMA_CLIENT_GET_TRACE_STATS;
+		query->field_id = ORMA_PB_GET_TRACE_STATS_RESPONSE_TRACE_STATS;
+		return 0;
+	case ORMA_SESSION_QUERY_SESSIONS:
+	case ORMA_SESSION_QUERY_STATE:
+		query->method = ORMA_CLIENT_QUERY_SERVICE_STATE;
+		query->field_id = ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE;
+		break;
+	case ORMA_SESSION_QUERY_CAPABILITIES:
+		query->method = ORMA_CLIENT_QUERY_CAPABILITIES;
+		query->field_id = ORMA_PB_QUERY_CAPABILITIES_RESPONSE_CAPABILITIES;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+	if (what == ORMA_SESSION_QUERY_STATE)
+		return 0;
+	end = orma_proto_put_varint(
+		query->arg_bytes, orma_proto_tag(ORMA_PB_QUERY_SERVICE_STATE_REQUEST_SESSIONS_ONLY,
+						 ORMA_PROTO_VARINT));
+	*end++ = 1;
+	query->args.data = query->arg_bytes;
+	query->args.size = (size_t)(end - query->arg_bytes);
+	return 0;
+}
+
+int orma_client_query_error(int error, struct orma_error *reterr)
+{
+	if (error == -EREMOTEIO)
+		return orma_base_error_set(reterr, -ESTALE, "the service has nothing to say to it");
+	if (error < 0)
+		return orma_base_error_set(reterr, error, "the query failed (error %d)", -error);
+	return 0;
+}
+
+static int run_query(struct orma_session *session, enum orma_session_query what, void **ret_data,
 		     size_t *ret_size)
 {
-	struct query query = {.call = {.reply = on_query_reply}, .field_id = field_id};
-	int r = orma_client_session_call(session, method, args, session->timeout_ns, &query.call);
+	struct orma_client_query query;
+	int r;
 
+	if (!ret_data || !ret_size)
+		return -EINVAL;
+	r = orma_client_query_init(&query, what);
+	if (r == 0)
+		r = orma_client_session_call(session, query.method, &query.args,
+					     session->timeout_ns, &query.call);
 	/* An empty answer is one, and its memory must be told from "none". */
 	if (r == 0)
 		r = orma_base_buf_reserve(&query.answer, 1);
 	if (r < 0) {
 		orma_base_buf_done(&query.answer);
-		return r == -EREMOTEIO ? -ESTALE : r;
+		return orma_client_query_error(r, NULL);
 	}
 	*ret_data = query.answer.data;
 	*ret_size = query.answer.size;
@@ -191,30 +241,31 @@ static int run_query(struct orma_session *session, enum orma_client_session_meth
 
 int orma_session_get_stats(struct orma_session *session, void **ret_data, size_t *ret_size)
 {
-	return run_query(session, ORMA_CLIENT_GET_TRACE_STATS, NULL,
-			 ORMA_PB_GET_TRACE_STATS_RESPONSE_TRACE_STATS, ret_data, ret_size);
+	return run_query(session, ORMA_SESSION_QUERY_STATS, ret_data, ret_size);
+}
+
+int orma_session_read_stats(struct orma_session *session, struct orma_trace_stats **ret)
+{
+	void *data;
+	size_t size;
+	int r = orma_session_get_stats(session, &data, &size);
+
+	if (r < 0)
+		return r;
+	r = orma_trace_stats_parse(data, size, ret);
+	orma_config_free(data);
+	return r;
 }
 
 int orma_session_query_state(struct orma_session *session, bool sessions_only, void **ret_data,
 			     size_t *ret_size)
 {
-	uint8_t bytes[ORMA_PROTO_SCALAR_FIELD_MAX];
-	struct orma_buf args = {.data = bytes};
-	uint8_t *end = bytes;
-
-	if (sessions_only) {
-		end = orma_proto_put_varint(
-			end, orma_proto_tag(ORMA_PB_QUERY_SERVICE_STATE_REQUEST_SESSIONS_ONLY,
-					    ORMA_PROTO_VARINT));
-		*end++ = 1;
-	}
-	args.size = (size_t)(end - bytes);
-	return run_query(session, ORMA_CLIENT_QUERY_SERVICE_STATE, &args,
-			 ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE, ret_data, ret_size);
+	return run_query(session,
+			 sessions_only ? ORMA_SESSION_QUERY_SESSIONS : ORMA_SESSION_QUERY_STATE,
+			 ret_data, ret_size);
 }
 
 int orma_session_query_capabilities(struct orma_session *session, void **ret_data, size_t *ret_size)
 {
-	return run_query(session, ORMA_CLIENT_QUERY_CAPABILITIES, NULL,
-			 ORMA_PB_QUERY_CAPABILITIES_RESPONSE_CAPABILITIES, ret_data, ret_size);
+	return run_query(session, ORMA_SESSION_QUERY_CAPABILITIES, ret_data, ret_size);
 }

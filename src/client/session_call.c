@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session_call.c - one call of a session: with somebody who waits for it, or without.
+ *
+ * The two forms differ in who owns the call and what happens at its end; requests, replies and the
+ * meaning of errors are the same functions. A call that nobody waits for has a timer of its own,
+ * which each reply sets anew, and is in the session's list until its end, so that freeing the
+ * session frees it. Rejected: the waiting form on top of the other one (an allocation and a timer
+ * for each, and a second way to fail), one timeout per session (a flush may take longer than a
+ * query behind it).
+ */
+#include <errno.h>
+
+#include "base/error.h"
+#include "client/session.h"
+
+static void finish(struct orma_client_call *call)
+{
+	orma_base_timer_disarm(&call->timer);
+	orma_base_list_remove(&call->item);
+	/* Replies may be left when the call ends before its time. */
+	orma_ipc_client_forget(call->session->ipc, call);
+	call->finish(call);
+}
+
+static void on_timeout(struct orma_timer *timer)
+{
+	struct orma_client_call *call = ORMA_CONTAINER_OF(timer, struct orma_client_call, timer);
+
+	call->error = -ETIMEDOUT;
+	finish(call);
+}
+
+static void on_reply(void *ctx, const struct orma_ipc_reply *reply)
+{
+	struct orma_client_call *call = ctx;
+
+	if (call->is_done)
+		return;
+	call->replies++;
+	if (!reply->success)
+		call->error = reply->error == -EREMOTEIO ? -EREMOTEIO : -ECONNRESET;
+	else if (call->reply)
+		call->error = call->reply(call, reply->data, reply->size);
+	call->is_done = !reply->has_more || call->error < 0;
+	if (!call->finish)
+		return;
+	if (call->is_done)
+		finish(call);
+	else /* moves an armed timer: allocates nothing */
+		orma_base_loop_arm_in(call->session->loop, &call->timer, call->timeout_ns,
+				      on_timeout);
+}
+
+static int invoke(struct orma_session *session, enum orma_client_session_method method,
+		  const struct orma_buf *args, int fd, struct orma_client_call *call)
+{
+	int r = orma_client_session_check(session, NULL);
+
+	if (r < 0)
+		return r;
+	r = orma_ipc_client_invoke_fd(session->ipc, method, args ? args->data : NULL,
+				      args ? args->size : 0, fd, on_reply, call);
+	return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
+}
+
+int orma_client_session_call(struct orma_session *session, enum orma_client_session_method method,
+			     const struct orma_buf *args, uint64_t timeout_ns,
+			     struct orma_client_call *call)
+{
+	return orma_client_session_call_fd(session, method, args, -1, timeout_ns, call);
+}
+
+int orma_client_session_call_fd(struct orma_session *session,
+				enum orma_client_session_method method, const struct orma_buf *args,
+				int fd, uint64_t timeout_ns, struct orma_client_call *call)
+{
+	int r;
+
+	/* From one of the session's own callbacks: nothing is sent whose answer nobody could await. */
+	if (orma_base_loop_is_in_turn(session->loop))
+		return -EBUSY;
+	r = invoke(session, method, args, fd, call);
+	if (r < 0)
+		return r;
+	for (;;) {
+		uint64_t replies = call->replies;
+
+		r = orma_client_session_wait(session, &call->is_done, timeout_ns);
+		if (r != -ETIMEDOUT || replies == call->replies)
+			break;
+	}
+	orma_ipc_client_forget(session->ipc, call);
+	return call->is_done ? call->error : r;
+}
+
+int orma_client_session_begin(struct orma_session *session, enum orma_client_session_method method,
+			      const struct orma_buf *args, int fd, uint64_t timeout_ns,
+			      struct orma_client_call *call)
+{
+	int r = orma_base_loop_arm_in(session->loop, &call->timer, timeout_ns, on_timeout);
+
+	if (r < 0)
+		return r;
+	call->session = session;
+	call->timeout_ns = timeout_ns;
+	r = invoke(session, method, args, fd, call);
+	if (r < 0) {
+		orma_base_timer_disarm(&call->timer);
+		return r;
+	}
+	orma_base_list_append(&session->calls, &call->item);
+	return 0;
+}
+
+void orma_client_session_discard_calls(struct orma_session *session)
+{
+	struct orma_client_call *call, *next;
+
+	ORMA_LIST_FOR_EACH_SAFE (call, next, &session->calls, item) {
+		orma_base_timer_disarm(&call->timer);
+		orma_base_list_remove(&call->item);
+		call->discard(call);
+	}
+}
