@@ -4,6 +4,7 @@
 #ifndef ORMA_ORMA_H
 #define ORMA_ORMA_H
 
+#include <orma/category.h>
 #include <orma/data_source.h>
 #include <orma/error.h>
 #include <orma/init.h>

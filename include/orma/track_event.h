@@ -21,6 +21,7 @@
 #define ORMA_TRACK_EVENT_H
 
 #include <orma/api.h>
+#include <orma/category.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,18 +29,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A category; static, zero-initialised but for its first three members. */
-struct orma_category {
-	const char *name;
-	const char *description; /* may be NULL */
-	struct orma_category *next;
-	/* bit i = instance i of the data source wants it; written by the library, read relaxed */
-	uint32_t enabled;
-	uint32_t id; /* given at registration; 0 = not registered */
-	/* comma-separated, may be NULL; "slow" and "debug" are off unless asked for */
-	const char *tags;
-};
 
 /* A place in the code that emits; static, zero-initialised but for its first members. */
 struct orma_call_site {
@@ -63,16 +52,10 @@ enum orma_event_type {
 };
 
 /**
- * Registers the data source "track_event" with all categories defined so far. After orma_init(). 0,
+ * Registers the data source "track_event" with all categories; later ones are announced as they come. After orma_init(). 0,
  * -ENOTCONN, -ENOMEM, -EALREADY.
  */
 ORMA_API int orma_track_event_register(void);
-/* Called by ORMA_CATEGORY_DEFINE's constructor. */
-ORMA_API void orma_category_add(struct orma_category *category);
-/* Called by its destructor: a module that is unloaded takes its categories along. No thread may be
- * inside the module's code then. */
-ORMA_API void orma_category_remove(struct orma_category *category);
-
 ORMA_API void orma_event_emit(struct orma_call_site *site);
 ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value);
 ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double value);
@@ -80,26 +63,6 @@ ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double
 ORMA_API uint32_t orma_event_scope_begin(struct orma_call_site *site);
 /* Emits the end to those that took the begin. */
 ORMA_API void orma_event_scope_end(struct orma_scope *scope);
-
-#define ORMA_CATEGORY_DECLARE(id) extern struct orma_category orma_category_##id
-#define ORMA_CATEGORY_DEFINE(id, name_text, description_text)                                      \
-	ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, NULL)
-#define ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, tags_text)                    \
-	struct orma_category orma_category_##id = {(name_text), (description_text), NULL, 0,       \
-						   0,           (tags_text)};                      \
-	__attribute__((constructor)) static void orma_category_add_##id(void)                      \
-	{                                                                                          \
-		orma_category_add(&orma_category_##id);                                            \
-	}                                                                                          \
-	__attribute__((destructor)) static void orma_category_remove_##id(void)                    \
-	{                                                                                          \
-		orma_category_remove(&orma_category_##id);                                         \
-	}                                                                                          \
-	/* takes the semicolon */                                                                  \
-	extern struct orma_category orma_category_##id
-
-#define ORMA_IS_ENABLED(id)                                                                        \
-	__builtin_expect(__atomic_load_n(&orma_category_##id.enabled, __ATOMIC_RELAXED) != 0, 0)
 
 /* In C++ a name of a moment would compile, and be that of the first event for ever. */
 #if defined(__cplusplus) && defined(__clang__)

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * category.c - the categories of the program, and which of them an instance enables.
  *
- * Categories are static structs that constructors put into one list, before and after the data
- * source is registered (shared objects loaded later), and destructors take out of it. Each has a word with one bit per instance;
- * the loop thread sets and clears it, emitters read it relaxed. Which ones a config enables is
- * upstream's rule for C++: exact names first, then patterns (one trailing '*'), then the lone '*',
- * and in each round enabled categories, disabled categories, disabled tags, enabled tags. What
- * nothing matches is enabled.
+ * Categories are static structs that constructors put into one list, before and after the data source
+ * is registered, and destructors take out of it. Each has a word with one bit per instance, set and
+ * cleared under the mutex; emitters read it relaxed. Which ones a config enables is upstream's rule
+ * for C++: exact names first, then patterns (one trailing '*'), then the lone '*', and in each round
+ * enabled categories, disabled categories, disabled tags, enabled tags. What nothing matches is
+ * enabled. Configs are kept decoded, so that a category that comes later, or is named by an event, is
+ * judged by the same rule; what a sequence has learned about names of events it keeps in a few
+ * places, chosen by the name's hash.
  *
- * Configurations are kept as bytes, so that a category that appears later is judged by the same
- * rule. Rejected: upstream's other rule, for C, where an empty config enables nothing.
+ * What others have to be told, the service of new categories and the program of changed bits, is done by
+ * one piece of work on the loop thread, posted when there is none: a million categories in a row
+ * are described a few times and not a million times.
+ *
+ * Rejected: upstream's other rule, for C, where an empty config enables nothing; calling callbacks
+ * from where the bits change (a constructor inside of dlopen() would run the program's code).
  */
 #include "track/track.h"
 
@@ -18,6 +24,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/map.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/builtin_clock.pb.h"
@@ -31,9 +38,26 @@
 
 struct orma_track_instance orma_track_instances[ORMA_INSTANCES_MAX];
 
+struct orma_category orma_category_dynamic = {.name = "dynamic"};
+
+struct orma_category_watch {
+	struct orma_category_watch *next;
+	struct orma_category *category;
+	orma_category_fn *fn;
+	void *ctx;
+	uint32_t told; /* the bits that the callback knows of */
+};
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct orma_category *categories; /* newest first; mutex */
-static uint32_t category_count;          /* mutex */
+/* All of the mutex. */
+static struct orma_category *categories; /* newest first */
+static struct orma_map ids; /* hash of the name, counted up past collisions -> struct id */
+static struct orma_category_watch *watches;
+static struct orma_category_watch *running; /* its callback is being called, by `runner` */
+static pthread_t runner;
+static pthread_cond_t has_run = PTHREAD_COND_INITIALIZER;
+static struct orma_data_source *source; /* NULL = not registered */
+static bool is_posted, is_description_old;
 
 /* --- the rule --------------------------------------------------------------------------------- */
 
@@ -103,8 +127,8 @@ bool orma_track_category_matches(const struct orma_pb_track_event_config *config
 /* --- instances -------------------------------------------------------------------------------- */
 
 /* Without a config, or with a damaged one, as with an empty one. */
-static struct orma_pb_track_event_config *decode(const void *config_untrusted, size_t size,
-						 struct orma_arena *arena)
+static const struct orma_pb_track_event_config *decode(const void *config_untrusted, size_t size,
+						       struct orma_arena *arena)
 {
 	struct orma_pb_track_event_config *config = NULL;
 	struct orma_proto_field field;
@@ -112,43 +136,54 @@ static struct orma_pb_track_event_config *decode(const void *config_untrusted, s
 	if (orma_proto_reader_find(config_untrusted, size,
 				   ORMA_PB_DATA_SOURCE_CONFIG_TRACK_EVENT_CONFIG, &field) == 1 &&
 	    field.type == ORMA_PROTO_BYTES &&
-	    orma_pb_track_event_config_decode(field.bytes.data, field.bytes.size, arena, &config) ==
-		    0)
+	    orma_proto_decode_copy(&orma_pb_track_event_config_desc, field.bytes.data,
+				   field.bytes.size, arena, &config) == 0)
 		return config;
 	return orma_pb_track_event_config_new(arena);
 }
 
-void orma_track_configure(uint32_t idx, const void *config_untrusted, size_t size)
+static void apply(struct orma_track_instance *instance,
+		  const struct orma_pb_track_event_config *config)
 {
-	struct orma_track_instance *instance = &orma_track_instances[idx];
-	struct orma_arena arena = {0};
-	const struct orma_pb_track_event_config *config = decode(config_untrusted, size, &arena);
-	void *copy = orma_base_memdup(config_untrusted, size);
-
-	instance->unit_ns = 1;
-	instance->is_incremental = true;
-	if (config && config->timestamp_unit_multiplier > 0)
-		instance->unit_ns = config->timestamp_unit_multiplier;
-	if (config && config->disable_incremental_timestamps)
-		instance->is_incremental = false;
+	instance->unit_ns =
+		config->timestamp_unit_multiplier > 0 ? config->timestamp_unit_multiplier : 1;
+	instance->is_incremental = !config->disable_incremental_timestamps;
 	instance->clock_id = instance->is_incremental ? CLOCK_INCREMENTAL
 			     : instance->unit_ns > 1  ? CLOCK_SCALED
 						     : ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME;
-	orma_base_arena_done(&arena);
+	instance->filters_arguments = config->filter_debug_annotations;
+	instance->filters_names = config->filter_dynamic_event_names;
+	instance->samples_time = config->enable_thread_time_sampling;
+	instance->time_step_ns = config->thread_time_subsampling_ns;
+}
+
+void orma_track_configure(uint32_t idx, const void *config_untrusted, size_t size)
+{
+	static const struct orma_pb_track_event_config none;
+	struct orma_track_instance *instance = &orma_track_instances[idx];
+	struct orma_arena arena = {0}, old;
+	const struct orma_pb_track_event_config *config = decode(config_untrusted, size, &arena);
+
+	apply(instance, config ? config : &none);
 	pthread_mutex_lock(&mutex);
-	instance->config = copy;
-	instance->config_size = copy ? size : 0;
+	old = instance->arena;
+	instance->arena = arena;
+	instance->config = config;
 	pthread_mutex_unlock(&mutex);
+	orma_base_arena_done(&old);
 }
 
 void orma_track_unconfigure(uint32_t idx)
 {
-	void *config;
+	struct orma_track_instance *instance = &orma_track_instances[idx];
+	struct orma_arena old;
 
 	pthread_mutex_lock(&mutex);
-	config = ORMA_TAKE(orma_track_instances[idx].config);
+	old = instance->arena;
+	instance->arena = (struct orma_arena){0};
+	instance->config = NULL;
 	pthread_mutex_unlock(&mutex);
-	orma_base_free(config);
+	orma_base_arena_done(&old);
 }
 
 static void set_bit(struct orma_category *category, uint32_t idx, bool is_on)
@@ -159,27 +194,24 @@ static void set_bit(struct orma_category *category, uint32_t idx, bool is_on)
 		__atomic_fetch_and(&category->enabled, ~(UINT32_C(1) << idx), __ATOMIC_RELAXED);
 }
 
-/* Under the mutex: allocates while it decodes, and calls nobody. */
-static void judge_locked(uint32_t idx, struct orma_category *only)
+/* Without memory for a config nothing is enabled. */
+static bool is_wanted_locked(uint32_t idx, const char *name, const char *tags)
 {
 	const struct orma_track_instance *instance = &orma_track_instances[idx];
-	struct orma_arena arena = {0};
-	const struct orma_pb_track_event_config *config =
-		decode(instance->config, instance->config_size, &arena);
 
-	for (struct orma_category *category = only ? only : categories; config && category;
-	     category = only ? NULL : category->next)
-		set_bit(category, idx,
-			orma_track_category_matches(config, category->name, category->tags));
-	orma_base_arena_done(&arena);
+	return instance->is_started && instance->config &&
+	       orma_track_category_matches(instance->config, name, tags);
 }
 
 void orma_track_enable(uint32_t idx)
 {
 	pthread_mutex_lock(&mutex);
 	orma_track_instances[idx].is_started = true;
-	judge_locked(idx, NULL);
+	for (struct orma_category *category = categories; category; category = category->next)
+		set_bit(category, idx, is_wanted_locked(idx, category->name, category->tags));
+	set_bit(&orma_category_dynamic, idx, true);
 	pthread_mutex_unlock(&mutex);
+	orma_track_categories_tell();
 }
 
 void orma_track_disable(uint32_t idx)
@@ -188,47 +220,278 @@ void orma_track_disable(uint32_t idx)
 	orma_track_instances[idx].is_started = false;
 	for (struct orma_category *category = categories; category; category = category->next)
 		set_bit(category, idx, false);
+	set_bit(&orma_category_dynamic, idx, false);
 	pthread_mutex_unlock(&mutex);
+	orma_track_categories_tell();
 }
 
+/* The thread that held the mutex when the process was forked is not there. */
 void orma_track_disable_all(void)
 {
+	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	has_run = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	running = NULL;
+	is_posted = false;
 	for (struct orma_category *category = categories; category; category = category->next)
 		__atomic_store_n(&category->enabled, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&orma_category_dynamic.enabled, 0, __ATOMIC_RELAXED);
+	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
+		orma_track_instances[idx].is_started = false;
+}
+
+bool orma_track_dynamic_is_wanted(struct orma_track_sequence *sequence, uint32_t idx,
+				  const char *name, const char *tags)
+{
+	uint64_t hash, *place;
+	bool is_wanted;
+
+	if (!name)
+		return false;
+	hash = orma_base_fnv1a(ORMA_FNV1A_INIT, name, strlen(name));
+	if (tags)
+		hash = orma_base_fnv1a(hash ^ 1, tags, strlen(tags));
+	/* The lowest bit is the answer; a hash is never 0. */
+	hash |= 2;
+	place = &sequence->known.dynamic[hash >> (64 - ORMA_TRACK_DYNAMIC_BITS)];
+	if (((*place ^ hash) & ~UINT64_C(1)) == 0)
+		return *place & 1;
+	pthread_mutex_lock(&mutex);
+	is_wanted = is_wanted_locked(idx, name, tags);
+	pthread_mutex_unlock(&mutex);
+	*place = (hash & ~UINT64_C(1)) | is_wanted;
+	return is_wanted;
+}
+
+/* --- telling others --------------------------------------------------------------------------- */
+
+/* One change that a callback does not know of. */
+static bool tell_one(void)
+{
+	struct orma_category_watch *watch;
+	struct orma_category_watch copy;
+	uint32_t enabled = 0, idx = 0;
+	bool is_on, is_change;
+
+	pthread_mutex_lock(&mutex);
+	for (watch = watches; watch; watch = watch->next) {
+		enabled = __atomic_load_n(&watch->category->enabled, __ATOMIC_RELAXED);
+		if (enabled != watch->told)
+			break;
+	}
+	if (!watch) {
+		pthread_mutex_unlock(&mutex);
+		return false;
+	}
+	idx = (uint32_t)__builtin_ctz(enabled ^ watch->told);
+	is_on = enabled >> idx & 1;
+	is_change = is_on && watch->told == 0;
+	watch->told ^= UINT32_C(1) << idx;
+	is_change = is_change || (!is_on && watch->told == 0);
+	copy = *watch;
+	running = watch;
+	runner = pthread_self();
+	pthread_mutex_unlock(&mutex);
+	copy.fn(copy.ctx, copy.category, idx, is_on, is_change);
+	pthread_mutex_lock(&mutex);
+	running = NULL;
+	pthread_cond_broadcast(&has_run);
+	pthread_mutex_unlock(&mutex);
+	return true;
+}
+
+void orma_track_categories_tell(void)
+{
+	while (tell_one())
+		;
+}
+
+static void update_description(void)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf descriptor = {0};
+	struct orma_data_source *described = NULL;
+
+	pthread_mutex_lock(&mutex);
+	if (is_description_old)
+		described = source;
+	is_description_old = false;
+	pthread_mutex_unlock(&mutex);
+	if (described && orma_track_describe(&descriptor) == 0)
+		orma_data_source_update(described, descriptor.data, descriptor.size);
+}
+
+static void tell_all(struct orma_client_work *work)
+{
+	(void)work;
+	pthread_mutex_lock(&mutex);
+	is_posted = false;
+	pthread_mutex_unlock(&mutex);
+	update_description();
+	orma_track_categories_tell();
+}
+
+/* Whoever has changed something calls this, without the mutex. */
+static void post(void)
+{
+	static struct orma_client_work work = {.fn = tell_all};
+	bool is_mine;
+
+	pthread_mutex_lock(&mutex);
+	is_mine = source && !is_posted;
+	is_posted = is_posted || is_mine;
+	pthread_mutex_unlock(&mutex);
+	if (is_mine && orma_client_post(&work) < 0) {
+		pthread_mutex_lock(&mutex);
+		is_posted = false;
+		pthread_mutex_unlock(&mutex);
+	}
+}
+
+void orma_track_categories_attach(struct orma_data_source *track_source)
+{
+	pthread_mutex_lock(&mutex);
+	source = track_source;
+	/* What came while the source was being registered. */
+	is_description_old = track_source != NULL;
+	pthread_mutex_unlock(&mutex);
+	if (track_source)
+		post();
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
 
+struct id {
+	uint32_t number;
+	char name[];
+};
+
+/* Equal names have equal ids, also those of a library that is loaded again. */
+static uint32_t id_get_locked(const char *name)
+{
+	size_t size = strlen(name) + 1;
+	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, name, size - 1);
+	struct id *id;
+
+	if (size > ORMA_TRACK_CATEGORY_NAME_BYTES)
+		return ORMA_TRACK_CATEGORIES_MAX;
+	while ((id = orma_base_map_get(&ids, key)) && strcmp(id->name, name) != 0)
+		key++;
+	if (id)
+		return id->number;
+	if (ids.count + 1 >= ORMA_TRACK_CATEGORIES_MAX)
+		return ORMA_TRACK_CATEGORIES_MAX;
+	id = orma_base_alloc(sizeof(*id) + size);
+	if (!id)
+		return ORMA_TRACK_CATEGORIES_MAX;
+	memcpy(id->name, name, size);
+	id->number = (uint32_t)ids.count + 1;
+	if (orma_base_map_put(&ids, key, id) == 0)
+		return id->number;
+	orma_base_free(id);
+	return ORMA_TRACK_CATEGORIES_MAX;
+}
+
 void orma_category_add(struct orma_category *category)
 {
+	bool is_new;
+
 	if (!category || !category->name)
 		return;
 	pthread_mutex_lock(&mutex);
-	if (category->id == 0) {
-		category->id = ++category_count;
+	is_new = !category->link;
+	if (is_new) {
+		category->id = id_get_locked(category->name);
 		category->next = categories;
+		category->link = &categories;
+		if (categories)
+			categories->link = &category->next;
 		categories = category;
+		is_description_old = true;
 		for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
-			if (orma_track_instances[idx].is_started)
-				judge_locked(idx, category);
+			if (is_wanted_locked(idx, category->name, category->tags))
+				set_bit(category, idx, true);
 	}
 	pthread_mutex_unlock(&mutex);
+	if (is_new)
+		post();
+}
+
+/* Takes the watch away and waits until its callback is not running; on its own thread it is that very callback. */
+static struct orma_category_watch *unwatch_locked(struct orma_category *category)
+{
+	struct orma_category_watch *watch = ORMA_TAKE(category->watch);
+
+	for (struct orma_category_watch **at = &watches; *at; at = &(*at)->next) {
+		if (*at == watch) {
+			*at = watch->next;
+			break;
+		}
+	}
+	while (watch && running == watch && !pthread_equal(runner, pthread_self()))
+		pthread_cond_wait(&has_run, &mutex);
+	return watch;
 }
 
 void orma_category_remove(struct orma_category *category)
 {
+	struct orma_category_watch *watch;
+	bool was_there;
+
 	/* In the child of a fork, at its exit, the mutex may be locked for ever. */
 	if (!category || atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&mutex);
-	for (struct orma_category **at = &categories; *at; at = &(*at)->next) {
-		if (*at == category) {
-			*at = category->next;
-			break;
-		}
+	was_there = category->link != NULL;
+	if (was_there) {
+		*category->link = category->next;
+		if (category->next)
+			category->next->link = category->link;
+		category->link = NULL;
+		is_description_old = true;
 	}
 	__atomic_store_n(&category->enabled, 0, __ATOMIC_RELAXED);
+	watch = unwatch_locked(category);
 	pthread_mutex_unlock(&mutex);
+	orma_base_free(watch);
+	if (was_there)
+		post();
+}
+
+int orma_category_set_callback(struct orma_category *category, orma_category_fn *fn, void *ctx)
+{
+	struct orma_category_watch *watch = NULL, *old = NULL;
+	int r = 0;
+
+	if (!category)
+		return -EINVAL;
+	if (fn && !(watch = orma_base_zalloc(sizeof(*watch))))
+		return -ENOMEM;
+	pthread_mutex_lock(&mutex);
+	if (!category->link) {
+		r = -EINVAL;
+	} else {
+		old = unwatch_locked(category);
+		if (watch) {
+			*watch = (struct orma_category_watch){
+				.category = category, .fn = fn, .ctx = ctx, .next = watches};
+			category->watch = watches = watch;
+		}
+	}
+	pthread_mutex_unlock(&mutex);
+	orma_base_free(r < 0 ? watch : old);
+	if (r == 0 && fn)
+		post();
+	return r;
+}
+
+/* Tags and lengths, for each of up to a few texts. */
+#define DESCRIBED_BYTES_MIN 32
+
+/* At most; every character of the tags may be a tag. */
+static size_t described_bytes(const struct orma_category *category)
+{
+	return DESCRIBED_BYTES_MIN + strlen(category->name) +
+	       (category->description ? strlen(category->description) : 0) +
+	       (category->tags ? 4 * strlen(category->tags) : 0);
 }
 
 static void describe_tags(struct orma_proto_writer *writer, const char *tags)
@@ -252,6 +515,14 @@ int orma_track_describe(struct orma_buf *buf)
 	pthread_mutex_lock(&mutex);
 	for (const struct orma_category *category = categories; category;
 	     category = category->next) {
+		size_t room = ORMA_TRACK_DESCRIPTION_BYTES -
+			      ORMA_MIN(orma_proto_writer_written(&heap.writer),
+				       (uint64_t)ORMA_TRACK_DESCRIPTION_BYTES);
+
+		if (room < DESCRIBED_BYTES_MIN)
+			break;
+		if (described_bytes(category) > room)
+			continue;
 		orma_proto_nested_begin(&heap.writer, &one,
 					ORMA_PB_TRACK_EVENT_DESCRIPTOR_AVAILABLE_CATEGORIES);
 		orma_proto_write_string(&heap.writer, ORMA_PB_TRACK_EVENT_CATEGORY_NAME,

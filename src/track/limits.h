@@ -5,8 +5,13 @@
 #define ORMA_TRACK_LIMITS_H
 
 /* Names and categories that are interned, per process; later ones are written out each time. */
-#define ORMA_TRACK_NAMES_MAX      2048
-#define ORMA_TRACK_CATEGORIES_MAX 512
+#define ORMA_TRACK_NAMES_MAX           2048
+#define ORMA_TRACK_CATEGORIES_MAX      512
+#define ORMA_TRACK_CATEGORY_NAME_BYTES 1024 /* longer ones are written out each time */
+/* Of the descriptor that lists the categories; what does not fit works, but is not announced. */
+#define ORMA_TRACK_DESCRIPTION_BYTES ((size_t)60 * 1024)
+/* Names of categories that a thread knows the decision about: 1 << this. */
+#define ORMA_TRACK_DYNAMIC_BITS 4
 /* Open slices per thread and instance whose ends are matched; deeper ones are not emitted. */
 #define ORMA_TRACK_DEPTH_MAX 256
 /* Ends that wait for room; of more than that only the last time is kept. */

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "client/client.h"
 #include "schema/gen/track_event_config.pb.h"
 #include "track/limits.h"
@@ -35,14 +36,22 @@ uint64_t orma_track_counter_hash(const char *text);
 
 /* --- categories ------------------------------------------------------------------------------- */
 
+struct orma_track_sequence;
+
 /* What an instance was configured with; constant while it is started. */
 struct orma_track_instance {
 	uint64_t unit_ns;  /* of timestamps */
 	uint32_t clock_id; /* of timestamps by default */
 	bool is_incremental;
-	bool is_started; /* mutex of category.c */
-	void *config;    /* serialized DataSourceConfig; mutex of category.c */
-	size_t config_size;
+	bool filters_arguments,
+		filters_names; /* of events; names that are known at run time only */
+	bool samples_time;
+	uint64_t time_step_ns; /* thread times are read at most this often */
+
+	/* Of the mutex of category.c. */
+	bool is_started;
+	struct orma_arena arena; /* of the config */
+	const struct orma_pb_track_event_config *config;
 };
 
 extern struct orma_track_instance orma_track_instances[ORMA_INSTANCES_MAX];
@@ -50,6 +59,12 @@ extern struct orma_track_instance orma_track_instances[ORMA_INSTANCES_MAX];
 /* Upstream's rules for C++ (PROTOCOL 4.4); `tags` is a comma-separated list or NULL. */
 bool orma_track_category_matches(const struct orma_pb_track_event_config *config, const char *name,
 				 const char *tags);
+/*
+ * Whether the instance wants an event of a category that the event names itself; `tags` may be NULL.
+ * A category of events like that is orma_category_dynamic.
+ */
+bool orma_track_dynamic_is_wanted(struct orma_track_sequence *sequence, uint32_t idx,
+				  const char *name, const char *tags);
 /* Decodes an untrusted config. */
 void orma_track_configure(uint32_t idx, const void *config, size_t size);
 /* Sets the bits of all categories; clears them again. */
@@ -58,7 +73,11 @@ void orma_track_disable(uint32_t idx);
 /* Clears every bit of every category; async-signal-safe. */
 void orma_track_disable_all(void);
 void orma_track_unconfigure(uint32_t idx);
-/* The fields of the descriptor: track_event_descriptor. */
+/* On the loop thread: calls the callbacks of what has changed. */
+void orma_track_categories_tell(void);
+/* From now on the source's description follows the categories; NULL = no more. */
+void orma_track_categories_attach(struct orma_data_source *source);
+/* The fields of the descriptor: track_event_descriptor; at most ORMA_TRACK_DESCRIPTION_BYTES. */
 int orma_track_describe(struct orma_buf *buf);
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -95,8 +114,6 @@ struct orma_track_known *orma_track_set_find(struct orma_track_set *set, uint64_
 /* False: there are too many, or no memory. */
 bool orma_track_set_add(struct orma_track_set *set, uint64_t uuid);
 void orma_track_set_done(struct orma_track_set *set);
-
-struct orma_track_sequence;
 
 uint64_t orma_track_thread_uuid(int32_t tid);
 /* As orma_track_uuid(), without asking the system who we are. */
@@ -135,6 +152,7 @@ struct orma_track_sequence {
 		uint64_t names[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t counters[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t categories[ORMA_TRACK_CATEGORIES_MAX / ORMA_TRACK_WORD_BITS];
+		uint64_t dynamic[1 << ORMA_TRACK_DYNAMIC_BITS]; /* hashes of names, and answers */
 	} known;
 	struct orma_track_set tracks; /* forgotten together with `known` */
 	uint64_t unit_ns;

@@ -400,6 +400,7 @@ static void on_freed(void *ctx)
 {
 	(void)ctx;
 	atomic_store_explicit(&track_source, NULL, memory_order_release);
+	orma_track_categories_attach(NULL);
 }
 
 int orma_track_event_register(void)
@@ -433,5 +434,6 @@ int orma_track_event_register(void)
 	if (r < 0)
 		return r == -EEXIST ? -EALREADY : r;
 	atomic_store_explicit(&track_source, source, memory_order_release);
+	orma_track_categories_attach(source);
 	return 0;
 }
