@@ -31,6 +31,7 @@ extern "C" {
 
 struct orma_service;
 struct orma_producer_port;
+struct orma_relay_port;
 struct orma_consumer_port;
 
 /* --- the service ------------------------------------------------------------------------------ */
@@ -190,7 +191,7 @@ struct orma_producer_info {
 	bool is_in_process;       /* shares the service's address space */
 	bool cannot_pass_fds;     /* chunks come inside commits (emulated shared memory) */
 	uint32_t machine_id;      /* 0 = this machine */
-	const char *machine_name; /* NULL = unknown */
+	const char *machine_name; /* for machine_name_filter; NULL = unknown */
 	/* uid and pid are the peer's own claim, which names it in traces and gives it no rights. */
 	bool is_unverified;
 };
@@ -279,6 +280,42 @@ ORMA_API void orma_producer_port_data_source_stopped(struct orma_producer_port *
 						     uint64_t instance_id);
 ORMA_API void orma_producer_port_activate_triggers(struct orma_producer_port *port,
 						   const char *const *names, size_t count);
+
+/* --- relays ----------------------------------------------------------------------------------- */
+
+/*
+ * What passes the connections of another machine's producers on, speaking for that machine: what
+ * system it is, and what its clocks show. Both go into the traces of sessions that are read while
+ * the port is open; of several relays of one machine the oldest speaks.
+ */
+struct orma_relay_info {
+	size_t struct_size;
+	uint32_t machine_id; /* as that of its producers */
+};
+
+enum orma_relay_phase {
+	ORMA_RELAY_PING = 1,   /* begins a measurement */
+	ORMA_RELAY_UPDATE = 2, /* ends it; comes after the answer to the other */
+};
+
+struct orma_relay_clock {
+	uint32_t clock_id; /* BuiltinClock */
+	uint64_t timestamp;
+};
+
+/* -EINVAL (struct_size, this machine), -ENOSPC (too many relays), -ENOMEM. */
+ORMA_API int orma_relay_port_open(struct orma_service *service, const struct orma_relay_info *info,
+				  struct orma_relay_port **ret);
+/* The relay is gone, and what it said forgotten. */
+ORMA_API void orma_relay_port_close(struct orma_relay_port *port);
+/* A serialized SystemInfo, which takes the place of an earlier one. -EBADMSG, -EMSGSIZE, -ENOMEM. */
+ORMA_API int orma_relay_port_set_system_info(struct orma_relay_port *port, const void *system_info,
+					     size_t size);
+/* What the machine's clocks showed when the call was sent; the service reads its own at once. A
+ * PING that follows a PING takes its place. -EPROTO (no phase, an UPDATE without a PING, no clocks,
+ * a clock twice or without a meaning for others), -EMSGSIZE (too many). */
+ORMA_API int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_phase phase,
+					 const struct orma_relay_clock *clocks, size_t count);
 
 /* --- consumers -------------------------------------------------------------------------------- */
 

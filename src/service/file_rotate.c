@@ -75,6 +75,7 @@ static void forget_initial(struct orma_service_session *session)
 
 	session->has_emitted_initial = false;
 	session->hits_emitted = 0;
+	session->relay_infos_told = session->relay_clocks_told = 0;
 	session->emits_sync_marker = true;
 	session->emits_stats = true;
 	if (!builtin || !builtin->disable_clock_snapshotting)

@@ -26,6 +26,12 @@
 #define ORMA_SERVICE_EMULATED_CHUNK_MIN 8u /* the chunk header */
 #define ORMA_SERVICE_EMULATED_CHUNK_MAX ORMA_SERVICE_PAGE_BYTES_MAX
 
+/* --- relays ----------------------------------------------------------------------------------- */
+#define ORMA_SERVICE_RELAYS_MAX            256u
+#define ORMA_SERVICE_SYSTEM_INFO_BYTES_MAX 4096u
+#define ORMA_SERVICE_RELAY_CLOCKS_MAX      32u /* in one reading */
+#define ORMA_SERVICE_CLOCK_SYNCS_KEPT      5u  /* of one relay, the newest */
+
 /* --- sessions --------------------------------------------------------------------------------- */
 #define ORMA_SERVICE_SESSIONS_MAX          15u
 #define ORMA_SERVICE_SESSIONS_PER_UID      5u

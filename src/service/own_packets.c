@@ -3,7 +3,7 @@
  * them.
  *
  * Before the buffers' packets of each read: clock snapshots, sync marker, config, uuid, provenance,
- * system info, service events, events of other sessions; behind the last one of a pass: "buffers
+ * system info, other machines, service events, events of other sessions; behind the last one of a pass: "buffers
  * read", and the stats. Snapshots and events are kept as numbers until they are read, in rings with
  * named limits. All timestamps are CLOCK_BOOTTIME, and say so. Drift between clocks is judged in
  * nanoseconds: the TSC counts ticks and takes no part. Rejected: encoding events when they happen
@@ -473,9 +473,13 @@ int orma_service_own_before(struct orma_service_session *session)
 	if (r == 0)
 		r = write_initial(session);
 	if (r == 0)
+		r = orma_service_relays_write_infos(session);
+	if (r == 0)
 		r = write_events(session);
 	if (r == 0)
 		r = write_concurrent_events(session);
+	if (r == 0)
+		r = orma_service_relays_write_clocks(session);
 	return r;
 }
 

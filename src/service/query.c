@@ -62,7 +62,7 @@ static void write_producer(struct orma_proto_writer *writer, const struct orma_p
 	if (port->machine_id)
 		orma_proto_write_varint(writer, ORMA_PB_TRACING_SERVICE_STATE_PRODUCER_MACHINE_ID,
 					port->machine_id);
-	if (port->machine_name[0])
+	if (port->machine_id && port->machine_name[0])
 		orma_proto_write_string(writer, ORMA_PB_TRACING_SERVICE_STATE_PRODUCER_MACHINE_NAME,
 					port->machine_name);
 	orma_proto_nested_end(writer, &item);

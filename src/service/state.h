@@ -8,6 +8,7 @@
  *             |               +-- instances  (source x registered data source)
  *             |               +-- buffers
  *             |               +-- flushes    (oldest first; ids ascending)
+ *             +-- relays       (of other machines, the oldest first)
  *             +-- consumers --- session      (at most one, and back; a detached session has none)
  *
  * Invariants
@@ -318,6 +319,8 @@ struct orma_service_session {
 	struct orma_service_clock_snapshot
 		clocks[ORMA_SERVICE_CLOCK_SNAPSHOTS_KEPT]; /* oldest first */
 	size_t clocks_count;
+	/* Up to which service->last_relay_news the trace has them. */
+	uint64_t relay_infos_told, relay_clocks_told;
 	struct orma_service_event *events;
 	size_t event_count, event_capacity;
 	struct orma_service_concurrent_event *concurrent_events;
@@ -345,6 +348,27 @@ struct orma_service_session {
 	struct orma_service_trigger_hit clone_trigger; /* name NULL = none */
 
 	uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
+};
+
+/* --- relays ----------------------------------------------------------------------------------- */
+
+/* What two machines' clocks showed, hers when the call was sent, ours when it arrived. */
+struct orma_service_clock_sync {
+	enum orma_relay_phase phase;
+	uint32_t client_count;
+	struct orma_relay_clock client_clocks[ORMA_SERVICE_RELAY_CLOCKS_MAX];
+	struct orma_service_clock_snapshot host_clocks;
+};
+
+struct orma_relay_port {
+	struct orma_service *service;
+	struct orma_list link; /* service->relays */
+	uint32_t machine_id;
+	struct orma_buf system_info;                                         /* empty = not known */
+	struct orma_service_clock_sync syncs[ORMA_SERVICE_CLOCK_SYNCS_KEPT]; /* oldest first */
+	size_t sync_count;
+	/* service->last_relay_news when there was something to tell first; 0 = not yet. */
+	uint64_t info_news, clock_news;
 };
 
 /* --- consumers -------------------------------------------------------------------------------- */
@@ -415,14 +439,15 @@ struct orma_service {
 
 	struct orma_service_timers timers;
 
-	struct orma_list producers, consumers, sessions, data_sources;
+	struct orma_list producers, consumers, sessions, data_sources, relays;
 	struct orma_list clones; /* being made */
 	size_t producer_count, consumer_count, session_count, data_source_count, buffer_count;
 	size_t descriptor_bytes; /* of all data sources */
 	struct orma_map producers_by_id, instances_by_id;
 	struct orma_map by_name; /* name hash -> first struct orma_service_name */
 	uint32_t last_producer_id, last_buffer_id;
-	uint64_t last_instance_id, last_session_id, last_flush_id;
+	size_t relay_count;
+	uint64_t last_instance_id, last_session_id, last_flush_id, last_relay_news;
 	uint64_t used_buffer_ids[(ORMA_SERVICE_BUFFER_ID_MAX + 64) / 64];
 	struct orma_service_name_use name_uses[ORMA_SERVICE_GUARDED_NAMES_MAX];
 	size_t name_use_count;
@@ -466,6 +491,11 @@ void orma_service_producer_remove_grants(struct orma_producer_port *port,
 /* The buffer id that a writer was registered for, or 0. */
 uint32_t orma_service_producer_writer_buffer(const struct orma_producer_port *port,
 					     uint32_t writer_id);
+
+/* relay.c */
+/* What the session's trace does not know yet of other machines. */
+int orma_service_relays_write_infos(struct orma_service_session *session);
+int orma_service_relays_write_clocks(struct orma_service_session *session);
 
 /* memory.c */
 int orma_service_memory_map_provided(struct orma_producer_port *port, int fd);

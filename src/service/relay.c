@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * relay.c - other machines: what their relays say of them, and how that gets into traces.
+ *
+ * A relay passes the connections of its machine's producers on and keeps one of its own, over which
+ * it tells what system that is (SystemInfo) and what its clocks show. Two readings make a round:
+ *
+ *	relay   c1 --PING-->        c2 --UPDATE-->
+ *	service            h1 --reply-->          h2
+ *
+ * From c1, h1, c2 and h2 whoever reads the trace estimates how far the clocks are apart; the
+ * service only keeps the newest readings. Both are told once per session and machine, in packets
+ * with the machine's id: what is news carries a number that only grows, and a session remembers up
+ * to which number its trace has it. So machines that come while a trace is being streamed are in it
+ * too (upstream: only those that are there at the first read), and no session remembers machines.
+ *
+ * Invariants: syncs hold no UPDATE that was not preceded by a PING, though the PING may have been
+ * dropped as the oldest; all ids in them are those of clocks that mean the same in every trace.
+ * Rejected: machines as objects shared by producers and relays (they would only count references),
+ * telling newer readings again (readers would have to choose).
+ */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "proto/writer.h"
+#include "schema/gen/builtin_clock.pb.h"
+#include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/remote_clock_sync.pb.h"
+#include "schema/gen/system_info.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "service/state.h"
+
+int orma_relay_port_open(struct orma_service *service, const struct orma_relay_info *info,
+			 struct orma_relay_port **ret)
+{
+	struct orma_relay_port *port;
+
+	if (info->struct_size < sizeof(*info) || info->machine_id == 0)
+		return -EINVAL;
+	if (service->relay_count >= ORMA_SERVICE_RELAYS_MAX)
+		return -ENOSPC;
+	port = orma_base_zalloc(sizeof(*port));
+	if (!port)
+		return -ENOMEM;
+	port->service = service;
+	port->machine_id = info->machine_id;
+	orma_base_list_append(&service->relays, &port->link);
+	service->relay_count++;
+	*ret = port;
+	return 0;
+}
+
+void orma_relay_port_close(struct orma_relay_port *port)
+{
+	if (!port)
+		return;
+	orma_base_list_remove(&port->link);
+	port->service->relay_count--;
+	orma_base_buf_done(&port->system_info);
+	orma_base_free(port);
+}
+
+int orma_relay_port_set_system_info(struct orma_relay_port *port, const void *system_info,
+				    size_t size)
+{
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf copy = {0};
+	struct orma_pb_system_info *decoded;
+	struct orma_buf old = port->system_info;
+	int r;
+
+	if (size > ORMA_SERVICE_SYSTEM_INFO_BYTES_MAX)
+		return -EMSGSIZE;
+	/* Only whether it does: fields that we do not know are passed on as they are. */
+	r = orma_pb_system_info_decode(system_info, size, &arena, &decoded);
+	if (r == 0)
+		r = orma_base_buf_append(&copy, system_info, size);
+	if (r < 0)
+		return r;
+	port->system_info = copy;
+	copy = old;
+	if (port->info_news == 0 && size > 0)
+		port->info_news = ++port->service->last_relay_news;
+	return 0;
+}
+
+/* --- clocks ----------------------------------------------------------------------------------- */
+
+static int check_clocks(const struct orma_relay_clock *clocks, size_t count)
+{
+	uint64_t seen = 0;
+
+	if (count > ORMA_SERVICE_RELAY_CLOCKS_MAX)
+		return -EMSGSIZE;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t id = clocks[i].clock_id;
+
+		/* Other ids mean something within one sequence or one trace. */
+		if (id == 0 || id > ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MAX_ID ||
+		    clocks[i].timestamp > INT64_MAX || seen >> id & 1)
+			return -EPROTO;
+		seen |= UINT64_C(1) << id;
+	}
+	return count ? 0 : -EPROTO;
+}
+
+/* Where the next reading goes; NULL when none can follow the last one. */
+static struct orma_service_clock_sync *next_sync(struct orma_relay_port *port,
+						 enum orma_relay_phase phase)
+{
+	struct orma_service_clock_sync *last =
+		port->sync_count ? &port->syncs[port->sync_count - 1] : NULL;
+	bool is_round_open = last && last->phase == ORMA_RELAY_PING;
+
+	if (phase == ORMA_RELAY_UPDATE && !is_round_open)
+		return NULL;
+	if (phase == ORMA_RELAY_PING && is_round_open)
+		return last;
+	if (port->sync_count == ORMA_SERVICE_CLOCK_SYNCS_KEPT) {
+		memmove(&port->syncs[0], &port->syncs[1],
+			(ORMA_SERVICE_CLOCK_SYNCS_KEPT - 1) * sizeof(port->syncs[0]));
+		port->sync_count--;
+	}
+	return &port->syncs[port->sync_count++];
+}
+
+int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_phase phase,
+				const struct orma_relay_clock *clocks, size_t count)
+{
+	struct orma_service_clock_snapshot host_clocks;
+	struct orma_service_clock_sync *sync;
+	int r;
+
+	/* First of all: every moment that passes is a moment of error. */
+	orma_service_clocks_take(port->service, &host_clocks);
+	r = check_clocks(clocks, count);
+	if (r < 0)
+		return r;
+	if (phase != ORMA_RELAY_PING && phase != ORMA_RELAY_UPDATE)
+		return -EPROTO;
+	sync = next_sync(port, phase);
+	if (!sync)
+		return -EPROTO;
+	sync->phase = phase;
+	sync->client_count = (uint32_t)count;
+	memcpy(sync->client_clocks, clocks, count * sizeof(*clocks));
+	sync->host_clocks = host_clocks;
+	if (port->clock_news == 0 && phase == ORMA_RELAY_UPDATE)
+		port->clock_news = ++port->service->last_relay_news;
+	return 0;
+}
+
+/* --- packets ---------------------------------------------------------------------------------- */
+
+/* An older relay of the same machine has told, or tells now. */
+static bool is_told_by_other(const struct orma_relay_port *port, bool of_clocks)
+{
+	const struct orma_relay_port *other;
+
+	ORMA_LIST_FOR_EACH (other, &port->service->relays, link) {
+		if (other == port)
+			return false;
+		if (other->machine_id == port->machine_id &&
+		    (of_clocks ? other->clock_news > 0 : other->system_info.size > 0))
+			return true;
+	}
+	return false;
+}
+
+static void write_head(struct orma_relay_port *port, struct orma_proto_writer *writer)
+{
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_MACHINE_ID, port->machine_id);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TRUSTED_UID,
+				(uint64_t)(int64_t)(int32_t)port->service->uid);
+}
+
+static int finish_packet(struct orma_service *service, struct orma_proto_heap_writer *heap)
+{
+	int r = orma_proto_heap_writer_finish(heap);
+
+	return r < 0 ? r
+		     : orma_service_batch_add_own(service, service->scratch.data,
+						  service->scratch.size);
+}
+
+static int write_info(struct orma_relay_port *port)
+{
+	struct orma_proto_heap_writer heap;
+
+	orma_service_own_begin(port->service, &heap);
+	orma_proto_write_bytes(&heap.writer, ORMA_PB_TRACE_PACKET_SYSTEM_INFO,
+			       port->system_info.data, port->system_info.size);
+	write_head(port, &heap.writer);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID,
+				ORMA_SERVICE_SEQUENCE_ID);
+	return finish_packet(port->service, &heap);
+}
+
+static void write_clock(struct orma_proto_writer *writer, uint32_t id, uint64_t timestamp)
+{
+	struct orma_proto_nested nested;
+
+	orma_proto_nested_begin(writer, &nested, ORMA_PB_CLOCK_SNAPSHOT_CLOCKS);
+	orma_proto_write_varint(writer, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_CLOCK_ID, id);
+	orma_proto_write_varint(writer, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_TIMESTAMP, timestamp);
+	orma_proto_nested_end(writer, &nested);
+}
+
+static void write_sync(struct orma_proto_writer *writer, const struct orma_service_clock_sync *sync)
+{
+	struct orma_proto_nested outer, side;
+
+	orma_proto_nested_begin(writer, &outer, ORMA_PB_REMOTE_CLOCK_SYNC_SYNCED_CLOCKS);
+	orma_proto_nested_begin(writer, &side,
+				ORMA_PB_REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_CLIENT_CLOCKS);
+	for (uint32_t i = 0; i < sync->client_count; i++)
+		write_clock(writer, sync->client_clocks[i].clock_id,
+			    sync->client_clocks[i].timestamp);
+	orma_proto_nested_end(writer, &side);
+	orma_proto_nested_begin(writer, &side, ORMA_PB_REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_HOST_CLOCKS);
+	for (uint32_t i = 0; i < sync->host_clocks.count; i++)
+		write_clock(writer, sync->host_clocks.clocks[i].id,
+			    sync->host_clocks.clocks[i].value);
+	orma_proto_nested_end(writer, &side);
+	orma_proto_nested_end(writer, &outer);
+}
+
+/* Of no sequence, as upstream has it: it says nothing that another packet builds upon. */
+static int write_clocks(struct orma_relay_port *port)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested nested;
+
+	orma_service_own_begin(port->service, &heap);
+	write_head(port, &heap.writer);
+	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC);
+	for (size_t i = 0; i < port->sync_count; i++)
+		write_sync(&heap.writer, &port->syncs[i]);
+	orma_proto_nested_end(&heap.writer, &nested);
+	return finish_packet(port->service, &heap);
+}
+
+int orma_service_relays_write_infos(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		session->config->builtin_data_sources;
+	struct orma_service *service = session->service;
+	struct orma_relay_port *port;
+	int r = 0;
+
+	if (session->relay_infos_told == service->last_relay_news ||
+	    (builtin && builtin->disable_system_info))
+		return 0;
+	ORMA_LIST_FOR_EACH (port, &service->relays, link) {
+		if (port->info_news > session->relay_infos_told && port->system_info.size &&
+		    !is_told_by_other(port, false))
+			r = write_info(port);
+		if (r < 0)
+			return r;
+	}
+	session->relay_infos_told = service->last_relay_news;
+	return 0;
+}
+
+int orma_service_relays_write_clocks(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config_builtin_data_source *builtin =
+		session->config->builtin_data_sources;
+	struct orma_service *service = session->service;
+	struct orma_relay_port *port;
+	int r = 0;
+
+	if (session->relay_clocks_told == service->last_relay_news ||
+	    (builtin && builtin->disable_clock_snapshotting))
+		return 0;
+	ORMA_LIST_FOR_EACH (port, &service->relays, link) {
+		if (port->clock_news > session->relay_clocks_told && !is_told_by_other(port, true))
+			r = write_clocks(port);
+		if (r < 0)
+			return r;
+	}
+	session->relay_clocks_told = service->last_relay_news;
+	return 0;
+}
