@@ -60,8 +60,9 @@ static int new_ipc_hosts(struct orma_host *host)
 {
 	struct orma_ipc_host_options producers = {
 		.loop = host->loop,
-		.services = orma_host_producer_services,
-		.service_count = 1,
+		.services = host->producer_services,
+		.service_count = ORMA_ARRAY_SIZE(host->producer_services),
+		.reserved_count = 1,
 		.ctx = host,
 		.accepted = orma_host_producer_accepted,
 		.closed = orma_host_producer_closed,
@@ -75,6 +76,8 @@ static int new_ipc_hosts(struct orma_host *host)
 		.closed = orma_host_consumer_closed,
 		.drained = orma_host_consumer_drained,
 	};
+	host->producer_services[0] = orma_host_producer_service;
+	host->producer_services[1] = orma_host_relay_service;
 	int result = orma_ipc_host_new(&producers, &host->producers);
 	return result ? result : orma_ipc_host_new(&consumers, &host->consumers);
 }
@@ -115,9 +118,16 @@ void orma_host_free(struct orma_host *host)
 	orma_base_free(host);
 }
 
+/* The flags below ORMA_HOST_RELAY are those of orma_ipc_listen(). */
+static unsigned listen_flags(unsigned flags)
+{
+	return (flags & (ORMA_HOST_RELAY - 1)) |
+	       (flags & ORMA_HOST_RELAY ? ORMA_IPC_HOST_ALL_SERVICES : 0);
+}
+
 int orma_host_listen_producers(struct orma_host *host, const char *addresses, unsigned flags)
 {
-	return orma_ipc_host_listen(host->producers, addresses, flags);
+	return orma_ipc_host_listen(host->producers, addresses, listen_flags(flags));
 }
 
 int orma_host_listen_consumers(struct orma_host *host, const char *addresses, unsigned flags)
@@ -125,14 +135,14 @@ int orma_host_listen_consumers(struct orma_host *host, const char *addresses, un
 	return orma_ipc_host_listen(host->consumers, addresses, flags);
 }
 
-int orma_host_adopt_producer_listener(struct orma_host *host, int fd)
+int orma_host_adopt_producer_listener(struct orma_host *host, int fd, unsigned flags)
 {
-	return orma_ipc_host_adopt_listener(host->producers, fd);
+	return orma_ipc_host_adopt_listener(host->producers, fd, listen_flags(flags));
 }
 
 int orma_host_adopt_consumer_listener(struct orma_host *host, int fd)
 {
-	return orma_ipc_host_adopt_listener(host->consumers, fd);
+	return orma_ipc_host_adopt_listener(host->consumers, fd, 0);
 }
 
 void orma_host_limit_peers_per_uid(struct orma_host *host, uint32_t max)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host.h - the tracing service behind sockets: binds the ports of orma/service.h to ProducerPort
- * and ConsumerPort over ipc, and drives the service's time from the event loop.
+ * host.h - the tracing service behind sockets: binds the ports of orma/service.h to ProducerPort,
+ * RelayPort and ConsumerPort over ipc, and drives the service's time from the event loop.
  *
  * Used by the daemon (`orma traced`), by the recorder when there is no daemon, and by the
  * in-process backend for its consumers. Belongs to the loop's thread.
@@ -20,11 +20,15 @@ int orma_host_new(struct orma_loop *loop, struct orma_service *service, struct o
 /* Closes all connections; the sessions of their consumers end. Not from inside a callback. */
 void orma_host_free(struct orma_host *host);
 
-/* Listen on a comma-separated list of addresses (ipc/address.h; flags of orma_ipc_listen()), or on
- * a socket made elsewhere. */
+enum {
+	/* Beside the flags of orma_ipc_listen(), for producers: serve relays of other machines too. */
+	ORMA_HOST_RELAY = 1 << 8,
+};
+
+/* Listen on a comma-separated list of addresses (ipc/address.h), or on a socket made elsewhere. */
 int orma_host_listen_producers(struct orma_host *host, const char *addresses, unsigned flags);
 int orma_host_listen_consumers(struct orma_host *host, const char *addresses, unsigned flags);
-int orma_host_adopt_producer_listener(struct orma_host *host, int fd);
+int orma_host_adopt_producer_listener(struct orma_host *host, int fd, unsigned flags);
 int orma_host_adopt_consumer_listener(struct orma_host *host, int fd);
 /* How many producers, and how many consumers, one user may connect (ipc/host.h); 0 = default. */
 void orma_host_limit_peers_per_uid(struct orma_host *host, uint32_t max);

@@ -62,6 +62,7 @@ static void forget_producer(struct orma_host_peer *peer)
 	orma_ipc_peer_set_data(peer->ipc, NULL);
 	if (producer->port)
 		orma_producer_port_close(producer->port);
+	orma_relay_port_close(peer->relay);
 	orma_host_kick(peer->host);
 	ORMA_LIST_FOR_EACH_SAFE (command, next, &producer->early, link)
 		free_early(producer, command);
@@ -556,6 +557,8 @@ static const struct orma_ipc_method methods[] = {
 	{"UpdateDataSource", on_update_data_source},
 };
 
-const struct orma_ipc_service orma_host_producer_services[1] = {
-	{"ProducerPort", methods, ORMA_ARRAY_SIZE(methods)},
+const struct orma_ipc_service orma_host_producer_service = {
+	.name = "ProducerPort",
+	.methods = methods,
+	.method_count = ORMA_ARRAY_SIZE(methods),
 };

@@ -13,6 +13,7 @@ struct orma_host {
 	struct orma_loop *loop;
 	struct orma_service *service;
 	struct orma_ipc_host *producers, *consumers;
+	struct orma_ipc_service producer_services[2];
 	struct orma_timer timer;    /* the service's next deadline */
 	struct orma_task turn;      /* queued whenever the service may have something to do */
 	struct orma_list peers;     /* struct orma_host_peer */
@@ -26,10 +27,13 @@ struct orma_host_peer {
 	struct orma_host *host;
 	struct orma_ipc_peer *ipc;
 	struct orma_list link;
+	struct orma_relay_port *relay;               /* see host_relay.c; NULL = none */
 	void (*forget)(struct orma_host_peer *peer); /* closes its port and frees it */
 };
 
-extern const struct orma_ipc_service orma_host_producer_services[1];
+/* The methods of a service; its calls come to peers of the producers' or the consumers' host. */
+extern const struct orma_ipc_service orma_host_producer_service;
+extern const struct orma_ipc_service orma_host_relay_service;
 extern const struct orma_ipc_service orma_host_consumer_services[1];
 
 int orma_host_producer_accepted(void *ctx, struct orma_ipc_peer *ipc);

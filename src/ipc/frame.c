@@ -115,12 +115,14 @@ static void decode_identity_field(struct orma_ipc_frame *frame,
 {
 	if (is_varint(field, IDENTITY_PID))
 		frame->u.identity.pid = (int32_t)field->value;
-	else if (is_varint(field, IDENTITY_UID))
-		frame->u.identity.uid = (int32_t)field->value;
 	else if (is_bytes(field, IDENTITY_MACHINE_ID_HINT))
 		frame->u.identity.machine_id_hint = field->bytes;
 	else if (is_bytes(field, IDENTITY_MACHINE_NAME))
 		frame->u.identity.machine_name = field->bytes;
+	if (!is_varint(field, IDENTITY_UID))
+		return;
+	frame->u.identity.uid = (int32_t)field->value;
+	frame->u.identity.has_uid = true;
 }
 
 typedef void decode_field_fn(struct orma_ipc_frame *frame, const struct orma_proto_field *field);

@@ -61,6 +61,7 @@ struct orma_ipc_frame {
 		} error;
 		struct {
 			int32_t pid, uid;
+			bool has_uid;
 			struct orma_str machine_id_hint, machine_name;
 		} identity;
 	} u;

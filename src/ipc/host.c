@@ -4,7 +4,8 @@
  * A host owns its listeners and peers; a peer owns its connection and its unfinished calls. Calls
  * are freed when they are finished or with their peer, and a peer only from its connection's
  * `closed`, which the loop runs outside of all other callbacks: so a handler may drop its own peer
- * and still hold valid pointers until it returns.
+ * and still hold valid pointers until it returns. A peer's services are the first service_count of
+ * the table, all of it for peers of some listeners: two hosts would have to share their limits.
  *
  * Ids on the wire are positions in the caller's static tables plus one; there is nothing to
  * register at run time and looking up a hostile id is one comparison. Reference counts on calls
@@ -14,8 +15,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 
 #include "base/alloc.h"
 #include "base/fd.h"
@@ -31,6 +34,7 @@ struct orma_ipc_host {
 	struct orma_list peers;     /* struct orma_ipc_peer */
 	struct orma_list listeners; /* struct orma_ipc_listener */
 	size_t peer_count;
+	char machine_name[ORMA_IPC_MACHINE_NAME_BYTES];
 };
 
 struct orma_ipc_peer {
@@ -39,6 +43,7 @@ struct orma_ipc_peer {
 	struct orma_ipc_connection connection;
 	struct orma_ipc_peer_identity identity;
 	bool has_said_identity;
+	size_t service_count;
 	void *data;
 	struct orma_list calls; /* struct orma_ipc_call: unfinished ones */
 	uint32_t call_count;
@@ -162,7 +167,7 @@ static void handle_bind(struct orma_ipc_peer *peer, const struct orma_ipc_frame 
 	struct orma_ipc_envelope envelope;
 	int result = 0;
 
-	for (size_t i = 0; i < options->service_count; i++) {
+	for (size_t i = 0; i < peer->service_count; i++) {
 		const struct orma_ipc_service *service = &options->services[i];
 
 		if (!orma_base_str_is(frame->u.bind.service_name, service->name))
@@ -184,14 +189,14 @@ static void handle_bind(struct orma_ipc_peer *peer, const struct orma_ipc_frame 
 	send_frame(peer, &envelope, &piece, fields.size > 0 ? 1 : 0, -1);
 }
 
-static orma_ipc_method_fn *find_method(const struct orma_ipc_host *host, uint32_t service_id,
+static orma_ipc_method_fn *find_method(const struct orma_ipc_peer *peer, uint32_t service_id,
 				       uint32_t method_id)
 {
 	const struct orma_ipc_service *service;
 
-	if (service_id == 0 || service_id > host->options.service_count)
+	if (service_id == 0 || service_id > peer->service_count)
 		return NULL;
-	service = &host->options.services[service_id - 1];
+	service = &peer->host->options.services[service_id - 1];
 	if (method_id == 0 || method_id > service->method_count)
 		return NULL;
 	return service->methods[method_id - 1].fn;
@@ -218,7 +223,7 @@ static struct orma_ipc_call *new_call(struct orma_ipc_peer *peer,
 static void handle_invoke(struct orma_ipc_peer *peer, const struct orma_ipc_frame *frame)
 {
 	orma_ipc_method_fn *fn =
-		find_method(peer->host, frame->u.invoke.service_id, frame->u.invoke.method_id);
+		find_method(peer, frame->u.invoke.service_id, frame->u.invoke.method_id);
 	struct orma_ipc_call *call = fn ? new_call(peer, frame) : NULL;
 
 	if (!call) {
@@ -262,7 +267,9 @@ static void handle_identity(struct orma_ipc_peer *peer, const struct orma_ipc_fr
 		return;
 	peer->has_said_identity = true;
 	identity->pid = frame->u.identity.pid;
-	identity->uid = (uid_t)frame->u.identity.uid;
+	/* Who says nothing is not root. */
+	if (frame->u.identity.has_uid)
+		identity->uid = (uid_t)frame->u.identity.uid;
 	identity->machine_id = machine_id_of(peer, frame->u.identity.machine_id_hint);
 	name.size = ORMA_MIN(name.size, sizeof(identity->machine_name) - 1);
 	if (name.size > 0)
@@ -371,6 +378,9 @@ static int new_peer(struct orma_ipc_host *host, int fd,
 	peer->identity.uid = credentials->is_known ? credentials->uid : ORMA_IPC_UID_UNKNOWN;
 	peer->identity.pid = credentials->pid;
 	peer->identity.is_trusted = credentials->is_known;
+	if (credentials->family == AF_UNIX)
+		memcpy(peer->identity.machine_name, host->machine_name, sizeof(host->machine_name));
+	peer->service_count = options->service_count - options->reserved_count;
 	orma_base_list_init(&peer->calls);
 	orma_base_list_append(&host->peers, &peer->link);
 	host->peer_count++;
@@ -406,7 +416,8 @@ static bool is_user_at_limit(const struct orma_ipc_host *host,
 }
 
 /* As orma_ipc_host_adopt(), but takes the descriptor in any case. */
-static int admit(struct orma_ipc_host *host, int fd_to_take, struct orma_ipc_peer **ret_peer)
+static int admit(struct orma_ipc_host *host, int fd_to_take, bool has_all_services,
+		 struct orma_ipc_peer **ret_peer)
 {
 	ORMA_AUTO(orma_base_fd_closep) int fd = fd_to_take;
 	const struct orma_ipc_host_options *options = &host->options;
@@ -428,6 +439,8 @@ static int admit(struct orma_ipc_host *host, int fd_to_take, struct orma_ipc_pee
 	if (result < 0)
 		return result;
 	fd = -1;
+	if (has_all_services)
+		peer->service_count = options->service_count;
 	result = options->accepted ? options->accepted(options->ctx, peer) : 0;
 	if (result < 0) {
 		free_peer(peer);
@@ -475,6 +488,17 @@ void orma_ipc_host_limit_peers_per_uid(struct orma_ipc_host *host, uint32_t max)
 	host->options.peers_per_uid_max = max ? max : ORMA_IPC_PEERS_PER_UID_DEFAULT;
 }
 
+static void read_machine_name(char name[ORMA_IPC_MACHINE_NAME_BYTES])
+{
+	const char *wanted = getenv("PERFETTO_MACHINE_NAME");
+	struct utsname names;
+
+	if (!wanted && uname(&names) == 0)
+		wanted = names.sysname;
+	if (wanted)
+		memcpy(name, wanted, strnlen(wanted, ORMA_IPC_MACHINE_NAME_BYTES - 1));
+}
+
 int orma_ipc_host_new(const struct orma_ipc_host_options *options, struct orma_ipc_host **ret)
 {
 	struct orma_ipc_host *host = orma_base_zalloc(sizeof(*host));
@@ -491,6 +515,7 @@ int orma_ipc_host_new(const struct orma_ipc_host_options *options, struct orma_i
 		host->options.stall_timeout_ns = ORMA_IPC_STALL_TIMEOUT_NS_DEFAULT;
 	orma_base_list_init(&host->peers);
 	orma_base_list_init(&host->listeners);
+	read_machine_name(host->machine_name);
 	*ret = host;
 	return 0;
 }
@@ -512,12 +537,25 @@ void orma_ipc_host_free(struct orma_ipc_host *host)
 	orma_base_free(host);
 }
 
-static void on_accept(void *ctx, int fd)
+static void log_refusal(int result)
 {
-	int result = admit(ctx, fd, NULL);
-
 	if (result < 0)
 		orma_base_log(ORMA_LOG_DEBUG, "ipc: connection refused: %s", strerror(-result));
+}
+
+static void on_accept(void *ctx, int fd)
+{
+	log_refusal(admit(ctx, fd, false, NULL));
+}
+
+static void on_accept_for_all(void *ctx, int fd)
+{
+	log_refusal(admit(ctx, fd, true, NULL));
+}
+
+static orma_ipc_accept_fn *pick_accept(unsigned flags)
+{
+	return flags & ORMA_IPC_HOST_ALL_SERVICES ? on_accept_for_all : on_accept;
 }
 
 int orma_ipc_host_listen(struct orma_ipc_host *host, const char *addresses, unsigned flags)
@@ -534,7 +572,7 @@ int orma_ipc_host_listen(struct orma_ipc_host *host, const char *addresses, unsi
 		result = orma_ipc_address_parse(item, &address);
 		if (result == 0)
 			result = orma_ipc_listener_new(host->options.loop, &address, flags,
-						       on_accept, host, &listener);
+						       pick_accept(flags), host, &listener);
 		if (result != 0)
 			break;
 		orma_base_list_append(&listeners, &listener->link);
@@ -553,11 +591,11 @@ int orma_ipc_host_listen(struct orma_ipc_host *host, const char *addresses, unsi
 	return 0;
 }
 
-int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd)
+int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd, unsigned flags)
 {
 	struct orma_ipc_listener *listener;
-	int result =
-		orma_ipc_listener_new_from_fd(host->options.loop, fd, on_accept, host, &listener);
+	int result = orma_ipc_listener_new_from_fd(host->options.loop, fd, pick_accept(flags), host,
+						   &listener);
 
 	if (result == 0)
 		orma_base_list_append(&host->listeners, &listener->link);
@@ -576,7 +614,7 @@ int orma_ipc_host_adopt(struct orma_ipc_host *host, int fd, struct orma_ipc_peer
 		orma_base_fd_close(own_fd);
 		return result;
 	}
-	result = admit(host, own_fd, ret_peer);
+	result = admit(host, own_fd, false, ret_peer);
 	if (result == 0)
 		orma_base_fd_close(fd);
 	return result;

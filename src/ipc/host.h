@@ -51,13 +51,16 @@ struct orma_ipc_service {
 #define ORMA_IPC_PEERS_PER_UID_DEFAULT    200
 #define ORMA_IPC_CALLS_MAX_DEFAULT        1024
 #define ORMA_IPC_STALL_TIMEOUT_NS_DEFAULT UINT64_C(10000000000)
-#define ORMA_IPC_MACHINE_NAME_BYTES       64
+#define ORMA_IPC_MACHINE_NAME_BYTES       256
 
 struct orma_ipc_host_options {
 	struct orma_loop *loop;
 	const struct orma_ipc_service
 		*services; /* borrowed for the host's life, names and methods too */
 	size_t service_count;
+	/* So many of them, the last ones, are there only for peers of listeners with
+	 * ORMA_IPC_HOST_ALL_SERVICES. */
+	size_t reserved_count;
 	void *ctx;
 	/* A new peer; a negative return refuses it (`closed` does not follow). May be NULL, as the
 	 * next two. */
@@ -83,11 +86,15 @@ int orma_ipc_host_new(const struct orma_ipc_host_options *options, struct orma_i
  * of the host. */
 void orma_ipc_host_free(struct orma_ipc_host *host);
 
-/* Listens on each address of a comma-separated list; flags of orma_ipc_listen(). All or none: 0 or
- * -errno. */
+enum {
+	/* Beside the flags of orma_ipc_listen(): the listener's peers find the reserved services. */
+	ORMA_IPC_HOST_ALL_SERVICES = 1 << 8,
+};
+
+/* Listens on each address of a comma-separated list. All or none: 0 or -errno. */
 int orma_ipc_host_listen(struct orma_ipc_host *host, const char *addresses, unsigned flags);
 /* A listening socket made by somebody else; made non-blocking and taken over on success. */
-int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd);
+int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd, unsigned flags);
 /* For the peers to come; 0 = default. */
 void orma_ipc_host_limit_peers_per_uid(struct orma_ipc_host *host, uint32_t max);
 /* A connected socket; made non-blocking and taken over on success. *ret_peer may be NULL. -EBUSY:
@@ -108,6 +115,8 @@ struct orma_ipc_peer_identity {
 	pid_t pid;
 	bool is_trusted;     /* vouched for by the kernel */
 	uint32_t machine_id; /* 0 = this machine */
+	/* Of peers on AF_UNIX this machine's: PERFETTO_MACHINE_NAME, else the system's name; of
+	 * others what SetPeerIdentity said, cut, or "". */
 	char machine_name[ORMA_IPC_MACHINE_NAME_BYTES];
 };
 

@@ -90,11 +90,85 @@ int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_
 		      : 0;
 }
 
+static bool is_same_address(const char *text, const struct orma_ipc_address *address)
+{
+	char canonical[2][ORMA_IPC_ADDRESS_TEXT_BYTES];
+	struct orma_ipc_address parsed;
+
+	if (orma_ipc_address_parse(text, &parsed))
+		return false;
+	orma_ipc_address_format(&parsed, canonical[0]);
+	orma_ipc_address_format(address, canonical[1]);
+	return strcmp(canonical[0], canonical[1]) == 0;
+}
+
+/* ORMA_HOST_RELAY when this socket is to serve relays. */
+static unsigned relay_flag(struct orma_daemon_relays *relays,
+			   const struct orma_ipc_address *address)
+{
+	bool is_wanted = relays->on_all;
+
+	for (size_t i = 0; i < relays->address_count; i++) {
+		if (!is_same_address(relays->addresses[i], address))
+			continue;
+		relays->is_found[i] = true;
+		is_wanted = true;
+	}
+	return is_wanted ? ORMA_HOST_RELAY : 0;
+}
+
+int orma_daemon_check_relays(const struct orma_daemon *daemon, struct orma_error *reterr)
+{
+	for (size_t i = 0; i < daemon->relays.address_count; i++)
+		if (!daemon->relays.is_found[i])
+			return orma_base_error_set(
+				reterr, -ENOENT,
+				"--enable-relay-endpoint-on %s: that is none of the sockets for "
+				"producers",
+				daemon->relays.addresses[i]);
+	return 0;
+}
+
 int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_error *reterr)
 {
-	int result = orma_host_adopt_producer_listener(daemon->host, fd);
+	struct orma_ipc_address address = {.size = sizeof(address.storage)};
+	unsigned flags = 0;
+
+	/* What is no socket at all is refused below. */
+	if (getsockname(fd, (struct sockaddr *)&address.storage, &address.size) == 0)
+		flags = relay_flag(&daemon->relays, &address);
+	int result = orma_host_adopt_producer_listener(daemon->host, fd, flags);
 	return result ? orma_base_error_set(reterr, result, "inherited descriptor %d: %s", fd,
 					    strerror(-result))
+		      : 0;
+}
+
+/* One by one: each may serve something else. */
+static int listen_producers(struct orma_daemon *daemon, const char *list, unsigned flags,
+			    struct orma_error *reterr)
+{
+	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	const char *rest = list;
+	size_t count = 0;
+	int result;
+
+	while ((result = orma_ipc_address_list_next(&rest, item)) > 0) {
+		struct orma_ipc_address address;
+
+		result = orma_ipc_address_parse(item, &address);
+		if (result == 0)
+			result = orma_host_listen_producers(
+				daemon->host, item, flags | relay_flag(&daemon->relays, &address));
+		if (result)
+			return orma_base_error_set(reterr, result,
+						   "cannot listen for producers on %s: %s", item,
+						   strerror(-result));
+		count++;
+	}
+	if (result == 0 && count == 0)
+		result = -EINVAL;
+	return result ? orma_base_error_set(reterr, result, "cannot listen for producers on %s: %s",
+					    list, strerror(-result))
 		      : 0;
 }
 
@@ -105,12 +179,10 @@ static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_optio
 							    : orma_ipc_producer_address();
 	const char *consumers = options->consumer_addresses ? options->consumer_addresses
 							    : orma_ipc_consumer_address();
-	int result = *producers ? orma_host_listen_producers(daemon->host, producers,
-							     options->listen_flags)
-				: 0;
+	int result =
+		*producers ? listen_producers(daemon, producers, options->listen_flags, reterr) : 0;
 	if (result)
-		return orma_base_error_set(reterr, result, "cannot listen for producers on %s: %s",
-					   producers, strerror(-result));
+		return result;
 	if (!options->allows_remote_consumers) {
 		result = check_consumer_addresses(consumers, reterr);
 		if (result)
@@ -161,6 +233,8 @@ int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_option
 		orma_base_error_set(reterr, result, "cannot start: %s", strerror(-result));
 	} else {
 		daemon->allows_remote_consumers = options->allows_remote_consumers;
+		if (options->relays)
+			daemon->relays = *options->relays;
 		orma_host_limit_peers_per_uid(daemon->host, options->peers_per_uid_max);
 		result = listen_all(daemon, options, reterr);
 	}

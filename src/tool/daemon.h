@@ -11,6 +11,16 @@
 #include "base/loop.h"
 #include "host/host.h"
 
+#define ORMA_DAEMON_RELAY_ADDRESSES_MAX 64
+
+/* Which producer sockets serve relays of other machines (RelayPort) too. */
+struct orma_daemon_relays {
+	bool on_all;
+	const char *addresses[ORMA_DAEMON_RELAY_ADDRESSES_MAX]; /* borrowed */
+	bool is_found[ORMA_DAEMON_RELAY_ADDRESSES_MAX];
+	size_t address_count;
+};
+
 struct orma_daemon {
 	struct orma_loop *loop;
 	struct orma_file_worker *files;
@@ -20,6 +30,7 @@ struct orma_daemon {
 	bool must_stop; /* atomic: written by orma_daemon_stop() from any thread, read by the loop's
 			   thread after a wake */
 	bool allows_remote_consumers;
+	struct orma_daemon_relays relays;
 	bool is_finishing;
 	struct orma_timer finish_timer;
 };
@@ -34,7 +45,8 @@ struct orma_daemon_options {
 	/* Who the daemon will be, when it is to change user before it runs. */
 	bool has_uid;
 	uid_t uid;
-	uint32_t peers_per_uid_max; /* 0 = default, see ipc/host.h */
+	uint32_t peers_per_uid_max;              /* 0 = default, see ipc/host.h */
+	const struct orma_daemon_relays *relays; /* NULL = none */
 };
 
 /* Listens, but serves only once it runs. `reterr` names the address that failed. */
@@ -43,6 +55,8 @@ int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_option
 /* Serve on a listening socket made elsewhere too; taken over on success. */
 int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_error *reterr);
 int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_error *reterr);
+/* Once all sockets are there: -ENOENT and a text when an address of relays was none of them. */
+int orma_daemon_check_relays(const struct orma_daemon *daemon, struct orma_error *reterr);
 /* Until orma_daemon_stop(): 0 or -errno. */
 int orma_daemon_run(struct orma_daemon *daemon);
 /* Any thread, any signal handler. */

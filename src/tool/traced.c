@@ -32,6 +32,11 @@ static void print_help(void)
 	     "                     kill (the daemon ends), off (nothing)\n"
 	     "      --allow-remote-consumers\n"
 	     "                     serve consumers on TCP and vsock addresses, whoever they are\n"
+	     "      --enable-relay-endpoint\n"
+	     "                     serve relays of other machines (traced_relay) on all producer "
+	     "sockets\n"
+	     "      --enable-relay-endpoint-on SOCK\n"
+	     "                     on this one of them; may be repeated\n"
 	     "      --max-connections-per-user N\n"
 	     "                     of producers, and as many of consumers; default 200\n"
 	     "      --version      print the version\n"
@@ -76,9 +81,19 @@ enum option_id {
 	OPTION_GROUP,
 	OPTION_SECCOMP,
 	OPTION_REMOTE_CONSUMERS,
+	OPTION_RELAY,
+	OPTION_RELAY_ON,
 	OPTION_MAX_CONNECTIONS,
 	OPTION_VERSION
 };
+
+static int add_relay_address(struct orma_daemon_relays *relays, const char *address)
+{
+	if (relays->address_count == ORMA_DAEMON_RELAY_ADDRESSES_MAX)
+		return -EMSGSIZE;
+	relays->addresses[relays->address_count++] = address;
+	return 0;
+}
 
 struct identity {
 	const char *user, *group;
@@ -112,6 +127,14 @@ static int take_option(int id, struct orma_traced_options *ret, struct identity 
 	case OPTION_REMOTE_CONSUMERS:
 		ret->allows_remote_consumers = true;
 		return -1;
+	case OPTION_RELAY:
+		ret->relays.on_all = true;
+		return -1;
+	case OPTION_RELAY_ON:
+		return add_relay_address(&ret->relays, optarg)
+			       ? orma_tool_usage_error("--enable-relay-endpoint-on: at most %d",
+						       ORMA_DAEMON_RELAY_ADDRESSES_MAX)
+			       : -1;
 	case OPTION_MAX_CONNECTIONS:
 		return parse_max(optarg, &ret->peers_per_uid_max)
 			       ? orma_tool_usage_error("\"%s\" is no number of connections", optarg)
@@ -136,6 +159,8 @@ static int parse_options(int argc, char **argv, struct orma_traced_options *ret)
 		{"group", required_argument, NULL, OPTION_GROUP},
 		{"seccomp", required_argument, NULL, OPTION_SECCOMP},
 		{"allow-remote-consumers", no_argument, NULL, OPTION_REMOTE_CONSUMERS},
+		{"enable-relay-endpoint", no_argument, NULL, OPTION_RELAY},
+		{"enable-relay-endpoint-on", required_argument, NULL, OPTION_RELAY_ON},
 		{"max-connections-per-user", required_argument, NULL, OPTION_MAX_CONNECTIONS},
 		{"version", no_argument, NULL, OPTION_VERSION},
 		{"help", no_argument, NULL, 'h'},

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tool/daemon.h"
 #include "tool/privileges.h"
 #include "tool/seccomp.h"
 #include "tool/systemd.h"
@@ -21,6 +22,7 @@ struct orma_traced_options {
 	struct orma_traced_permissions producers, consumers;
 	bool in_background, allows_remote_consumers;
 	uint32_t peers_per_uid_max; /* 0 = default */
+	struct orma_daemon_relays relays;
 	struct orma_privileges privileges;
 	enum orma_seccomp_mode seccomp;
 	bool must_have_seccomp; /* the mode was asked for, not the default */

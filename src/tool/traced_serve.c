@@ -101,6 +101,7 @@ static int open_sockets(struct traced *traced)
 		.consumer_addresses = has_consumer ? "" : NULL,
 		.allows_remote_consumers = wanted->allows_remote_consumers,
 		.peers_per_uid_max = wanted->peers_per_uid_max,
+		.relays = &wanted->relays,
 		.has_uid = wanted->privileges.must_change,
 		.uid = wanted->privileges.uid,
 	};
@@ -113,6 +114,8 @@ static int open_sockets(struct traced *traced)
 		status = adopt_inherited(&traced->daemon, consumer, orma_daemon_adopt_consumers);
 	if (status == ORMA_EXIT_OK)
 		status = adopt_sockets(traced);
+	if (status == ORMA_EXIT_OK && orma_daemon_check_relays(&traced->daemon, &error))
+		status = orma_tool_fail("%s", error.message);
 	if (status == ORMA_EXIT_OK && wanted->producers.group && !has_producer)
 		status = set_permissions(orma_ipc_producer_address(), &wanted->producers);
 	if (status == ORMA_EXIT_OK && wanted->consumers.group && !has_consumer)

@@ -38,7 +38,7 @@ static uint16_t listen_tcp(struct orma_host *host)
 		orma_base_fd_close(fd);
 		return 0;
 	}
-	CHECK_INT(orma_host_adopt_producer_listener(host, fd), 0);
+	CHECK_INT(orma_host_adopt_producer_listener(host, fd, ORMA_HOST_RELAY), 0);
 	return ntohs(address.sin_port);
 }
 

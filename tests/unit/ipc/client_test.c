@@ -720,7 +720,7 @@ ORMA_TEST(a_client_waits_for_room_in_a_full_backlog)
 	struct orma_ipc_host_options host_options = {
 		.loop = fixture.loop, .services = host_services, .service_count = 1};
 	CHECK_INT(orma_ipc_host_new(&host_options, &fixture.host), 0);
-	CHECK_INT(orma_ipc_host_adopt_listener(fixture.host, listener), 0);
+	CHECK_INT(orma_ipc_host_adopt_listener(fixture.host, listener, 0), 0);
 	turn_until(&fixture, &fixture.connected);
 	tear_down(&fixture);
 }
@@ -746,7 +746,7 @@ ORMA_TEST(tcp_connects_without_blocking_and_a_refusal_is_told)
 	struct orma_ipc_host_options host_options = {
 		.loop = fixture.loop, .services = host_services, .service_count = 1};
 	CHECK_INT(orma_ipc_host_new(&host_options, &fixture.host), 0);
-	CHECK_INT(orma_ipc_host_adopt_listener(fixture.host, listener), 0);
+	CHECK_INT(orma_ipc_host_adopt_listener(fixture.host, listener, 0), 0);
 	CHECK_INT(orma_ipc_client_new(&options, text, &fixture.client), 0);
 	turn_until(&fixture, &fixture.connected);
 	tear_down(&fixture);

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 
 #include "base/clock.h"
 #include "ipc/address.h"
@@ -654,7 +655,7 @@ ORMA_TEST(the_kernel_vouches_for_unix_peers_whatever_they_say)
 	tear_down(&fixture);
 }
 
-static void connect_tcp(struct fixture *fixture, struct raw_peer *raw)
+static void connect_tcp_with(struct fixture *fixture, struct raw_peer *raw, unsigned flags)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t size = sizeof(address);
@@ -663,13 +664,18 @@ static void connect_tcp(struct fixture *fixture, struct raw_peer *raw)
 	CHECK_INT(bind(listener, (struct sockaddr *)&address, size), 0);
 	CHECK_INT(listen(listener, 1), 0);
 	CHECK_INT(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-	CHECK_INT(orma_ipc_host_adopt_listener(fixture->host, listener), 0);
+	CHECK_INT(orma_ipc_host_adopt_listener(fixture->host, listener, flags), 0);
 	*raw = (struct raw_peer){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
 				 .loop = fixture->loop};
 	CHECK_INT(connect(raw->fd, (struct sockaddr *)&address, size), 0);
 	CHECK_INT(fcntl(raw->fd, F_SETFL, O_NONBLOCK), 0);
 	while (!fixture->accepted)
 		CHECK(orma_base_loop_turn(fixture->loop, 5000) > 0);
+}
+
+static void connect_tcp(struct fixture *fixture, struct raw_peer *raw)
+{
+	connect_tcp_with(fixture, raw, 0);
 }
 
 ORMA_TEST(a_peer_over_tcp_is_nobody_until_it_says_once_who_it_is)
@@ -708,6 +714,98 @@ ORMA_TEST(a_machine_without_a_hint_is_told_apart_by_its_address)
 	expect_reply(&fixture.raw, 3, "", false);
 	CHECK(orma_ipc_peer_identity(fixture.peer)->machine_id != 0);
 	CHECK_INT(orma_ipc_peer_identity(fixture.peer)->pid, 7);
+	CHECK_INT(orma_ipc_peer_identity(fixture.peer)->uid, ORMA_IPC_UID_UNKNOWN);
+	CHECK_STR(orma_ipc_peer_identity(fixture.peer)->machine_name, "");
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_hint_makes_the_machine_id_that_upstream_makes_of_it)
+{
+	struct fixture fixture;
+
+	set_up_with(&fixture, (struct orma_ipc_host_options){0});
+	connect_tcp(&fixture, &fixture.raw);
+	CHECK_INT(send(fixture.raw.fd, IDENTITY, sizeof(IDENTITY) - 1, 0), sizeof(IDENTITY) - 1);
+	raw_peer_invoke(&fixture.raw, 2, SERVICE_ID, ECHO, false, "");
+	expect_reply(&fixture.raw, 2, "", false);
+	/* The low half of FNV-1a of "hint". */
+	CHECK_INT(orma_ipc_peer_identity(fixture.peer)->machine_id, 0x9b1d9b78u);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_machines_name_is_cut_where_it_is_too_long)
+{
+	struct fixture fixture;
+	uint8_t frame[4 + 4 + 400] = {0x94, 1, 0, 0, 0x42, 0x91, 3, 0x22};
+
+	/* The length of the message, then of a name of 398 bytes. */
+	set_up_with(&fixture, (struct orma_ipc_host_options){0});
+	connect_tcp(&fixture, &fixture.raw);
+	frame[8] = 0x8e;
+	frame[9] = 3;
+	memset(frame + 10, 'n', 398);
+	CHECK_INT(send(fixture.raw.fd, frame, sizeof(frame), 0), sizeof(frame));
+	raw_peer_invoke(&fixture.raw, 2, SERVICE_ID, ECHO, false, "");
+	expect_reply(&fixture.raw, 2, "", false);
+	const char *name = orma_ipc_peer_identity(fixture.peer)->machine_name;
+	CHECK_INT(strlen(name), ORMA_IPC_MACHINE_NAME_BYTES - 1);
+	CHECK_INT(strspn(name, "n"), ORMA_IPC_MACHINE_NAME_BYTES - 1);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(peers_of_this_machine_have_its_name)
+{
+	struct fixture fixture;
+	struct utsname names;
+
+	unsetenv("PERFETTO_MACHINE_NAME");
+	CHECK_INT(uname(&names), 0);
+	set_up(&fixture);
+	CHECK_STR(orma_ipc_peer_identity(fixture.peer)->machine_name, names.sysname);
+	tear_down(&fixture);
+	setenv("PERFETTO_MACHINE_NAME", "here", 1);
+	set_up(&fixture);
+	CHECK_STR(orma_ipc_peer_identity(fixture.peer)->machine_name, "here");
+	CHECK_INT(send(fixture.raw.fd, IDENTITY, sizeof(IDENTITY) - 1, 0), sizeof(IDENTITY) - 1);
+	CHECK(raw_peer_is_silent(&fixture.raw));
+	CHECK_STR(orma_ipc_peer_identity(fixture.peer)->machine_name, "here");
+	tear_down(&fixture);
+}
+
+static bool binds(struct fixture *fixture, const char *service)
+{
+	struct orma_ipc_envelope envelope;
+	struct orma_ipc_frame frame;
+
+	CHECK_INT(orma_ipc_envelope_bind(&envelope, 9, strlen(service)), 0);
+	raw_peer_send(&fixture->raw, &envelope, service, strlen(service), -1);
+	CHECK(raw_peer_next(&fixture->raw, &frame));
+	CHECK_INT(frame.kind, ORMA_IPC_FRAME_BIND_REPLY);
+	return frame.u.bind_reply.success;
+}
+
+ORMA_TEST(reserved_services_are_there_only_on_listeners_that_ask_for_them)
+{
+	struct fixture fixture;
+	struct orma_ipc_frame frame;
+
+	set_up_with(&fixture, (struct orma_ipc_host_options){.reserved_count = 1});
+	connect_tcp_with(&fixture, &fixture.raw, 0);
+	CHECK(binds(&fixture, "EmptyPort"));
+	CHECK(!binds(&fixture, "TestPort"));
+	raw_peer_invoke(&fixture.raw, 2, SERVICE_ID, ECHO, false, "");
+	CHECK(raw_peer_next(&fixture.raw, &frame));
+	CHECK_INT(frame.kind, ORMA_IPC_FRAME_INVOKE_REPLY);
+	CHECK(!frame.u.invoke_reply.success);
+	CHECK_INT(fixture.calls, 0);
+	raw_peer_close(&fixture.raw);
+	wait_closed(&fixture);
+	fixture.accepted = 0;
+	connect_tcp_with(&fixture, &fixture.raw, ORMA_IPC_HOST_ALL_SERVICES);
+	CHECK(binds(&fixture, "EmptyPort"));
+	CHECK(binds(&fixture, "TestPort"));
+	raw_peer_invoke(&fixture.raw, 2, SERVICE_ID, ECHO, false, "hi");
+	expect_reply(&fixture.raw, 2, "hi", false);
 	tear_down(&fixture);
 }
 
@@ -788,8 +886,8 @@ ORMA_TEST(only_a_listening_socket_is_adopted_as_a_listener)
 	int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	set_up_with(&fixture, (struct orma_ipc_host_options){0});
-	CHECK_INT(orma_ipc_host_adopt_listener(fixture.host, fd), -EINVAL);
-	CHECK_INT(orma_ipc_host_adopt_listener(fixture.host, file), -ENOTSOCK);
+	CHECK_INT(orma_ipc_host_adopt_listener(fixture.host, fd, 0), -EINVAL);
+	CHECK_INT(orma_ipc_host_adopt_listener(fixture.host, file, 0), -ENOTSOCK);
 	CHECK_INT(orma_ipc_host_adopt(fixture.host, file, NULL), -ENOTSOCK);
 	CHECK_INT(orma_ipc_host_adopt(fixture.host, -1, NULL), -EBADF);
 	close(fd);
