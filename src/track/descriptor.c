@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "proto/writer.h"
+#include "schema/gen/counter_descriptor.pb.h"
 #include "schema/gen/process_descriptor.pb.h"
 #include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
@@ -15,6 +16,7 @@
 #include "track/track.h"
 
 #define THREAD_NAME_BYTES 16
+#define THREAD_TIME       "thread_time"
 
 bool orma_track_write_thread(struct orma_packet *slot, int32_t tid, const struct orma_track *track,
 			     uint64_t now_ns)
@@ -70,12 +72,42 @@ bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns)
 	return orma_track_packet_end(slot);
 }
 
+uint64_t orma_track_thread_time_uuid(int32_t tid)
+{
+	return orma_track_thread_uuid(tid) ^ orma_track_counter_hash(THREAD_TIME);
+}
+
+bool orma_track_write_thread_time(struct orma_packet *slot, uint64_t now_ns)
+{
+	const struct orma_track_sequence *sequence = slot->state;
+	struct orma_proto_writer *writer = orma_track_packet_begin(slot, now_ns);
+	struct orma_proto_nested track, counter;
+
+	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID,
+				orma_track_thread_time_uuid(sequence->tid));
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
+				orma_track_thread_uuid(sequence->tid));
+	orma_proto_write_string(writer, ORMA_PB_TRACK_DESCRIPTOR_STATIC_NAME, THREAD_TIME);
+	orma_proto_nested_begin(writer, &counter, ORMA_PB_TRACK_DESCRIPTOR_COUNTER);
+	orma_proto_write_int(
+		writer, ORMA_PB_COUNTER_DESCRIPTOR_TYPE,
+		ORMA_PB_COUNTER_DESCRIPTOR_BUILTIN_COUNTER_TYPE_COUNTER_THREAD_TIME_NS);
+	if (sequence->unit_ns != 1)
+		orma_proto_write_varint(writer, ORMA_PB_COUNTER_DESCRIPTOR_UNIT_MULTIPLIER,
+					sequence->unit_ns);
+	orma_proto_write_bool(writer, ORMA_PB_COUNTER_DESCRIPTOR_IS_INCREMENTAL, true);
+	orma_proto_nested_end(writer, &track);
+	return orma_track_packet_end(slot);
+}
+
 bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns)
 {
 	struct orma_track_sequence *sequence = slot->state;
 
 	if (!orma_track_write_thread(slot, sequence->tid, NULL, now_ns) ||
-	    !orma_track_write_process(slot, now_ns))
+	    !orma_track_write_process(slot, now_ns) ||
+	    (sequence->samples_time && !orma_track_write_thread_time(slot, now_ns)))
 		return false;
 	return orma_track_set_add(&sequence->tracks, orma_track_thread_uuid(sequence->tid)) &&
 	       orma_track_set_add(&sequence->tracks, orma_track_process.uuid);

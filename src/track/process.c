@@ -2,9 +2,9 @@
  * process.c - what a trace says about this process: pid, command line, start, and a uuid made of
  * them.
  *
- * Read once when track events are registered, so that emitting reads no files. The uuid is a hash
- * of pid and start time: the same for all sequences of a process, different for a later process
- * with the same pid.
+ * Read once when track events are registered, so that emitting reads no files. The uuid is
+ * upstream's hash of start time and pid: the same for all sequences of a process and for all libraries
+ * in it, theirs included; different for a later process with the same pid.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -42,16 +42,19 @@ static uint64_t start_ticks(struct orma_buf *stat)
 	return ticks;
 }
 
-static void read_start(void)
+/* Clock ticks since boot. */
+static uint64_t read_start(void)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf stat = {0};
 	long per_second = sysconf(_SC_CLK_TCK);
+	uint64_t ticks = 0;
 
-	orma_track_process.start_ns = 0;
-	if (per_second > 0 &&
-	    orma_base_file_read(AT_FDCWD, "/proc/self/stat", STAT_BYTES_MAX, &stat) == 0)
-		orma_track_process.start_ns =
-			start_ticks(&stat) * (ORMA_NS_PER_SEC / (uint64_t)per_second);
+	if (orma_base_file_read(AT_FDCWD, "/proc/self/stat", STAT_BYTES_MAX, &stat) == 0)
+		ticks = start_ticks(&stat);
+	orma_track_process.start_ns =
+		per_second > 0 ? ticks * (ORMA_NS_PER_SEC / (uint64_t)per_second) : 0;
+	/* Without /proc at least processes that reuse a pid differ. */
+	return ticks ? ticks : orma_base_clock_ns(CLOCK_BOOTTIME);
 }
 
 static void read_cmdline(void)
@@ -69,11 +72,11 @@ static void read_cmdline(void)
 void orma_track_process_init(void)
 {
 	struct orma_track_process *process = &orma_track_process;
+	uint64_t ticks;
 
 	process->pid = getpid();
-	read_start();
+	ticks = read_start();
 	read_cmdline();
-	process->uuid =
-		orma_base_fnv1a(ORMA_FNV1A_INIT, &process->start_ns, sizeof(process->start_ns));
+	process->uuid = orma_base_fnv1a(ORMA_FNV1A_INIT, &ticks, sizeof(ticks));
 	process->uuid = orma_base_fnv1a(process->uuid, &process->pid, sizeof(process->pid));
 }

@@ -5,6 +5,7 @@
  *      sequence's clock to CLOCK_BOOTTIME
  *   2. descriptor of the thread's track
  *   3. descriptor of the process's track
+ *   4. when asked for, that of the counter of the thread's CPU time
  *
  * They come before the first event, after each loss and when the service asks for it. When the
  * first is lost, the others are not tried: whoever emits tries again at its next event. Timestamps
@@ -12,6 +13,7 @@
  */
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/trace_packet.pb.h"
@@ -55,6 +57,22 @@ bool orma_track_packet_end(struct orma_packet *slot)
 	return orma_client_slot_check(slot);
 }
 
+uint8_t *orma_track_put_thread_time(struct orma_track_sequence *sequence, uint8_t *at,
+				    uint64_t now_ns)
+{
+	uint64_t due_ns = sequence->known.thread_time_at_ns + sequence->time_step_ns, units = 0;
+
+	if (sequence->known.thread_time_at_ns == 0 || now_ns >= due_ns) {
+		units = (orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID) -
+			 sequence->known.thread_time_ns) /
+			sequence->unit_ns;
+		sequence->known.thread_time_ns += units * sequence->unit_ns;
+		sequence->known.thread_time_at_ns = now_ns;
+	}
+	*at++ = ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_VALUES << 3 | ORMA_PROTO_VARINT;
+	return orma_proto_put_varint(at, units);
+}
+
 /* --- the first packet ------------------------------------------------------------------------- */
 
 static void write_clock(struct orma_proto_writer *writer, uint32_t clock_id, uint64_t value,
@@ -75,19 +93,25 @@ static void write_clock(struct orma_proto_writer *writer, uint32_t clock_id, uin
 	orma_proto_nested_end(writer, &clock);
 }
 
-static void write_defaults(struct orma_proto_writer *writer, uint32_t clock_id, int32_t tid)
+static void write_defaults(struct orma_proto_writer *writer,
+			   const struct orma_track_sequence *sequence)
 {
 	struct orma_proto_nested defaults, event;
 
 	orma_proto_nested_begin(writer, &defaults, ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS);
-	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID, clock_id);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID,
+				sequence->clock_id);
 	orma_proto_nested_begin(writer, &event, ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_DEFAULTS_TRACK_UUID,
-				orma_track_thread_uuid(tid));
+				orma_track_thread_uuid(sequence->tid));
+	if (sequence->samples_time)
+		orma_proto_write_varint(writer,
+					ORMA_PB_TRACK_EVENT_DEFAULTS_EXTRA_COUNTER_TRACK_UUIDS,
+					orma_track_thread_time_uuid(sequence->tid));
 	orma_proto_nested_end(writer, &defaults);
 }
 
-static bool write_state(struct orma_packet *slot, int32_t tid, uint64_t now_ns)
+static bool write_state(struct orma_packet *slot, uint64_t now_ns)
 {
 	struct orma_track_sequence *sequence = slot->state;
 	struct orma_proto_writer *writer = orma_shm_writer_packet_begin(slot->writer);
@@ -98,7 +122,7 @@ static bool write_state(struct orma_packet *slot, int32_t tid, uint64_t now_ns)
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID, BOOTTIME);
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS,
 				ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_INCREMENTAL_STATE_CLEARED);
-	write_defaults(writer, sequence->clock_id, tid);
+	write_defaults(writer, sequence);
 	if (sequence->clock_id != BOOTTIME) {
 		orma_proto_nested_begin(writer, &snapshot, ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT);
 		write_clock(writer, BOOTTIME, now_ns, NULL);
@@ -112,17 +136,20 @@ bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t 
 {
 	const struct orma_track_instance *instance = &orma_track_instances[idx];
 	struct orma_track_sequence *sequence = slot->state;
-	int32_t tid = (int32_t)gettid();
 
 	slot->needs_state = false;
 	memset(&sequence->known, 0, sizeof(sequence->known));
 	sequence->unit_ns = instance->unit_ns;
 	sequence->clock_id = instance->clock_id;
 	sequence->is_incremental = instance->is_incremental;
+	sequence->filters_arguments = instance->filters_arguments;
+	sequence->filters_names = instance->filters_names;
+	sequence->samples_time = instance->samples_time;
+	sequence->time_step_ns = instance->time_step_ns;
 	sequence->known.last_ns = now_ns / sequence->unit_ns * sequence->unit_ns;
-	sequence->tid = tid;
+	sequence->tid = (int32_t)gettid();
 	orma_track_set_done(&sequence->tracks);
-	return write_state(slot, tid, now_ns) && orma_track_describe_thread(slot, now_ns);
+	return write_state(slot, now_ns) && orma_track_describe_thread(slot, now_ns);
 }
 
 void orma_track_sequence_lost(void *state, bool is_new)

@@ -102,6 +102,8 @@ struct orma_track_known {
 };
 
 #define ORMA_TRACK_SET_BITS 5
+/* What a name of run time is replaced by, on demand. */
+#define ORMA_TRACK_FILTERED "FILTERED"
 
 /* {0} is an empty one. */
 struct orma_track_set {
@@ -137,6 +139,9 @@ double orma_track_delta_double(struct orma_track_sequence *sequence, const struc
 bool orma_track_write_thread(struct orma_packet *slot, int32_t tid, const struct orma_track *track,
 			     uint64_t now_ns);
 bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns);
+/* The counter of its CPU time. */
+bool orma_track_write_thread_time(struct orma_packet *slot, uint64_t now_ns);
+uint64_t orma_track_thread_time_uuid(int32_t tid);
 /* Both, of the calling thread, at the beginning of its sequence. */
 bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns);
 
@@ -149,12 +154,19 @@ struct orma_track_sequence {
 	/* Forgotten when incremental state is lost. */
 	struct {
 		uint64_t last_ns;
+		uint64_t thread_time_ns; /* as the reader knows it */
+		uint64_t thread_time_at_ns;
 		uint64_t names[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t counters[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t categories[ORMA_TRACK_CATEGORIES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t dynamic[1 << ORMA_TRACK_DYNAMIC_BITS]; /* hashes of names, and answers */
 	} known;
 	struct orma_track_set tracks; /* forgotten together with `known` */
+	/* Of the instance's config: arguments are left out; names of run time become "FILTERED". */
+	bool filters_arguments, filters_names;
+	/* Events on the thread's own track carry its CPU time: orma_track_put_thread_time(). */
+	bool samples_time;
+	uint64_t time_step_ns;
 	uint64_t unit_ns;
 	uint32_t clock_id;
 	int32_t tid;
@@ -175,6 +187,10 @@ void orma_track_sequence_done(void *state);
 /* Tag, timestamp and flags of a packet; `at` has room for ORMA_TRACK_HEAD_BYTES. */
 uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns);
 #define ORMA_TRACK_HEAD_BYTES 13
+/* With `samples_time`: a field of a TrackEvent; `at` has room for ORMA_TRACK_TIME_BYTES. */
+uint8_t *orma_track_put_thread_time(struct orma_track_sequence *sequence, uint8_t *at,
+				    uint64_t now_ns);
+#define ORMA_TRACK_TIME_BYTES 11
 /* A packet of any size, with its head. */
 struct orma_proto_writer *orma_track_packet_begin(struct orma_packet *slot, uint64_t now_ns);
 /* False: it was lost. */
