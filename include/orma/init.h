@@ -7,8 +7,17 @@
  * orma_dispatch().
  *
  * Threads: every function is MT-safe unless it says otherwise.
- * fork:    the child of a fork is silent: it emits nothing, and orma_init() in it returns
- *          -EALREADY. It starts over after an exec.
+ * fork:    the child of a fork is silent at once: it holds no connection, no memory and no lock of
+ *          its parent, and packets that were open go nowhere. At its next event it becomes a
+ *          producer of its own with a new thread and connection, the data sources and categories
+ *          that its parent had registered, and the same options; that event itself is lost. In
+ *          traces it is a process with a track of its own whose parent is named (process_tree).
+ *          orma_init() in the silent child does the same at once, with other options if wanted, and
+ *          returns 0. Handles of data sources stay valid; instances, sessions of the parent and, with
+ *          caller_drives, orma_poll_fd() do not. Packets that are open in the child must be ended
+ *          there. A callback of the library that forks must not return in the child. After vfork()
+ *          and posix_spawn() there is nothing to do; _Fork() and bare clone() are not for programs
+ *          that go on to trace. No descriptor survives an exec.
  */
 #ifndef ORMA_INIT_H
 #define ORMA_INIT_H

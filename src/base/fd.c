@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fd.c - closing, whole reads and writes, sealed memory files.
  *
- * Owns nothing beyond a call. Everything returned is CLOEXEC from birth. Rejected: stdio for
+ * Owns nothing beyond a call, but the marks: a bit for each descriptor that the child of a fork must
+ * not keep. A mark goes before its descriptor does, so that a child, wherever its parent's threads
+ * were, closes no number that has another owner by now. Everything returned is CLOEXEC from birth. Rejected: stdio for
  * reading files, because /proc files have no size and must be read in large pieces; unsealed memory
  * with checks on use, because a peer that shrinks a file we have mapped kills us with SIGBUS.
  */
@@ -9,16 +11,48 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { READ_STEP_BYTES = 4096, REQUIRED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
+/* Any thread, relaxed: a descriptor's owner orders its own marking and closing. */
+static _Atomic uint64_t marks[ORMA_BASE_FDS_MARKED_MAX / 64];
+
+void orma_base_fd_mark(int fd)
+{
+	if (fd >= 0 && fd < ORMA_BASE_FDS_MARKED_MAX)
+		atomic_fetch_or_explicit(&marks[fd / 64], UINT64_C(1) << fd % 64,
+					 memory_order_relaxed);
+}
+
+static void unmark(int fd)
+{
+	uint64_t bit = UINT64_C(1) << fd % 64;
+
+	if (fd < ORMA_BASE_FDS_MARKED_MAX &&
+	    atomic_load_explicit(&marks[fd / 64], memory_order_relaxed) & bit)
+		atomic_fetch_and_explicit(&marks[fd / 64], ~bit, memory_order_relaxed);
+}
+
+void orma_base_fds_close_marked(void)
+{
+	for (int i = 0; i < ORMA_BASE_FDS_MARKED_MAX / 64; i++) {
+		uint64_t bits = atomic_exchange_explicit(&marks[i], 0, memory_order_relaxed);
+
+		for (; bits; bits &= bits - 1)
+			close(i * 64 + __builtin_ctzll(bits));
+	}
+}
+
 int orma_base_fd_close(int fd)
 {
 	if (fd >= 0) {
 		int saved_errno = errno;
+
+		unmark(fd);
 		/* Not repeated on EINTR: Linux has released the number by then, and another thread
 		 * may own it. */
 		close(fd);

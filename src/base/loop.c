@@ -448,6 +448,13 @@ void orma_base_loop_stop(struct orma_loop *loop)
 	loop->is_stopped = true;
 }
 
+void orma_base_loop_mark_fds(struct orma_loop *loop)
+{
+	orma_base_fd_mark(loop->epoll_fd);
+	orma_base_fd_mark(loop->timer_fd);
+	orma_base_fd_mark(loop->wake_fd);
+}
+
 int orma_base_loop_fd(struct orma_loop *loop)
 {
 	loop->is_embedded = true;

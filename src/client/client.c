@@ -8,11 +8,8 @@
  * and is never held over a system call or a callback. The object is static, so that a thread that
  * ends late still finds the mutex.
  *
- * In the child of a fork there is no loop thread, the mutex may be locked for ever and the shared
- * memory is the parent's. The child therefore sets one flag and every data source to "not started";
- * from then on emitting finds nothing to do and the other functions say so. Rejected: locking the
- * mutex around fork() (forks wait for us), several clients per process (libraries in one process
- * would each connect).
+ * The child of a fork begins anew with the sources and options that it inherits: see fork.c.
+ * Rejected: several clients per process (libraries in one process would each connect).
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +20,6 @@
 #include "client/client.h"
 
 struct orma_client orma_client = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-_Atomic bool orma_client_is_forked;
 
 static bool is_forked(void)
 {
@@ -32,8 +28,11 @@ static bool is_forked(void)
 
 bool orma_client_lock(void)
 {
-	if (is_forked())
-		return false;
+	if (ORMA_UNLIKELY(is_forked())) {
+		orma_client_revive();
+		if (is_forked())
+			return false;
+	}
 	pthread_mutex_lock(&orma_client.mutex);
 	if (orma_client.phase == ORMA_CLIENT_ON)
 		return true;
@@ -201,17 +200,33 @@ static void leave(void)
 		orma_client_link_done(&orma_client.links[i]);
 }
 
-static void forget_everything(void)
+void orma_client_forget_sources(bool is_quiet)
 {
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
-		orma_client_source_free(orma_client_source_at(i));
+		struct orma_data_source *source = orma_client_source_at(i);
+
+		/* First out of the table: what is in it is whole, also in the child of a fork. */
 		atomic_store_explicit(&orma_client.sources[i], NULL, memory_order_release);
+		if (!is_quiet)
+			orma_client_source_free(source);
+		else if (source && source->extra.freed)
+			source->extra.freed(source->options.ctx);
 	}
-	orma_client_local_free(ORMA_TAKE(orma_client.local));
-	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
+}
+
+static void free_options(void)
+{
 	orma_base_free((char *)orma_client.options.producer_name);
 	orma_base_free((char *)orma_client.options.producer_socket);
 	orma_client.options = (struct orma_init_options){0};
+}
+
+static void forget_everything(void)
+{
+	orma_client_forget_sources(false);
+	orma_client_local_free(ORMA_TAKE(orma_client.local));
+	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
+	free_options();
 	orma_client.link_count = 0;
 	orma_client.is_leaving = false;
 	orma_client.has_completions = orma_client.has_new_descriptors = false;
@@ -227,6 +242,20 @@ static void change_phase(enum orma_client_phase phase)
 	pthread_mutex_unlock(&orma_client.mutex);
 }
 
+/* In the child of a fork. */
+static void revive_sources(void)
+{
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
+		struct orma_data_source *source = orma_client_source_at(i);
+
+		if (!source)
+			continue;
+		orma_client_source_reset(source);
+		if (source->extra.revived)
+			source->extra.revived(source->options.ctx, orma_client.parent);
+	}
+}
+
 static void request_stop(struct orma_client_work *work)
 {
 	(void)work;
@@ -237,7 +266,16 @@ void orma_shutdown(void)
 {
 	struct orma_client_work stop = {.fn = request_stop};
 
-	if (!orma_client_lock())
+	if (orma_client_revival_begin()) {
+		revive_sources();
+		orma_client_forget_sources(false);
+		free_options();
+		orma_client_forget_parent();
+		change_phase(ORMA_CLIENT_OFF);
+		orma_client_revival_end(0);
+		return;
+	}
+	if (is_forked() || !orma_client_lock())
 		return;
 	orma_client.phase = ORMA_CLIENT_CHANGING;
 	if (!orma_client.options.caller_drives)
@@ -254,33 +292,6 @@ void orma_shutdown(void)
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
-
-static void before_nothing(void)
-{
-}
-
-static void in_forked_child(void)
-{
-	atomic_store_explicit(&orma_client_is_forked, true, memory_order_relaxed);
-	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
-		struct orma_data_source *source = orma_client_source_at(i);
-
-		if (!source)
-			continue;
-		atomic_store_explicit(&source->started, 0, memory_order_relaxed);
-		for (size_t j = 0; j < ORMA_INSTANCES_MAX; j++)
-			atomic_store_explicit(&source->instances[j].stamp, 0, memory_order_relaxed);
-		if (source->extra.forked)
-			source->extra.forked(source->options.ctx);
-	}
-}
-
-static int fork_error;
-
-static void watch_forks(void)
-{
-	fork_error = -pthread_atfork(before_nothing, before_nothing, in_forked_child);
-}
 
 static void *thread_main(void *ctx)
 {
@@ -359,26 +370,24 @@ static int make_links(void)
 	return 0;
 }
 
-static int start(const struct orma_init_options *options)
+/* Everything but the loop's thread, with the options that are there. */
+static int make_engine(void)
 {
-	static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-	int r;
+	int r = orma_client_threads_init();
 
-	pthread_once(&forks_once, watch_forks);
-	r = fork_error;
-	if (r == 0)
-		r = orma_client_threads_init();
 	if (r == 0)
 		r = make_condition();
 	if (r == 0)
-		r = copy_options(options);
-	if (r == 0)
 		r = orma_base_loop_new(&orma_client.loop);
-	if (r == 0)
-		r = make_links();
 	if (r < 0)
 		return r;
+	orma_base_loop_mark_fds(orma_client.loop);
 	orma_base_loop_set_wake_handler(orma_client.loop, on_wake, NULL);
+	return make_links();
+}
+
+static int start_engine(void)
+{
 	if (!orma_client.options.caller_drives)
 		return start_thread();
 	orma_client.driver = pthread_self();
@@ -386,6 +395,75 @@ static int start(const struct orma_init_options *options)
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_connect(&orma_client.links[i]);
 	return 0;
+}
+
+static int start(const struct orma_init_options *options)
+{
+	int r = orma_client_forks_init();
+
+	if (r == 0)
+		r = copy_options(options);
+	if (r == 0)
+		r = make_engine();
+	return r < 0 ? r : start_engine();
+}
+
+static void forget_engine(void)
+{
+	orma_client_local_free(ORMA_TAKE(orma_client.local));
+	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
+	orma_client.link_count = 0;
+	orma_client.has_condition = false;
+}
+
+/* Of what is the parent's, nothing is freed: its threads may have been changing it. */
+void orma_client_forget_parent(void)
+{
+	orma_client.threads.next = NULL;
+	orma_client.loop = NULL;
+	orma_client.local = NULL;
+	orma_client.link_count = 0;
+	orma_client.has_condition = orma_client.has_completions = orma_client.is_leaving = false;
+	atomic_store_explicit(&orma_client.up_count, 0, memory_order_relaxed);
+}
+
+static void init_lists(void)
+{
+	orma_base_list_init(&orma_client.threads);
+	orma_base_list_init(&orma_client.work);
+	orma_base_list_init(&orma_client.syncs);
+}
+
+int orma_client_restart(const struct orma_init_options *options)
+{
+	int r = 0;
+
+	orma_client_forget_parent();
+	orma_client.has_new_descriptors = true;
+	init_lists();
+	revive_sources();
+	if (options) {
+		free_options();
+		r = copy_options(options);
+	}
+	if (r == 0)
+		r = make_engine();
+	if (r == 0) {
+		/* The sources' callbacks may come from now on, and call everything. */
+		change_phase(ORMA_CLIENT_ON);
+		atomic_store_explicit(&orma_client_is_forked, false, memory_order_relaxed);
+		r = start_engine();
+		if (r < 0) {
+			atomic_store_explicit(&orma_client_is_forked, true, memory_order_relaxed);
+			change_phase(ORMA_CLIENT_CHANGING);
+			finish_work();
+		}
+	}
+	if (r < 0)
+		forget_engine();
+	else
+		orma_base_loop_wake(orma_client.loop);
+	return r;
 }
 
 static bool are_options_valid(const struct orma_init_options *options)
@@ -401,6 +479,11 @@ int orma_init(const struct orma_init_options *options)
 
 	if (!are_options_valid(options))
 		return -EINVAL;
+	if (orma_client_revival_begin()) {
+		r = orma_client_restart(options);
+		orma_client_revival_end(r);
+		return r;
+	}
 	if (is_forked())
 		return -EALREADY;
 	pthread_mutex_lock(&orma_client.mutex);
@@ -408,11 +491,8 @@ int orma_init(const struct orma_init_options *options)
 	if (r == 0)
 		orma_client.phase = ORMA_CLIENT_CHANGING;
 	/* Threads that emitted before a shutdown stay in their list. */
-	if (r == 0 && !orma_client.threads.next) {
-		orma_base_list_init(&orma_client.threads);
-		orma_base_list_init(&orma_client.work);
-		orma_base_list_init(&orma_client.syncs);
-	}
+	if (r == 0 && !orma_client.threads.next)
+		init_lists();
 	pthread_mutex_unlock(&orma_client.mutex);
 	if (r < 0)
 		return r;

@@ -50,6 +50,8 @@ int orma_client_memory_new(const struct orma_client_shared *shared, struct orma_
 			   struct orma_client_memory **ret);
 struct orma_client_memory *orma_client_memory_ref(struct orma_client_memory *memory);
 void orma_client_memory_unref(struct orma_client_memory *memory);
+/* In the child of a fork: see orma_shm_arbiter_orphan(). */
+void orma_client_memory_orphan(struct orma_client_memory *memory);
 
 /* --- data sources and their instances --------------------------------------------------------- */
 
@@ -95,7 +97,12 @@ struct orma_client_source_extra {
 	void (*state_done)(
 		void *state);      /* before its memory is freed, on any thread; may be NULL */
 	void (*freed)(void *ctx);  /* the handle is no longer valid */
-	void (*forked)(void *ctx); /* in the child of a fork: async-signal-safe things only */
+	/* In the child of a fork: async-signal-safe things only. Makes orma_client_revive() be
+	 * called at the next event. */
+	void (*forked)(void *ctx);
+	/* In such a child that is about to connect, or never will; `parent` is the process that
+	 * forked. No instance is enabled. */
+	void (*revived)(void *ctx, int32_t parent);
 };
 
 struct orma_data_source {
@@ -103,7 +110,10 @@ struct orma_data_source {
 	uint32_t idx;
 	struct orma_data_source_options options; /* name is a copy, descriptor NULL */
 	struct orma_client_source_extra extra;
-	/* The whole descriptor. Of the mutex: `next_descriptor`; of the loop thread: `descriptor`.
+	/*
+	 * The whole descriptor. Of the mutex: `next_descriptor`; of the loop thread: `descriptor`,
+	 * which it changes under the mutex. The last one is in one of them at any moment, for the
+	 * child of a fork.
 	 */
 	struct orma_buf *next_descriptor;
 	struct orma_buf *descriptor;
@@ -126,6 +136,8 @@ struct orma_client_link {
 	struct orma_client_endpoint *endpoint; /* NULL = not connected */
 	bool is_up;
 	struct orma_client_memory *memory;
+	/* `memory`, for the child of a fork: set after it, cleared before it goes; relaxed. */
+	struct orma_client_memory *_Atomic inherited;
 	bool wants_incomplete;
 	bool is_committing;
 	struct orma_watch arbiter_watch;
@@ -242,6 +254,8 @@ void orma_client_self_discard(const struct orma_data_source *source, uint32_t id
 /* Frees the slots of all threads for a source, NULL = all; none may be in use. */
 void orma_client_threads_discard(const struct orma_data_source *source);
 int orma_client_threads_init(void);
+/* In the child of a fork; async-signal-safe. */
+void orma_client_threads_forked(void);
 
 /* --- the one object --------------------------------------------------------------------------- */
 
@@ -275,6 +289,7 @@ struct orma_client {
 	size_t link_count;
 	struct orma_init_options options; /* strings are copies */
 	pthread_t thread;
+	int32_t parent; /* the process that forked this one, if that was how it began; else 0 */
 
 	struct orma_list syncs; /* the loop thread's: struct sync of sync.c */
 	int poll_fd;            /* with caller_drives */
@@ -285,11 +300,30 @@ struct orma_client {
 };
 
 extern struct orma_client orma_client;
-/* Set in the child of a fork and never cleared: nothing may be touched any more. */
+/*
+ * Set in the child of a fork until it is a producer of its own: what there is belongs to threads
+ * that do not exist here. Relaxed: whoever sees it too late finds a client that is OFF or CHANGING.
+ */
 extern _Atomic bool orma_client_is_forked;
 
-/* False: not initialised, or the child of a fork. With true the mutex is held. */
+/* False: not initialised, or the child of a fork that cannot. With true the mutex is held. */
 bool orma_client_lock(void);
+/* Makes the child of a fork a producer of its own, once; elsewhere does nothing. Keeps errno. */
+void orma_client_revive(void);
+/* fork.c, for client.c: watches for forks from now on. 0 or -errno. */
+int orma_client_forks_init(void);
+/* True: in the child of a fork, and the caller is the one to go on until revival_end(). */
+bool orma_client_revival_begin(void);
+/* Negative: it failed, and the process stays silent. */
+void orma_client_revival_end(int error);
+/* client.c, for fork.c: begins anew with these options (NULL = the parent's). */
+int orma_client_restart(const struct orma_init_options *options);
+/* client.c, for fork.c: as if there had never been one but for phase, sources and options. Async-
+ * signal-safe. */
+void orma_client_forget_parent(void);
+/* client.c, for fork.c: the sources go, nothing else is touched; async-signal-safe with `is_quiet`,
+ * when they are left where they are. */
+void orma_client_forget_sources(bool is_quiet);
 struct orma_data_source *orma_client_source_at(size_t idx); /* NULL = none */
 
 /* For the loop thread, from any other; freed or reused by `fn`. */
@@ -319,5 +353,7 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 /* On the loop thread: what the application registered or changed since the last call. */
 void orma_client_sources_update(void);
 void orma_client_source_free(struct orma_data_source *source);
+/* In the child of a fork: no instance, and not yet announced. */
+void orma_client_source_reset(struct orma_data_source *source);
 
 #endif

@@ -420,6 +420,8 @@ static void on_connected(void *ctx)
 	struct socket_endpoint *self = ctx;
 	int r = encode_hello(self);
 
+	/* As long as a child has it, the service would not see us end. */
+	orma_base_fd_mark(orma_ipc_client_fd(self->ipc));
 	if (r == 0)
 		r = send(self, INITIALIZE_CONNECTION, on_initialized);
 	self->args.size = 0;

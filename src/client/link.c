@@ -235,6 +235,7 @@ static int on_setup_tracing(void *ctx, const struct orma_client_shared *shared)
 	r = orma_client_memory_new(shared, link, &link->memory);
 	if (r < 0)
 		return r;
+	atomic_store_explicit(&link->inherited, link->memory, memory_order_relaxed);
 	link->wants_incomplete = shared->wants_incomplete;
 	return orma_base_loop_watch(link->loop, &link->arbiter_watch,
 				    orma_shm_arbiter_wake_fd(link->memory->arbiter), ORMA_LOOP_READ,
@@ -246,6 +247,7 @@ static void drop_memory(struct orma_client_link *link)
 	orma_base_timer_disarm(&link->commit_timer);
 	if (!link->memory)
 		return;
+	atomic_store_explicit(&link->inherited, NULL, memory_order_relaxed);
 	orma_base_watch_remove(&link->arbiter_watch);
 	orma_shm_arbiter_abandon(link->memory->arbiter);
 }

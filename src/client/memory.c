@@ -93,6 +93,7 @@ int orma_client_memory_new(const struct orma_client_shared *shared, struct orma_
 		return r;
 	}
 	atomic_init(&memory->refs, 1);
+	orma_base_fd_mark(orma_shm_arbiter_wake_fd(memory->arbiter));
 	*ret = memory;
 	return 0;
 }
@@ -101,6 +102,11 @@ struct orma_client_memory *orma_client_memory_ref(struct orma_client_memory *mem
 {
 	atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
 	return memory;
+}
+
+void orma_client_memory_orphan(struct orma_client_memory *memory)
+{
+	orma_shm_arbiter_orphan(memory->arbiter);
 }
 
 void orma_client_memory_unref(struct orma_client_memory *memory)

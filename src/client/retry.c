@@ -77,6 +77,7 @@ static void watch_folder(struct orma_client_link *link)
 	link->folder_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (link->folder_fd < 0)
 		return;
+	orma_base_fd_mark(link->folder_fd);
 	if (inotify_add_watch(link->folder_fd, folder, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0 ||
 	    orma_base_loop_watch(link->loop, &link->folder_watch, link->folder_fd, ORMA_LOOP_READ,
 				 on_folder_change) < 0)

@@ -72,21 +72,49 @@ void orma_client_source_free(struct orma_data_source *source)
 	orma_base_free(source);
 }
 
+/* True: there was one. *ret is the one before, or NULL. */
+static bool take_next_descriptor(struct orma_data_source *source, struct orma_buf **ret)
+{
+	bool has_next;
+
+	pthread_mutex_lock(&orma_client.mutex);
+	has_next = source->next_descriptor;
+	if (has_next) {
+		*ret = source->descriptor;
+		source->descriptor = source->next_descriptor;
+		/* In this order also for the child of a fork. */
+		atomic_signal_fence(memory_order_seq_cst);
+		source->next_descriptor = NULL;
+	}
+	pthread_mutex_unlock(&orma_client.mutex);
+	return has_next;
+}
+
+void orma_client_source_reset(struct orma_data_source *source)
+{
+	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
+		struct orma_client_instance *instance = &source->instances[i];
+
+		instance->state = ORMA_CLIENT_INSTANCE_FREE;
+		instance->memory = NULL;
+		instance->link = NULL;
+		atomic_store_explicit(&instance->stamp, 0, memory_order_relaxed);
+	}
+	atomic_store_explicit(&source->started, 0, memory_order_relaxed);
+	if (!source->next_descriptor)
+		source->next_descriptor = source->descriptor;
+	source->descriptor = NULL;
+}
+
 void orma_client_sources_update(void)
 {
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
 		struct orma_data_source *source = orma_client_source_at(i);
-		struct orma_buf *descriptor;
+		struct orma_buf *old;
 
-		if (!source)
+		if (!source || !take_next_descriptor(source, &old))
 			continue;
-		pthread_mutex_lock(&orma_client.mutex);
-		descriptor = ORMA_TAKE(source->next_descriptor);
-		pthread_mutex_unlock(&orma_client.mutex);
-		if (!descriptor)
-			continue;
-		descriptor_free(source->descriptor);
-		source->descriptor = descriptor;
+		descriptor_free(old);
 		for (size_t j = 0; j < orma_client.link_count; j++)
 			orma_client.links[j].outdated |= UINT32_C(1) << i;
 	}
@@ -222,7 +250,13 @@ void orma_data_source_unregister(struct orma_data_source *source)
 
 uint32_t orma_data_source_started(const struct orma_data_source *source)
 {
-	return atomic_load_explicit(&source->started, memory_order_relaxed);
+	uint32_t started = atomic_load_explicit(&source->started, memory_order_relaxed);
+
+	if (ORMA_LIKELY(started != 0))
+		return started;
+	if (ORMA_UNLIKELY(atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed)))
+		orma_client_revive();
+	return 0;
 }
 
 uint64_t orma_data_source_dropped(const struct orma_data_source *source, uint32_t idx)

@@ -28,6 +28,7 @@ __thread struct orma_client_thread *orma_client_self __attribute__((tls_model("i
 static __thread bool is_refreshing __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t thread_key;
+static _Atomic bool has_thread_key; /* written once, read in the child of a fork; relaxed */
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 static int thread_key_error;
 
@@ -50,8 +51,6 @@ static void on_thread_exit(void *ctx)
 	struct orma_client_thread *self = ctx;
 
 	orma_client_self = NULL;
-	if (atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))
-		return;
 	pthread_mutex_lock(&orma_client.mutex);
 	orma_base_list_remove(&self->item);
 	pthread_mutex_unlock(&orma_client.mutex);
@@ -63,12 +62,23 @@ static void on_thread_exit(void *ctx)
 static void make_key(void)
 {
 	thread_key_error = -pthread_key_create(&thread_key, on_thread_exit);
+	atomic_store_explicit(&has_thread_key, thread_key_error == 0, memory_order_relaxed);
 }
 
 int orma_client_threads_init(void)
 {
 	pthread_once(&thread_key_once, make_key);
 	return thread_key_error;
+}
+
+void orma_client_threads_forked(void)
+{
+	orma_client_self = NULL;
+	is_refreshing = false;
+	/* Never allocates: nothing is only stored where something was. */
+	if (atomic_load_explicit(&has_thread_key, memory_order_relaxed) &&
+	    pthread_getspecific(thread_key))
+		pthread_setspecific(thread_key, NULL);
 }
 
 static struct orma_client_thread *self_new(void)
@@ -194,8 +204,12 @@ struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, ui
 	struct orma_packet *slot;
 	int saved_errno;
 
-	if (is_refreshing || atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))
+	if (ORMA_UNLIKELY(is_refreshing))
 		return NULL;
+	if (ORMA_UNLIKELY(atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))) {
+		orma_client_revive();
+		return NULL;
+	}
 	saved_errno = errno;
 	is_refreshing = true;
 	slot = refresh(source, idx, stamp);

@@ -16,9 +16,10 @@
  */
 #include <errno.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/fd.h"
 #include "shm/arbiter_state.h"
 
 #define PATCHES_MIN      64u
@@ -65,8 +66,7 @@ static int arbiter_init(struct orma_shm_arbiter *arbiter,
 
 static void arbiter_free(struct orma_shm_arbiter *arbiter)
 {
-	if (arbiter->wake_fd >= 0)
-		close(arbiter->wake_fd);
+	orma_base_fd_close(arbiter->wake_fd);
 	orma_base_free(arbiter->slots);
 	orma_base_free(arbiter->patches);
 	orma_base_free(arbiter->copies);
@@ -104,6 +104,19 @@ void orma_shm_arbiter_abandon(struct orma_shm_arbiter *arbiter)
 	if (atomic_exchange_explicit(&arbiter->is_abandoned, true, memory_order_relaxed))
 		return;
 	orma_shm_arbiter_close_queue(arbiter);
+}
+
+void orma_shm_arbiter_orphan(struct orma_shm_arbiter *arbiter)
+{
+	const struct orma_shm_arbiter_options *options = &arbiter->options;
+
+	atomic_store_explicit(&arbiter->is_abandoned, true, memory_order_relaxed);
+	orma_shm_arbiter_cut_queue(arbiter);
+	arbiter->wake_fd = -1;
+	/* Emulated memory is private already. */
+	if (!options->is_emulated)
+		(void)mmap(options->start, options->size_bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
 void orma_shm_arbiter_unref(struct orma_shm_arbiter *arbiter)

@@ -8,7 +8,7 @@
  *          orma_shm_arbiter_unref(). Writers keep the arbiter and its memory alive: the last one to
  *          go releases it.
  * fork:    a child must not touch writers of its parent: both would write into the same chunks. It
- *          starts over with a connection of its own.
+ *          calls orma_shm_arbiter_orphan() and starts over with a connection of its own.
  *
  * The loop thread's part:
  *
@@ -75,6 +75,13 @@ void orma_shm_arbiter_set_loop_thread(struct orma_shm_arbiter *arbiter);
  * scrapes it.
  */
 void orma_shm_arbiter_abandon(struct orma_shm_arbiter *arbiter);
+/*
+ * In the child of a fork, with no other thread; async-signal-safe. What a packet that is open still
+ * writes goes nowhere: the memory is exchanged for a private one, and `wake_fd` is not written to
+ * any more (nor closed). Nothing else may be done with the arbiter and its writers, and they are
+ * not freed: other threads of the parent may have been changing them.
+ */
+void orma_shm_arbiter_orphan(struct orma_shm_arbiter *arbiter);
 /* Abandons and drops the creator's reference. NULL is fine. */
 void orma_shm_arbiter_unref(struct orma_shm_arbiter *arbiter);
 

@@ -166,6 +166,8 @@ bool orma_shm_arbiter_push(struct orma_shm_arbiter *arbiter, struct orma_shm_eve
 void orma_shm_arbiter_want(struct orma_shm_arbiter *arbiter, enum orma_shm_wanted wanted);
 /* From now on push() fails; what was queued is dropped. Loop thread. */
 void orma_shm_arbiter_close_queue(struct orma_shm_arbiter *arbiter);
+/* The same without looking at what is queued. */
+void orma_shm_arbiter_cut_queue(struct orma_shm_arbiter *arbiter);
 struct orma_shm_patch *orma_shm_arbiter_take_patch(struct orma_shm_arbiter *arbiter);
 void orma_shm_arbiter_return_patch(struct orma_shm_arbiter *arbiter, struct orma_shm_patch *patch);
 

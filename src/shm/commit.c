@@ -341,6 +341,11 @@ void orma_shm_arbiter_close_queue(struct orma_shm_arbiter *arbiter)
 	}
 }
 
+void orma_shm_arbiter_cut_queue(struct orma_shm_arbiter *arbiter)
+{
+	atomic_store_explicit(&arbiter->queue, &closed, memory_order_relaxed);
+}
+
 /* --- the pool of patches ---------------------------------------------------------------------- */
 
 struct orma_shm_patch *orma_shm_arbiter_take_patch(struct orma_shm_arbiter *arbiter)

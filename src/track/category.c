@@ -225,16 +225,21 @@ void orma_track_disable(uint32_t idx)
 	orma_track_categories_tell();
 }
 
-/* The thread that held the mutex when the process was forked is not there. */
-void orma_track_disable_all(void)
+void orma_track_mark_all(uint32_t enabled)
 {
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	for (struct orma_category *category = categories; category; category = category->next)
+		__atomic_store_n(&category->enabled, enabled, __ATOMIC_RELAXED);
+	__atomic_store_n(&orma_category_dynamic.enabled, enabled, __ATOMIC_RELAXED);
+}
+
+/* The thread that held the mutex when the process was forked is not there. */
+void orma_track_categories_forked(void)
+{
+	pthread_mutex_init(&mutex, NULL);
 	has_run = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	running = NULL;
 	is_posted = false;
-	for (struct orma_category *category = categories; category; category = category->next)
-		__atomic_store_n(&category->enabled, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&orma_category_dynamic.enabled, 0, __ATOMIC_RELAXED);
+	orma_track_mark_all(ORMA_TRACK_REVIVE);
 	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
 		orma_track_instances[idx].is_started = false;
 }
@@ -274,7 +279,8 @@ static bool tell_one(void)
 
 	pthread_mutex_lock(&mutex);
 	for (watch = watches; watch; watch = watch->next) {
-		enabled = __atomic_load_n(&watch->category->enabled, __ATOMIC_RELAXED);
+		enabled = __atomic_load_n(&watch->category->enabled, __ATOMIC_RELAXED) &
+			  ~ORMA_TRACK_REVIVE;
 		if (enabled != watch->told)
 			break;
 	}
@@ -335,6 +341,9 @@ static void post(void)
 	static struct orma_client_work work = {.fn = tell_all};
 	bool is_mine;
 
+	/* A silent child that exits takes its categories along without coming back for that. */
+	if (atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))
+		return;
 	pthread_mutex_lock(&mutex);
 	is_mine = source && !is_posted;
 	is_posted = is_posted || is_mine;
@@ -436,8 +445,7 @@ void orma_category_remove(struct orma_category *category)
 	struct orma_category_watch *watch;
 	bool was_there;
 
-	/* In the child of a fork, at its exit, the mutex may be locked for ever. */
-	if (!category || atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))
+	if (!category)
 		return;
 	pthread_mutex_lock(&mutex);
 	was_there = category->link != NULL;

@@ -2,7 +2,9 @@
  * descriptor.c - how threads and the process describe themselves.
  *
  * Every sequence begins with both, its thread's and the process's: whichever sequences survive in a
- * full buffer, their events have a name.
+ * full buffer, their events have a name. A process that began by a fork of one that traced adds who
+ * its parent is, as a process_tree: readers know that as the origin of processes, and descriptors of
+ * tracks have no place for it.
  */
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include "proto/writer.h"
 #include "schema/gen/counter_descriptor.pb.h"
 #include "schema/gen/process_descriptor.pb.h"
+#include "schema/gen/process_tree.pb.h"
 #include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_descriptor.pb.h"
@@ -48,6 +51,18 @@ bool orma_track_write_thread(struct orma_packet *slot, int32_t tid, const struct
 	return orma_track_packet_end(slot);
 }
 
+static void write_cmdline(struct orma_proto_writer *writer, uint32_t field_id)
+{
+	const struct orma_track_process *process = &orma_track_process;
+
+	for (size_t at = 0; at < process->cmdline_size;) {
+		size_t size = strnlen(process->cmdline + at, process->cmdline_size - at);
+
+		orma_proto_write_bytes(writer, field_id, process->cmdline + at, size);
+		at += size + 1;
+	}
+}
+
 bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns)
 {
 	const struct orma_track_process *process = &orma_track_process;
@@ -58,17 +73,26 @@ bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns)
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, process->uuid);
 	orma_proto_nested_begin(writer, &message, ORMA_PB_TRACK_DESCRIPTOR_PROCESS);
 	orma_proto_write_int(writer, ORMA_PB_PROCESS_DESCRIPTOR_PID, process->pid);
-	for (size_t at = 0; at < process->cmdline_size;) {
-		size_t size = strnlen(process->cmdline + at, process->cmdline_size - at);
-
-		orma_proto_write_bytes(writer, ORMA_PB_PROCESS_DESCRIPTOR_CMDLINE,
-				       process->cmdline + at, size);
-		at += size + 1;
-	}
+	write_cmdline(writer, ORMA_PB_PROCESS_DESCRIPTOR_CMDLINE);
 	if (process->start_ns)
 		orma_proto_write_varint(writer, ORMA_PB_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS,
 					process->start_ns);
 	orma_proto_nested_end(writer, &track);
+	return orma_track_packet_end(slot);
+}
+
+static bool write_parent(struct orma_packet *slot, uint64_t now_ns)
+{
+	const struct orma_track_process *process = &orma_track_process;
+	struct orma_proto_writer *writer = orma_track_packet_begin(slot, now_ns);
+	struct orma_proto_nested tree, one;
+
+	orma_proto_nested_begin(writer, &tree, ORMA_PB_TRACE_PACKET_PROCESS_TREE);
+	orma_proto_nested_begin(writer, &one, ORMA_PB_PROCESS_TREE_PROCESSES);
+	orma_proto_write_int(writer, ORMA_PB_PROCESS_TREE_PROCESS_PID, process->pid);
+	orma_proto_write_int(writer, ORMA_PB_PROCESS_TREE_PROCESS_PPID, process->parent_pid);
+	write_cmdline(writer, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE);
+	orma_proto_nested_end(writer, &tree);
 	return orma_track_packet_end(slot);
 }
 
@@ -107,6 +131,7 @@ bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns)
 
 	if (!orma_track_write_thread(slot, sequence->tid, NULL, now_ns) ||
 	    !orma_track_write_process(slot, now_ns) ||
+	    (orma_track_process.parent_pid != 0 && !write_parent(slot, now_ns)) ||
 	    (sequence->samples_time && !orma_track_write_thread_time(slot, now_ns)))
 		return false;
 	return orma_track_set_add(&sequence->tracks, orma_track_thread_uuid(sequence->tid)) &&

@@ -12,8 +12,9 @@
 #include "base/map.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct orma_map map; /* hash of the text, counted up past collisions -> name; mutex */
-static uint32_t name_count; /* mutex */
+static struct orma_map map;      /* hash of the text, counted up past collisions -> name; mutex */
+static uint32_t name_count;      /* mutex */
+static _Atomic bool is_changing; /* the map; for the child of a fork, relaxed */
 /* Written under the mutex with release, read anywhere with acquire. */
 static struct orma_track_name *_Atomic names[ORMA_TRACK_NAMES_MAX];
 
@@ -21,6 +22,7 @@ static struct orma_track_name *name_add_locked(const char *text, uint64_t key)
 {
 	struct orma_track_name *name;
 	size_t size = strlen(text) + 1;
+	int r;
 
 	if (name_count + 1 >= ORMA_TRACK_NAMES_MAX)
 		return NULL;
@@ -30,13 +32,16 @@ static struct orma_track_name *name_add_locked(const char *text, uint64_t key)
 	name->text = memcpy(name + 1, text, size);
 	name->counter_hash = orma_track_counter_hash(text);
 	name->id = name_count + 1;
-	if (orma_base_map_put(&map, key, name) < 0) {
-		orma_base_free(name);
-		return NULL;
+	atomic_store_explicit(&is_changing, true, memory_order_relaxed);
+	r = orma_base_map_put(&map, key, name);
+	if (r == 0) {
+		atomic_store_explicit(&names[name->id], name, memory_order_release);
+		name_count++;
 	}
-	name_count++;
-	atomic_store_explicit(&names[name->id], name, memory_order_release);
-	return name;
+	atomic_store_explicit(&is_changing, false, memory_order_release);
+	if (r < 0)
+		orma_base_free(name);
+	return r < 0 ? NULL : name;
 }
 
 uint32_t orma_track_name_intern(const char *text)
@@ -53,6 +58,17 @@ uint32_t orma_track_name_intern(const char *text)
 	id = name ? name->id : 0;
 	pthread_mutex_unlock(&mutex);
 	return id;
+}
+
+void orma_track_names_forked(void)
+{
+	/* Whoever held it does not exist here. Names that are forgotten get further ids. */
+	pthread_mutex_init(&mutex, NULL);
+	if (atomic_load_explicit(&is_changing, memory_order_relaxed))
+		map = (struct orma_map){0};
+	atomic_store_explicit(&is_changing, false, memory_order_relaxed);
+	if (name_count + 1 < ORMA_TRACK_NAMES_MAX && orma_track_name_get(name_count + 1))
+		name_count++;
 }
 
 const struct orma_track_name *orma_track_name_get(uint32_t id)

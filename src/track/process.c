@@ -69,12 +69,13 @@ static void read_cmdline(void)
 	orma_track_process.cmdline_size = size > 0 ? (size_t)size : 0;
 }
 
-void orma_track_process_init(void)
+void orma_track_process_init(int32_t parent_pid)
 {
 	struct orma_track_process *process = &orma_track_process;
 	uint64_t ticks;
 
 	process->pid = getpid();
+	process->parent_pid = parent_pid;
 	ticks = read_start();
 	read_cmdline();
 	process->uuid = orma_base_fnv1a(ORMA_FNV1A_INIT, &ticks, sizeof(ticks));

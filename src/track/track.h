@@ -70,8 +70,14 @@ void orma_track_configure(uint32_t idx, const void *config, size_t size);
 /* Sets the bits of all categories; clears them again. */
 void orma_track_enable(uint32_t idx);
 void orma_track_disable(uint32_t idx);
-/* Clears every bit of every category; async-signal-safe. */
-void orma_track_disable_all(void);
+/* Sets the word of every category; async-signal-safe. */
+void orma_track_mark_all(uint32_t enabled);
+/* In the child of a fork; async-signal-safe. Every category is marked: no instance's bit is set, and
+ * the first event calls orma_client_revive(). */
+void orma_track_categories_forked(void);
+void orma_track_names_forked(void);
+#define ORMA_TRACK_REVIVE (UINT32_C(1) << 31)
+static_assert(ORMA_INSTANCES_MAX < 31, "the mark is not an instance's bit");
 void orma_track_unconfigure(uint32_t idx);
 /* On the loop thread: calls the callbacks of what has changed. */
 void orma_track_categories_tell(void);
@@ -85,13 +91,14 @@ int orma_track_describe(struct orma_buf *buf);
 struct orma_track_process {
 	uint64_t uuid;
 	int32_t pid;
-	uint64_t start_ns; /* since boot; 0 = unknown */
+	int32_t parent_pid; /* the process that forked this one; 0 = it did not begin so */
+	uint64_t start_ns;  /* since boot; 0 = unknown */
 	size_t cmdline_size;
 	char cmdline[ORMA_TRACK_CMDLINE_BYTES]; /* arguments, each with its NUL */
 };
 
 extern struct orma_track_process orma_track_process;
-void orma_track_process_init(void);
+void orma_track_process_init(int32_t parent_pid);
 
 /* --- tracks ----------------------------------------------------------------------------------- */
 

@@ -291,6 +291,10 @@ static uint32_t emit(const struct event *event, uint32_t instances)
 	struct orma_data_source *source = atomic_load_explicit(&track_source, memory_order_acquire);
 	uint32_t given = 0;
 
+	if (ORMA_UNLIKELY(instances & ORMA_TRACK_REVIVE)) {
+		orma_client_revive();
+		return 0;
+	}
 	while (source && instances) {
 		uint32_t idx = (uint32_t)__builtin_ctz(instances);
 		struct orma_packet *slot;
@@ -393,7 +397,15 @@ static void on_destroy(void *ctx, const struct orma_instance *instance)
 static void on_forked(void *ctx)
 {
 	(void)ctx;
-	orma_track_disable_all();
+	orma_track_categories_forked();
+	orma_track_names_forked();
+}
+
+static void on_revived(void *ctx, int32_t parent)
+{
+	(void)ctx;
+	orma_track_mark_all(0);
+	orma_track_process_init(parent);
 }
 
 static void on_freed(void *ctx)
@@ -411,6 +423,7 @@ int orma_track_event_register(void)
 		.state_lost = orma_track_sequence_lost,
 		.state_done = orma_track_sequence_done,
 		.forked = on_forked,
+		.revived = on_revived,
 		.freed = on_freed,
 	};
 	struct orma_data_source_options options = {
@@ -429,7 +442,7 @@ int orma_track_event_register(void)
 		return r;
 	options.descriptor = descriptor.data;
 	options.descriptor_size = descriptor.size;
-	orma_track_process_init();
+	orma_track_process_init(0);
 	r = orma_client_source_new(&options, &extra, &source);
 	if (r < 0)
 		return r == -EEXIST ? -EALREADY : r;

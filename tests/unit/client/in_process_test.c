@@ -5,7 +5,6 @@
 #include "unit/client/fixture.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 ORMA_TEST(a_session_reads_the_packets_of_a_data_source)
@@ -381,37 +380,6 @@ ORMA_TEST(the_caller_can_drive_the_library_without_a_thread)
 	CHECK_INT(count_values(&packets, 1, 1000), 1000);
 	packets_done(&packets);
 	orma_data_source_unregister(source);
-	orma_shutdown();
-}
-
-ORMA_TEST(the_child_of_a_fork_is_silent)
-{
-	struct source_log log = {0};
-	struct orma_data_source *source;
-	struct orma_session *session;
-	struct packets packets = {0};
-	pid_t child;
-	int status;
-
-	init_in_process();
-	source = register_source("test.source", &log);
-	session = session_start(SOURCE_CONFIG);
-	emit(source, 1);
-	child = fork();
-	if (child == 0) {
-		bool is_silent = orma_data_source_started(source) == 0 &&
-				 !orma_packet_begin(source, 0) && orma_init(NULL) == -EALREADY &&
-				 orma_sync(1000) == -ENOTCONN && !orma_is_connected();
-
-		orma_shutdown();
-		_exit(is_silent ? 0 : 1);
-	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
-	emit(source, 2);
-	session_finish(session, &packets);
-	CHECK_INT(count_values(&packets, 1, 2), 2);
-	packets_done(&packets);
 	orma_shutdown();
 }
 

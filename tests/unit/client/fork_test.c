@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fork_test.c - processes that fork without exec: silent at once, then producers of their own.
+ *
+ * The children end with _exit(): 0, or the line that found something wrong.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/client.h"
+#include "unit/client/daemon.h"
+#include "unit/client/fixture.h"
+
+/* ThreadSanitizer takes the first thread of a child for one of the parent's and gives up: there,
+ * children end before they make one. */
+#if defined(__SANITIZE_THREAD__)
+#define CHILD_MAKES_THREADS 0
+#elif defined(__has_feature)
+#define CHILD_MAKES_THREADS !__has_feature(thread_sanitizer)
+#else
+#define CHILD_MAKES_THREADS 1
+#endif
+
+/* AddressSanitizer leaves its allocator locked in the child of a process whose threads allocate. */
+#if defined(__SANITIZE_ADDRESS__)
+#define CHILD_ALLOCATES 0
+#elif defined(__has_feature)
+#define CHILD_ALLOCATES !__has_feature(address_sanitizer)
+#else
+#define CHILD_ALLOCATES 1
+#endif
+
+#define CHILD_CHECK(condition)                                                                     \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			_exit(__LINE__ % 251 + 1);                                                 \
+	} while (0)
+
+static void init_system(const struct daemon *daemon)
+{
+	const struct orma_init_options options = {.struct_size = sizeof(options),
+						  .producer_name = "test.producer",
+						  .producer_socket = daemon->producer};
+
+	CHECK_INT(orma_init(&options), 0);
+}
+
+static struct orma_session *start_system_session(const struct daemon *daemon)
+{
+	const struct orma_session_options options = {.struct_size = sizeof(options),
+						     .consumer_socket = daemon->consumer};
+	struct orma_session *session = session_new(&options);
+
+	session_enable(session, SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	return session;
+}
+
+static void join(pid_t child)
+{
+	int status;
+
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+}
+
+/* As many as there are, in a process that has one thread. */
+static int count_fds(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+static size_t count_of(const struct packets *packets, uint64_t value)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < packets->list.count; i++)
+		count += packets->list.items[i]->timestamp == value;
+	return count;
+}
+
+static int32_t pid_of(const struct packets *packets, uint64_t value)
+{
+	for (size_t i = 0; i < packets->list.count; i++)
+		if (packets->list.items[i]->timestamp == value)
+			return packets->list.items[i]->trusted_pid;
+	return -1;
+}
+
+/* The first event of a child, which nobody records, and the wait for its own instance. */
+static void come_back(struct orma_data_source *source, struct source_log *log)
+{
+	if (!CHILD_MAKES_THREADS)
+		_exit(0);
+	CHILD_CHECK(orma_data_source_started(source) == 0);
+	while (sem_wait(&log->is_started) < 0)
+		;
+	CHILD_CHECK(orma_data_source_started(source) == 1);
+}
+
+ORMA_TEST(a_child_and_its_child_become_producers_of_their_own)
+{
+	struct source_log log = {0};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct daemon daemon;
+	pid_t child;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = start_system_session(&daemon);
+	wait_for(&log.is_started);
+	emit(source, 1);
+	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
+	child = fork();
+	if (child == 0) {
+		errno = 77;
+		CHILD_CHECK(!orma_is_connected());
+		come_back(source, &log);
+		CHILD_CHECK(errno == 77);
+		CHILD_CHECK(orma_is_connected());
+		emit(source, 1001);
+		child = fork();
+		if (child == 0) {
+			come_back(source, &log);
+			emit(source, 1002);
+			orma_shutdown();
+			_exit(0);
+		}
+		emit(source, 1003);
+		join(child);
+		orma_shutdown();
+		_exit(0);
+	}
+	emit(source, 2);
+	join(child);
+	emit(source, 3);
+	session_finish(session, &packets);
+	CHECK_INT(count_values(&packets, 1, 3), 3);
+	CHECK_INT(pid_of(&packets, 1), getpid());
+	if (CHILD_MAKES_THREADS) {
+		for (uint64_t value = 1001; value <= 1003; value++)
+			CHECK_INT(count_of(&packets, value), 1);
+		CHECK_INT(pid_of(&packets, 1001), child);
+		CHECK_INT(pid_of(&packets, 1003), child);
+	}
+	CHECK(pid_of(&packets, 1002) != getpid());
+	packets_done(&packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(a_packet_that_is_open_during_the_fork_is_the_parents_alone)
+{
+	static const char text[] = "0123456789012345678901234567890123456789";
+	struct source_log log = {0};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct orma_packet *packet;
+	struct orma_nested nested;
+	pid_t child;
+
+	init_in_process();
+	source = register_source("test.source", &log);
+	session = session_start(SOURCE_CONFIG);
+	packet = orma_packet_begin(source, 0);
+	orma_packet_varint(packet, 8, 1);
+	orma_packet_nested_begin(packet, &nested, 900);
+	child = fork();
+	if (child == 0) {
+		/* More than the shared memory holds. */
+		for (int i = 0; i < 20000; i++)
+			orma_packet_string(packet, 1, text);
+		orma_packet_nested_end(packet, &nested);
+		orma_packet_end(packet);
+		if (CHILD_MAKES_THREADS)
+			CHILD_CHECK(!orma_packet_begin(source, 0));
+		orma_data_source_flush_thread(source, 0);
+		_exit(0);
+	}
+	join(child);
+	orma_packet_string(packet, 1, text);
+	orma_packet_nested_end(packet, &nested);
+	orma_packet_end(packet);
+	emit(source, 2);
+	session_finish(session, &packets);
+	CHECK_INT(count_values(&packets, 1, 2), 2);
+	packets_done(&packets);
+	orma_shutdown();
+}
+
+ORMA_TEST(a_child_keeps_no_descriptor_of_its_parent)
+{
+	const struct orma_init_options options = {.struct_size = sizeof(options),
+						  .producer_socket = "/nobody/listens/here"};
+	struct source_log log = {0};
+	struct orma_session *session;
+	struct packets packets = {0};
+	struct daemon daemon;
+	int before = count_fds();
+	pid_t child;
+
+	CHECK_INT(orma_init(&options), 0);
+	register_source("test.source", &log);
+	CHECK_INT(orma_sync(1), -ETIMEDOUT);
+	child = fork();
+	if (child == 0)
+		_exit(count_fds() == before ? 0 : 1);
+	join(child);
+	orma_shutdown();
+
+	/* The daemon's own descriptors are there as well: the difference counts. */
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = start_system_session(&daemon);
+	before = count_fds();
+	child = fork();
+	/* Loop 3, socket, arbiter. */
+	if (child == 0)
+		_exit(before - count_fds() == 5 ? 0 : 1);
+	join(child);
+	session_finish(session, &packets);
+	packets_done(&packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(a_silent_child_can_register_init_and_shut_down)
+{
+	const struct orma_init_options bad = {.struct_size = 1};
+	struct source_log log = {0};
+	struct orma_data_source *source;
+	struct daemon daemon;
+	pid_t child;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	child = fork();
+	if (child == 0) {
+		orma_shutdown();
+		CHILD_CHECK(orma_sync(1) == -ENOTCONN);
+		if (!CHILD_MAKES_THREADS)
+			_exit(0);
+		init_system(&daemon);
+		register_source("test.source", &log);
+		CHILD_CHECK(orma_sync(WAIT_MS) == 0);
+		orma_shutdown();
+		orma_shutdown();
+		_exit(0);
+	}
+	join(child);
+	child = fork();
+	if (child == 0) {
+		const struct orma_init_options options = {.struct_size = sizeof(options),
+							  .backends = ORMA_BACKEND_IN_PROCESS,
+							  .producer_name = "child"};
+
+		CHILD_CHECK(orma_init(&bad) == -EINVAL);
+		if (!CHILD_MAKES_THREADS)
+			_exit(0);
+		CHILD_CHECK(orma_init(&options) == 0);
+		CHILD_CHECK(orma_init(&options) == -EALREADY);
+		orma_session_free(session_start(SOURCE_CONFIG));
+		CHILD_CHECK(log.starts == 1);
+		orma_data_source_unregister(source);
+		orma_shutdown();
+		_exit(0);
+	}
+	join(child);
+	child = fork();
+	if (child == 0) {
+		struct orma_data_source *another;
+
+		if (!CHILD_MAKES_THREADS)
+			_exit(0);
+		another = register_source("another.source", &log);
+		CHILD_CHECK(orma_sync(WAIT_MS) == 0);
+		orma_data_source_unregister(another);
+		orma_shutdown();
+		_exit(0);
+	}
+	join(child);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	orma_shutdown();
+	/* After the end of it there is nothing to come back to. */
+	child = fork();
+	if (child == 0) {
+		CHILD_CHECK(orma_sync(1) == -ENOTCONN);
+		if (!CHILD_MAKES_THREADS)
+			_exit(0);
+		init_in_process();
+		orma_shutdown();
+		_exit(0);
+	}
+	join(child);
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(a_child_whose_caller_drives_goes_on_so)
+{
+	const struct orma_init_options options = {.struct_size = sizeof(options),
+						  .backends = ORMA_BACKEND_IN_PROCESS,
+						  .caller_drives = true};
+	struct source_log log = {0};
+	struct orma_data_source *source;
+	struct packets packets = {0};
+	pid_t child;
+
+	CHECK_INT(orma_init(&options), 0);
+	source = register_source("test.source", &log);
+	child = fork();
+	if (child == 0) {
+		struct orma_session *session = session_start(SOURCE_CONFIG);
+
+		emit(source, 1);
+		session_finish(session, &packets);
+		CHILD_CHECK(count_values(&packets, 1, 1) == 1);
+		packets_done(&packets);
+		orma_shutdown();
+		_exit(0);
+	}
+	join(child);
+	orma_shutdown();
+}
+
+struct emitter {
+	struct orma_data_source *source;
+	_Atomic bool stop;
+};
+
+static void *emit_until_stopped(void *ctx)
+{
+	struct emitter *emitter = ctx;
+
+	for (uint64_t i = 1; !emitter->stop; i++)
+		ORMA_FOR_EACH_INSTANCE(emitter->source, idx)
+		{
+			struct orma_packet *packet = orma_packet_begin(emitter->source, idx);
+
+			if (packet)
+				orma_packet_end(packet);
+		}
+	return NULL;
+}
+
+#define EMITTERS 3
+#define FORKS    12
+
+ORMA_TEST(forks_disturb_nobody_while_other_threads_emit)
+{
+	struct source_log log = {0};
+	struct emitter emitter = {0};
+	struct orma_session *session;
+	struct packets packets = {0};
+	pthread_t threads[EMITTERS];
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	emitter.source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = start_system_session(&daemon);
+	wait_for(&log.is_started);
+	for (size_t i = 0; i < EMITTERS; i++)
+		CHECK_INT(pthread_create(&threads[i], NULL, emit_until_stopped, &emitter), 0);
+	for (uint64_t i = 0; i < FORKS; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			if (i % 3 == 0 || !CHILD_ALLOCATES)
+				_exit(0);
+			come_back(emitter.source, &log);
+			emit(emitter.source, 1000 + i);
+			CHILD_CHECK(orma_data_source_dropped(emitter.source, 0) == 0);
+			orma_shutdown();
+			_exit(0);
+		}
+		join(child);
+	}
+	emitter.stop = true;
+	for (size_t i = 0; i < EMITTERS; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(orma_is_connected());
+	session_finish(session, &packets);
+	packets_done(&packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+static void *fork_and_join(void *ctx)
+{
+	struct emitter *emitter = ctx;
+
+	while (!emitter->stop) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			if (CHILD_ALLOCATES)
+				orma_data_source_started(emitter->source);
+			_exit(0);
+		}
+		CHECK(child > 0);
+		join(child);
+	}
+	return NULL;
+}
+
+ORMA_TEST(a_fork_while_another_thread_initialises_or_shuts_down_is_harmless)
+{
+	struct emitter forker = {0};
+	struct orma_data_source *source;
+	pthread_t thread;
+
+	init_in_process();
+	orma_shutdown();
+	/* Its handle is never valid: what is asked of it must not matter. */
+	source = calloc(1, sizeof(*source));
+	forker.source = source;
+	CHECK_INT(pthread_create(&thread, NULL, fork_and_join, &forker), 0);
+	for (int i = 0; i < 60; i++) {
+		struct source_log log = {0};
+
+		init_in_process();
+		register_source("test.source", &log);
+		orma_shutdown();
+	}
+	forker.stop = true;
+	pthread_join(thread, NULL);
+	free(source);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fork_test.c - track events of the child of a fork: its own process track, and who its parent is.
+ */
+#include <orma/track_event.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/client/fixture.h"
+
+ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");
+
+#define CONFIG "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } }"
+
+/* Without a thread, which ThreadSanitizer does not know how to follow into a child. */
+static void init_driven(void)
+{
+	const struct orma_init_options options = {.struct_size = sizeof(options),
+						  .backends = ORMA_BACKEND_IN_PROCESS,
+						  .caller_drives = true};
+
+	CHECK_INT(orma_init(&options), 0);
+	CHECK_INT(orma_track_event_register(), 0);
+}
+
+static void join(pid_t child)
+{
+	int status;
+
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+}
+
+/* In a child, whose checks end it: records itself in its own service. */
+static void record_child(pid_t parent)
+{
+	struct orma_session *session = session_start(CONFIG);
+	struct packets packets = {0};
+	size_t processes = 0, parents = 0, events = 0;
+	uint64_t uuid = 0;
+
+	ORMA_INSTANT(gfx, "from the child");
+	session_finish(session, &packets);
+	for (size_t i = 0; i < packets.list.count; i++) {
+		const struct orma_pb_trace_packet *packet = packets.list.items[i];
+
+		if (packet->track_descriptor && packet->track_descriptor->process) {
+			CHECK_INT(packet->track_descriptor->process->pid, getpid());
+			uuid = packet->track_descriptor->uuid;
+			processes++;
+		}
+		if (packet->process_tree) {
+			CHECK_INT(packet->process_tree->processes.count, 1);
+			CHECK_INT(packet->process_tree->processes.items[0]->pid, getpid());
+			CHECK_INT(packet->process_tree->processes.items[0]->ppid, parent);
+			CHECK(packet->process_tree->processes.items[0]->cmdline.count > 0);
+			parents++;
+		}
+		if (packet->track_event)
+			events++;
+		if (packet->track_descriptor && packet->track_descriptor->thread) {
+			CHECK_INT(packet->track_descriptor->thread->pid, getpid());
+			CHECK_INT(packet->track_descriptor->thread->tid, gettid());
+		}
+	}
+	CHECK_INT(processes, 1);
+	CHECK_INT(parents, 1);
+	CHECK_INT(events, 1);
+	CHECK(uuid != 0);
+	packets_done(&packets);
+}
+
+ORMA_TEST(a_child_has_a_track_of_its_own_and_names_its_parent)
+{
+	struct orma_session *session;
+	struct packets packets = {0};
+	pid_t self = getpid(), child;
+	size_t events = 0;
+
+	init_driven();
+	session = session_start(CONFIG);
+	ORMA_INSTANT(gfx, "before");
+	child = fork();
+	if (child == 0) {
+		/* An event, not recorded; then there is no more than a disabled category. */
+		CHECK(!orma_is_connected());
+		ORMA_INSTANT(gfx, "first");
+		CHECK_INT(orma_category_gfx.enabled, 0);
+		CHECK_INT(orma_sync(WAIT_MS), 0);
+		record_child(self);
+		child = fork();
+		if (child == 0) {
+			record_child(getppid());
+			orma_shutdown();
+			_exit(0);
+		}
+		join(child);
+		orma_shutdown();
+		_exit(0);
+	}
+	join(child);
+	ORMA_INSTANT(gfx, "after");
+	session_finish(session, &packets);
+	for (size_t i = 0; i < packets.list.count; i++) {
+		CHECK(!packets.list.items[i]->process_tree);
+		events += packets.list.items[i]->track_event != NULL;
+	}
+	CHECK_INT(events, 2);
+	packets_done(&packets);
+	orma_shutdown();
+}
+
+ORMA_TEST(a_child_that_shuts_down_is_disabled_for_good)
+{
+	pid_t child;
+
+	init_driven();
+	child = fork();
+	if (child == 0) {
+		orma_shutdown();
+		CHECK_INT(orma_category_gfx.enabled, 0);
+		ORMA_INSTANT(gfx, "nothing");
+		CHECK_INT(orma_sync(1), -ENOTCONN);
+		init_driven();
+		orma_shutdown();
+		_exit(0);
+	}
+	join(child);
+	orma_shutdown();
+}
