@@ -65,6 +65,8 @@ static int clean_names(struct orma_pb_tracing_service_state *state, struct orma_
 		result = clean(&state->producers.items[i]->name, arena);
 		if (result == 0)
 			result = clean(&state->producers.items[i]->sdk_version, arena);
+		if (result == 0)
+			result = clean(&state->producers.items[i]->machine_name, arena);
 	}
 	for (size_t i = 0; result == 0 && i < state->data_sources.count; i++)
 		if (state->data_sources.items[i]->ds_descriptor)
@@ -89,17 +91,44 @@ find_producer(const struct orma_pb_tracing_service_state *state, int32_t id)
 	return NULL;
 }
 
+/* Only then do the tables say which machine is whose. */
+static bool has_other_machines(const struct orma_pb_tracing_service_state *state)
+{
+	for (size_t i = 0; i < state->producers.count; i++)
+		if (state->producers.items[i]->machine_id)
+			return true;
+	return false;
+}
+
+static void print_machine(const struct orma_pb_tracing_service_state_producer *producer)
+{
+	char id[16];
+
+	if (!producer || producer->machine_id == 0)
+		printf("%-20s ", "(host)");
+	else if (producer->machine_name.size)
+		printf("%-20.*s ", STR_ARGS(producer->machine_name));
+	else if (snprintf(id, sizeof(id), "0x%x", producer->machine_id) > 0)
+		printf("%-20s ", id);
+}
+
 static void print_producers(const struct orma_pb_tracing_service_state *state)
 {
-	puts("\nPRODUCER PROCESSES CONNECTED:\n\n"
-	     "ID     PID      UID      FLAGS  NAME                                       SDK\n"
-	     "==     ===      ===      =====  ====                                       ===");
+	bool has_machines = has_other_machines(state);
+
+	printf("\nPRODUCER PROCESSES CONNECTED:\n\n"
+	       "ID     PID      UID      FLAGS  %sNAME                                       SDK\n"
+	       "==     ===      ===      =====  %s====                                       ===\n",
+	       has_machines ? "MACHINE              " : "",
+	       has_machines ? "=======              " : "");
 	for (size_t i = 0; i < state->producers.count; i++) {
 		const struct orma_pb_tracing_service_state_producer *producer =
 			state->producers.items[i];
-		printf("%-6d %-8d %-8d %-6s %-42.*s %.*s\n", producer->id, producer->pid,
-		       producer->uid, producer->frozen ? "F" : "", STR_ARGS(producer->name),
-		       STR_ARGS(producer->sdk_version));
+		printf("%-6d %-8d %-8d %-6s ", producer->id, producer->pid, producer->uid,
+		       producer->frozen ? "F" : "");
+		if (has_machines)
+			print_machine(producer);
+		printf("%-42.*s %.*s\n", STR_ARGS(producer->name), STR_ARGS(producer->sdk_version));
 	}
 }
 
@@ -119,9 +148,13 @@ static void print_categories(const struct orma_pb_track_event_descriptor *descri
 
 static void print_data_sources(const struct orma_pb_tracing_service_state *state, bool is_long)
 {
-	puts("\n\nDATA SOURCES REGISTERED:\n\n"
-	     "NAME                                     PRODUCER                     DETAILS\n"
-	     "===                                      ========                     ========");
+	bool has_machines = has_other_machines(state);
+
+	printf("\n\nDATA SOURCES REGISTERED:\n\n"
+	       "NAME                                     PRODUCER                     %sDETAILS\n"
+	       "===                                      ========                     %s========\n",
+	       has_machines ? "MACHINE              " : "",
+	       has_machines ? "=======              " : "");
 	for (size_t i = 0; i < state->data_sources.count; i++) {
 		const struct orma_pb_tracing_service_state_data_source *source =
 			state->data_sources.items[i];
@@ -134,7 +167,10 @@ static void print_data_sources(const struct orma_pb_tracing_service_state *state
 		if (!source->ds_descriptor)
 			continue;
 		printf("%-40.*s %-*s", STR_ARGS(source->ds_descriptor->name),
-		       source->ds_descriptor->track_event_descriptor ? 29 : 0, owner);
+		       has_machines || source->ds_descriptor->track_event_descriptor ? 29 : 0,
+		       owner);
+		if (has_machines)
+			print_machine(producer);
 		print_categories(source->ds_descriptor->track_event_descriptor, is_long);
 		putchar('\n');
 	}

@@ -616,3 +616,31 @@ ORMA_TEST(on_a_socket_of_this_machine_a_relay_is_answered_and_not_believed)
 	orma_raw_consumer_close(&consumer);
 	CHECK_INT(orma_test_process_stop(&process), 0);
 }
+
+ORMA_TEST(a_query_says_which_machine_a_producer_is_of_when_there_are_several)
+{
+	uint16_t port;
+	int fd = listen_tcp(&port);
+	struct orma_test_process process = {
+		.fds = {fd}, .fd_count = 1, .variables = {"ANDROID_SOCKET_traced_producer=3"}};
+	struct orma_raw_producer named, nameless;
+	char id[16];
+
+	CHECK(orma_test_process_start(&process));
+	close(fd);
+	CHECK_INT(orma_test_process_run(&process, "orma", (const char *const[]){"query", NULL}), 0);
+	CHECK(!strstr(orma_test_process_messages(), "MACHINE"));
+	orma_raw_remote_open(&named, port, "a", "gu\x1b[est", "named");
+	orma_raw_producer_register(&named, "name: \"remote\"");
+	orma_raw_remote_open(&nameless, port, "b", "", "nameless");
+	CHECK_INT(orma_test_process_run(&process, "orma", (const char *const[]){"query", NULL}), 0);
+	const char *messages = orma_test_process_messages();
+	snprintf(id, sizeof(id), "0x%x", orma_raw_machine_id("b"));
+	CHECK(strstr(messages, "FLAGS  MACHINE              NAME"));
+	CHECK(strstr(messages, "gu?[est              named"));
+	CHECK(strstr(messages, "named (1)                    gu?[est"));
+	CHECK(strstr(messages, id));
+	orma_raw_producer_close(&named);
+	orma_raw_producer_close(&nameless);
+	CHECK_INT(orma_test_process_stop(&process), 0);
+}
