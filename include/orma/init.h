@@ -35,7 +35,11 @@ enum orma_backend {
 	ORMA_BACKEND_SYSTEM = 1, /* the tracing daemon, through its producer socket */
 	/* a tracing service inside this process, for orma_session_new() with in_process */
 	ORMA_BACKEND_IN_PROCESS = 2,
+	/* a service over a transport of the program's own: see orma/transport.h */
+	ORMA_BACKEND_CUSTOM = 4,
 };
+
+struct orma_transport_ops; /* orma/transport.h */
 
 struct orma_init_options {
 	size_t struct_size;          /* sizeof(struct orma_init_options) */
@@ -49,6 +53,9 @@ struct orma_init_options {
 	bool caller_drives; /* no background thread: see orma_poll_fd() */
 	/* the service shall not read unfinished chunks from the shared memory */
 	bool disable_scraping;
+	/* With ORMA_BACKEND_CUSTOM: copied; the context must live until orma_shutdown() returned. */
+	const struct orma_transport_ops *transport;
+	void *transport_ctx;
 };
 
 /**

@@ -14,5 +14,6 @@
 #include <orma/stats.h>
 #include <orma/track.h>
 #include <orma/track_event.h>
+#include <orma/transport.h>
 
 #endif

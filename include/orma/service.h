@@ -270,6 +270,10 @@ ORMA_API int orma_producer_port_unregister_data_source(struct orma_producer_port
 /* Nothing in it is trusted; what is wrong is skipped and counted. */
 ORMA_API void orma_producer_port_commit(struct orma_producer_port *port,
 					const struct orma_commit *commit);
+/* The same from a serialized CommitDataRequest, as orma_commit_encode() makes it. -EBADMSG (does not
+ * decode: nothing was committed), -ENOMEM. */
+ORMA_API int orma_producer_port_commit_encoded(struct orma_producer_port *port, const void *data,
+					       size_t size);
 ORMA_API void orma_producer_port_register_writer(struct orma_producer_port *port,
 						 uint32_t writer_id, uint32_t target_buffer);
 ORMA_API void orma_producer_port_unregister_writer(struct orma_producer_port *port,

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/options.h"
 #include "client/client.h"
 
 struct orma_client orma_client = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -320,23 +321,22 @@ static int start_thread(void)
 static int copy_options(const struct orma_init_options *options)
 {
 	struct orma_init_options *own = &orma_client.options;
+	const char *name, *socket;
 
-	if (options)
-		*own = *options;
-	own->producer_socket = NULL;
-	own->producer_name =
-		orma_base_strdup(options && options->producer_name ? options->producer_name
-								   : program_invocation_short_name);
-	if (!own->producer_name)
-		return -ENOMEM;
-	if (options && options->producer_socket) {
-		own->producer_socket = orma_base_strdup(options->producer_socket);
-		if (!own->producer_socket)
-			return -ENOMEM;
-	}
+	(void)orma_base_options_copy(own, sizeof(*own), options);
+	name = own->producer_name ? own->producer_name : program_invocation_short_name;
+	socket = own->producer_socket;
+	own->producer_name = own->producer_socket = NULL;
+	if (own->transport)
+		(void)orma_base_options_copy(&orma_client.transport, sizeof(orma_client.transport),
+					     own->transport);
+	own->transport = NULL;
 	if (own->backends == 0)
 		own->backends = ORMA_BACKEND_SYSTEM;
-	return 0;
+	own->producer_name = orma_base_strdup(name);
+	if (own->producer_name && socket)
+		own->producer_socket = orma_base_strdup(socket);
+	return own->producer_name && (!socket || own->producer_socket) ? 0 : -ENOMEM;
 }
 
 static int make_condition(void)
@@ -362,11 +362,14 @@ static int make_links(void)
 		if (r < 0)
 			return r;
 		orma_client_link_init(&orma_client.links[orma_client.link_count++],
-				      orma_client.loop, orma_client.local);
+				      orma_client.loop, orma_client.local, false);
 	}
 	if (orma_client.options.backends & ORMA_BACKEND_SYSTEM)
 		orma_client_link_init(&orma_client.links[orma_client.link_count++],
-				      orma_client.loop, NULL);
+				      orma_client.loop, NULL, false);
+	if (orma_client.options.backends & ORMA_BACKEND_CUSTOM)
+		orma_client_link_init(&orma_client.links[orma_client.link_count++],
+				      orma_client.loop, NULL, true);
 	return 0;
 }
 
@@ -468,9 +471,17 @@ int orma_client_restart(const struct orma_init_options *options)
 
 static bool are_options_valid(const struct orma_init_options *options)
 {
-	return !options || (options->struct_size == sizeof(*options) &&
-			    (options->backends &
-			     ~(unsigned)(ORMA_BACKEND_SYSTEM | ORMA_BACKEND_IN_PROCESS)) == 0);
+	const unsigned all = ORMA_BACKEND_SYSTEM | ORMA_BACKEND_IN_PROCESS | ORMA_BACKEND_CUSTOM;
+	struct orma_init_options whole = {0};
+	struct orma_transport_ops transport = {0};
+
+	if (orma_base_options_copy(&whole, sizeof(whole), options) < 0 || whole.backends & ~all)
+		return false;
+	if (!(whole.backends & ORMA_BACKEND_CUSTOM))
+		return !whole.transport;
+	return whole.transport &&
+	       orma_base_options_copy(&transport, sizeof(transport), whole.transport) == 0 &&
+	       orma_client_custom_is_valid(&transport);
 }
 
 int orma_init(const struct orma_init_options *options)

@@ -132,7 +132,8 @@ struct orma_client_flush {
 
 struct orma_client_link {
 	struct orma_loop *loop;
-	struct orma_client_local *local;       /* NULL = a daemon */
+	struct orma_client_local *local;       /* NULL = a daemon, or: */
+	bool is_custom;                        /* the program's own transport */
 	struct orma_client_endpoint *endpoint; /* NULL = not connected */
 	bool is_up;
 	struct orma_client_memory *memory;
@@ -157,9 +158,9 @@ struct orma_client_link {
 
 /* link.c; all on the loop thread */
 void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop,
-			   struct orma_client_local *local);
+			   struct orma_client_local *local, bool is_custom);
 void orma_client_link_connect(struct orma_client_link *link);
-/* Where the daemon listens; NULL for the service of this process. */
+/* Where the daemon listens; NULL when there is none. */
 const char *orma_client_link_address(const struct orma_client_link *link);
 /* Leaves; instances must have been stopped. */
 void orma_client_link_done(struct orma_client_link *link);
@@ -265,7 +266,7 @@ enum orma_client_phase {
 	ORMA_CLIENT_ON,
 };
 
-#define ORMA_CLIENT_LINKS_MAX 2
+#define ORMA_CLIENT_LINKS_MAX 3
 
 struct orma_client {
 	pthread_mutex_t mutex;
@@ -287,7 +288,8 @@ struct orma_client {
 	struct orma_client_local *local;
 	struct orma_client_link links[ORMA_CLIENT_LINKS_MAX];
 	size_t link_count;
-	struct orma_init_options options; /* strings are copies */
+	struct orma_init_options options;    /* strings are copies */
+	struct orma_transport_ops transport; /* with ORMA_BACKEND_CUSTOM */
 	pthread_t thread;
 	int32_t parent; /* the process that forked this one, if that was how it began; else 0 */
 

@@ -9,6 +9,7 @@
 #include "client/commit.h"
 
 #include <errno.h>
+#include <orma/transport.h>
 
 #include "proto/wire.h"
 #include "schema/gen/commit_data.pb.h"
@@ -133,5 +134,25 @@ int orma_client_commit_encode(const struct orma_commit *commit, struct orma_buf 
 		at = put_varint_field(at, ORMA_PB_COMMIT_DATA_REQUEST_FLUSH_REQUEST_ID,
 				      commit->flush_request_id);
 	buf->size = (size_t)(at - buf->data);
+	return 0;
+}
+
+int orma_commit_encode(const struct orma_commit *commit, void **ret_data, size_t *ret_size)
+{
+	struct orma_buf buf = {0};
+	int r;
+
+	if (!commit || !ret_data || !ret_size)
+		return -EINVAL;
+	r = orma_client_commit_encode(commit, &buf);
+	/* An empty commit is one, and its memory must be told from "none". */
+	if (r == 0)
+		r = orma_base_buf_reserve(&buf, 1);
+	if (r < 0) {
+		orma_base_buf_done(&buf);
+		return r;
+	}
+	*ret_data = buf.data;
+	*ret_size = buf.size;
 	return 0;
 }

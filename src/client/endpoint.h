@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * endpoint.h - a service as seen by a producer: what it can be told, what it says.
  *
- * Two kinds: a daemon behind a socket (endpoint_socket.c), the service of this process
- * (endpoint_local.c). All of it happens on the loop thread. Events come from the loop, never from
+ * Three kinds: a daemon behind a socket (endpoint_socket.c), the service of this process
+ * (endpoint_local.c), one behind a transport of the program (endpoint_custom.c). All of it happens on the loop thread. Events come from the loop, never from
  * inside a function of the endpoint; in every event the endpoint may be freed.
  */
 #ifndef ORMA_CLIENT_ENDPOINT_H
@@ -10,6 +10,7 @@
 
 #include <orma/init.h>
 #include <orma/service.h>
+#include <orma/transport.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,6 +80,13 @@ struct orma_client_endpoint_config {
 /* 0 or -errno; with 0 either `up` or `down` follows. */
 int orma_client_socket_endpoint_new(const struct orma_client_endpoint_config *config,
 				    const char *address, struct orma_client_endpoint **ret);
+
+/* Whether everything that a transport must have is there. */
+bool orma_client_custom_is_valid(const struct orma_transport_ops *ops);
+/* Over the program's own transport; `ops` outlives the endpoint. */
+int orma_client_custom_endpoint_new(const struct orma_client_endpoint_config *config,
+				    const struct orma_transport_ops *ops, void *ops_ctx,
+				    struct orma_client_endpoint **ret);
 
 /* The service of this process, and what serves its consumers; outlives its endpoints. */
 struct orma_client_local;

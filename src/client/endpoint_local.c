@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/fd.h"
-#include "client/endpoint.h"
+#include "client/command.h"
 #include "client/limits.h"
 #include "host/host.h"
 
@@ -23,27 +23,6 @@ struct orma_client_local {
 	struct orma_loop *loop;
 	struct orma_service *service;
 	struct orma_host *host;
-};
-
-enum command_kind {
-	COMMAND_SETUP_TRACING,
-	COMMAND_SETUP_SOURCE,
-	COMMAND_START_SOURCE,
-	COMMAND_STOP_SOURCE,
-	COMMAND_FLUSH,
-	COMMAND_CLEAR,
-	COMMAND_SYNCED,
-};
-
-struct command {
-	struct orma_list item;
-	enum command_kind kind;
-	uint64_t id; /* of the instance or the flush */
-	uint64_t flags;
-	int fd; /* setup_tracing; owned, or -1 */
-	uint32_t page_bytes;
-	size_t size; /* of `data`: a config, or instance ids */
-	uint64_t data[];
 };
 
 struct local_endpoint {
@@ -64,48 +43,6 @@ static struct local_endpoint *from_base(struct orma_client_endpoint *endpoint)
 
 /* --- commands of the service ------------------------------------------------------------------ */
 
-static void command_free(struct command *command)
-{
-	orma_base_fd_close(command->fd);
-	orma_base_free(command);
-}
-
-/* True when the endpoint still exists. */
-static void run_command(struct local_endpoint *self, const struct command *command)
-{
-	const struct orma_client_endpoint_events *events = self->base.events;
-	void *ctx = self->base.ctx;
-	struct orma_client_shared shared = {
-		.fd = command->fd, .page_bytes = command->page_bytes, .can_hold_chunks = true};
-	size_t count = command->size / sizeof(uint64_t);
-	int r;
-
-	switch (command->kind) {
-	case COMMAND_SETUP_TRACING:
-		r = events->setup_tracing(ctx, &shared);
-		self->error = r < 0 ? r : self->error;
-		break;
-	case COMMAND_SETUP_SOURCE:
-		events->setup_source(ctx, command->id, command->data, command->size);
-		break;
-	case COMMAND_START_SOURCE:
-		events->start_source(ctx, command->id, command->data, command->size);
-		break;
-	case COMMAND_STOP_SOURCE:
-		events->stop_source(ctx, command->id);
-		break;
-	case COMMAND_FLUSH:
-		events->flush(ctx, command->id, command->data, count, command->flags);
-		break;
-	case COMMAND_CLEAR:
-		events->clear_incremental_state(ctx, command->data, count);
-		break;
-	case COMMAND_SYNCED:
-		events->synced(ctx);
-		break;
-	}
-}
-
 static void on_task(struct orma_task *task)
 {
 	struct local_endpoint *self = ORMA_CONTAINER_OF(task, struct local_endpoint, task);
@@ -115,31 +52,31 @@ static void on_task(struct orma_task *task)
 		self->base.events->up(self->base.ctx);
 	}
 	while (self->error == 0 && !orma_base_list_is_empty(&self->commands)) {
-		struct command *command =
-			ORMA_LIST_ENTRY(self->commands.next, struct command, item);
+		struct orma_client_command *command =
+			ORMA_LIST_ENTRY(self->commands.next, struct orma_client_command, item);
+		int r;
 
 		orma_base_list_remove(&command->item);
 		self->command_count--;
-		run_command(self, command);
-		command_free(command);
+		r = orma_client_command_run(command, &self->base);
+		self->error = r < 0 ? r : self->error;
+		orma_client_command_free(command);
 	}
 	if (self->error < 0)
 		self->base.events->down(self->base.ctx, self->error);
 }
 
-static struct command *add(struct local_endpoint *self, enum command_kind kind, uint64_t id,
-			   const void *data, size_t size)
+static struct orma_client_command *add(struct local_endpoint *self,
+				       enum orma_client_command_kind kind, uint64_t id,
+				       const void *data, size_t size)
 {
-	struct command *command = NULL;
+	struct orma_client_command *command = NULL;
 
 	if (self->command_count < ORMA_CLIENT_COMMANDS_MAX)
-		command = orma_base_alloc(sizeof(*command) + size);
+		command = orma_client_command_new(kind, id, data, size);
 	if (!command) {
 		self->error = -ENOMEM;
 	} else {
-		*command = (struct command){.kind = kind, .id = id, .fd = -1, .size = size};
-		if (size > 0)
-			memcpy(command->data, data, size);
 		orma_base_list_append(&self->commands, &command->item);
 		self->command_count++;
 	}
@@ -150,7 +87,8 @@ static struct command *add(struct local_endpoint *self, enum command_kind kind, 
 static void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
 {
 	struct local_endpoint *self = ctx;
-	struct command *command = add(self, COMMAND_SETUP_TRACING, 0, NULL, 0);
+	struct orma_client_command *command =
+		add(self, ORMA_CLIENT_COMMAND_SETUP_TRACING, 0, NULL, 0);
 
 	if (!command)
 		return;
@@ -162,24 +100,24 @@ static void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
 
 static void on_setup_source(void *ctx, uint64_t instance_id, const void *config, size_t size)
 {
-	add(ctx, COMMAND_SETUP_SOURCE, instance_id, config, size);
+	add(ctx, ORMA_CLIENT_COMMAND_SETUP_SOURCE, instance_id, config, size);
 }
 
 static void on_start_source(void *ctx, uint64_t instance_id, const void *config, size_t size)
 {
-	add(ctx, COMMAND_START_SOURCE, instance_id, config, size);
+	add(ctx, ORMA_CLIENT_COMMAND_START_SOURCE, instance_id, config, size);
 }
 
 static void on_stop_source(void *ctx, uint64_t instance_id)
 {
-	add(ctx, COMMAND_STOP_SOURCE, instance_id, NULL, 0);
+	add(ctx, ORMA_CLIENT_COMMAND_STOP_SOURCE, instance_id, NULL, 0);
 }
 
 static void on_flush(void *ctx, uint64_t request_id, const uint64_t *instance_ids, size_t count,
 		     uint64_t flags)
 {
-	struct command *command =
-		add(ctx, COMMAND_FLUSH, request_id, instance_ids, count * sizeof(*instance_ids));
+	struct orma_client_command *command = add(ctx, ORMA_CLIENT_COMMAND_FLUSH, request_id,
+						  instance_ids, count * sizeof(*instance_ids));
 
 	if (command)
 		command->flags = flags;
@@ -187,7 +125,7 @@ static void on_flush(void *ctx, uint64_t request_id, const uint64_t *instance_id
 
 static void on_clear(void *ctx, const uint64_t *instance_ids, size_t count)
 {
-	add(ctx, COMMAND_CLEAR, 0, instance_ids, count * sizeof(*instance_ids));
+	add(ctx, ORMA_CLIENT_COMMAND_CLEAR, 0, instance_ids, count * sizeof(*instance_ids));
 }
 
 /* --- calls of the producer -------------------------------------------------------------------- */
@@ -262,7 +200,7 @@ static void source_stopped(struct orma_client_endpoint *endpoint, uint64_t insta
 
 static int sync_with(struct orma_client_endpoint *endpoint)
 {
-	return add(from_base(endpoint), COMMAND_SYNCED, 0, NULL, 0) ? 0 : -ENOMEM;
+	return add(from_base(endpoint), ORMA_CLIENT_COMMAND_SYNCED, 0, NULL, 0) ? 0 : -ENOMEM;
 }
 
 static void local_endpoint_free(struct orma_client_endpoint *endpoint)
@@ -275,11 +213,11 @@ static void local_endpoint_free(struct orma_client_endpoint *endpoint)
 		orma_host_kick(self->local->host);
 	}
 	while (!orma_base_list_is_empty(&self->commands)) {
-		struct command *command =
-			ORMA_LIST_ENTRY(self->commands.next, struct command, item);
+		struct orma_client_command *command =
+			ORMA_LIST_ENTRY(self->commands.next, struct orma_client_command, item);
 
 		orma_base_list_remove(&command->item);
-		command_free(command);
+		orma_client_command_free(command);
 	}
 	orma_base_free(self);
 }

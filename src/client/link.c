@@ -333,16 +333,17 @@ static const struct orma_client_endpoint_events events = {
 };
 
 void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop,
-			   struct orma_client_local *local)
+			   struct orma_client_local *local, bool is_custom)
 {
-	*link = (struct orma_client_link){.loop = loop, .local = local, .folder_fd = -1};
+	*link = (struct orma_client_link){
+		.loop = loop, .local = local, .is_custom = is_custom, .folder_fd = -1};
 	orma_base_list_init(&link->flushes);
 	orma_base_list_init(&link->failure.link);
 }
 
 const char *orma_client_link_address(const struct orma_client_link *link)
 {
-	if (link->local)
+	if (link->local || link->is_custom)
 		return NULL;
 	return orma_client.options.producer_socket ? orma_client.options.producer_socket
 						   : orma_ipc_producer_address();
@@ -366,6 +367,9 @@ void orma_client_link_connect(struct orma_client_link *link)
 		return;
 	if (link->local)
 		r = orma_client_local_endpoint_new(link->local, &config, &link->endpoint);
+	else if (link->is_custom)
+		r = orma_client_custom_endpoint_new(&config, &orma_client.transport,
+						    options->transport_ctx, &link->endpoint);
 	else
 		r = orma_client_socket_endpoint_new(&config, orma_client_link_address(link),
 						    &link->endpoint);

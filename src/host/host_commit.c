@@ -189,3 +189,16 @@ int orma_host_commit_decode(struct orma_host_commit *commit, const void *data_un
 	};
 	return 0;
 }
+
+int orma_producer_port_commit_encoded(struct orma_producer_port *port, const void *data,
+				      size_t size)
+{
+	struct orma_host_commit decoded = {0};
+	struct orma_commit commit;
+	int r = orma_host_commit_decode(&decoded, data, size, &commit);
+
+	if (r == 0)
+		orma_producer_port_commit(port, &commit);
+	orma_host_commit_done(&decoded);
+	return r;
+}

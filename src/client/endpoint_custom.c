@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * endpoint_custom.c - a service behind a transport of the program's own.
+ *
+ * The program's functions are called where a socket endpoint would send a frame; what the service
+ * says arrives through the public functions, on any thread, and is queued here. An eventfd tells the
+ * loop, so that the queue's only lock is its own and no thread but the loop's touches the link.
+ *
+ * Invariant: `error` is the last entry of the queue: nothing is added behind it. Rejected: running
+ * what arrives on the loop's own thread at once (the program would have to know which of its calls
+ * come back before they return), the client's queue of work (an endpoint may be freed while its work
+ * waits there).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "client/command.h"
+#include "client/limits.h"
+
+struct orma_transport {
+	struct orma_client_endpoint base;
+	const struct orma_transport_ops *ops;
+	void *ops_ctx;
+	bool is_connected; /* connect() returned 0 */
+	bool is_up;
+	bool disable_scraping;
+
+	int wake_fd; /* written by any thread */
+	struct orma_watch wake_watch, poll_watch;
+
+	pthread_mutex_t mutex;
+	struct orma_list commands; /* mutex */
+	size_t command_count;      /* mutex */
+	int error;                 /* mutex; negative: the connection ends behind the commands */
+};
+
+static struct orma_transport *from_base(struct orma_client_endpoint *endpoint)
+{
+	return ORMA_CONTAINER_OF(endpoint, struct orma_transport, base);
+}
+
+/* --- what the service says, on any thread ----------------------------------------------------- */
+
+static void wake(struct orma_transport *self)
+{
+	const uint64_t one = 1;
+	/* It fails only where a wake is pending anyway. */
+	ssize_t written = write(self->wake_fd, &one, sizeof(one));
+
+	(void)written;
+}
+
+static void set_error(struct orma_transport *self, int error)
+{
+	pthread_mutex_lock(&self->mutex);
+	if (self->error == 0)
+		self->error = error;
+	pthread_mutex_unlock(&self->mutex);
+	wake(self);
+}
+
+/* Takes the command over; NULL: there was no memory for it. */
+static int add(struct orma_transport *self, struct orma_client_command *command)
+{
+	int r = command ? 0 : -ENOMEM;
+	bool is_over;
+
+	if (command) {
+		pthread_mutex_lock(&self->mutex);
+		is_over = self->error < 0;
+		if (!is_over && self->command_count >= ORMA_CLIENT_COMMANDS_MAX) {
+			r = -ENOBUFS;
+		} else if (!is_over) {
+			orma_base_list_append(&self->commands, &command->item);
+			self->command_count++;
+			command = NULL;
+		}
+		pthread_mutex_unlock(&self->mutex);
+	}
+	if (command)
+		orma_client_command_free(command);
+	if (r < 0)
+		set_error(self, r);
+	else
+		wake(self);
+	return r;
+}
+
+int orma_transport_up(struct orma_transport *transport)
+{
+	return add(transport, orma_client_command_new(ORMA_CLIENT_COMMAND_UP, 0, NULL, 0));
+}
+
+int orma_transport_down(struct orma_transport *transport, int error)
+{
+	set_error(transport, error < 0 ? error : -ECONNRESET);
+	return 0;
+}
+
+int orma_transport_setup_tracing(struct orma_transport *transport, int memory_fd,
+				 uint32_t page_size_bytes)
+{
+	struct orma_client_command *command =
+		orma_client_command_new(ORMA_CLIENT_COMMAND_SETUP_TRACING, 0, NULL, 0);
+
+	if (!command)
+		return add(transport, NULL);
+	command->page_bytes = page_size_bytes;
+	command->wants_incomplete = memory_fd < 0 && !transport->disable_scraping;
+	if (memory_fd >= 0) {
+		command->fd = fcntl(memory_fd, F_DUPFD_CLOEXEC, 0);
+		if (command->fd < 0) {
+			int error = -errno;
+
+			orma_client_command_free(command);
+			set_error(transport, error);
+			return -EINVAL;
+		}
+	}
+	return add(transport, command);
+}
+
+/* Configs come from another process; a daemon's fit into a frame. */
+static int add_config(struct orma_transport *transport, enum orma_client_command_kind kind,
+		      uint64_t instance_id, const void *config, size_t size)
+{
+	if ((!config && size > 0) || size > ORMA_CLIENT_CONFIG_MAX)
+		return -EINVAL;
+	return add(transport, orma_client_command_new(kind, instance_id, config, size));
+}
+
+static int add_ids(struct orma_transport *transport, enum orma_client_command_kind kind,
+		   uint64_t id, const uint64_t *instance_ids, size_t count, uint64_t flags)
+{
+	struct orma_client_command *command;
+
+	if ((!instance_ids && count > 0) || count > ORMA_CLIENT_CONFIG_MAX / sizeof(*instance_ids))
+		return -EINVAL;
+	command = orma_client_command_new(kind, id, instance_ids, count * sizeof(*instance_ids));
+	if (command)
+		command->flags = flags;
+	return add(transport, command);
+}
+
+int orma_transport_setup_data_source(struct orma_transport *transport, uint64_t instance_id,
+				     const void *config, size_t size)
+{
+	return add_config(transport, ORMA_CLIENT_COMMAND_SETUP_SOURCE, instance_id, config, size);
+}
+
+int orma_transport_start_data_source(struct orma_transport *transport, uint64_t instance_id,
+				     const void *config, size_t size)
+{
+	return add_config(transport, ORMA_CLIENT_COMMAND_START_SOURCE, instance_id, config, size);
+}
+
+int orma_transport_stop_data_source(struct orma_transport *transport, uint64_t instance_id)
+{
+	return add(transport,
+		   orma_client_command_new(ORMA_CLIENT_COMMAND_STOP_SOURCE, instance_id, NULL, 0));
+}
+
+int orma_transport_flush(struct orma_transport *transport, uint64_t request_id,
+			 const uint64_t *instance_ids, size_t count, uint64_t flags)
+{
+	return add_ids(transport, ORMA_CLIENT_COMMAND_FLUSH, request_id, instance_ids, count,
+		       flags);
+}
+
+int orma_transport_clear_incremental_state(struct orma_transport *transport,
+					   const uint64_t *instance_ids, size_t count)
+{
+	return add_ids(transport, ORMA_CLIENT_COMMAND_CLEAR, 0, instance_ids, count, 0);
+}
+
+int orma_transport_synced(struct orma_transport *transport)
+{
+	return add(transport, orma_client_command_new(ORMA_CLIENT_COMMAND_SYNCED, 0, NULL, 0));
+}
+
+/* --- on the loop thread ----------------------------------------------------------------------- */
+
+/* NULL: none is left, and *ret_error says whether the connection ends. */
+static struct orma_client_command *take(struct orma_transport *self, int *ret_error)
+{
+	struct orma_client_command *command = NULL;
+
+	pthread_mutex_lock(&self->mutex);
+	*ret_error = self->error;
+	if (!orma_base_list_is_empty(&self->commands)) {
+		command = ORMA_LIST_ENTRY(self->commands.next, struct orma_client_command, item);
+		orma_base_list_remove(&command->item);
+		self->command_count--;
+	}
+	pthread_mutex_unlock(&self->mutex);
+	return command;
+}
+
+static void on_wake(struct orma_watch *watch, unsigned ready)
+{
+	struct orma_transport *self = ORMA_CONTAINER_OF(watch, struct orma_transport, wake_watch);
+	struct orma_client_command *command;
+	uint64_t count;
+	int error, r = 0;
+
+	(void)ready;
+	if (read(self->wake_fd, &count, sizeof(count)) < 0)
+		return;
+	while (r >= 0 && (command = take(self, &error))) {
+		bool is_up = command->kind == ORMA_CLIENT_COMMAND_UP;
+
+		/* Once, and before everything else. */
+		r = is_up == self->is_up ? -EPROTO : 0;
+		self->is_up |= is_up;
+		if (r == 0)
+			r = orma_client_command_run(command, &self->base);
+		orma_client_command_free(command);
+	}
+	if (r < 0 || error < 0)
+		self->base.events->down(self->base.ctx, r < 0 ? r : error);
+}
+
+static void on_readable(struct orma_watch *watch, unsigned ready)
+{
+	struct orma_transport *self = ORMA_CONTAINER_OF(watch, struct orma_transport, poll_watch);
+
+	(void)ready;
+	self->ops->readable(self->ops_ctx);
+}
+
+/* --- what the library says -------------------------------------------------------------------- */
+
+static int register_source(struct orma_client_endpoint *endpoint, const void *descriptor,
+			   size_t size)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	return self->ops->register_data_source(self->ops_ctx, descriptor, size);
+}
+
+static int update_source(struct orma_client_endpoint *endpoint, const void *descriptor, size_t size)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	return self->ops->update_data_source
+		       ? self->ops->update_data_source(self->ops_ctx, descriptor, size)
+		       : -ENOTSUP;
+}
+
+static void unregister_source(struct orma_client_endpoint *endpoint, const char *name)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	self->ops->unregister_data_source(self->ops_ctx, name);
+}
+
+static void register_writer(struct orma_client_endpoint *endpoint, uint32_t writer_id,
+			    uint32_t target_buffer)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	if (self->ops->register_writer)
+		self->ops->register_writer(self->ops_ctx, writer_id, target_buffer);
+}
+
+static void unregister_writer(struct orma_client_endpoint *endpoint, uint32_t writer_id)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	if (self->ops->unregister_writer)
+		self->ops->unregister_writer(self->ops_ctx, writer_id);
+}
+
+static void commit(struct orma_client_endpoint *endpoint, const struct orma_commit *commit)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	self->ops->commit(self->ops_ctx, commit);
+}
+
+static bool has_room(struct orma_client_endpoint *endpoint)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	return !self->ops->has_room || self->ops->has_room(self->ops_ctx);
+}
+
+static void source_started(struct orma_client_endpoint *endpoint, uint64_t instance_id)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	self->ops->data_source_started(self->ops_ctx, instance_id);
+}
+
+static void source_stopped(struct orma_client_endpoint *endpoint, uint64_t instance_id)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	self->ops->data_source_stopped(self->ops_ctx, instance_id);
+}
+
+static int sync_with(struct orma_client_endpoint *endpoint)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	return self->ops->sync(self->ops_ctx);
+}
+
+static void custom_free(struct orma_client_endpoint *endpoint)
+{
+	struct orma_transport *self = from_base(endpoint);
+	struct orma_client_command *command;
+	int error;
+
+	orma_base_watch_remove(&self->poll_watch);
+	if (self->is_connected)
+		self->ops->disconnect(self->ops_ctx, self);
+	orma_base_watch_remove(&self->wake_watch);
+	orma_base_fd_close(self->wake_fd);
+	while ((command = take(self, &error)))
+		orma_client_command_free(command);
+	pthread_mutex_destroy(&self->mutex);
+	orma_base_free(self);
+}
+
+static const struct orma_client_endpoint_ops endpoint_ops = {
+	.free = custom_free,
+	.register_source = register_source,
+	.update_source = update_source,
+	.unregister_source = unregister_source,
+	.register_writer = register_writer,
+	.unregister_writer = unregister_writer,
+	.commit = commit,
+	.has_room = has_room,
+	.source_started = source_started,
+	.source_stopped = source_stopped,
+	.sync = sync_with,
+};
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+bool orma_client_custom_is_valid(const struct orma_transport_ops *ops)
+{
+	return ops->connect && ops->disconnect && ops->register_data_source &&
+	       ops->unregister_data_source && ops->commit && ops->data_source_started &&
+	       ops->data_source_stopped && ops->sync && (!ops->poll_fd || ops->readable);
+}
+
+static int call_connect(struct orma_transport *self,
+			const struct orma_client_endpoint_config *config)
+{
+	const struct orma_producer_info hello = {
+		.struct_size = sizeof(hello),
+		.uid = geteuid(),
+		.pid = getpid(),
+		.name = config->producer_name,
+		.sdk_version = "orma " ORMA_VERSION_STRING,
+		.page_size_hint_bytes = config->page_bytes,
+		.shm_size_hint_bytes = config->shm_bytes,
+		.scraping_mode =
+			config->disable_scraping ? ORMA_SCRAPING_DISABLED : ORMA_SCRAPING_ENABLED,
+		.shm_fd = -1,
+	};
+	int fd, r = self->ops->connect(self->ops_ctx, self, &hello);
+
+	if (r < 0)
+		return r;
+	self->is_connected = true;
+	fd = self->ops->poll_fd ? self->ops->poll_fd(self->ops_ctx) : -1;
+	if (fd < 0)
+		return 0;
+	return orma_base_loop_watch(config->loop, &self->poll_watch, fd, ORMA_LOOP_READ,
+				    on_readable);
+}
+
+int orma_client_custom_endpoint_new(const struct orma_client_endpoint_config *config,
+				    const struct orma_transport_ops *ops, void *ops_ctx,
+				    struct orma_client_endpoint **ret)
+{
+	struct orma_transport *self = orma_base_zalloc(sizeof(*self));
+	int r;
+
+	if (!self)
+		return -ENOMEM;
+	self->base = (struct orma_client_endpoint){&endpoint_ops, config->events, config->ctx};
+	self->ops = ops;
+	self->ops_ctx = ops_ctx;
+	self->disable_scraping = config->disable_scraping;
+	orma_base_list_init(&self->commands);
+	pthread_mutex_init(&self->mutex, NULL);
+	self->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = self->wake_fd < 0 ? -errno : 0;
+	if (r == 0)
+		r = orma_base_loop_watch(config->loop, &self->wake_watch, self->wake_fd,
+					 ORMA_LOOP_READ, on_wake);
+	if (r == 0)
+		r = call_connect(self, config);
+	if (r < 0) {
+		custom_free(&self->base);
+		return r;
+	}
+	*ret = &self->base;
+	return 0;
+}
