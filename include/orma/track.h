@@ -149,6 +149,30 @@ ORMA_API int orma_track_new(const struct orma_track *model, struct orma_track **
 /* No thread may be emitting to it. NULL does nothing. */
 ORMA_API void orma_track_free(struct orma_track *track);
 
+/**
+ * orma_track_announce() - describe a track now, in every trace that is being recorded, again if need be.
+ *
+ * For tracks without events, and for what has changed: a rank, a description. Of tracks of kind ORMA_TRACK_THREAD
+ * this is the way to say what is not in their name: `rank`, `is_kept_apart`. A registered track of kind
+ * ORMA_TRACK_GLOBAL is described by itself in every trace from then on; there is one, the last.
+ */
+ORMA_API void orma_track_announce(const struct orma_track *track);
+
+/**
+ * orma_thread_set_name() - name the calling thread, for the kernel (its first 15 bytes) and in traces, also
+ * in those that are being recorded.
+ *
+ * A name that was given otherwise, by prctl() or pthread_setname_np(), is noticed within a second
+ * while a trace is recorded. Cut behind 63 bytes. Returns 0, -EINVAL (NULL), -ENOMEM.
+ */
+ORMA_API int orma_thread_set_name(const char *name);
+/* Its place among the threads, where the root of the trace orders explicitly. 0, -ENOMEM. */
+ORMA_API int orma_thread_set_rank(int32_t rank);
+/* The process's name in traces, also in those that are being recorded, cut behind 127 bytes; NULL =
+ * that of its command line. */
+ORMA_API void orma_process_set_name(const char *name);
+ORMA_API void orma_process_set_rank(int32_t rank);
+
 #ifdef __cplusplus
 }
 #endif

@@ -51,7 +51,9 @@ struct orma_category_watch {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* All of the mutex. */
 static struct orma_category *categories; /* newest first */
-static struct orma_map ids; /* hash of the name, counted up past collisions -> struct id */
+static uint32_t id_count;
+static _Atomic bool is_changing; /* `ids`; for the child of a fork, relaxed */
+static struct orma_map ids;      /* hash of the name, counted up past collisions -> struct id */
 static struct orma_category_watch *watches;
 static struct orma_category_watch *running; /* its callback is being called, by `runner` */
 static pthread_t runner;
@@ -211,11 +213,13 @@ void orma_track_enable(uint32_t idx)
 		set_bit(category, idx, is_wanted_locked(idx, category->name, category->tags));
 	set_bit(&orma_category_dynamic, idx, true);
 	pthread_mutex_unlock(&mutex);
+	orma_track_renames_start();
 	orma_track_categories_tell();
 }
 
 void orma_track_disable(uint32_t idx)
 {
+	orma_track_renames_stop();
 	pthread_mutex_lock(&mutex);
 	orma_track_instances[idx].is_started = false;
 	for (struct orma_category *category = categories; category; category = category->next)
@@ -235,10 +239,15 @@ void orma_track_mark_all(uint32_t enabled)
 /* The thread that held the mutex when the process was forked is not there. */
 void orma_track_categories_forked(void)
 {
+	orma_track_renames_forked();
 	pthread_mutex_init(&mutex, NULL);
 	has_run = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	running = NULL;
 	is_posted = false;
+	/* Names that are forgotten get further ids. */
+	if (atomic_load_explicit(&is_changing, memory_order_relaxed))
+		ids = (struct orma_map){0};
+	atomic_store_explicit(&is_changing, false, memory_order_relaxed);
 	orma_track_mark_all(ORMA_TRACK_REVIVE);
 	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
 		orma_track_instances[idx].is_started = false;
@@ -362,6 +371,7 @@ void orma_track_categories_attach(struct orma_data_source *track_source)
 	/* What came while the source was being registered. */
 	is_description_old = track_source != NULL;
 	pthread_mutex_unlock(&mutex);
+	orma_track_renames_attach(track_source);
 	if (track_source)
 		post();
 }
@@ -379,6 +389,7 @@ static uint32_t id_get_locked(const char *name)
 	size_t size = strlen(name) + 1;
 	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, name, size - 1);
 	struct id *id;
+	int r;
 
 	if (size > ORMA_TRACK_CATEGORY_NAME_BYTES)
 		return ORMA_TRACK_CATEGORIES_MAX;
@@ -386,14 +397,17 @@ static uint32_t id_get_locked(const char *name)
 		key++;
 	if (id)
 		return id->number;
-	if (ids.count + 1 >= ORMA_TRACK_CATEGORIES_MAX)
+	if (id_count + 1 >= ORMA_TRACK_CATEGORIES_MAX)
 		return ORMA_TRACK_CATEGORIES_MAX;
 	id = orma_base_alloc(sizeof(*id) + size);
 	if (!id)
 		return ORMA_TRACK_CATEGORIES_MAX;
 	memcpy(id->name, name, size);
-	id->number = (uint32_t)ids.count + 1;
-	if (orma_base_map_put(&ids, key, id) == 0)
+	id->number = ++id_count;
+	atomic_store_explicit(&is_changing, true, memory_order_relaxed);
+	r = orma_base_map_put(&ids, key, id);
+	atomic_store_explicit(&is_changing, false, memory_order_release);
+	if (r == 0)
 		return id->number;
 	orma_base_free(id);
 	return ORMA_TRACK_CATEGORIES_MAX;

@@ -6,9 +6,6 @@
  * its parent is, as a process_tree: readers know that as the origin of processes, and descriptors of
  * tracks have no place for it.
  */
-#include <sys/prctl.h>
-#include <unistd.h>
-
 #include "proto/writer.h"
 #include "schema/gen/counter_descriptor.pb.h"
 #include "schema/gen/process_descriptor.pb.h"
@@ -18,47 +15,40 @@
 #include "schema/gen/track_descriptor.pb.h"
 #include "track/track.h"
 
-#define THREAD_NAME_BYTES 16
-#define THREAD_TIME       "thread_time"
+#define THREAD_TIME "thread_time"
 
-bool orma_track_write_thread(struct orma_packet *slot, int32_t tid, const struct orma_track *track,
-			     uint64_t now_ns)
+bool orma_track_write_thread(struct orma_packet *slot, int32_t tid,
+			     const struct orma_track_thread *as, uint64_t now_ns)
 {
-	const struct orma_track_sequence *sequence = slot->state;
 	struct orma_proto_writer *writer = orma_track_packet_begin(slot, now_ns);
-	struct orma_proto_nested nested, thread;
-	char name[THREAD_NAME_BYTES] = "";
+	struct orma_proto_nested track, thread;
 
-	orma_proto_nested_begin(writer, &nested, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
+	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, orma_track_thread_uuid(tid));
-	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
-				orma_track_process.uuid);
 	orma_proto_nested_begin(writer, &thread, ORMA_PB_TRACK_DESCRIPTOR_THREAD);
 	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_PID, orma_track_process.pid);
 	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_TID, tid);
-	if (track && track->name)
-		orma_proto_write_string(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, track->name);
-	else if (tid == sequence->tid && prctl(PR_GET_NAME, name) == 0 && name[0])
-		orma_proto_write_string(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, name);
+	if (as->name[0])
+		orma_proto_write_string(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, as->name);
 	orma_proto_nested_end(writer, &thread);
-	if (track && track->is_kept_apart)
+	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
+				orma_track_process.uuid);
+	if (as->is_kept_apart)
 		orma_proto_write_bool(
 			writer, ORMA_PB_TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS, true);
-	if (track && track->rank)
-		orma_proto_write_int(writer, ORMA_PB_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK,
-				     track->rank);
-	orma_proto_nested_end(writer, &nested);
+	if (as->rank)
+		orma_proto_write_int(writer, ORMA_PB_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK, as->rank);
+	orma_proto_nested_end(writer, &track);
 	return orma_track_packet_end(slot);
 }
 
-static void write_cmdline(struct orma_proto_writer *writer, uint32_t field_id)
+static void write_cmdline(struct orma_proto_writer *writer, uint32_t field_id,
+			  const struct orma_track_process_texts *texts)
 {
-	const struct orma_track_process *process = &orma_track_process;
+	for (size_t at = 0; at < texts->cmdline_size;) {
+		size_t size = strnlen(texts->cmdline + at, texts->cmdline_size - at);
 
-	for (size_t at = 0; at < process->cmdline_size;) {
-		size_t size = strnlen(process->cmdline + at, process->cmdline_size - at);
-
-		orma_proto_write_bytes(writer, field_id, process->cmdline + at, size);
+		orma_proto_write_bytes(writer, field_id, texts->cmdline + at, size);
 		at += size + 1;
 	}
 }
@@ -66,17 +56,30 @@ static void write_cmdline(struct orma_proto_writer *writer, uint32_t field_id)
 bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns)
 {
 	const struct orma_track_process *process = &orma_track_process;
-	struct orma_proto_writer *writer = orma_track_packet_begin(slot, now_ns);
 	struct orma_proto_nested track, message;
+	struct orma_track_process_texts texts;
+	struct orma_proto_writer *writer;
 
+	orma_track_process_look(&texts);
+	writer = orma_track_packet_begin(slot, now_ns);
 	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, process->uuid);
 	orma_proto_nested_begin(writer, &message, ORMA_PB_TRACK_DESCRIPTOR_PROCESS);
 	orma_proto_write_int(writer, ORMA_PB_PROCESS_DESCRIPTOR_PID, process->pid);
-	write_cmdline(writer, ORMA_PB_PROCESS_DESCRIPTOR_CMDLINE);
+	write_cmdline(writer, ORMA_PB_PROCESS_DESCRIPTOR_CMDLINE, &texts);
+	if (texts.name[0])
+		orma_proto_write_string(writer, ORMA_PB_PROCESS_DESCRIPTOR_PROCESS_NAME,
+					texts.name);
+	else if (texts.cmdline_size > 0)
+		orma_proto_write_bytes(writer, ORMA_PB_PROCESS_DESCRIPTOR_PROCESS_NAME,
+				       texts.cmdline, strnlen(texts.cmdline, texts.cmdline_size));
 	if (process->start_ns)
 		orma_proto_write_varint(writer, ORMA_PB_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS,
 					process->start_ns);
+	orma_proto_nested_end(writer, &message);
+	if (texts.rank)
+		orma_proto_write_int(writer, ORMA_PB_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK,
+				     texts.rank);
 	orma_proto_nested_end(writer, &track);
 	return orma_track_packet_end(slot);
 }
@@ -84,14 +87,17 @@ bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns)
 static bool write_parent(struct orma_packet *slot, uint64_t now_ns)
 {
 	const struct orma_track_process *process = &orma_track_process;
-	struct orma_proto_writer *writer = orma_track_packet_begin(slot, now_ns);
+	struct orma_track_process_texts texts;
 	struct orma_proto_nested tree, one;
+	struct orma_proto_writer *writer;
 
+	orma_track_process_look(&texts);
+	writer = orma_track_packet_begin(slot, now_ns);
 	orma_proto_nested_begin(writer, &tree, ORMA_PB_TRACE_PACKET_PROCESS_TREE);
 	orma_proto_nested_begin(writer, &one, ORMA_PB_PROCESS_TREE_PROCESSES);
 	orma_proto_write_int(writer, ORMA_PB_PROCESS_TREE_PROCESS_PID, process->pid);
 	orma_proto_write_int(writer, ORMA_PB_PROCESS_TREE_PROCESS_PPID, process->parent_pid);
-	write_cmdline(writer, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE);
+	write_cmdline(writer, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE, &texts);
 	orma_proto_nested_end(writer, &tree);
 	return orma_track_packet_end(slot);
 }
@@ -128,9 +134,11 @@ bool orma_track_write_thread_time(struct orma_packet *slot, uint64_t now_ns)
 bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns)
 {
 	struct orma_track_sequence *sequence = slot->state;
+	struct orma_track_thread as;
 
-	if (!orma_track_write_thread(slot, sequence->tid, NULL, now_ns) ||
-	    !orma_track_write_process(slot, now_ns) ||
+	orma_track_thread_look(&as);
+	if (!orma_track_write_thread(slot, sequence->tid, &as, now_ns) ||
+	    !orma_track_write_process(slot, now_ns) || !orma_track_write_root(slot, now_ns) ||
 	    (orma_track_process.parent_pid != 0 && !write_parent(slot, now_ns)) ||
 	    (sequence->samples_time && !orma_track_write_thread_time(slot, now_ns)))
 		return false;

@@ -17,7 +17,10 @@
 /* Ends that wait for room; of more than that only the last time is kept. */
 #define ORMA_TRACK_LATE_ENDS_MAX 32
 /* Tracks that a thread has described to an instance: 1 << this; beyond it describes all of them anew. */
-#define ORMA_TRACK_SET_BITS_MAX  13
-#define ORMA_TRACK_CMDLINE_BYTES 4096
+#define ORMA_TRACK_SET_BITS_MAX       13
+#define ORMA_TRACK_CMDLINE_BYTES      4096
+#define ORMA_TRACK_COMM_BYTES         16 /* what the kernel keeps of a thread's name */
+#define ORMA_TRACK_THREAD_NAME_BYTES  64
+#define ORMA_TRACK_PROCESS_NAME_BYTES 128
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process.c - what a trace says about this process: pid, command line, start, and a uuid made of
+ * process.c - what a trace says about this process: pid, start, and a uuid made of
  * them.
  *
  * Read once when track events are registered, so that emitting reads no files. The uuid is
@@ -57,18 +57,6 @@ static uint64_t read_start(void)
 	return ticks ? ticks : orma_base_clock_ns(CLOCK_BOOTTIME);
 }
 
-static void read_cmdline(void)
-{
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t size = 0;
-
-	/* A longer one is cut. */
-	if (fd >= 0)
-		size = read(fd, orma_track_process.cmdline, sizeof(orma_track_process.cmdline));
-	orma_base_fd_close(fd);
-	orma_track_process.cmdline_size = size > 0 ? (size_t)size : 0;
-}
-
 void orma_track_process_init(int32_t parent_pid)
 {
 	struct orma_track_process *process = &orma_track_process;
@@ -77,7 +65,7 @@ void orma_track_process_init(int32_t parent_pid)
 	process->pid = getpid();
 	process->parent_pid = parent_pid;
 	ticks = read_start();
-	read_cmdline();
+	orma_track_process_read_cmdline();
 	process->uuid = orma_base_fnv1a(ORMA_FNV1A_INIT, &ticks, sizeof(ticks));
 	process->uuid = orma_base_fnv1a(process->uuid, &process->pid, sizeof(process->pid));
 }

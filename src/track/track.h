@@ -93,12 +93,47 @@ struct orma_track_process {
 	int32_t pid;
 	int32_t parent_pid; /* the process that forked this one; 0 = it did not begin so */
 	uint64_t start_ns;  /* since boot; 0 = unknown */
-	size_t cmdline_size;
-	char cmdline[ORMA_TRACK_CMDLINE_BYTES]; /* arguments, each with its NUL */
 };
 
 extern struct orma_track_process orma_track_process;
 void orma_track_process_init(int32_t parent_pid);
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* How a thread is described. */
+struct orma_track_thread {
+	char name[ORMA_TRACK_THREAD_NAME_BYTES]; /* "" = none */
+	int32_t rank;
+	bool is_kept_apart;
+};
+
+struct orma_track_process_texts {
+	char name[ORMA_TRACK_PROCESS_NAME_BYTES]; /* "" = the first of `cmdline` */
+	int32_t rank;
+	size_t cmdline_size;
+	char cmdline[ORMA_TRACK_CMDLINE_BYTES]; /* arguments, each with its NUL */
+};
+
+/* The calling thread, which is described so from now on; any thread of the process. */
+void orma_track_thread_look(struct orma_track_thread *ret);
+void orma_track_thread_look_at(int32_t tid, struct orma_track_thread *ret);
+void orma_track_process_look(struct orma_track_process_texts *ret);
+/* True when it is another than before. */
+bool orma_track_process_read_cmdline(void);
+
+void orma_track_renames_attach(struct orma_data_source *source); /* NULL = no more */
+/*
+ * Calls `fn` with the calling thread's slot of each instance that runs, its sequence begun. False: it
+ * was lost.
+ */
+typedef bool orma_track_tell_fn(const void *ctx, struct orma_packet *slot, uint64_t now_ns);
+void orma_track_tell(orma_track_tell_fn *fn, const void *ctx);
+/* All on the loop thread: an instance starts, or is about to stop; what has changed is described. */
+void orma_track_renames_start(void);
+void orma_track_renames_stop(void);
+void orma_track_renames_check(void);
+/* In the child of a fork; async-signal-safe. */
+void orma_track_renames_forked(void);
 
 /* --- tracks ----------------------------------------------------------------------------------- */
 
@@ -133,6 +168,8 @@ uint64_t orma_track_uuid_at(const struct orma_track_sequence *sequence,
  * thread's own track, is described always. False: there was no room, and the event is lost too.
  */
 bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track, uint64_t now_ns);
+/* The root of the trace, if the program has registered one. True without one. */
+bool orma_track_write_root(struct orma_packet *slot, uint64_t now_ns);
 /* The track of a counter that is known by its name alone. */
 bool orma_track_declare_counter(struct orma_packet *slot, const char *name, uint64_t uuid,
 				uint64_t now_ns);
@@ -142,9 +179,9 @@ int64_t orma_track_delta_int(struct orma_track_sequence *sequence, const struct 
 double orma_track_delta_double(struct orma_track_sequence *sequence, const struct orma_track *track,
 			       uint64_t uuid, double value);
 
-/* Describes a thread of this process; `track` may be NULL, and its name goes before the kernel's. */
-bool orma_track_write_thread(struct orma_packet *slot, int32_t tid, const struct orma_track *track,
-			     uint64_t now_ns);
+/* Describes a thread of this process. */
+bool orma_track_write_thread(struct orma_packet *slot, int32_t tid,
+			     const struct orma_track_thread *as, uint64_t now_ns);
 bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns);
 /* The counter of its CPU time. */
 bool orma_track_write_thread_time(struct orma_packet *slot, uint64_t now_ns);

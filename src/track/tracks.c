@@ -16,6 +16,7 @@
 #include "track/track.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -36,6 +37,9 @@ static_assert((int)ORMA_TRACK_ORDER_EXPLICIT ==
 	      "orders have their numbers");
 static_assert((int)ORMA_TRACK_UNIT_BYTES == (int)ORMA_PB_COUNTER_DESCRIPTOR_UNIT_UNIT_SIZE_BYTES,
 	      "units have their numbers");
+
+/* Registered; written with release, read with acquire. */
+static const struct orma_track *_Atomic root_track;
 
 enum base { BASE_NONE = 1, BASE_PROCESS, BASE_THREAD };
 
@@ -257,6 +261,23 @@ static uint64_t parent_uuid(const struct orma_track_sequence *sequence,
 					    : path_uuid(&path, sequence->tid);
 }
 
+/* What the track says goes before what the kernel and the thread itself say. */
+static bool declare_thread(struct orma_packet *slot, const struct orma_track *track,
+			   uint64_t now_ns)
+{
+	const struct orma_track_sequence *sequence = slot->state;
+	int32_t tid = track->id ? (int32_t)track->id : sequence->tid;
+	struct orma_track_thread as;
+
+	orma_track_thread_look_at(tid, &as);
+	if (track->name)
+		snprintf(as.name, sizeof(as.name), "%s", track->name);
+	if (track->rank)
+		as.rank = track->rank;
+	as.is_kept_apart = as.is_kept_apart || track->is_kept_apart;
+	return orma_track_write_thread(slot, tid, &as, now_ns);
+}
+
 /* One track, which the sequence has not described. */
 static bool declare_one(struct orma_packet *slot, const struct orma_track *track, uint64_t uuid,
 			bool has_parents, uint64_t now_ns)
@@ -265,8 +286,7 @@ static bool declare_one(struct orma_packet *slot, const struct orma_track *track
 	struct orma_proto_writer *writer;
 
 	if (track->kind == ORMA_TRACK_THREAD) {
-		if (!orma_track_write_thread(slot, track->id ? (int32_t)track->id : sequence->tid,
-					     track, now_ns))
+		if (!declare_thread(slot, track, now_ns))
 			return false;
 	} else if (track->kind == ORMA_TRACK_PROCESS) {
 		if (!orma_track_write_process(slot, now_ns))
@@ -283,7 +303,9 @@ static bool declare_one(struct orma_packet *slot, const struct orma_track *track
 	return true;
 }
 
-bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track, uint64_t now_ns)
+/* `is_forced`: the track itself also when it is known. */
+static bool declare(struct orma_packet *slot, const struct orma_track *track, bool is_forced,
+		    uint64_t now_ns)
 {
 	const struct orma_track *chain[ORMA_TRACK_PARENTS_MAX + 1];
 	uint64_t uuids[ORMA_TRACK_PARENTS_MAX + 1];
@@ -292,13 +314,12 @@ bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track
 	bool has_parents;
 	int count = 0;
 
-	if (!track)
-		return true;
 	has_parents = path_find(track, &path);
 	for (const struct orma_track *at = track; at && count <= ORMA_TRACK_PARENTS_MAX;
 	     at = has_parents ? at->parent : NULL) {
 		uuids[count] = orma_track_uuid_at(sequence, at);
-		if (orma_track_set_find(&sequence->tracks, uuids[count]))
+		if (orma_track_set_find(&sequence->tracks, uuids[count]) &&
+		    !(is_forced && at == track && count == 0))
 			break;
 		chain[count++] = at;
 		if (at->kind >= ORMA_TRACK_THREAD)
@@ -308,6 +329,32 @@ bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track
 		if (!declare_one(slot, chain[count], uuids[count], has_parents, now_ns))
 			return false;
 	return true;
+}
+
+bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track, uint64_t now_ns)
+{
+	return !track || declare(slot, track, false, now_ns);
+}
+
+static bool announce(const void *ctx, struct orma_packet *slot, uint64_t now_ns)
+{
+	return declare(slot, ctx, true, now_ns);
+}
+
+void orma_track_announce(const struct orma_track *track)
+{
+	int saved_errno = errno;
+
+	if (track)
+		orma_track_tell(announce, track);
+	errno = saved_errno;
+}
+
+bool orma_track_write_root(struct orma_packet *slot, uint64_t now_ns)
+{
+	const struct orma_track *track = atomic_load_explicit(&root_track, memory_order_acquire);
+
+	return !track || declare(slot, track, true, now_ns);
 }
 
 bool orma_track_declare_counter(struct orma_packet *slot, const char *name, uint64_t uuid,
@@ -357,6 +404,8 @@ int orma_track_register(struct orma_track *track)
 		return -EINVAL;
 	track->registered[1] = path.hash;
 	track->registered[0] = path.base;
+	if (track->kind == ORMA_TRACK_GLOBAL)
+		atomic_store_explicit(&root_track, track, memory_order_release);
 	return 0;
 }
 
@@ -369,9 +418,13 @@ int orma_track_register(struct orma_track *track)
 
 void orma_track_free(struct orma_track *track)
 {
+	const struct orma_track *was_root = track;
+
 	if (!track)
 		return;
 	const char **texts[] = TEXTS(track);
+
+	atomic_compare_exchange_strong(&root_track, &was_root, NULL);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(texts); i++)
 		orma_base_free((char *)*texts[i]);
 	orma_base_free((void *)track->fields);
