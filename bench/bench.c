@@ -47,6 +47,7 @@ static int run(const struct bench_options *options, struct bench_report *report)
 		{"read-back", bench_rows_read_back}, {"file", bench_rows_file},
 		{"flush", bench_rows_flush},         {"memory", bench_rows_memory},
 		{"idle", bench_rows_idle},           {"stuck", bench_rows_stuck},
+		{"clone", bench_rows_clone},
 	};
 	int result = bench_rows_throughput(options, report);
 

@@ -76,6 +76,9 @@ int bench_rows_memory(const struct bench_options *options, struct bench_report *
 int bench_rows_idle(const struct bench_options *options, struct bench_report *report);
 /* stuck.c */
 int bench_rows_stuck(const struct bench_options *options, struct bench_report *report);
+/* clone.c */
+int bench_rows_clone(const struct bench_options *options, struct bench_report *report);
+/* rows.c */
 void bench_rows_copy(const struct bench_options *options, struct bench_report *report);
 
 #endif

@@ -22,6 +22,9 @@ static int write_config(const struct bench_config *config, void **ret, size_t *r
 				config->buffer_kib,
 				config->is_discarding ? "DISCARD" : "RING_BUFFER",
 				config->source ? config->source : "orma.bench");
+	if (config->name)
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "unique_session_name: \"%s\"\n", config->name);
 	if (config->flush_period_ms)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "flush_period_ms: %u\n",
 					 config->flush_period_ms);

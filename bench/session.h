@@ -10,6 +10,7 @@
 
 struct bench_config {
 	const char *source; /* NULL = orma.bench */
+	const char *name;   /* of the session, for those who clone it; NULL = none */
 	unsigned buffer_kib;
 	unsigned shm_kib;         /* of producers; 0 = the default */
 	bool is_discarding;       /* DISCARD instead of RING_BUFFER */

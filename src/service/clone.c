@@ -72,8 +72,10 @@ static void free_clone(struct orma_service_clone *clone)
 	orma_base_list_remove(&clone->link);
 	clone->port->clone = NULL;
 	for (size_t i = 0; i < clone->buffer_count; i++) {
-		orma_service_buffer_copy_free(clone->buffers[i].copy);
-		orma_service_buffer_free(clone->buffers[i].buffer);
+		if (clone->buffers[i].copy)
+			orma_service_retire_buffer(clone->service, orma_service_buffer_copy_take(
+									   clone->buffers[i].copy));
+		orma_service_retire_buffer(clone->service, clone->buffers[i].buffer);
 	}
 	if (clone->session)
 		clone->session->clone = NULL;
@@ -233,7 +235,7 @@ static int clear_buffers(struct orma_service_session *source)
 		r = replace_buffer(&source->buffers[i], &old);
 		if (r < 0)
 			return r;
-		orma_service_buffer_free(old);
+		orma_service_retire_buffer(source->service, old);
 	}
 	return 0;
 }
@@ -310,7 +312,7 @@ static void on_step(struct orma_service_timer *timer)
 	if (go_on(clone))
 		orma_service_timer_arm(
 			&clone->service->timers, timer,
-			orma_service_now_ns(clone->service) + ORMA_SERVICE_CLONE_PAUSE_NS, on_step);
+			orma_service_now_ns(clone->service) + ORMA_SERVICE_STEP_PAUSE_NS, on_step);
 }
 
 static void step_soon(struct orma_service_clone *clone)

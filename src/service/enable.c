@@ -339,7 +339,7 @@ void orma_service_session_delete(struct orma_service_session *session)
 	for (size_t i = 0; i < session->buffer_count; i++) {
 		uint32_t id = session->buffers[i].id;
 
-		orma_service_buffer_free(session->buffers[i].trace_buffer);
+		orma_service_retire_buffer(service, session->buffers[i].trace_buffer);
 		service->used_buffer_ids[id / 64] &= ~(UINT64_C(1) << id % 64);
 		service->buffer_count--;
 	}

@@ -71,11 +71,12 @@
 #define ORMA_SERVICE_CONSUMERS_MAX         4096u
 #define ORMA_SERVICE_EVENT_BYTES_MAX       (96u << 10) /* one ObservableEvents message */
 
-#define ORMA_SERVICE_CLONES_MAX       15u /* made or being made */
-#define ORMA_SERVICE_CLONES_PER_UID   5u
-#define ORMA_SERVICE_CLONE_STEP_BYTES (256u << 10) /* copied at a time */
+#define ORMA_SERVICE_CLONES_MAX        15u /* made or being made */
+#define ORMA_SERVICE_CLONES_PER_UID    5u
+#define ORMA_SERVICE_CLONE_STEP_BYTES  (256u << 10) /* copied at a time */
+#define ORMA_SERVICE_RETIRE_STEP_BYTES (4u << 20)   /* of a buffer's memory, given back at a time */
 /* And then the thread sleeps: one that never does loses its turn on a busy machine. */
-#define ORMA_SERVICE_CLONE_PAUSE_NS        (ORMA_NS_PER_MS / 2)
+#define ORMA_SERVICE_STEP_PAUSE_NS         (ORMA_NS_PER_MS / 2)
 #define ORMA_SERVICE_TRIGGERS_PER_CONFIG   256u
 #define ORMA_SERVICE_TRIGGERS_PER_CALL     64u    /* names in one activation; the rest is ignored */
 #define ORMA_SERVICE_TRIGGER_HITS_KEPT     1024u  /* of a session, the newest */

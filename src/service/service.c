@@ -111,6 +111,7 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 	orma_base_list_init(&service->data_sources);
 	orma_base_list_init(&service->clones);
 	orma_base_list_init(&service->relays);
+	orma_base_list_init(&service->retired);
 	*ret = service;
 	return 0;
 }
@@ -144,6 +145,7 @@ void orma_service_free(struct orma_service *service)
 	while (!orma_base_list_is_empty(&service->relays))
 		orma_relay_port_close(
 			ORMA_LIST_ENTRY(service->relays.next, struct orma_relay_port, link));
+	orma_service_retired_done(service);
 	orma_base_map_done(&service->producers_by_id);
 	orma_base_map_done(&service->instances_by_id);
 	orma_base_map_done(&service->by_name);

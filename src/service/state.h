@@ -440,7 +440,9 @@ struct orma_service {
 	struct orma_service_timers timers;
 
 	struct orma_list producers, consumers, sessions, data_sources, relays;
-	struct orma_list clones; /* being made */
+	struct orma_list clones;  /* being made */
+	struct orma_list retired; /* buffers; see retire.c */
+	struct orma_service_timer retire_timer;
 	size_t producer_count, consumer_count, session_count, data_source_count, buffer_count;
 	size_t descriptor_bytes; /* of all data sources */
 	struct orma_map producers_by_id, instances_by_id;
@@ -579,6 +581,10 @@ int orma_service_clone_find_source(const struct orma_consumer_port *port,
  * source. */
 int orma_service_clone_copy_state(struct orma_service_session *source,
 				  struct orma_service_session *session);
+
+/* retire.c: takes a buffer over that is not needed any more; NULL is none. */
+void orma_service_retire_buffer(struct orma_service *service, struct orma_trace_buffer *buffer);
+void orma_service_retired_done(struct orma_service *service);
 
 /* enable.c */
 int orma_service_session_new(struct orma_consumer_port *port, struct orma_service_session **ret);

@@ -88,7 +88,7 @@
 
 #include "base/alloc.h"
 
-enum { HUGE_FROM_BYTES = 8 << 20 };
+enum { HUGE_BYTES = 2 << 20, HUGE_FROM_BYTES = 8 << 20 };
 
 int orma_service_buffer_new(uint64_t size_bytes, enum orma_buffer_policy policy,
 			    struct orma_trace_buffer **ret)
@@ -130,6 +130,21 @@ void orma_service_buffer_free(struct orma_trace_buffer *buffer)
 		return;
 	munmap(buffer->ring, (size_t)buffer->size + ORMA_STAGING_BYTES);
 	orma_base_free(buffer);
+}
+
+bool orma_service_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_bytes)
+{
+	uintptr_t begin = (uintptr_t)buffer->ring;
+	uint32_t kept = buffer->used - ORMA_MIN(buffer->used, step_bytes);
+	uintptr_t end = (begin + kept) & ~(uintptr_t)(HUGE_BYTES - 1);
+
+	if (buffer->copies)
+		return true;
+	/* Huge pages are given back whole, or they would have to be cut first. */
+	kept = end > begin ? (uint32_t)(end - begin) : 0;
+	(void)madvise(buffer->ring + kept, buffer->used - kept, MADV_DONTNEED);
+	buffer->used = kept;
+	return kept > 0;
 }
 
 void orma_service_buffer_clear(struct orma_trace_buffer *buffer)

@@ -115,6 +115,9 @@ struct orma_buffer_stats {
 int orma_service_buffer_new(uint64_t size_bytes, enum orma_buffer_policy policy,
 			    struct orma_trace_buffer **ret);
 void orma_service_buffer_free(struct orma_trace_buffer *buffer);
+/* Gives back some of the memory of a buffer that is only to be freed; at most about step_bytes, and
+ * none as long as it is being copied. False when there is no more. */
+bool orma_service_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_bytes);
 /* A copy with everything that is still unread, to be read; what is read from one stays in the
  * other. Counts of reading start at 0. 0 or -ENOMEM. */
 int orma_service_buffer_clone(struct orma_trace_buffer *buffer, struct orma_trace_buffer **ret);
@@ -130,7 +133,7 @@ int orma_service_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t bl
 				   struct orma_buffer_copy **ret);
 /* 1 = there is more to do, 0 = the copy can be taken, -ENOMEM. */
 int orma_service_buffer_copy_step(struct orma_buffer_copy *copy, uint64_t budget_bytes);
-/* Ends the copying, which must be complete. */
+/* Ends the copying. What is not complete is only to be freed. */
 struct orma_trace_buffer *orma_service_buffer_copy_take(struct orma_buffer_copy *copy);
 /* Ends the copying without a result. */
 void orma_service_buffer_copy_free(struct orma_buffer_copy *copy);

@@ -28,6 +28,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "service/trace_buffer_layout.h"
@@ -128,6 +129,8 @@ int orma_service_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t bl
 		orma_base_free(copy);
 		return result;
 	}
+	/* A huge page costs several steps at once, and pays off only when it is used for long. */
+	(void)madvise(copy->copy->ring, copy->copy->size, MADV_NOHUGEPAGE);
 	copy_state(source, copy->copy);
 	copy->at = copy->copy->write;
 	copy->source = source;

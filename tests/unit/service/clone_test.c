@@ -72,9 +72,9 @@ static void finish_clone(struct scene *scene)
 {
 	for (int i = 0;
 	     i < 5000 && orma_service_next_deadline_ns(scene->world.service) <=
-				 START_NS + scene->world.passed_ns + ORMA_SERVICE_CLONE_PAUSE_NS;
+				 START_NS + scene->world.passed_ns + ORMA_SERVICE_STEP_PAUSE_NS;
 	     i++)
-		pass_ns(&scene->world, ORMA_SERVICE_CLONE_PAUSE_NS);
+		pass_ns(&scene->world, ORMA_SERVICE_STEP_PAUSE_NS);
 }
 
 static void answer_and_finish(struct scene *scene)
@@ -345,7 +345,7 @@ ORMA_TEST(large_buffer_is_cloned_in_steps_as_it_was_at_the_flush)
 	answer_flush(&scene.producer);
 	for (; !scene.log.size; steps++) {
 		CHECK(steps < 1000);
-		pass_ns(&scene.world, ORMA_SERVICE_CLONE_PAUSE_NS);
+		pass_ns(&scene.world, ORMA_SERVICE_STEP_PAUSE_NS);
 		/* Overwrites what may not have been copied yet. */
 		for (int i = 0; i < 5000; i++)
 			send_packet(&scene.producer, id++, "new");
@@ -689,6 +689,30 @@ ORMA_TEST(service_that_ends_with_clones_under_way_frees_them)
 	CHECK_LOG(&scene.log, "");
 	orma_base_buf_done(&scene.producer.config);
 	CHECK_INT(close(file) | close(copy), 0);
+}
+
+ORMA_TEST(large_buffers_of_sessions_and_clones_that_end_go_in_steps)
+{
+	struct scene scene;
+
+	scene_open(&scene, "buffers { size_kb: 8192 } data_sources { config { name: 'test' } } ");
+	for (uint32_t id = 0; id < 60000; id++)
+		send_packet(&scene.producer, id,
+			    "0123456789012345678901234567890123456789"
+			    "0123456789012345678901234567890123456789");
+	/* A clone half-way, its source, and nobody left. */
+	clone_session(&scene, 1);
+	answer_flush(&scene.producer);
+	pass_ns(&scene.world, 3 * ORMA_SERVICE_STEP_PAUSE_NS);
+	consumer_close(&scene.owner);
+	consumer_close(&scene.other);
+	CHECK(orma_service_next_deadline_ns(scene.world.service) <=
+	      START_NS + scene.world.passed_ns);
+	pass_ns(&scene.world, 10 * ORMA_SERVICE_STEP_PAUSE_NS);
+	CHECK(orma_service_next_deadline_ns(scene.world.service) == UINT64_MAX);
+	consumer_open(&scene.world, &scene.owner);
+	consumer_open(&scene.world, &scene.other);
+	scene_close(&scene);
 }
 
 ORMA_TEST(clone_without_memory_fails_and_the_source_stays_whole)

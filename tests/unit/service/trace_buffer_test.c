@@ -959,6 +959,27 @@ ORMA_TEST(a_copy_that_is_dropped_half_way_costs_its_source_nothing)
 	orma_service_buffer_copy_free(copying);
 }
 
+ORMA_TEST(a_buffer_that_ends_gives_its_memory_back_in_steps_but_not_under_a_copy)
+{
+	struct orma_trace_buffer *buffer;
+	struct orma_buffer_copy *copying;
+	uint32_t steps = 0;
+
+	CHECK_INT(orma_service_buffer_new(16 << 20, ORMA_BUFFER_RING, &buffer), 0);
+	for (uint32_t id = 0; !stats(buffer)->write_wrap_count; id++)
+		put(buffer, 1, id, 0, "a4000");
+	CHECK_INT(orma_service_buffer_copy_begin(buffer, 0, &copying), 0);
+	CHECK(orma_service_buffer_shrink(buffer, 4 << 20));
+	CHECK_INT(orma_service_buffer_used_bytes(buffer), 16 << 20);
+	orma_service_buffer_copy_free(copying);
+	for (; orma_service_buffer_shrink(buffer, 4 << 20); steps++)
+		;
+	CHECK(steps >= 2 && steps <= 4);
+	CHECK_INT(orma_service_buffer_used_bytes(buffer), 0);
+	CHECK(!orma_service_buffer_shrink(buffer, 4 << 20));
+	orma_service_buffer_free(buffer);
+}
+
 ORMA_TEST(a_cleared_buffer_is_as_new)
 {
 	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_DISCARD);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * retire.c - trace buffers that nobody needs any more, given back to the system in steps.
+ *
+ * Unmapping a buffer of 256 MiB in pages of 4 KiB takes 10 to 20 ms, in which no session would be
+ * served. So the buffers that end wait here, and a timer takes a few megabytes from the first of
+ * them at a time; faster than any producer can fill new ones, so they do not pile up. A buffer that
+ * is being copied waits until the copy has left it. Rejected: a thread that unmaps (the service has
+ * none, and the kernel would lock the address space against the service's own page faults), doing
+ * it when the loop is idle (a busy service would keep the memory).
+ */
+#include "base/alloc.h"
+#include "service/state.h"
+
+struct retired {
+	struct orma_list link; /* service->retired */
+	struct orma_trace_buffer *buffer;
+};
+
+static void free_retired(struct retired *retired)
+{
+	orma_base_list_remove(&retired->link);
+	orma_service_buffer_free(retired->buffer);
+	orma_base_free(retired);
+}
+
+static void on_step(struct orma_service_timer *timer)
+{
+	struct orma_service *service = ORMA_CONTAINER_OF(timer, struct orma_service, retire_timer);
+	struct retired *first = ORMA_LIST_ENTRY(service->retired.next, struct retired, link);
+
+	if (!orma_service_buffer_shrink(first->buffer, ORMA_SERVICE_RETIRE_STEP_BYTES))
+		free_retired(first);
+	if (!orma_base_list_is_empty(&service->retired))
+		orma_service_timer_arm(&service->timers, timer,
+				       orma_service_now_ns(service) + ORMA_SERVICE_STEP_PAUSE_NS,
+				       on_step);
+}
+
+void orma_service_retire_buffer(struct orma_service *service, struct orma_trace_buffer *buffer)
+{
+	bool is_small =
+		!buffer || orma_service_buffer_used_bytes(buffer) <= ORMA_SERVICE_RETIRE_STEP_BYTES;
+	struct retired *retired = is_small ? NULL : orma_base_zalloc(sizeof(*retired));
+
+	if (!retired) {
+		orma_service_buffer_free(buffer);
+		return;
+	}
+	retired->buffer = buffer;
+	orma_base_list_append(&service->retired, &retired->link);
+	if (!service->retire_timer.is_armed)
+		orma_service_timer_arm(&service->timers, &service->retire_timer,
+				       orma_service_now_ns(service), on_step);
+}
+
+void orma_service_retired_done(struct orma_service *service)
+{
+	orma_service_timer_disarm(&service->retire_timer);
+	while (!orma_base_list_is_empty(&service->retired))
+		free_retired(ORMA_LIST_ENTRY(service->retired.next, struct retired, link));
+}
