@@ -4,7 +4,7 @@ FUZZ_SECONDS ?= 60
 # Started as a make of its own, what CMake runs neither argues about jobs nor prints each folder that it enters.
 build = env -u MAKEFLAGS -u MAKELEVEL cmake --build
 
-.PHONY: all bench demo test check install fuzz clean
+.PHONY: all amalgamation bench demo test check install fuzz clean
 
 all:
 	@cmake --preset release >/dev/null
@@ -23,6 +23,11 @@ test:
 check:
 	@tools/install-packages build test check
 	@tools/check
+
+# The library as two files: build/amalgamation/orma.h and orma.c.
+amalgamation:
+	@cmake --preset release >/dev/null
+	@$(build) --preset release --target amalgamation
 
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

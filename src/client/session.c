@@ -191,7 +191,7 @@ static int begin_connecting(struct orma_session *session, struct orma_error *ret
 	int r;
 
 	if (session->options.in_process) {
-		int fd;
+		int fd = -1;
 
 		r = orma_client_open_consumer(&fd);
 		if (r < 0)

@@ -71,7 +71,7 @@ static int parse_unix(const char *text, struct orma_ipc_address *ret)
 
 static int parse_number(const char *text, uint64_t max, uint32_t *ret)
 {
-	uint64_t number;
+	uint64_t number = 0;
 
 	if (text[0] < '0' || text[0] > '9' || orma_base_parse_u64(text, 10, &number) < 0 ||
 	    number > max)

@@ -421,7 +421,7 @@ static int admit(struct orma_ipc_host *host, int fd_to_take, bool has_all_servic
 {
 	ORMA_AUTO(orma_base_fd_closep) int fd = fd_to_take;
 	const struct orma_ipc_host_options *options = &host->options;
-	struct orma_ipc_credentials credentials;
+	struct orma_ipc_credentials credentials = {0};
 	struct orma_ipc_peer *peer;
 
 	if (host->peer_count >= options->peers_max) {

@@ -126,8 +126,8 @@ struct orma_proto_message {
 		type *items;                                                                       \
 		size_t count;                                                                      \
 	}
-/* What every ORMA_PROTO_REPEATED looks like to the codec. */
-struct orma_proto_repeated {
+/* What every ORMA_PROTO_REPEATED looks like to the codec; it may lie where one of them does. */
+struct __attribute__((may_alias)) orma_proto_repeated {
 	void *items;
 	size_t count;
 };

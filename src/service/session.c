@@ -315,7 +315,8 @@ void orma_service_session_check_started(struct orma_service_session *session)
 static void set_error(struct orma_service_session *session, const char *error)
 {
 	if (error && session->error[0] == '\0')
-		snprintf(session->error, sizeof(session->error), "%s", error);
+		snprintf(session->error, sizeof(session->error), "%.*s",
+			 (int)sizeof(session->error) - 1, error);
 }
 
 static void say_disabled(struct orma_service_session *session)

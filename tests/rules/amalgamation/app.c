@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * app.c - what somebody builds with orma.c: events, a data source and a session in one process.
+ * Compiled as C11 and as C++17.
+ */
+#include "orma.h"
+
+#include <stdio.h>
+#include <string.h>
+
+ORMA_CATEGORY_DEFINE(app, "app", "What the test emits");
+
+struct counts {
+	int packets, tests, frames, marks;
+};
+
+static bool holds(const void *data, size_t size, const char *text)
+{
+	const char *at = (const char *)data;
+	size_t length = strlen(text);
+
+	for (size_t i = 0; i + length <= size; i++) {
+		if (memcmp(at + i, text, length) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int on_packet(void *ctx, const void *packet, size_t size)
+{
+	struct counts *counts = (struct counts *)ctx;
+
+	counts->packets++;
+	counts->tests += holds(packet, size, "from the data source");
+	counts->frames += holds(packet, size, "a frame");
+	counts->marks += holds(packet, size, "a mark");
+	return 0;
+}
+
+static void emit(struct orma_data_source *source)
+{
+	for (int i = 0; i < 1000; i++) {
+		ORMA_SCOPE(app, "a frame");
+		ORMA_COUNTER(app, "i", i);
+		if (i == 500)
+			ORMA_INSTANT(app, "a mark");
+	}
+	ORMA_FOR_EACH_INSTANCE(source, idx)
+	{
+		struct orma_packet *packet = orma_packet_begin(source, idx);
+		struct orma_nested nested;
+
+		if (!packet)
+			continue;
+		orma_packet_nested_begin(packet, &nested, 900); /* for_testing */
+		orma_packet_string(packet, 1, "from the data source");
+		orma_packet_nested_end(packet, &nested);
+		orma_packet_end(packet);
+	}
+}
+
+static int fail(const char *what, int result)
+{
+	fprintf(stderr, "app: %s: %s\n", what, strerror(-result));
+	return 1;
+}
+
+int main(void)
+{
+	static const char config[] = "buffers { size_kb: 4096 fill_policy: DISCARD }\n"
+				     "data_sources { config { name: \"track_event\" } }\n"
+				     "data_sources { config { name: \"app.source\" } }\n";
+	struct orma_init_options init = {};
+	struct orma_data_source_options source_options = {};
+	struct orma_session_options session_options = {};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct orma_error error;
+	struct counts counts = {};
+	void *bytes;
+	size_t size;
+	int result;
+
+	init.struct_size = sizeof(init);
+	init.backends = ORMA_BACKEND_IN_PROCESS;
+	source_options.struct_size = sizeof(source_options);
+	source_options.name = "app.source";
+	session_options.struct_size = sizeof(session_options);
+	session_options.in_process = true;
+	result = orma_init(&init);
+	if (result == 0)
+		result = orma_track_event_register();
+	if (result == 0)
+		result = orma_data_source_register(&source_options, &source);
+	if (result == 0)
+		result = orma_sync(10000);
+	if (result < 0)
+		return fail("joining", result);
+	result = orma_config_parse("config", config, sizeof(config) - 1, &bytes, &size, &error);
+	if (result < 0)
+		return fail(error.message, result);
+	result = orma_session_new(&session_options, &session, &error);
+	if (result < 0)
+		return fail(error.message, result);
+	result = orma_session_enable(session, bytes, size, -1);
+	if (result == 0)
+		result = orma_session_wait_started(session, 10000);
+	if (result < 0)
+		return fail("starting", result);
+	emit(source);
+	result = orma_session_stop(session);
+	if (result == 0)
+		result = orma_session_wait_stopped(session, 10000, &error);
+	if (result == 0)
+		result = orma_session_read(session, on_packet, &counts);
+	if (result < 0)
+		return fail("ending", result);
+	orma_session_free(session);
+	orma_config_free(bytes);
+	orma_shutdown();
+	printf("%s: %d of the data source, %s, %s, %s\n", orma_version(), counts.tests,
+	       counts.packets > 2000 ? "packets" : "too few packets",
+	       counts.frames > 0 ? "frames" : "no frames", counts.marks > 0 ? "marks" : "no marks");
+	return 0;
+}

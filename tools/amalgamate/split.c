@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * split.c - a file's text as items, each with the names that it defines or declares.
+ *
+ * Invariant: items follow each other as in the text; only include guards and blank lines are in
+ * none. This reads the C of this tree, in the shape that clang-format gives it, and says so when it
+ * meets what it does not understand. Rejected: a real C parser (needs every system header).
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "amalgamate.h"
+
+struct splitter {
+	struct am_tree *tree;
+	struct am_file *file;
+	struct am_item **tail;
+	const char *at;
+	const char *comment; /* above what comes next, or NULL */
+	bool saw_first;
+	unsigned guards; /* open include guards */
+};
+
+static struct am_token next_token(struct splitter *s)
+{
+	struct am_token token = am_lex(s->at, s->file->end);
+
+	s->at = token.text + token.size;
+	return token;
+}
+
+static struct am_item *add_item(struct splitter *s, enum am_item_kind kind, const char *start)
+{
+	struct am_item *item = am_alloc(s->tree, sizeof(*item));
+
+	item->kind = kind;
+	item->file = s->file;
+	item->start = start;
+	item->end = s->at;
+	item->comment = s->comment ? s->comment : start;
+	s->comment = NULL;
+	*s->tail = item;
+	s->tail = &item->next;
+	return item;
+}
+
+static struct am_name *add_name(struct splitter *s, struct am_item *item,
+				const struct am_token *token, enum am_name_kind kind)
+{
+	struct am_name *name = am_alloc(s->tree, sizeof(*name));
+
+	name->item = item;
+	name->kind = kind;
+	name->text = am_copy(s->tree, token->text, token->size);
+	name->next = item->names;
+	item->names = name;
+	name->next_same = am_find(&s->tree->names, token->text, token->size);
+	am_put(&s->tree->names, token->text, token->size, name);
+	return name;
+}
+
+/* The n-th word of a directive: "#", "define", "NAME". */
+static struct am_token directive_word(const struct am_token *directive, unsigned n)
+{
+	const char *end = directive->text + directive->size;
+	struct am_token token = {.text = directive->text + 1};
+
+	while (n-- > 0)
+		token = am_lex(token.text + token.size, end);
+	return token;
+}
+
+/* Names in enum { A, B = 1, C } from the "{" on; `at` is behind it. */
+static void add_constants(struct splitter *s, struct am_item *item, const char *at)
+{
+	int depth = 0;
+	bool expects = true;
+	struct am_token token;
+
+	for (;; at = token.text + token.size) {
+		token = am_lex(at, s->file->end);
+		if (token.kind == AM_COMMENT || token.kind == AM_DIRECTIVE)
+			continue;
+		if (token.kind == AM_END || (depth == 0 && am_token_is(&token, "}")))
+			return;
+		if (token.kind == AM_NAME && expects)
+			add_name(s, item, &token, AM_ORDINARY)->is_definite = true;
+		expects = depth == 0 && am_token_is(&token, ",");
+		depth += token.kind == AM_PUNCT && strchr("([{", *token.text) != NULL;
+		depth -= token.kind == AM_PUNCT && strchr(")]}", *token.text) != NULL;
+	}
+}
+
+/* What the head of a declaration has shown so far. */
+struct head {
+	struct am_token previous, name; /* name: of the function or object, AM_END = none yet */
+	int depth, body_depth;
+	bool is_typedef, has_value, is_body, ends_at_brace, in_attribute;
+	bool has_members; /* struct, union or enum with its members */
+};
+
+static bool is_tag_word(const struct am_token *token)
+{
+	return am_token_is(token, "struct") || am_token_is(token, "union") ||
+	       am_token_is(token, "enum");
+}
+
+static void on_open_brace(struct splitter *s, struct am_item *item, struct head *head,
+			  const struct am_token *before)
+{
+	if (head->depth == 0 && !head->has_value && am_token_is(&head->previous, ")")) {
+		head->is_body = true;
+		return;
+	}
+	if (head->is_body || head->has_value)
+		return;
+	if (is_tag_word(before) && head->previous.kind == AM_NAME)
+		add_name(s, item, &head->previous, AM_TAG)->is_definite = true;
+	if (is_tag_word(before) || is_tag_word(&head->previous))
+		head->has_members = true;
+	if (am_token_is(before, "enum") || am_token_is(&head->previous, "enum"))
+		add_constants(s, item, s->at);
+}
+
+/* Punctuation at depth 0 that tells what the name before it is. */
+static void on_head_punct(struct am_item *item, struct head *head, char c)
+{
+	bool is_named = head->previous.kind == AM_NAME && !head->in_attribute;
+
+	if (head->is_body || head->has_value)
+		return;
+	if (c == '(' && is_named && head->name.kind == AM_END) {
+		head->name = head->previous;
+		item->is_function = true;
+	} else if (strchr("=;[", c) && is_named && head->name.kind == AM_END) {
+		head->name = head->previous;
+	} else if (c == ',' && !item->is_function) {
+		am_fail("%s: one declaration for each name, please: %.40s", item->file->path,
+			item->start);
+	}
+	head->has_value |= c == '=';
+}
+
+static void finish_declaration(struct splitter *s, struct am_item *item, struct head *head,
+			       const struct am_token *before_last)
+{
+	struct am_name *name;
+
+	/* "struct x;" only says that there is one. */
+	if (head->name.kind == AM_NAME && is_tag_word(before_last)) {
+		add_name(s, item, &head->name, AM_TAG);
+		return;
+	}
+	if (head->name.kind == AM_END)
+		return;
+	name = add_name(s, item, &head->name, AM_ORDINARY);
+	if (head->is_typedef) {
+		name->is_definite = true;
+		item->is_function = false;
+		return;
+	}
+	name->is_external = !item->is_static;
+	name->is_definite = item->is_function ? head->is_body : !item->is_extern;
+}
+
+static void track_words(struct am_item *item, struct head *head, const struct am_token *token)
+{
+	item->is_static |= am_token_is(token, "static");
+	item->is_extern |= am_token_is(token, "extern");
+	head->is_typedef |= am_token_is(token, "typedef");
+	item->is_root |= am_token_is(token, "constructor");
+}
+
+/* A comment on the item's last line is about the item, not about the next one. */
+static void take_trailing_comment(struct splitter *s, struct am_item *item)
+{
+	struct am_token token = am_lex(s->at, s->file->end);
+
+	if (token.kind != AM_COMMENT || memchr(s->at, '\n', (size_t)(token.text - s->at)))
+		return;
+	s->at = token.text + token.size;
+	item->end = s->at;
+}
+
+/* From its first token to the ";" or the "}" of a function's body. */
+static void split_declaration(struct splitter *s, struct am_token token)
+{
+	struct am_item *item = add_item(s, AM_DECLARATION, token.text);
+	struct head head = {.name = {.kind = AM_END}};
+	struct am_token before = {.kind = AM_END}, attribute_end = {.kind = AM_END};
+
+	if (am_token_is(&token, "_Static_assert"))
+		item->kind = AM_ASSERT;
+	for (;; token = next_token(s)) {
+		if (token.kind == AM_END)
+			am_fail("%s: a declaration does not end: %.40s", s->file->path,
+				item->start);
+		if (token.kind == AM_COMMENT || token.kind == AM_DIRECTIVE)
+			continue;
+		/* __attribute__((...)) and _Alignas(...) at depth 0 say nothing about names. */
+		if (head.depth == 0 && token.kind == AM_NAME &&
+		    (am_token_is(&token, "__attribute__") || am_token_is(&token, "_Alignas") ||
+		     am_token_is(&token, "ORMA_PRINTF") || am_token_is(&token, "_Static_assert"))) {
+			head.in_attribute = true;
+			attribute_end = head.previous;
+			continue;
+		}
+		if (token.kind == AM_NAME && (head.depth == 0 || head.in_attribute))
+			track_words(item, &head, &token);
+		if (token.kind == AM_PUNCT) {
+			if (*token.text == '{' && !head.in_attribute)
+				on_open_brace(s, item, &head, &before);
+			if (head.depth == 0)
+				on_head_punct(item, &head, *token.text);
+			head.depth += strchr("([{", *token.text) != NULL;
+			head.depth -= strchr(")]}", *token.text) != NULL;
+			if (head.in_attribute) {
+				if (head.depth > 0)
+					continue;
+				/* What stood before it is what comes before what follows. */
+				head.in_attribute = false;
+				head.previous = attribute_end;
+				continue;
+			}
+			if (head.depth == 0 &&
+			    (*token.text == ';' || (*token.text == '}' && head.is_body)))
+				break;
+		}
+		if (head.in_attribute)
+			continue;
+		before = head.previous;
+		head.previous = token;
+	}
+	item->end = s->at;
+	take_trailing_comment(s, item);
+	if (item->kind == AM_DECLARATION)
+		finish_declaration(s, item, &head, &before);
+}
+
+/* #if ... #endif around declarations: one item, whose names are those of all branches. */
+static void split_conditional(struct splitter *s, const struct am_token *first)
+{
+	struct am_item *whole = add_item(s, AM_CONDITIONAL, first->text), *inner = NULL;
+	struct am_item **tail = s->tail;
+	unsigned depth = 1;
+
+	whole->is_root = true;
+	s->tail = &inner;
+	while (depth > 0) {
+		struct am_token token = next_token(s), word;
+
+		if (token.kind == AM_END)
+			am_fail("%s: #if without #endif", s->file->path);
+		if (token.kind == AM_DIRECTIVE) {
+			word = directive_word(&token, 1);
+			depth += word.size >= 2 && memcmp(word.text, "if", 2) == 0;
+			depth -= am_token_is(&word, "endif");
+			if (am_token_is(&word, "define")) {
+				word = directive_word(&token, 2);
+				add_name(s, whole, &word, AM_ORDINARY);
+			}
+		} else if (token.kind != AM_COMMENT) {
+			split_declaration(s, token);
+		}
+	}
+	for (; inner; inner = inner->next) {
+		for (struct am_name *name = inner->names; name; name = name->next) {
+			if (name->is_external && name->is_definite)
+				am_fail("%s: %s is defined in a conditional", s->file->path,
+					name->text);
+			name->item = whole;
+		}
+	}
+	whole->end = s->at;
+	s->tail = tail;
+}
+
+static bool is_guard(const struct am_token *word)
+{
+	return word->size > 7 && memcmp(word->text, "ORMA_", 5) == 0 &&
+	       memcmp(word->text + word->size - 2, "_H", 2) == 0;
+}
+
+static void split_directive(struct splitter *s, const struct am_token *token)
+{
+	struct am_token word = directive_word(token, 1), operand = directive_word(token, 2);
+
+	if (am_token_is(&word, "include")) {
+		add_item(s, AM_INCLUDE, token->text);
+	} else if (am_token_is(&word, "ifndef") && is_guard(&operand)) {
+		s->guards++;
+	} else if (am_token_is(&word, "define") && is_guard(&operand)) {
+		return;
+	} else if (am_token_is(&word, "endif") && s->guards > 0) {
+		s->guards--;
+	} else if (am_token_is(&word, "define")) {
+		struct am_name *name =
+			add_name(s, add_item(s, AM_MACRO, token->text), &operand, AM_ORDINARY);
+
+		name->is_definite = true;
+	} else if (word.size >= 2 && memcmp(word.text, "if", 2) == 0) {
+		split_conditional(s, token);
+	} else {
+		am_fail("%s: what is %.*s?", s->file->path, (int)token->size, token->text);
+	}
+}
+
+void am_split(struct am_tree *tree, struct am_file *file)
+{
+	struct splitter s = {.tree = tree, .file = file, .tail = &file->items, .at = file->text};
+
+	for (;;) {
+		struct am_token token = next_token(&s);
+
+		if (token.kind == AM_END)
+			break;
+		if (token.kind == AM_COMMENT && !s.saw_first) {
+			add_item(&s, AM_PREFACE, token.text);
+		} else if (token.kind == AM_COMMENT) {
+			if (!s.comment)
+				s.comment = token.text;
+		} else if (token.kind == AM_DIRECTIVE) {
+			split_directive(&s, &token);
+		} else {
+			split_declaration(&s, token);
+		}
+		s.saw_first = true;
+	}
+	if (s.guards > 0)
+		am_fail("%s: its guard does not end", file->path);
+}
