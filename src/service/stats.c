@@ -13,7 +13,8 @@
 
 #define BUFFER_FIELD(name) ORMA_PB_TRACE_STATS_BUFFER_STATS_##name
 
-static void write_buffer(struct orma_proto_writer *writer, const struct orma_buffer_stats *stats)
+static void write_buffer(struct orma_proto_writer *writer,
+			 const struct orma_service_buffer_stats *stats)
 {
 	const struct {
 		uint32_t id;

@@ -165,7 +165,8 @@ void orma_service_buffer_clear(struct orma_trace_buffer *buffer)
 	*buffer = empty;
 }
 
-const struct orma_buffer_stats *orma_service_buffer_stats(const struct orma_trace_buffer *buffer)
+const struct orma_service_buffer_stats *
+orma_service_buffer_stats(const struct orma_trace_buffer *buffer)
 {
 	return &buffer->stats;
 }

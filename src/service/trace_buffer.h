@@ -96,7 +96,7 @@ struct orma_buffer_packet {
  * chunk. At any time bytes_written - bytes_read - bytes_overwritten is what chunks occupy (a clone
  * starts to count reads anew, so not there), padding_written - padding_cleared what padding does.
  */
-struct orma_buffer_stats {
+struct orma_service_buffer_stats {
 	uint64_t buffer_size;
 	uint64_t bytes_written, bytes_overwritten, bytes_read;
 	uint64_t padding_bytes_written, padding_bytes_cleared;
@@ -174,7 +174,8 @@ int orma_service_buffer_read_packet(struct orma_trace_buffer *buffer,
  * CHUNK_CORRUPTED, go to the next packet of its sequence. */
 void orma_service_buffer_packet_refused(struct orma_trace_buffer *buffer);
 
-const struct orma_buffer_stats *orma_service_buffer_stats(const struct orma_trace_buffer *buffer);
+const struct orma_service_buffer_stats *
+orma_service_buffer_stats(const struct orma_trace_buffer *buffer);
 uint64_t orma_service_buffer_size_bytes(const struct orma_trace_buffer *buffer);
 /* How much of the buffer was ever written: the memory it costs. */
 uint64_t orma_service_buffer_used_bytes(const struct orma_trace_buffer *buffer);

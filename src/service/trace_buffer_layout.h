@@ -93,7 +93,7 @@ struct orma_trace_buffer {
 	bool is_full; /* DISCARD reached the end */
 
 	struct orma_sequence_table sequences;
-	struct orma_buffer_stats stats;
+	struct orma_service_buffer_stats stats;
 
 	struct orma_buffer_copy *copies; /* being made; see trace_buffer_copy.c */
 	bool is_abandoned;               /* freed with the last of them */

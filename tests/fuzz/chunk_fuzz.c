@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			read_clone(buffer);
 	}
 	read_some(buffer, UINT32_MAX);
-	const struct orma_buffer_stats *stats = orma_service_buffer_stats(buffer);
+	const struct orma_service_buffer_stats *stats = orma_service_buffer_stats(buffer);
 	if (stats->bytes_written < stats->bytes_read + stats->bytes_overwritten)
 		abort();
 	orma_service_buffer_free(buffer);

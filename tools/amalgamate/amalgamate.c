@@ -136,7 +136,7 @@ static struct am_file *load(struct am_tree *tree, const char *path)
 	return file;
 }
 
-/* What the directive includes: the path of a file of src/, or NULL with *ret_system. */
+/* What the directive includes: the path of a file of the tree, or NULL with *ret_system. */
 static const char *included(struct am_tree *tree, const struct am_item *item,
 			    const char **ret_system)
 {
@@ -154,7 +154,8 @@ static const char *included(struct am_tree *tree, const struct am_item *item,
 		am_fail("%s: what is %.*s?", item->file->path, (int)(item->end - item->start),
 			item->start);
 	*ret_system = am_copy(tree, open + 1, (size_t)(close - open - 1));
-	return NULL;
+	return strncmp(*ret_system, "orma/", 5) == 0 ? join(tree, "include/", *ret_system, "")
+						     : NULL;
 }
 
 /* All that is included from here on; files that this appends are visited, too. */
@@ -551,7 +552,7 @@ static void put_preface(struct output *output, const struct am_file *file)
 
 static void put_include(struct output *output, const char *system)
 {
-	if (strncmp(system, "orma/", 5) == 0 || am_find(&output->system, system, strlen(system)))
+	if (am_find(&output->system, system, strlen(system)))
 		return;
 	am_put(&output->system, system, strlen(system), (void *)system);
 	put_text(&output->system_names, "#include <");
@@ -573,7 +574,7 @@ static void put_file(struct output *output, struct am_file *file, unsigned depth
 	const char *system;
 	bool is_reached = has_kept(file);
 
-	if (file->is_emitted)
+	if (file->is_emitted || strncmp(file->path, "include/", 8) == 0)
 		return;
 	if (depth > INCLUDE_DEPTH_MAX)
 		am_fail("%s: includes nested too deeply", file->path);

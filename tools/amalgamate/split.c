@@ -121,21 +121,36 @@ static void on_open_brace(struct splitter *s, struct am_item *item, struct head 
 		add_constants(s, item, s->at);
 }
 
+static void add_object(struct splitter *s, struct am_item *item, const struct head *head)
+{
+	struct am_name *name = add_name(s, item, &head->name, AM_ORDINARY);
+
+	name->is_external = !item->is_static;
+	name->is_definite = item->is_function ? head->is_body : !item->is_extern;
+}
+
 /* Punctuation at depth 0 that tells what the name before it is. */
-static void on_head_punct(struct am_item *item, struct head *head, char c)
+static void on_head_punct(struct splitter *s, struct am_item *item, struct head *head, char c)
 {
 	bool is_named = head->previous.kind == AM_NAME && !head->in_attribute;
 
-	if (head->is_body || head->has_value)
+	if (head->is_body)
+		return;
+	if (c == ',' && !item->is_function) {
+		if (head->name.kind == AM_END && is_named)
+			head->name = head->previous;
+		if (head->name.kind == AM_NAME)
+			add_object(s, item, head);
+		head->name.kind = AM_END;
+		head->has_value = false;
+	}
+	if (head->has_value)
 		return;
 	if (c == '(' && is_named && head->name.kind == AM_END) {
 		head->name = head->previous;
 		item->is_function = true;
 	} else if (strchr("=;[", c) && is_named && head->name.kind == AM_END) {
 		head->name = head->previous;
-	} else if (c == ',' && !item->is_function) {
-		am_fail("%s: one declaration for each name, please: %.40s", item->file->path,
-			item->start);
 	}
 	head->has_value |= c == '=';
 }
@@ -143,8 +158,6 @@ static void on_head_punct(struct am_item *item, struct head *head, char c)
 static void finish_declaration(struct splitter *s, struct am_item *item, struct head *head,
 			       const struct am_token *before_last)
 {
-	struct am_name *name;
-
 	/* "struct x;" only says that there is one. */
 	if (head->name.kind == AM_NAME && is_tag_word(before_last)) {
 		add_name(s, item, &head->name, AM_TAG);
@@ -152,14 +165,12 @@ static void finish_declaration(struct splitter *s, struct am_item *item, struct 
 	}
 	if (head->name.kind == AM_END)
 		return;
-	name = add_name(s, item, &head->name, AM_ORDINARY);
 	if (head->is_typedef) {
-		name->is_definite = true;
+		add_name(s, item, &head->name, AM_ORDINARY)->is_definite = true;
 		item->is_function = false;
 		return;
 	}
-	name->is_external = !item->is_static;
-	name->is_definite = item->is_function ? head->is_body : !item->is_extern;
+	add_object(s, item, head);
 }
 
 static void track_words(struct am_item *item, struct head *head, const struct am_token *token)
@@ -210,7 +221,7 @@ static void split_declaration(struct splitter *s, struct am_token token)
 			if (*token.text == '{' && !head.in_attribute)
 				on_open_brace(s, item, &head, &before);
 			if (head.depth == 0)
-				on_head_punct(item, &head, *token.text);
+				on_head_punct(s, item, &head, *token.text);
 			head.depth += strchr("([{", *token.text) != NULL;
 			head.depth -= strchr(")]}", *token.text) != NULL;
 			if (head.in_attribute) {
@@ -236,6 +247,11 @@ static void split_declaration(struct splitter *s, struct am_token token)
 		finish_declaration(s, item, &head, &before);
 }
 
+static bool is_if(const struct am_token *word)
+{
+	return word->size >= 2 && memcmp(word->text, "if", 2) == 0;
+}
+
 /* #if ... #endif around declarations: one item, whose names are those of all branches. */
 static void split_conditional(struct splitter *s, const struct am_token *first)
 {
@@ -252,7 +268,7 @@ static void split_conditional(struct splitter *s, const struct am_token *first)
 			am_fail("%s: #if without #endif", s->file->path);
 		if (token.kind == AM_DIRECTIVE) {
 			word = directive_word(&token, 1);
-			depth += word.size >= 2 && memcmp(word.text, "if", 2) == 0;
+			depth += is_if(&word);
 			depth -= am_token_is(&word, "endif");
 			if (am_token_is(&word, "define")) {
 				word = directive_word(&token, 2);
@@ -280,9 +296,44 @@ static bool is_guard(const struct am_token *word)
 	       memcmp(word->text + word->size - 2, "_H", 2) == 0;
 }
 
+/* Past what C does not see of a public header, up to the #else or #endif. */
+static void skip_cplusplus(struct splitter *s)
+{
+	for (unsigned depth = 1; depth > 0;) {
+		struct am_token token = next_token(s), word;
+
+		if (token.kind == AM_END)
+			am_fail("%s: #if without #endif", s->file->path);
+		if (token.kind != AM_DIRECTIVE)
+			continue;
+		word = directive_word(&token, 1);
+		depth += is_if(&word);
+		depth -= am_token_is(&word, "endif") || (depth == 1 && am_token_is(&word, "else"));
+	}
+}
+
+/* Of public headers the names matter, of all branches for C; they are emitted as they are. */
+static void split_public_directive(struct splitter *s, const struct am_token *token)
+{
+	static const char cplusplus[] = "__cplusplus";
+	struct am_token word = directive_word(token, 1), operand = directive_word(token, 2);
+
+	if (is_if(&word) && memmem(token->text, token->size, cplusplus, sizeof(cplusplus) - 1))
+		skip_cplusplus(s);
+	else if (am_token_is(&word, "define") && !is_guard(&operand))
+		add_name(s, add_item(s, AM_MACRO, token->text), &operand, AM_ORDINARY);
+	else if (am_token_is(&word, "include"))
+		add_item(s, AM_INCLUDE, token->text);
+}
+
 static void split_directive(struct splitter *s, const struct am_token *token)
 {
 	struct am_token word = directive_word(token, 1), operand = directive_word(token, 2);
+
+	if (strncmp(s->file->path, "include/", 8) == 0) {
+		split_public_directive(s, token);
+		return;
+	}
 
 	if (am_token_is(&word, "include")) {
 		add_item(s, AM_INCLUDE, token->text);
@@ -297,7 +348,7 @@ static void split_directive(struct splitter *s, const struct am_token *token)
 			add_name(s, add_item(s, AM_MACRO, token->text), &operand, AM_ORDINARY);
 
 		name->is_definite = true;
-	} else if (word.size >= 2 && memcmp(word.text, "if", 2) == 0) {
+	} else if (is_if(&word)) {
 		split_conditional(s, token);
 	} else {
 		am_fail("%s: what is %.*s?", s->file->path, (int)token->size, token->text);

@@ -2,7 +2,7 @@
  * app.c - what somebody builds with orma.c: events, a data source and a session in one process.
  * Compiled as C11 and as C++17.
  */
-#include "orma.h"
+#include <orma.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -44,7 +44,7 @@ struct model {
 	struct model_record records[RECORDS_MAX];
 	unsigned record_count;
 	struct model_sequence sequences[WRITERS];
-	struct orma_buffer_stats stats;
+	struct orma_service_buffer_stats stats;
 	/* The packet that model_walk() found. */
 	uint8_t packet[64 * BYTES_MAX];
 	size_t packet_size;

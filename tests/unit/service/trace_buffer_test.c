@@ -106,7 +106,7 @@ static struct orma_trace_buffer *make(enum orma_buffer_policy policy)
 	return buffer;
 }
 
-static const struct orma_buffer_stats *stats(const struct orma_trace_buffer *buffer)
+static const struct orma_service_buffer_stats *stats(const struct orma_trace_buffer *buffer)
 {
 	return orma_service_buffer_stats(buffer);
 }
