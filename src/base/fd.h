@@ -22,13 +22,6 @@ void orma_base_fd_mark(int fd);
 void orma_base_fds_close_marked(void);
 #define ORMA_BASE_FDS_MARKED_MAX 4096
 /*
- * Marks a descriptor that the child of a fork must not keep; only orma_base_fd_close() may close
- * it. Numbers from ORMA_BASE_FDS_MARKED_MAX on cannot be marked.
- */
-void orma_base_fd_mark(int fd);
-/* In the child of a fork, with no other thread: closes what is marked. Async-signal-safe. */
-void orma_base_fds_close_marked(void);
-#define ORMA_BASE_FDS_MARKED_MAX 4096
 /* Blocking descriptors: everything or an error; EINTR is handled. */
 int orma_base_fd_write_all(int fd, const void *data, size_t size);
 /* Reads to the end of the file, at most limit_bytes (else -EFBIG), appending to the buffer. */
