@@ -21,7 +21,7 @@ void orma_base_fd_mark(int fd);
 /* In the child of a fork, with no other thread: closes what is marked. Async-signal-safe. */
 void orma_base_fds_close_marked(void);
 #define ORMA_BASE_FDS_MARKED_MAX 4096
-/*
+/* Blocking descriptors: everything or an error; EINTR is handled. */
 int orma_base_fd_write_all(int fd, const void *data, size_t size);
 /* Reads to the end of the file, at most limit_bytes (else -EFBIG), appending to the buffer. */
 int orma_base_fd_read_all(int fd, size_t limit_bytes, struct orma_buf *buf);

@@ -357,12 +357,15 @@ each_word(const struct am_item *item, const char *at,
 {
 	struct am_token token;
 
+	bool is_member = false;
+
 	for (; at < item->end; at = token.text + token.size) {
 		token = am_lex(at, item->end);
 		if (token.kind == AM_DIRECTIVE)
 			token.size = 1;
-		else if (token.kind == AM_NAME)
+		else if (token.kind == AM_NAME && !is_member)
 			fn(ctx, item, &token);
+		is_member = am_token_is(&token, ".") || am_token_is(&token, "->");
 	}
 }
 
@@ -680,6 +683,33 @@ static size_t write_header(struct am_tree *tree, const char *version, const char
 	return lines;
 }
 
+/* clang-format off */
+static const char source_head[] =
+	"/* SPDX-License-Identifier: Apache-2.0\n"
+	" * orma.c - the library of orma %s in one source.\n"
+	" *\n"
+	" * Made from src/ by make amalgamation; change it there.\n"
+	" *\n"
+	" *\tcc -O2 orma.c app.c -lpthread\n"
+	" *\n"
+	" * C11 with GNU's extensions (gcc, clang), Linux. With -DORMA_STATIC, for orma.c and for what\n"
+	" * includes orma.h, a shared object built from it exports nothing of orma.\n"
+	" */\n"
+	"#ifndef _GNU_SOURCE\n"
+	"#define _GNU_SOURCE\n"
+	"#endif\n"
+	"#ifndef ORMA_VERSION_STRING\n"
+	"#define ORMA_VERSION_STRING \"%s\"\n"
+	"#endif\n"
+	"#include \"orma.h\"\n\n%.*s\n"
+	"/*\n"
+	" * What is hidden elsewhere is static here and need not be said to be hidden; a function that\n"
+	" * shares its name with somebody's variable may be here in vain.\n"
+	" */\n"
+	"#pragma GCC diagnostic ignored \"-Wattributes\"\n"
+	"#pragma GCC diagnostic ignored \"-Wunused-function\"\n";
+/* clang-format on */
+
 static size_t write_source(struct am_tree *tree, const char *version, const char *folder)
 {
 	struct output output = {.tree = tree};
@@ -690,31 +720,8 @@ static size_t write_source(struct am_tree *tree, const char *version, const char
 		if (file->is_source)
 			put_file(&output, file, 0);
 	}
-	if (orma_base_buf_printf(&head,
-				 "/* SPDX-License-Identifier: Apache-2.0\n"
-				 " * orma.c - the library of orma %s in one source.\n"
-				 " *\n"
-				 " * Made from src/ by make amalgamation; change it there.\n"
-				 " *\n"
-				 " *\tcc -O2 orma.c app.c -lpthread\n"
-				 " *\n"
-				 " * C11 with GNU's extensions (gcc, clang), Linux. With "
-				 "-DORMA_STATIC, for orma.c\n"
-				 " * and for what includes orma.h, a shared object built from it "
-				 "exports nothing of "
-				 "orma.\n"
-				 " */\n"
-				 "#ifndef _GNU_SOURCE\n"
-				 "#define _GNU_SOURCE\n"
-				 "#endif\n"
-				 "#ifndef ORMA_VERSION_STRING\n"
-				 "#define ORMA_VERSION_STRING \"%s\"\n"
-				 "#endif\n"
-				 "#include \"orma.h\"\n\n%.*s\n"
-				 "/* What is hidden elsewhere is static here, and need not be said "
-				 "to be hidden. */\n"
-				 "#pragma GCC diagnostic ignored \"-Wattributes\"\n",
-				 version, version, (int)output.system_names.size,
+	if (orma_base_buf_printf(&head, source_head, version, version,
+				 (int)output.system_names.size,
 				 (const char *)output.system_names.data) < 0)
 		am_fail("no memory");
 	lines = write_all(folder, "orma.c", &head, &output.body);
