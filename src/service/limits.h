@@ -31,6 +31,9 @@
 #define ORMA_SERVICE_SYSTEM_INFO_BYTES_MAX 4096u
 #define ORMA_SERVICE_RELAY_CLOCKS_MAX      32u /* in one reading */
 #define ORMA_SERVICE_CLOCK_SYNCS_KEPT      5u  /* of one relay, the newest */
+/* Traces that are being streamed hear of a relay's clocks no more often; upstream's relay measures
+ * every 30 s. */
+#define ORMA_SERVICE_CLOCK_NEWS_NS (25 * ORMA_NS_PER_SEC)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 #define ORMA_SERVICE_SESSIONS_MAX          15u

@@ -8,15 +8,19 @@
  *	service            h1 --reply-->          h2
  *
  * From c1, h1, c2 and h2 whoever reads the trace estimates how far the clocks are apart; the
- * service only keeps the newest readings. Both are told once per session and machine, in packets
- * with the machine's id: what is news carries a number that only grows, and a session remembers up
- * to which number its trace has it. So machines that come while a trace is being streamed are in it
- * too (upstream: only those that are there at the first read), and no session remembers machines.
+ * service only keeps the newest readings. All is told in packets with the machine's id, to each
+ * session once: what is news gets a number that only grows, and a session remembers up to which
+ * number its trace has it. So no session remembers machines; those that come while a trace is being
+ * streamed are in it too, and so are the rounds that follow, since clocks drift apart (upstream
+ * tells what there is at the first read). A round is news when it is over, but the rounds of one
+ * relay not more often than every ORMA_SERVICE_CLOCK_NEWS_NS, unless a session hears of it for the
+ * first time.
  *
  * Invariants: syncs hold no UPDATE that was not preceded by a PING, though the PING may have been
- * dropped as the oldest; all ids in them are those of clocks that mean the same in every trace.
- * Rejected: machines as objects shared by producers and relays (they would only count references),
- * telling newer readings again (readers would have to choose).
+ * dropped as the oldest; all ids in them are those of clocks that mean the same in every trace; what
+ * has a number stands before what has none. Rejected: machines as objects shared by producers and
+ * relays (they would only count references), all kept readings in each packet (readers would see
+ * clocks go back).
  */
 #include <errno.h>
 
@@ -123,11 +127,29 @@ static struct orma_service_clock_sync *next_sync(struct orma_relay_port *port,
 	return &port->syncs[port->sync_count++];
 }
 
+/* Makes news of the rounds that are over and were none yet. */
+static void number_rounds(struct orma_relay_port *port)
+{
+	size_t count = port->sync_count;
+
+	if (count && port->syncs[count - 1].phase == ORMA_RELAY_PING)
+		count--;
+	if (count == 0 || port->syncs[count - 1].news)
+		return;
+	port->clock_news = ++port->service->last_relay_news;
+	port->clock_news_ns = orma_service_now_ns(port->service);
+	if (!port->first_clock_news)
+		port->first_clock_news = port->clock_news;
+	while (count > 0 && !port->syncs[count - 1].news)
+		port->syncs[--count].news = port->clock_news;
+}
+
 int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_phase phase,
 				const struct orma_relay_clock *clocks, size_t count)
 {
 	struct orma_service_clock_snapshot host_clocks;
 	struct orma_service_clock_sync *sync;
+	uint64_t now_ns;
 	int r;
 
 	/* First of all: every moment that passes is a moment of error. */
@@ -140,12 +162,15 @@ int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_ph
 	sync = next_sync(port, phase);
 	if (!sync)
 		return -EPROTO;
+	sync->news = 0;
 	sync->phase = phase;
 	sync->client_count = (uint32_t)count;
 	memcpy(sync->client_clocks, clocks, count * sizeof(*clocks));
 	sync->host_clocks = host_clocks;
-	if (port->clock_news == 0 && phase == ORMA_RELAY_UPDATE)
-		port->clock_news = ++port->service->last_relay_news;
+	now_ns = orma_service_now_ns(port->service);
+	if (phase == ORMA_RELAY_UPDATE &&
+	    (!port->first_clock_news || now_ns - port->clock_news_ns >= ORMA_SERVICE_CLOCK_NEWS_NS))
+		number_rounds(port);
 	return 0;
 }
 
@@ -160,7 +185,7 @@ static bool is_told_by_other(const struct orma_relay_port *port, bool of_clocks)
 		if (other == port)
 			return false;
 		if (other->machine_id == port->machine_id &&
-		    (of_clocks ? other->clock_news > 0 : other->system_info.size > 0))
+		    (of_clocks ? other->first_clock_news > 0 : other->system_info.size > 0))
 			return true;
 	}
 	return false;
@@ -224,8 +249,9 @@ static void write_sync(struct orma_proto_writer *writer, const struct orma_servi
 	orma_proto_nested_end(writer, &outer);
 }
 
-/* Of no sequence, as upstream has it: it says nothing that another packet builds upon. */
-static int write_clocks(struct orma_relay_port *port)
+/* The readings with a higher number. Of no sequence, as upstream has it: it says nothing that another
+ * packet builds upon. */
+static int write_clocks(struct orma_relay_port *port, uint64_t told)
 {
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_nested nested;
@@ -234,7 +260,8 @@ static int write_clocks(struct orma_relay_port *port)
 	write_head(port, &heap.writer);
 	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC);
 	for (size_t i = 0; i < port->sync_count; i++)
-		write_sync(&heap.writer, &port->syncs[i]);
+		if (port->syncs[i].news > told)
+			write_sync(&heap.writer, &port->syncs[i]);
 	orma_proto_nested_end(&heap.writer, &nested);
 	return finish_packet(port->service, &heap);
 }
@@ -261,6 +288,15 @@ int orma_service_relays_write_infos(struct orma_service_session *session)
 	return 0;
 }
 
+/* What was news may have been dropped since. */
+static bool has_clock_news(const struct orma_relay_port *port, uint64_t told)
+{
+	for (size_t i = 0; port->clock_news > told && i < port->sync_count; i++)
+		if (port->syncs[i].news > told)
+			return true;
+	return false;
+}
+
 int orma_service_relays_write_clocks(struct orma_service_session *session)
 {
 	const struct orma_pb_trace_config_builtin_data_source *builtin =
@@ -273,8 +309,11 @@ int orma_service_relays_write_clocks(struct orma_service_session *session)
 	    (builtin && builtin->disable_clock_snapshotting))
 		return 0;
 	ORMA_LIST_FOR_EACH (port, &service->relays, link) {
-		if (port->clock_news > session->relay_clocks_told && !is_told_by_other(port, true))
-			r = write_clocks(port);
+		if (port->first_clock_news > session->relay_clocks_told)
+			number_rounds(port);
+		if (has_clock_news(port, session->relay_clocks_told) &&
+		    !is_told_by_other(port, true))
+			r = write_clocks(port, session->relay_clocks_told);
 		if (r < 0)
 			return r;
 	}

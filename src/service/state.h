@@ -354,6 +354,7 @@ struct orma_service_session {
 
 /* What two machines' clocks showed, hers when the call was sent, ours when it arrived. */
 struct orma_service_clock_sync {
+	uint64_t news; /* its round's number, 0 = not yet to be told */
 	enum orma_relay_phase phase;
 	uint32_t client_count;
 	struct orma_relay_clock client_clocks[ORMA_SERVICE_RELAY_CLOCKS_MAX];
@@ -367,8 +368,9 @@ struct orma_relay_port {
 	struct orma_buf system_info;                                         /* empty = not known */
 	struct orma_service_clock_sync syncs[ORMA_SERVICE_CLOCK_SYNCS_KEPT]; /* oldest first */
 	size_t sync_count;
-	/* service->last_relay_news when there was something to tell first; 0 = not yet. */
-	uint64_t info_news, clock_news;
+	/* Numbers of news, see relay.c; 0 = none yet. */
+	uint64_t info_news, first_clock_news, clock_news;
+	uint64_t clock_news_ns; /* when clock_news was given */
 };
 
 /* --- consumers -------------------------------------------------------------------------------- */

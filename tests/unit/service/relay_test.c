@@ -195,6 +195,49 @@ ORMA_TEST(the_five_newest_readings_are_kept)
 	close_scene(&s);
 }
 
+ORMA_TEST(a_trace_that_is_being_streamed_hears_of_later_rounds_now_and_then)
+{
+	struct scene s;
+	struct orma_consumer_port *first;
+	struct orma_relay_port *relay;
+
+	open_scene(&s, ONE_BUFFER);
+	relay = open_relay(&s.world, 7);
+	say_round(relay, 100);
+	CHECK_STR(told(&s, false), "7:100 7:101");
+	for (uint64_t i = 0; i < 30; i++) {
+		say_round(relay, 200 + i);
+		CHECK_STR(told(&s, false), "");
+	}
+	pass_ms(&s.world, 30000);
+	CHECK_STR(told(&s, false), "");
+	say_round(relay, 300);
+	CHECK_STR(told(&s, false), "7:229 7:229 7:230 7:300 7:301");
+	/* A measurement under way is not part of it. */
+	pass_ms(&s.world, 30000);
+	CHECK_INT(say_clocks(relay, ORMA_RELAY_PING, 400), 0);
+	CHECK_STR(told(&s, false), "");
+	CHECK_INT(say_clocks(relay, ORMA_RELAY_UPDATE, 401), 0);
+	CHECK_STR(told(&s, false), "7:400 7:401");
+	/* Who begins hears all; for who heard it already it is no news. */
+	say_round(relay, 500);
+	first = s.consumer.port;
+	consumer_open(&s.world, &s.consumer);
+	enable_ok(&s.consumer, ONE_BUFFER);
+	CHECK_STR(told(&s, false), "7:301 7:400 7:401 7:500 7:501");
+	CHECK_STR(told(&s, false), "");
+	consumer_close(&s.consumer);
+	s.consumer.port = first;
+	CHECK_STR(told(&s, false), "7:500 7:501");
+	/* News that nobody has read may be gone by then. */
+	pass_ms(&s.world, 30000);
+	for (uint64_t i = 0; i < 4; i++)
+		say_round(relay, 600 + 10 * i);
+	CHECK_STR(told(&s, false), "");
+	orma_relay_port_close(relay);
+	close_scene(&s);
+}
+
 ORMA_TEST(readings_out_of_order_make_no_round)
 {
 	struct scene s;
