@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "peer.h"
 
@@ -395,6 +396,44 @@ ORMA_TEST(a_connection_that_never_comes_up_ends_with_the_library)
 	orma_shutdown();
 	CHECK_INT(peer.connects, 1);
 	CHECK_INT(peer.disconnects, 1);
+}
+
+ORMA_TEST(the_child_of_a_fork_connects_anew)
+{
+	struct source_log log = {0};
+	struct orma_data_source *source;
+	struct peer peer;
+	pid_t child;
+	int status;
+
+	peer_open(&peer, false);
+	begin(&peer);
+	source = register_source(&log);
+	CHECK_INT(orma_sync(10000), 0);
+	child = fork();
+	if (child == 0) {
+		const struct orma_init_options options = peer_options(&peer);
+
+		/* The parent's service and connection are not the child's. */
+		peer_open(&peer, true);
+		if (orma_init(&options) != 0 || orma_sync(10000) != 0)
+			_exit(2);
+		if (peer.connects != 1 || peer.disconnects != 0 || peer.registrations != 1)
+			_exit(3);
+		peer_enable(&peer, CONFIG);
+		PEER_TURN_UNTIL(&peer, orma_data_source_started(source) == 1);
+		emit(source, 10);
+		if (peer_flush_all(&peer) != 1 ||
+		    peer_read_and_count(&peer, MARK, strlen(MARK)) != 10)
+			_exit(4);
+		orma_shutdown();
+		_exit(peer.disconnects == 1 ? 0 : 5);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	CHECK_INT(peer.connects, 1);
+	CHECK_INT(orma_sync(10000), 0);
+	end(&peer);
 }
 
 /* --- commands from any thread --------------------------------------------------------------------- */
