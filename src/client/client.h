@@ -108,6 +108,7 @@ struct orma_client_source_extra {
 struct orma_data_source {
 	_Atomic uint32_t started; /* bit = instance; written by the loop thread, read relaxed */
 	uint32_t idx;
+	uint64_t id; /* for services; never used twice in a process */
 	struct orma_data_source_options options; /* name is a copy, descriptor NULL */
 	struct orma_client_source_extra extra;
 	/*

@@ -18,6 +18,9 @@
 #include "proto/writer.h"
 #include "schema/gen/data_source_descriptor.pb.h"
 
+/* Made so far; their ids. */
+static _Atomic uint64_t source_count;
+
 struct orma_data_source *orma_client_source_at(size_t idx)
 {
 	return atomic_load_explicit(&orma_client.sources[idx], memory_order_acquire);
@@ -31,7 +34,8 @@ static void descriptor_free(struct orma_buf *descriptor)
 	orma_base_free(descriptor);
 }
 
-static int descriptor_new(const char *name, const void *fields, size_t size, struct orma_buf **ret)
+static int descriptor_new(const char *name, uint64_t id, const void *fields, size_t size,
+			  struct orma_buf **ret)
 {
 	struct orma_proto_heap_writer heap;
 	struct orma_buf *descriptor;
@@ -44,6 +48,8 @@ static int descriptor_new(const char *name, const void *fields, size_t size, str
 		return -ENOMEM;
 	orma_proto_heap_writer_init(&heap, descriptor);
 	orma_proto_write_string(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_NAME, name);
+	/* Services change descriptors of sources with an id only. */
+	orma_proto_write_varint(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_ID, id);
 	orma_proto_write_bool(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_STOP,
 			      true);
 	orma_proto_write_bool(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_START,
@@ -150,6 +156,7 @@ static int source_make(const struct orma_data_source_options *options,
 
 	if (!source)
 		return -ENOMEM;
+	source->id = 1 + atomic_fetch_add_explicit(&source_count, 1, memory_order_relaxed);
 	source->options = *options;
 	source->options.descriptor = NULL;
 	source->options.descriptor_size = 0;
@@ -157,8 +164,8 @@ static int source_make(const struct orma_data_source_options *options,
 	if (extra)
 		source->extra = *extra;
 	r = source->options.name
-		    ? descriptor_new(options->name, options->descriptor, options->descriptor_size,
-				     &source->next_descriptor)
+		    ? descriptor_new(options->name, source->id, options->descriptor,
+				     options->descriptor_size, &source->next_descriptor)
 		    : -ENOMEM;
 	if (r < 0) {
 		orma_client_source_free(source);
@@ -213,7 +220,7 @@ int orma_data_source_update(struct orma_data_source *source, const void *descrip
 
 	if (!source || (!descriptor && size > 0))
 		return -EINVAL;
-	r = descriptor_new(source->options.name, descriptor, size, &next);
+	r = descriptor_new(source->options.name, source->id, descriptor, size, &next);
 	if (r < 0)
 		return r;
 	if (!orma_client_lock()) {
