@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * category_test.c - which categories a config enables.
  */
+#include <stdio.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
 #include "harness.h"
 #include "proto/codec.h"
+#include "schema/gen/data_source_config.pb.h"
 #include "track/track.h"
 
 static bool is_enabled(const char *config_text, const char *name, const char *tags)
@@ -65,6 +68,59 @@ ORMA_TEST(a_pattern_is_a_prefix_and_goes_before_the_lone_star)
 	CHECK(is_enabled("enabled_categories: 'ab'", "ab", "slow"));
 }
 
+/* The facts of upstream's test of the same name. */
+ORMA_TEST(configs_enable_what_they_enable_with_the_cpp_library)
+{
+	enum { TEST = 1, VERBOSE = 2, FOO = 4, BAR = 8, CAT = 16, CAT_VERBOSE = 32, SLOW = 64 };
+	static const struct {
+		const char *name, *tags;
+	} categories[] = {
+		{"test", "tag"},
+		{"test.verbose", "tag,debug"},
+		{"foo", NULL},
+		{"bar", NULL},
+		{"cat", "slow"},
+		{"cat.verbose", "debug"},
+		{"slow_category", "slow"},
+	};
+	static const struct {
+		const char *config;
+		unsigned enabled;
+	} cases[] = {
+		{"", TEST | FOO | BAR},
+		{"disabled_categories: '*' enabled_categories: 'foo'", FOO},
+		{"disabled_categories: '*' enabled_categories: 'foo' enabled_categories: 'bar'",
+		 FOO | BAR},
+		{"enabled_categories: '*'", TEST | FOO | BAR},
+		{"disabled_categories: '*' enabled_categories: 'fo*'", FOO},
+		{"disabled_categories: '*' enabled_tags: 'tag'", TEST | VERBOSE},
+		{"disabled_categories: '*' enabled_tags: 'slow'", CAT | SLOW},
+		{"enabled_categories: '*' enabled_tags: 'slow' enabled_tags: 'debug'", 127},
+		{"enabled_categories: '*' disabled_categories: 'foo'", TEST | BAR},
+		{"enabled_categories: '*' disabled_categories: 'fo*'", TEST | BAR},
+		{"enabled_categories: 'slow_*' disabled_tags: 'slow'",
+		 TEST | VERBOSE | FOO | BAR | CAT_VERBOSE},
+		{"disabled_categories: 'slow_category' enabled_tags: 'slow' "
+		 "disabled_categories: '*'",
+		 CAT},
+		{"enabled_tags: 'tag' disabled_tags: 'debug' disabled_categories: '*'", TEST},
+		{"disabled_categories: '*' enabled_categories: 'cat*'", 0},
+		{"disabled_categories: '*' enabled_categories: 'cat*' enabled_tags: 'none'",
+		 CAT | CAT_VERBOSE},
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		unsigned enabled = 0;
+
+		for (unsigned j = 0; j < ORMA_ARRAY_SIZE(categories); j++)
+			if (is_enabled(cases[i].config, categories[j].name, categories[j].tags))
+				enabled |= 1u << j;
+		if (enabled != cases[i].enabled)
+			orma_test_fail(__FILE__, __LINE__, "%s: %u, not %u", cases[i].config,
+				       enabled, cases[i].enabled);
+	}
+}
+
 ORMA_TEST(names_with_the_same_text_have_one_id)
 {
 	char text[] = "name", other[] = "other";
@@ -109,4 +165,165 @@ ORMA_TEST(a_module_that_is_unloaded_takes_its_categories_along_and_leaves_its_na
 	CHECK_STR(orma_track_name_get(id)->text, "unloaded");
 	CHECK_INT(orma_track_name_intern("unloaded"), id);
 	orma_base_buf_done(&buf);
+}
+
+/* In quadratic time a million would take hours, and the test its time limit. */
+ORMA_TEST(a_million_categories_come_and_go_in_any_order)
+{
+	enum { COUNT = 1000000 };
+	struct orma_category *many = calloc(COUNT, sizeof(*many));
+	char(*names)[16] = calloc(COUNT, sizeof(*names));
+	struct orma_buf buf = {0};
+
+	CHECK(many && names);
+	orma_track_configure(0, NULL, 0);
+	orma_track_enable(0);
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(names[i], sizeof(names[i]), "c%d", i);
+		many[i].name = names[i];
+		orma_category_add(&many[i]);
+		orma_category_add(&many[i]);
+	}
+	CHECK_INT(many[0].enabled, 1);
+	CHECK_INT(many[COUNT - 1].enabled, 1);
+	CHECK(many[510].id > 0 && many[510].id < ORMA_TRACK_CATEGORIES_MAX);
+	CHECK_INT(many[COUNT - 1].id, ORMA_TRACK_CATEGORIES_MAX);
+	CHECK_INT(orma_track_describe(&buf), 0);
+	CHECK(buf.size > 50000 && buf.size <= 64 * 1024);
+	for (int i = 0; i < COUNT; i += 2)
+		orma_category_remove(&many[i]);
+	for (int i = COUNT - 1; i > 0; i -= 2)
+		orma_category_remove(&many[i]);
+	CHECK_INT(many[COUNT / 2].enabled, 0);
+	buf.size = 0;
+	CHECK_INT(orma_track_describe(&buf), 0);
+	CHECK(buf.size < 10);
+	orma_track_disable(0);
+	orma_track_unconfigure(0);
+	orma_base_buf_done(&buf);
+	free(names);
+	free(many);
+}
+
+ORMA_TEST(a_library_that_is_loaded_again_has_the_ids_that_it_had)
+{
+	struct orma_category first = {.name = "again"}, second = {.name = "again"},
+			     other = {.name = "other"};
+	uint32_t id;
+
+	orma_category_add(&first);
+	id = first.id;
+	CHECK(id > 0);
+	orma_category_remove(&first);
+	orma_category_add(&other);
+	orma_category_add(&second);
+	CHECK_INT(second.id, id);
+	CHECK(other.id != id);
+	orma_category_add(&first);
+	CHECK_INT(first.id, id);
+	orma_category_add(NULL);
+	orma_category_remove(NULL);
+	orma_category_add(&(struct orma_category){.name = NULL});
+	orma_category_remove(&other);
+	orma_category_remove(&second);
+	orma_category_remove(&first);
+}
+
+ORMA_TEST(enormous_and_strange_names_are_categories_too)
+{
+	enum { SIZE = 1 << 20 };
+	char *enormous = malloc(SIZE);
+	struct orma_category big = {.tags = ",,a,,"}, empty = {.name = "", .tags = ""},
+			     small = {.name = "small"};
+	struct orma_buf buf = {0};
+
+	memset(enormous, 'x', SIZE);
+	enormous[SIZE - 1] = '\0';
+	big.name = enormous;
+	orma_category_add(&small);
+	orma_category_add(&big);
+	orma_category_add(&empty);
+	CHECK_INT(big.id, ORMA_TRACK_CATEGORIES_MAX);
+	/* The big one is not announced, those beside it are. */
+	CHECK_INT(orma_track_describe(&buf), 0);
+	CHECK(buf.size < 1000);
+	CHECK(memmem(buf.data, buf.size, "small", 5));
+	CHECK(is_enabled("", enormous, enormous));
+	CHECK(!is_enabled("disabled_tags: 'x*'", "a", enormous));
+	orma_category_remove(&empty);
+	orma_category_remove(&big);
+	orma_category_remove(&small);
+	orma_base_buf_done(&buf);
+	free(enormous);
+}
+
+/* The config inside of a DataSourceConfig, whose field it is. */
+static void configure(uint32_t idx, const char *text)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_data_source_config *config = orma_pb_data_source_config_new(&arena);
+	struct orma_buf buf = {0};
+	struct orma_error error;
+
+	if (orma_proto_text_parse(&orma_pb_track_event_config_desc, "test", text, strlen(text), 0,
+				  &arena, &config->track_event_config, &error) < 0)
+		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
+	CHECK_INT(orma_proto_encode(config, &buf), 0);
+	orma_track_configure(idx, buf.data, buf.size);
+	orma_base_buf_done(&buf);
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(categories_named_by_events_are_judged_once_per_sequence_and_name)
+{
+	static struct orma_track_sequence sequence;
+	char name[16];
+
+	configure(2, "disabled_categories: '*' enabled_categories: 'net*' enabled_tags: 'on'");
+	CHECK(!orma_track_dynamic_is_wanted(&sequence, 2, "net", NULL));
+	memset(&sequence, 0, sizeof(sequence));
+	orma_track_enable(2);
+	CHECK_INT(orma_category_dynamic.enabled, 4);
+	CHECK(orma_track_dynamic_is_wanted(&sequence, 2, "net", NULL));
+	CHECK(orma_track_dynamic_is_wanted(&sequence, 2, "net.dns", NULL));
+	CHECK(!orma_track_dynamic_is_wanted(&sequence, 2, "disk", NULL));
+	CHECK(orma_track_dynamic_is_wanted(&sequence, 2, "disk", "off,on"));
+	CHECK(!orma_track_dynamic_is_wanted(&sequence, 2, "disk", NULL));
+	CHECK(!orma_track_dynamic_is_wanted(&sequence, 2, NULL, "on"));
+	CHECK(!orma_track_dynamic_is_wanted(&sequence, 2, "", NULL));
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 1000; i++) {
+			snprintf(name, sizeof(name), "%s%d", i % 3 ? "disk" : "net", i);
+			CHECK_INT(orma_track_dynamic_is_wanted(&sequence, 2, name, NULL),
+				  i % 3 == 0);
+		}
+	}
+	orma_track_disable(2);
+	CHECK_INT(orma_category_dynamic.enabled, 0);
+	orma_track_unconfigure(2);
+}
+
+ORMA_TEST(an_instance_without_a_config_that_can_be_read_enables_as_with_an_empty_one)
+{
+	/* track_event_config: cut short; of the wrong type; itself damaged. */
+	static const uint8_t damaged[][5] = {
+		{0x8a, 0x07, 0x7f}, {0x88, 0x07, 0x01}, {0x8a, 0x07, 0x02, 0x0a, 0x7f}};
+	struct orma_category category = {.name = "any"};
+
+	orma_category_add(&category);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(damaged); i++) {
+		orma_track_configure(1, damaged[i], i == 2 ? 5 : 3);
+		orma_track_enable(1);
+		CHECK_INT(category.enabled, 2);
+		CHECK_INT(orma_track_instances[1].unit_ns, 1);
+		orma_track_disable(1);
+		orma_track_unconfigure(1);
+	}
+	orma_base_alloc_fail_nth(1);
+	orma_track_configure(1, NULL, 0);
+	orma_base_alloc_fail_nth(0);
+	orma_track_enable(1);
+	CHECK_INT(category.enabled, 0);
+	orma_track_disable(1);
+	orma_category_remove(&category);
 }
