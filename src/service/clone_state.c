@@ -4,8 +4,8 @@
  *
  * Everything is copied, so that source and clone can end in either order; but the triggers that the
  * source obeyed are moved, because a session that is cloned for hours would tell each time of all
- * there ever were. Rejected: sharing with reference counts (the source goes on to change all of
- * it).
+ * there ever were, and sequences are shared, because there may be very many (sequence.c). Rejected:
+ * sharing the rest with reference counts (the source goes on to change all of it).
  */
 #include <errno.h>
 #include <string.h>
@@ -75,26 +75,6 @@ static int copy_concurrent_events(const struct orma_service_session *source,
 	return 0;
 }
 
-static int copy_sequences(const struct orma_service_session *source,
-			  struct orma_service_session *session)
-{
-	struct orma_map_slot *slot;
-	size_t position = 0;
-
-	while ((slot = orma_base_map_next(&source->sequences, &position))) {
-		struct orma_service_sequence *copy =
-			orma_base_memdup(slot->value, sizeof(struct orma_service_sequence));
-
-		if (!copy)
-			return -ENOMEM;
-		if (orma_base_map_put(&session->sequences, slot->key, copy) < 0) {
-			orma_base_free(copy);
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
 static void move_hits(struct orma_service_session *source, struct orma_service_session *session)
 {
 	session->hits = ORMA_TAKE(source->hits);
@@ -105,7 +85,7 @@ static void move_hits(struct orma_service_session *source, struct orma_service_s
 int orma_service_clone_copy_state(struct orma_service_session *source,
 				  struct orma_service_session *session)
 {
-	int r = copy_sequences(source, session);
+	int r = orma_service_session_sequences_share(source, session);
 
 	copy_identity(source, session);
 	if (r == 0)

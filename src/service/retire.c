@@ -38,10 +38,10 @@ static void on_step(struct orma_service_timer *timer)
 
 void orma_service_retire_buffer(struct orma_service *service, struct orma_trace_buffer *buffer)
 {
-	bool is_small =
-		!buffer || orma_service_buffer_used_bytes(buffer) <= ORMA_SERVICE_RETIRE_STEP_BYTES;
-	struct retired *retired = is_small ? NULL : orma_base_zalloc(sizeof(*retired));
+	struct retired *retired = NULL;
 
+	if (buffer && orma_service_buffer_shrink(buffer, ORMA_SERVICE_RETIRE_STEP_BYTES))
+		retired = orma_base_zalloc(sizeof(*retired));
 	if (!retired) {
 		orma_service_buffer_free(buffer);
 		return;

@@ -3,14 +3,26 @@
  *
  * A sequence is one writer of one producer; its id counts from 2 in each session (1 is the
  * service). A writer that writes to two buffers has one id and two records, because the histograms
- * are told per buffer. The records die with the session. Rejected: ids at read time (the trace
- * buffer carries them for us), histograms in the trace buffer (it forgets sequences that are
+ * are told per buffer. The records die with the session.
+ *
+ * They lie in blocks, and a clone shares its source's: there may be a million of them, and to copy
+ * all would hold up other sessions. Whoever is about to change a block that is shared gets one of
+ * its own first. A clone has no keys, because nobody writes to it. Rejected: ids at read time (the
+ * trace buffer carries them for us), histograms in the trace buffer (it forgets sequences that are
  * empty).
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "service/state.h"
+
+enum { PER_BLOCK = 256 };
+
+struct orma_service_sequence_block {
+	uint32_t owner_count; /* sessions */
+	struct orma_service_sequence items[PER_BLOCK];
+};
 
 const uint32_t orma_service_histogram_bounds[ORMA_SERVICE_HISTOGRAM_BUCKETS - 1] = {
 	8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384};
@@ -20,17 +32,76 @@ static uint64_t make_key(uint32_t buffer_idx, uint32_t producer_id, uint32_t wri
 	return (uint64_t)buffer_idx << 32 | producer_id << 16 | writer_id;
 }
 
+static struct orma_service_sequence *get(const struct orma_service_sequences *sequences, size_t idx)
+{
+	return &sequences->blocks[idx / PER_BLOCK]->items[idx % PER_BLOCK];
+}
+
+/* The index + 1; 0 = there is none. */
+static size_t find(const struct orma_service_sequences *sequences, uint64_t key)
+{
+	return (uintptr_t)orma_base_map_get(&sequences->by_key, key);
+}
+
 static uint32_t find_id(const struct orma_service_session *session, uint32_t producer_id,
 			uint32_t writer_id)
 {
 	for (uint32_t i = 0; i < session->buffer_count; i++) {
-		const struct orma_service_sequence *sequence =
-			orma_base_map_get(&session->sequences, make_key(i, producer_id, writer_id));
+		size_t found = find(&session->sequences, make_key(i, producer_id, writer_id));
 
-		if (sequence)
-			return sequence->id;
+		if (found)
+			return get(&session->sequences, found - 1)->id;
 	}
 	return 0;
+}
+
+static void let_go(struct orma_service_sequence_block *block)
+{
+	if (block && --block->owner_count == 0)
+		orma_base_free(block);
+}
+
+/* One that may be changed; NULL without memory. */
+static struct orma_service_sequence *get_own(struct orma_service_sequences *sequences, size_t idx)
+{
+	struct orma_service_sequence_block **block = &sequences->blocks[idx / PER_BLOCK], *own;
+
+	if (ORMA_UNLIKELY((*block)->owner_count > 1)) {
+		own = orma_base_memdup(*block, sizeof(*own));
+		if (!own)
+			return NULL;
+		own->owner_count = 1;
+		let_go(*block);
+		*block = own;
+	}
+	return get(sequences, idx);
+}
+
+/* Room for one more. */
+static int reserve(struct orma_service_sequences *sequences)
+{
+	size_t block_idx = sequences->count / PER_BLOCK;
+
+	if (block_idx == sequences->block_capacity) {
+		size_t capacity = ORMA_MAX(2 * sequences->block_capacity, (size_t)4);
+		struct orma_service_sequence_block **blocks = orma_base_realloc_array(
+			sequences->blocks, capacity, sizeof(*sequences->blocks));
+
+		if (!blocks)
+			return -ENOMEM;
+		for (size_t i = sequences->block_capacity; i < capacity; i++)
+			blocks[i] = NULL;
+		sequences->blocks = blocks;
+		sequences->block_capacity = capacity;
+	}
+	if (!sequences->blocks[block_idx]) {
+		sequences->blocks[block_idx] =
+			orma_base_zalloc(sizeof(struct orma_service_sequence_block));
+		if (!sequences->blocks[block_idx])
+			return -ENOMEM;
+		sequences->blocks[block_idx]->owner_count = 1;
+	}
+	return get_own(sequences, sequences->count) ? 0 : -ENOMEM;
 }
 
 struct orma_service_sequence *
@@ -38,29 +109,47 @@ orma_service_session_sequence(struct orma_service_session_buffer *buffer, uint32
 			      uint32_t writer_id)
 {
 	struct orma_service_session *session = buffer->session;
+	struct orma_service_sequences *sequences = &session->sequences;
 	uint64_t key = make_key(buffer->idx, producer_id, writer_id);
-	struct orma_service_sequence *sequence = orma_base_map_get(&session->sequences, key);
+	size_t found = find(sequences, key);
+	struct orma_service_sequence *sequence;
 	uint32_t id;
 
-	if (sequence)
-		return sequence;
-	if (session->sequences.count >= ORMA_SERVICE_SEQUENCES_MAX)
-		return NULL;
-	sequence = orma_base_zalloc(sizeof(*sequence));
-	if (!sequence)
+	if (found)
+		return get_own(sequences, found - 1);
+	if (sequences->count >= ORMA_SERVICE_SEQUENCES_MAX || reserve(sequences) < 0)
 		return NULL;
 	id = find_id(session, producer_id, writer_id);
-	sequence->id = id ? id : session->last_sequence_id + 1;
-	sequence->producer_id = producer_id;
-	sequence->writer_id = writer_id;
-	sequence->buffer_idx = buffer->idx;
-	if (orma_base_map_put(&session->sequences, key, sequence) < 0) {
-		orma_base_free(sequence);
+	if (orma_base_map_put(&sequences->by_key, key, (void *)((uintptr_t)sequences->count + 1)) <
+	    0)
 		return NULL;
-	}
-	if (!id)
-		session->last_sequence_id++;
+	sequence = get(sequences, sequences->count++);
+	*sequence = (struct orma_service_sequence){
+		.id = id ? id : ++session->last_sequence_id,
+		.producer_id = producer_id,
+		.writer_id = writer_id,
+		.buffer_idx = buffer->idx,
+	};
 	return sequence;
+}
+
+int orma_service_session_sequences_share(const struct orma_service_session *source,
+					 struct orma_service_session *session)
+{
+	const struct orma_service_sequences *from = &source->sequences;
+	struct orma_service_sequences *to = &session->sequences;
+	size_t block_count = (from->count + PER_BLOCK - 1) / PER_BLOCK;
+
+	if (block_count == 0)
+		return 0;
+	to->blocks = orma_base_memdup(from->blocks, block_count * sizeof(*to->blocks));
+	if (!to->blocks)
+		return -ENOMEM;
+	to->block_capacity = block_count;
+	to->count = from->count;
+	for (size_t i = 0; i < block_count; i++)
+		to->blocks[i]->owner_count++;
+	return 0;
 }
 
 void orma_service_session_sequence_count(struct orma_service_sequence *sequence,
@@ -88,28 +177,26 @@ static int compare(const void *a, const void *b)
 struct orma_service_sequence **
 orma_service_session_sequences_sorted(const struct orma_service_session *session)
 {
+	size_t count = session->sequences.count;
 	struct orma_service_sequence **items;
-	struct orma_map_slot *slot;
-	size_t position = 0, count = 0;
 
-	if (session->sequences.count == 0)
+	if (count == 0)
 		return NULL;
-	items = orma_base_alloc_array(session->sequences.count,
-				      sizeof(struct orma_service_sequence *));
+	items = orma_base_alloc_array(count, sizeof(struct orma_service_sequence *));
 	if (!items)
 		return NULL;
-	while ((slot = orma_base_map_next(&session->sequences, &position)))
-		items[count++] = slot->value;
+	for (size_t i = 0; i < count; i++)
+		items[i] = get(&session->sequences, i);
 	qsort(items, count, sizeof(struct orma_service_sequence *), compare);
 	return items;
 }
 
 void orma_service_session_sequences_done(struct orma_service_session *session)
 {
-	struct orma_map_slot *slot;
-	size_t position = 0;
+	struct orma_service_sequences *sequences = &session->sequences;
 
-	while ((slot = orma_base_map_next(&session->sequences, &position)))
-		orma_base_free(slot->value);
-	orma_base_map_done(&session->sequences);
+	for (size_t i = 0; i < sequences->block_capacity; i++)
+		let_go(sequences->blocks[i]);
+	orma_base_free(sequences->blocks);
+	orma_base_map_done(&sequences->by_key);
 }

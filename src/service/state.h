@@ -216,6 +216,15 @@ struct orma_service_sequence {
 	uint64_t histogram_sums[ORMA_SERVICE_HISTOGRAM_BUCKETS];
 };
 
+/* All of a session, in order of first use, in blocks that clones share; see sequence.c. */
+struct orma_service_sequence_block;
+struct orma_service_sequences {
+	struct orma_map by_key; /* buffer_idx << 32 | producer id << 16 | writer id -> index + 1 */
+	struct orma_service_sequence_block **blocks;
+	size_t block_capacity;
+	uint32_t count;
+};
+
 /* One entry of TraceConfig.trigger_config.triggers. */
 struct orma_service_trigger {
 	uint64_t name_hash;
@@ -311,8 +320,7 @@ struct orma_service_session {
 	struct orma_list flushes;
 	size_t flush_count;
 
-	/* buffer_idx << 32 | producer id << 16 | writer id -> struct orma_service_sequence */
-	struct orma_map sequences;
+	struct orma_service_sequences sequences;
 
 	/* What the next read begins with. */
 	struct orma_service_clock_snapshot initial_clocks;
@@ -641,7 +649,7 @@ void orma_service_flush_forget_clone(struct orma_service_session *session,
  */
 void orma_service_flush_forget_consumer(struct orma_service_session *session, bool is_gone);
 
-/* sequence.c */
+/* sequence.c; what is returned is to be changed at once, not to be kept. NULL without memory. */
 struct orma_service_sequence *
 orma_service_session_sequence(struct orma_service_session_buffer *buffer, uint32_t producer_id,
 			      uint32_t writer_id);
@@ -651,6 +659,9 @@ extern const uint32_t orma_service_histogram_bounds[ORMA_SERVICE_HISTOGRAM_BUCKE
 /* All of them by buffer and id; free the array. NULL without memory or sequences. */
 struct orma_service_sequence **
 orma_service_session_sequences_sorted(const struct orma_service_session *session);
+/* Gives a clone those of its source. */
+int orma_service_session_sequences_share(const struct orma_service_session *source,
+					 struct orma_service_session *session);
 void orma_service_session_sequences_done(struct orma_service_session *session);
 
 /* commit.c */

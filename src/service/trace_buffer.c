@@ -89,6 +89,8 @@
 #include "base/alloc.h"
 
 enum { HUGE_BYTES = 2 << 20, HUGE_FROM_BYTES = 8 << 20 };
+/* What freeing what a sequence owns costs, in bytes given back. */
+enum { SEQUENCE_COST = 1024 };
 
 int orma_service_buffer_new(uint64_t size_bytes, enum orma_buffer_policy policy,
 			    struct orma_trace_buffer **ret)
@@ -123,11 +125,11 @@ void orma_service_buffer_free(struct orma_trace_buffer *buffer)
 {
 	if (!buffer)
 		return;
-	orma_service_sequences_done(&buffer->sequences);
-	orma_base_free(ORMA_TAKE(buffer->slices));
 	buffer->is_abandoned = buffer->copies != NULL;
 	if (buffer->is_abandoned)
 		return;
+	orma_service_sequences_done(&buffer->sequences);
+	orma_base_free(buffer->slices);
 	munmap(buffer->ring, (size_t)buffer->size + ORMA_STAGING_BYTES);
 	orma_base_free(buffer);
 }
@@ -138,7 +140,8 @@ bool orma_service_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_
 	uint32_t kept = buffer->used - ORMA_MIN(buffer->used, step_bytes);
 	uintptr_t end = (begin + kept) & ~(uintptr_t)(HUGE_BYTES - 1);
 
-	if (buffer->copies)
+	if (buffer->copies ||
+	    orma_service_sequences_shrink(&buffer->sequences, step_bytes / SEQUENCE_COST))
 		return true;
 	/* Huge pages are given back whole, or they would have to be cut first. */
 	kept = end > begin ? (uint32_t)(end - begin) : 0;
@@ -159,6 +162,8 @@ void orma_service_buffer_clear(struct orma_trace_buffer *buffer)
 		.slice_capacity = buffer->slice_capacity,
 	};
 	orma_buffer_will_change(buffer, 0, buffer->used);
+	for (uint32_t i = 1; i <= buffer->sequences.count; i++)
+		(void)orma_sequence_get(buffer, i);
 	empty.copies = buffer->copies;
 	orma_service_sequences_done(&buffer->sequences);
 	(void)madvise(buffer->ring, buffer->used, MADV_DONTNEED);

@@ -124,8 +124,8 @@ int orma_service_buffer_clone(struct orma_trace_buffer *buffer, struct orma_trac
 
 /*
  * The same in steps: the copy is the buffer as it was at the beginning, whatever happens to the
- * buffer meanwhile, its end included. Steps cost about budget_bytes of copying, but at the
- * beginning all sequences are copied at once. Block 0 = the usual size.
+ * buffer meanwhile, its end included. Steps cost about budget_bytes of copying. Block 0 = the usual
+ * size.
  */
 struct orma_buffer_copy;
 #define ORMA_BUFFER_COPY_BLOCK_BYTES 0x10000u

@@ -8,12 +8,13 @@
  *                                                  to copy  before W
  *                                                           was written
  *
- * At the beginning what is small is copied at once: positions, statistics, and what is known of
- * each sequence. The ring follows in blocks, a few per step. Whoever is about to change bytes of
- * the source's ring (a header, a payload, a patch) calls orma_buffer_will_change() first, which
- * copies the block concerned if it was not yet; so every block arrives as it was at the beginning.
- * Once all have, the source is left alone, and the copy finds its records again: one walk over its
- * ring, from the oldest on, files each under its sequence.
+ * At the beginning what is small is copied at once: positions and statistics. The table of
+ * sequences and the ring follow in blocks, a few per step. Whoever is about to change bytes of the
+ * source's ring (a header, a payload, a patch) calls orma_buffer_will_change() first, which copies
+ * the block concerned if it was not yet, and so does orma_sequence_get() for its part of the table;
+ * so every block arrives as it was at the beginning. Once all have, the source is left alone, and
+ * the copy finds its records again: one walk over its ring, from the oldest on, files each under
+ * its sequence.
  *
  * Invariant: a block is either marked as done, or the same in the source as at the beginning. A
  * source that is freed before that stays until its last copy has left it.
@@ -35,6 +36,7 @@
 
 /* What finding one record's place costs beside moving offsets, in bytes copied. */
 enum { RECORD_COST = 128 };
+enum { SEQUENCES_PER_BLOCK = 256 };
 
 struct orma_buffer_copy {
 	struct orma_buffer_copy *next;    /* in the source's list */
@@ -43,14 +45,17 @@ struct orma_buffer_copy {
 	uint64_t *done; /* a bit per block */
 	uint32_t block_bytes, block_count;
 	uint32_t block; /* all before it are done */
+	/* The same for sequences; those that the source gets later are not copied. */
+	uint64_t *sequences_done;
+	uint32_t sequence_count, sequence_block;
 	/* Finding records: from the oldest, at `write`, round to it. */
 	uint32_t at;
 	bool has_wrapped;
 };
 
-static bool is_done(const struct orma_buffer_copy *copy, uint32_t block)
+static bool is_done(const uint64_t *done, uint32_t block)
 {
-	return copy->done[block / 64] >> block % 64 & 1;
+	return done[block / 64] >> block % 64 & 1;
 }
 
 static void copy_block(struct orma_buffer_copy *copy, uint32_t block)
@@ -70,28 +75,56 @@ void orma_service_buffer_save(const struct orma_trace_buffer *buffer, uint32_t o
 		uint32_t last = (offset + size - 1) / copy->block_bytes;
 
 		for (; block <= last && block < copy->block_count; block++)
-			if (!is_done(copy, block))
+			if (!is_done(copy->done, block))
 				copy_block(copy, block);
 	}
 }
 
-static int copy_sequences(const struct orma_sequence_table *from, struct orma_sequence_table *to)
+static void copy_sequences(struct orma_buffer_copy *copy, uint32_t block)
 {
-	if (from->count == 0)
+	const struct orma_sequence *from = copy->source->sequences.slots;
+	struct orma_sequence *to = copy->copy->sequences.slots;
+	uint32_t begin = block * SEQUENCES_PER_BLOCK;
+	uint32_t end = ORMA_MIN(begin + SEQUENCES_PER_BLOCK, copy->sequence_count);
+
+	for (uint32_t i = begin; i < end; i++) {
+		to[i] = from[i];
+		to[i].records = (struct orma_record_list){0};
+		to[i].stalled_in_pass = 0;
+		to[i].is_hashed = false;
+	}
+	copy->sequences_done[block / 64] |= UINT64_C(1) << block % 64;
+}
+
+void orma_service_buffer_save_sequence(const struct orma_trace_buffer *buffer, uint32_t sequence)
+{
+	uint32_t block = (sequence - 1) / SEQUENCES_PER_BLOCK;
+
+	for (struct orma_buffer_copy *copy = buffer->copies; copy; copy = copy->next)
+		if (sequence <= copy->sequence_count && !is_done(copy->sequences_done, block))
+			copy_sequences(copy, block);
+}
+
+static int begin_sequences(struct orma_buffer_copy *copy, const struct orma_sequence_table *from)
+{
+	struct orma_sequence_table *to = &copy->copy->sequences;
+	uint32_t count = from->count;
+
+	copy->sequences_done = orma_base_alloc_array(count / SEQUENCES_PER_BLOCK / 64 + 1,
+						     sizeof(*copy->sequences_done));
+	if (!copy->sequences_done)
+		return -ENOMEM;
+	if (count == 0)
 		return 0;
-	to->slots = orma_base_memdup(from->slots, from->count * sizeof(*from->slots));
+	/* Memory for as many as there are, which comes as it is written to. */
+	to->slots = orma_base_alloc_array(count, sizeof(*to->slots));
 	if (!to->slots)
 		return -ENOMEM;
-	to->count = to->capacity = from->count;
+	to->count = to->capacity = copy->sequence_count = count;
 	to->free = from->free;
 	to->empty_first = from->empty_first;
 	to->empty_last = from->empty_last;
 	to->empty_count = from->empty_count;
-	for (uint32_t i = 0; i < to->count; i++) {
-		to->slots[i].records = (struct orma_record_list){0};
-		to->slots[i].stalled_in_pass = 0;
-		to->slots[i].is_hashed = false;
-	}
 	return 0;
 }
 
@@ -122,11 +155,9 @@ int orma_service_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t bl
 	result = copy->done ? orma_service_buffer_new(source->size, source->policy, &copy->copy)
 			    : -ENOMEM;
 	if (result == 0)
-		result = copy_sequences(&source->sequences, &copy->copy->sequences);
+		result = begin_sequences(copy, &source->sequences);
 	if (result < 0) {
-		orma_service_buffer_free(copy->copy);
-		orma_base_free(copy->done);
-		orma_base_free(copy);
+		orma_service_buffer_copy_free(copy);
 		return result;
 	}
 	/* A huge page costs several steps at once, and pays off only when it is used for long. */
@@ -158,15 +189,22 @@ static void leave_source(struct orma_buffer_copy *copy)
 /* What it cost, in bytes. */
 static uint64_t copy_blocks(struct orma_buffer_copy *copy, uint64_t budget_bytes)
 {
+	uint32_t *at = &copy->sequence_block;
 	uint64_t spent = 0;
 
+	for (; *at * SEQUENCES_PER_BLOCK < copy->sequence_count && spent < budget_bytes; ++*at) {
+		if (is_done(copy->sequences_done, *at))
+			continue;
+		copy_sequences(copy, *at);
+		spent += SEQUENCES_PER_BLOCK * sizeof(struct orma_sequence);
+	}
 	for (; copy->block < copy->block_count && spent < budget_bytes; copy->block++) {
-		if (is_done(copy, copy->block))
+		if (is_done(copy->done, copy->block))
 			continue;
 		copy_block(copy, copy->block);
 		spent += copy->block_bytes;
 	}
-	if (copy->block == copy->block_count)
+	if (copy->block == copy->block_count && *at * SEQUENCES_PER_BLOCK >= copy->sequence_count)
 		leave_source(copy);
 	return spent;
 }
@@ -243,6 +281,7 @@ void orma_service_buffer_copy_free(struct orma_buffer_copy *copy)
 		return;
 	leave_source(copy);
 	orma_service_buffer_free(copy->copy);
+	orma_base_free(copy->sequences_done);
 	orma_base_free(copy->done);
 	orma_base_free(copy);
 }

@@ -110,9 +110,10 @@ static bool writer_is_same(const struct orma_buffer_writer *a, const struct orma
 	       a->machine_id == b->machine_id;
 }
 
-int orma_service_sequence_open(struct orma_sequence_table *table,
+int orma_service_sequence_open(struct orma_trace_buffer *buffer,
 			       const struct orma_buffer_writer *writer, uint32_t *ret_sequence)
 {
+	struct orma_sequence_table *table = &buffer->sequences;
 	uint32_t key = make_key(writer->producer_id, writer->writer_id);
 	uint32_t sequence =
 		orma_service_sequence_find(table, writer->producer_id, writer->writer_id);
@@ -128,7 +129,7 @@ int orma_service_sequence_open(struct orma_sequence_table *table,
 	/* Producer ids come round again: what the former owner left is read under the former
 	 * owner's name. */
 	if (sequence) {
-		table->slots[sequence - 1].is_hashed = false;
+		orma_sequence_get(buffer, sequence)->is_hashed = false;
 		key_remove(table, key);
 	}
 	sequence = table->free;
@@ -136,19 +137,20 @@ int orma_service_sequence_open(struct orma_sequence_table *table,
 		table->free = table->slots[sequence - 1].next;
 	else
 		sequence = ++table->count;
-	table->slots[sequence - 1] =
+	*orma_sequence_get(buffer, sequence) =
 		(struct orma_sequence){.writer = *writer, .is_used = true, .is_hashed = true};
 	table->keys[key_place(table, key)] =
 		(struct orma_sequence_key){.key = key, .slot = sequence};
 	table->key_count++;
-	orma_service_sequence_emptied(table, sequence);
+	orma_service_sequence_emptied(buffer, sequence);
 	*ret_sequence = sequence;
 	return 0;
 }
 
-void orma_service_sequence_emptied(struct orma_sequence_table *table, uint32_t sequence)
+void orma_service_sequence_emptied(struct orma_trace_buffer *buffer, uint32_t sequence)
 {
-	struct orma_sequence *slot = &table->slots[sequence - 1];
+	struct orma_sequence_table *table = &buffer->sequences;
+	struct orma_sequence *slot = orma_sequence_get(buffer, sequence);
 	/* Else a thousand empty sequences would each keep the memory of their best day. */
 	if (slot->records.capacity > LIST_KEPT_MAX) {
 		orma_base_free(slot->records.entries);
@@ -157,35 +159,38 @@ void orma_service_sequence_emptied(struct orma_sequence_table *table, uint32_t s
 	slot->next = 0;
 	slot->previous = table->empty_last;
 	if (table->empty_last)
-		table->slots[table->empty_last - 1].next = sequence;
+		orma_sequence_get(buffer, table->empty_last)->next = sequence;
 	else
 		table->empty_first = sequence;
 	table->empty_last = sequence;
 	table->empty_count++;
 }
 
-void orma_service_sequence_filled(struct orma_sequence_table *table, uint32_t sequence)
+void orma_service_sequence_filled(struct orma_trace_buffer *buffer, uint32_t sequence)
 {
-	struct orma_sequence *slot = &table->slots[sequence - 1];
+	struct orma_sequence_table *table = &buffer->sequences;
+	struct orma_sequence *slot = orma_sequence_get(buffer, sequence);
 	if (slot->previous)
-		table->slots[slot->previous - 1].next = slot->next;
+		orma_sequence_get(buffer, slot->previous)->next = slot->next;
 	else
 		table->empty_first = slot->next;
 	if (slot->next)
-		table->slots[slot->next - 1].previous = slot->previous;
+		orma_sequence_get(buffer, slot->next)->previous = slot->previous;
 	else
 		table->empty_last = slot->previous;
 	slot->previous = slot->next = 0;
 	table->empty_count--;
 }
 
-void orma_service_sequence_forget_oldest(struct orma_sequence_table *table)
+void orma_service_sequence_forget_oldest(struct orma_trace_buffer *buffer)
 {
+	struct orma_sequence_table *table = &buffer->sequences;
+
 	/* A write empties few sequences on average, so a few per write always catch up. */
 	for (int i = 0; i < 4 && table->empty_count > ORMA_BUFFER_EMPTY_SEQUENCES_MAX; i++) {
 		uint32_t sequence = table->empty_first;
-		struct orma_sequence *slot = &table->slots[sequence - 1];
-		orma_service_sequence_filled(table, sequence);
+		struct orma_sequence *slot = orma_sequence_get(buffer, sequence);
+		orma_service_sequence_filled(buffer, sequence);
 		if (slot->is_hashed)
 			key_remove(table,
 				   make_key(slot->writer.producer_id, slot->writer.writer_id));
@@ -193,6 +198,20 @@ void orma_service_sequence_forget_oldest(struct orma_sequence_table *table)
 		*slot = (struct orma_sequence){.next = table->free};
 		table->free = sequence;
 	}
+}
+
+bool orma_service_sequences_shrink(struct orma_sequence_table *table, uint32_t count)
+{
+	struct orma_sequence *slots;
+	for (; count > 0 && table->count > 0; count--)
+		orma_base_free(table->slots[--table->count].records.entries);
+	if (!table->count)
+		return false;
+	slots = orma_base_realloc_array(table->slots, table->count, sizeof(*slots));
+	if (slots)
+		table->slots = slots;
+	table->capacity = table->count;
+	return true;
 }
 
 void orma_service_sequences_done(struct orma_sequence_table *table)

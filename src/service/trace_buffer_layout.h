@@ -184,15 +184,19 @@ static inline bool orma_chunk_id_is_before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-static inline struct orma_sequence *orma_sequence_get(const struct orma_trace_buffer *buffer,
-						      uint32_t sequence)
-{
-	return &buffer->sequences.slots[sequence - 1];
-}
-
 /* trace_buffer_copy.c */
 void orma_service_buffer_save(const struct orma_trace_buffer *buffer, uint32_t offset,
 			      uint32_t size);
+void orma_service_buffer_save_sequence(const struct orma_trace_buffer *buffer, uint32_t sequence);
+
+/* To be read, and to be changed at once: not to be kept. */
+static inline struct orma_sequence *orma_sequence_get(const struct orma_trace_buffer *buffer,
+						      uint32_t sequence)
+{
+	if (ORMA_UNLIKELY(buffer->copies))
+		orma_service_buffer_save_sequence(buffer, sequence);
+	return &buffer->sequences.slots[sequence - 1];
+}
 
 /* To be called before bytes of the ring change. */
 static inline void orma_buffer_will_change(const struct orma_trace_buffer *buffer, uint32_t offset,
@@ -221,12 +225,14 @@ static inline void orma_buffer_will_change_record(const struct orma_trace_buffer
 /* trace_buffer_index.c */
 uint32_t orma_service_sequence_find(const struct orma_sequence_table *table, uint16_t producer_id,
 				    uint16_t writer_id); /* slot + 1, 0: none */
-int orma_service_sequence_open(struct orma_sequence_table *table,
+int orma_service_sequence_open(struct orma_trace_buffer *buffer,
 			       const struct orma_buffer_writer *writer, uint32_t *ret_sequence);
 /* A sequence lost its last record, or got its first. */
-void orma_service_sequence_emptied(struct orma_sequence_table *table, uint32_t sequence);
-void orma_service_sequence_filled(struct orma_sequence_table *table, uint32_t sequence);
-void orma_service_sequence_forget_oldest(struct orma_sequence_table *table);
+void orma_service_sequence_emptied(struct orma_trace_buffer *buffer, uint32_t sequence);
+void orma_service_sequence_filled(struct orma_trace_buffer *buffer, uint32_t sequence);
+void orma_service_sequence_forget_oldest(struct orma_trace_buffer *buffer);
+/* Frees what some of the sequences of a buffer that ends own; false when there is none left. */
+bool orma_service_sequences_shrink(struct orma_sequence_table *table, uint32_t count);
 void orma_service_sequences_done(struct orma_sequence_table *table);
 
 int orma_service_record_list_reserve(struct orma_record_list *list);

@@ -79,7 +79,7 @@ void orma_service_buffer_close_first(struct orma_trace_buffer *buffer, uint32_t 
 	buffer->chunk_count--;
 	orma_service_record_list_pop(&sequence->records);
 	if (!sequence->records.count)
-		orma_service_sequence_emptied(&buffer->sequences, sequence_number);
+		orma_service_sequence_emptied(buffer, sequence_number);
 }
 
 void orma_service_buffer_walk_begin(struct orma_trace_buffer *buffer, struct orma_buffer_walk *walk,

@@ -268,7 +268,7 @@ static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_num
 	memcpy(orma_record_payload(record), buffer->staging, staged->payload);
 
 	if (!sequence->records.count)
-		orma_service_sequence_filled(&buffer->sequences, sequence_number);
+		orma_service_sequence_filled(buffer, sequence_number);
 	buffer->stats.chunks_committed_out_of_order += position != sequence->records.count;
 	orma_service_record_list_insert(
 		&sequence->records, position,
@@ -341,10 +341,10 @@ int orma_service_buffer_write_chunk(struct orma_trace_buffer *buffer,
 	int result = stage_chunk(buffer, chunk, &staged);
 	if (result < 0)
 		return result;
-	if (orma_service_sequence_open(&buffer->sequences, &chunk->writer, &sequence_number) < 0)
+	if (orma_service_sequence_open(buffer, &chunk->writer, &sequence_number) < 0)
 		return drop_chunk(buffer, 0, -ENOMEM);
 	result = place_chunk(buffer, sequence_number, &staged);
-	orma_service_sequence_forget_oldest(&buffer->sequences);
+	orma_service_sequence_forget_oldest(buffer);
 	return result < 0 ? result : (int)staged.payload;
 }
 

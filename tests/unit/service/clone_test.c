@@ -691,6 +691,50 @@ ORMA_TEST(service_that_ends_with_clones_under_way_frees_them)
 	CHECK_INT(close(file) | close(copy), 0);
 }
 
+/* Chunks that the statistics tell of, all writers together. */
+static uint64_t chunks_of_writers(struct scene *scene, struct consumer *consumer, size_t writers)
+{
+	const struct orma_pb_trace_stats *stats;
+	uint64_t count = 0;
+
+	packets_done(&scene->packets);
+	read_all(consumer, &scene->packets);
+	stats = stats_of(&scene->packets);
+	CHECK_INT(stats->writer_stats.count, writers);
+	for (size_t i = 0; i < writers; i++)
+		for (size_t k = 0;
+		     k < stats->writer_stats.items[i]->chunk_payload_histogram_counts.count; k++)
+			count += stats->writer_stats.items[i]
+					 ->chunk_payload_histogram_counts.items[k];
+	return count;
+}
+
+ORMA_TEST(writers_of_a_clone_are_those_of_its_source_at_that_moment)
+{
+	struct scene scene;
+
+	scene_open(&scene, "buffers { size_kb: 1024 } data_sources { config { name: 'test' } } ");
+	for (uint16_t id = 1; id <= 600; id++) {
+		write_chunk(&scene.producer, (struct chunk){.writer_id = id}, TEXTS("a"));
+		commit_page(&scene.producer, 0, scene.producer.target_buffer);
+	}
+	clone_session(&scene, 1);
+	answer_flush(&scene.producer);
+	for (uint16_t id = 1; id <= 700; id++) {
+		write_chunk(&scene.producer, (struct chunk){.writer_id = id, .chunk_id = 1},
+			    TEXTS("b"));
+		commit_page(&scene.producer, 0, scene.producer.target_buffer);
+	}
+	finish_clone(&scene);
+	CHECK_LOG(&scene.log, "cloned");
+	CHECK_INT(chunks_of_writers(&scene, &scene.owner, 700), 1300);
+	/* The source may go first. */
+	consumer_close(&scene.owner);
+	CHECK_INT(chunks_of_writers(&scene, &scene.other, 600), 600);
+	consumer_open(&scene.world, &scene.owner);
+	scene_close(&scene);
+}
+
 ORMA_TEST(large_buffers_of_sessions_and_clones_that_end_go_in_steps)
 {
 	struct scene scene;
