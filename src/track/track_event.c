@@ -388,6 +388,14 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *insta
 	return ORMA_COMPLETE;
 }
 
+static enum orma_completion on_flush(void *ctx, const struct orma_instance *instance)
+{
+	(void)ctx;
+	(void)instance;
+	orma_track_renames_check();
+	return ORMA_COMPLETE;
+}
+
 static void on_destroy(void *ctx, const struct orma_instance *instance)
 {
 	(void)ctx;
@@ -433,6 +441,7 @@ int orma_track_event_register(void)
 		.on_setup = on_setup,
 		.on_start = on_start,
 		.on_stop = on_stop,
+		.on_flush = on_flush,
 		.on_destroy = on_destroy,
 	};
 	struct orma_data_source *source;
