@@ -2,7 +2,7 @@
  * service_fuzz.c - any order of calls on the service's ports, with any arguments, by any clock.
  *
  * The input is a program: one byte says what happens, the following ones with what. Three producers
- * (one without fd passing) and three consumers come and go; configs are either one of a few that
+ * (one without fd passing), three relays and three consumers come and go; configs are either one of a few that
  * make sense or bytes of the input; the shared memory gets bytes of the input written into it;
  * files fill up and fail. After each step what the service has to say is read, and checked for what
  * nobody may ever see: a packet that does not end, a deadline while nothing exists.
@@ -36,6 +36,7 @@ static struct world {
 	struct orma_service *service;
 	struct producer producers[PEERS];
 	struct orma_consumer_port *consumers[PEERS];
+	struct orma_relay_port *relays[PEERS];
 	uint64_t now_ns;
 	int file_answer;
 	uint64_t session_id;
@@ -361,6 +362,34 @@ static void step_consumer(struct program *program, struct orma_consumer_port **p
 	}
 }
 
+static void step_relay(struct program *program, struct orma_relay_port **port)
+{
+	struct orma_relay_clock clocks[3];
+	struct orma_relay_info info = {.struct_size = sizeof(info)};
+	uint8_t what = next(program);
+
+	if (!*port) {
+		info.machine_id = what & 3;
+		(void)orma_relay_port_open(world.service, &info, port);
+		return;
+	}
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(clocks); i++)
+		clocks[i] = (struct orma_relay_clock){next(program) % 80, next_word(program)};
+	switch (what % 8) {
+	case 0:
+		orma_relay_port_close(*port);
+		*port = NULL;
+		break;
+	case 1:
+		(void)orma_relay_port_set_system_info(
+			*port, program->at, ORMA_MIN(left_of(program), (size_t)next(program)));
+		break;
+	default:
+		(void)orma_relay_port_sync_clocks(*port, (enum orma_relay_phase)(what & 3), clocks,
+						  what / 8 % 4);
+	}
+}
+
 static void step(struct program *program)
 {
 	static const int answers[] = {0, 0, -EAGAIN, -ENOSPC, -EACCES};
@@ -380,7 +409,10 @@ static void step(struct program *program)
 		step_consumer(program, &world.consumers[who]);
 		break;
 	case 5:
-		world.now_ns += (uint64_t)next_word(program) * 1000;
+		if (what & 0x80)
+			step_relay(program, &world.relays[who]);
+		else
+			world.now_ns += (uint64_t)next_word(program) * 1000;
 		break;
 	case 6:
 		world.file_answer = answers[next(program) % ORMA_ARRAY_SIZE(answers)];
@@ -395,7 +427,7 @@ static void step(struct program *program)
 static bool is_empty(void)
 {
 	for (int i = 0; i < PEERS; i++)
-		if (world.consumers[i] || world.producers[i].port)
+		if (world.consumers[i] || world.producers[i].port || world.relays[i])
 			return false;
 	return true;
 }

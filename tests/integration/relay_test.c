@@ -325,6 +325,40 @@ ORMA_TEST(a_system_of_any_size_and_shape_said_any_number_of_times_is_survived)
 	orma_stage_close(&stage);
 }
 
+ORMA_TEST(calls_of_any_bytes_are_survived)
+{
+	static const char good[] =
+		"\x08\x01\x12\x0c\x08\x06\x10\x80\x80\x80\x80\x80\x80\x80\x80\x01"
+		"\x12\x04\x08\x03\x10\x05";
+	struct orma_stage stage;
+	struct orma_raw_client relay;
+	uint32_t random = 1;
+	int taken = 0;
+
+	orma_stage_open(&stage);
+	orma_raw_relay_open(&relay, stage.daemon.tcp_port, "hint");
+	for (int i = 0; i < 6000; i++) {
+		char bytes[sizeof(good)];
+		size_t size = (random >> 8) % sizeof(good);
+
+		memcpy(bytes, good, sizeof(good));
+		for (unsigned change = 0; change < 3 && i % 3; change++) {
+			random = random * 1664525u + 1013904223u;
+			bytes[(random >> 8) % (sizeof(good) - 1)] = (char)(random >> 24);
+		}
+		if (i % 2)
+			size = sizeof(good) - 1;
+		taken += orma_raw_call(&relay, i % 5 ? "SyncClock" : "InitRelay",
+				       (struct orma_str){bytes, size})
+				 ->success;
+	}
+	CHECK(taken > 100 && taken < 5900);
+	orma_bystander_check(&stage.bystander);
+	CHECK(orma_raw_relay_init(&relay, "page_size: 1"));
+	orma_raw_close(&relay);
+	orma_stage_close(&stage);
+}
+
 ORMA_TEST(a_relay_that_does_not_say_whose_it_is_speaks_for_nobody)
 {
 	struct orma_stage stage;

@@ -615,7 +615,9 @@ static inline const char *kinds_of(const struct packets *packets)
 		else if (packet->trace_provenance)
 			log_add(&log, "provenance");
 		else if (packet->system_info)
-			log_add(&log, "system");
+			log_add(&log, packet->machine_id ? "remote_system" : "system");
+		else if (packet->remote_clock_sync)
+			log_add(&log, "remote_clocks");
 		else if (packet->trace_stats)
 			log_add(&log, "stats");
 		else if (packet->concurrent_session_event)

@@ -271,6 +271,30 @@ ORMA_TEST(a_full_file_is_followed_by_others_that_can_be_read_by_themselves)
 	close_scene(&s);
 }
 
+ORMA_TEST(every_file_tells_of_other_machines)
+{
+	struct orma_relay_info info = {.struct_size = sizeof(info), .machine_id = 7};
+	struct orma_relay_clock clock = {6, 100};
+	struct orma_relay_port *relay;
+	struct scene s;
+
+	open_scene(&s, "max_file_size_bytes: 200000 max_file_count: 3");
+	CHECK_INT(orma_relay_port_open(s.world.service, &info, &relay), 0);
+	CHECK_INT(orma_relay_port_set_system_info(relay, "\x30\x01", 2), 0);
+	CHECK_INT(orma_relay_port_sync_clocks(relay, ORMA_RELAY_PING, &clock, 1), 0);
+	CHECK_INT(orma_relay_port_sync_clocks(relay, ORMA_RELAY_UPDATE, &clock, 1), 0);
+	send_large(&s, 0, 120);
+	pass_ms(&s.world, 1000);
+	CHECK_INT(disk.count, 3);
+	orma_consumer_port_disable(s.consumer.port);
+	check_files(120,
+		    "clocks clocks sync config uuid provenance system remote_system started "
+		    "all_started remote_clocks data",
+		    "clocks sync config uuid provenance system remote_system remote_clocks data");
+	orma_relay_port_close(relay);
+	close_scene(&s);
+}
+
 ORMA_TEST(the_file_in_which_a_pass_ends_has_the_stats)
 {
 	struct packets packets;
