@@ -425,7 +425,7 @@ ORMA_TEST(no_number_of_machines_makes_the_service_grow)
 	static struct orma_raw_client relays[MACHINES];
 	struct orma_stage stage;
 	struct orma_raw_consumer consumer;
-	char hint[16];
+	char hint[32];
 	int known = 0;
 
 	orma_stage_open(&stage);
