@@ -82,6 +82,12 @@ struct orma_data_source_options {
 	enum orma_completion (*on_flush)(void *ctx, const struct orma_instance *instance);
 	void (*on_clear_incremental_state)(void *ctx, const struct orma_instance *instance);
 	void (*on_destroy)(void *ctx, const struct orma_instance *instance);
+	/*
+	 * May an instance that orma_startup_tracing() began with one DataSourceConfig go on as one of
+	 * a session with another? NULL = if they are equal but for what the service fills in.
+	 */
+	bool (*may_adopt)(void *ctx, const void *startup_config, size_t startup_size,
+			  const void *config, size_t size);
 };
 
 /**

@@ -86,6 +86,35 @@ ORMA_API bool orma_is_connected(void);
  */
 ORMA_API int orma_sync(uint32_t timeout_ms);
 
+struct orma_startup_options {
+	size_t struct_size;
+	/* A serialized TraceConfig: see orma_config_parse(). Only its data_sources count. */
+	const void *config;
+	size_t config_size;
+	uint32_t timeout_ms; /* until a session has to have adopted it; 0 = 10 s */
+};
+
+/**
+ * orma_startup_tracing() - record from now on, for a session that is still to come.
+ * @options: borrowed for this call.
+ *
+ * Starts an instance of each data source of the config that is registered, as a session would;
+ * events go into shared memory (orma_init_options.shm_size_bytes of it) and wait there. The first
+ * session of the system's daemon that wants the same data source with the same config (by upstream's
+ * rule: what services fill in does not count, and of track events only categories and tags) adopts
+ * the instance, which goes on without another on_setup or on_start, and gets what waits. What no
+ * session has adopted at the timeout is stopped, and what it recorded is gone; the same if the
+ * daemon does not take memory of producers (over a network, or before v8). Such instances drop
+ * events when the memory is full, whatever their policy.
+ *
+ * Best called after orma_init() and the registrations, before anything of interest happens.
+ *
+ * Returns the number of instances, -EINVAL, -ENOENT (no data source of the config is registered),
+ * -EBUSY (the one before is waiting still), -ENOTSUP (no ORMA_BACKEND_SYSTEM), -ENOTCONN (not
+ * initialised), -ENOMEM, or what a new file of memory failed with. Not from callbacks.
+ */
+ORMA_API int orma_startup_tracing(const struct orma_startup_options *options);
+
 /**
  * orma_poll_fd(), orma_dispatch() - with caller_drives: when the descriptor is readable, call
  * orma_dispatch().

@@ -28,8 +28,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/loop.h"
+#include "base/str.h"
 #include "client/endpoint.h"
 #include "client/limits.h"
 #include "shm/arbiter.h"
@@ -81,6 +83,9 @@ struct orma_client_instance {
 	enum orma_shm_policy policy;
 
 	/* The loop thread's. */
+	bool is_startup;      /* no session has adopted it: `service_id` means nothing */
+	uint32_t reservation; /* what its first writers have for a target buffer; 0 = nothing */
+	struct orma_buf startup_config;
 	struct orma_client_link *link; /* NULL = gone */
 	uint64_t service_id;
 	void *ctx; /* what on_setup stored */
@@ -95,8 +100,8 @@ struct orma_client_source_extra {
 	 */
 	void (*state_lost)(void *state, bool is_new);
 	void (*state_done)(
-		void *state);      /* before its memory is freed, on any thread; may be NULL */
-	void (*freed)(void *ctx);  /* the handle is no longer valid */
+		void *state);     /* before its memory is freed, on any thread; may be NULL */
+	void (*freed)(void *ctx); /* the handle is no longer valid */
 	/* In the child of a fork: async-signal-safe things only. Makes orma_client_revive() be
 	 * called at the next event. */
 	void (*forked)(void *ctx);
@@ -140,6 +145,10 @@ struct orma_client_link {
 	struct orma_client_memory *memory;
 	/* `memory`, for the child of a fork: set after it, cleared before it goes; relaxed. */
 	struct orma_client_memory *_Atomic inherited;
+	/* The file of `memory` when that is our own, until a service has taken it; else -1. */
+	int own_fd;
+	uint32_t own_page_bytes;
+	struct orma_timer startup_timer; /* when startup tracing is given up */
 	bool wants_incomplete;
 	bool is_committing;
 	struct orma_watch arbiter_watch;
@@ -163,6 +172,12 @@ void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop
 void orma_client_link_connect(struct orma_client_link *link);
 /* Where the daemon listens; NULL when there is none. */
 const char *orma_client_link_address(const struct orma_client_link *link);
+/* Makes memory and offers it to the service, with a new connection; the link must have none. */
+int orma_client_link_offer_own(struct orma_client_link *link);
+/* The memory goes, and with it all instances. */
+void orma_client_link_drop_own(struct orma_client_link *link);
+/* No service has taken it yet, and none shall. */
+void orma_client_link_withdraw_own(struct orma_client_link *link);
 /* Leaves; instances must have been stopped. */
 void orma_client_link_done(struct orma_client_link *link);
 void orma_client_link_fail(struct orma_client_link *link, int error);
@@ -185,6 +200,13 @@ void orma_client_stop_source(void *link, uint64_t instance_id);
 void orma_client_flush(void *link, uint64_t request_id, const uint64_t *instance_ids, size_t count,
 		       uint64_t flags);
 void orma_client_clear_state(void *link, const uint64_t *instance_ids, size_t count);
+/* startup.c: begins one without a session, into a reservation; 1, or 0 when it cannot be had. */
+int orma_client_start_early(struct orma_client_link *link, const void *config, size_t size);
+/* Ends those of the link that no session has adopted. */
+void orma_client_stop_early(struct orma_client_link *link);
+/* startup.c: may an instance with the one config go on as one with the other? */
+bool orma_client_may_adopt(const struct orma_data_source *source, struct orma_str early,
+			   struct orma_str config);
 /* The connection is gone: its instances stop, postponed ones complete later. */
 void orma_client_stop_link(struct orma_client_link *link);
 /* Stops and destroys the instances of a source (NULL = of all), waiting for nobody. */

@@ -46,7 +46,7 @@ int orma_client_command_run(const struct orma_client_command *command,
 
 	switch (command->kind) {
 	case ORMA_CLIENT_COMMAND_UP:
-		events->up(ctx);
+		events->up(ctx, false);
 		break;
 	case ORMA_CLIENT_COMMAND_SETUP_TRACING:
 		return events->setup_tracing(ctx, &shared);

@@ -21,14 +21,15 @@ struct orma_client_endpoint;
 
 struct orma_client_shared {
 	int fd;                /* borrowed; -1 = emulated: the producer uses private memory */
+	bool is_own;           /* no `fd`: the service uses the memory that it was offered */
 	uint32_t page_bytes;   /* untrusted */
 	bool can_hold_chunks;  /* the service copes with chunks that wait for their patches */
 	bool wants_incomplete; /* emulated: unfinished chunks are to be sent at a flush */
 };
 
 struct orma_client_endpoint_events {
-	/* Data sources can be registered. */
-	void (*up)(void *ctx);
+	/* Data sources can be registered. `uses_own`: the memory that was offered is taken. */
+	void (*up)(void *ctx, bool uses_own);
 	/* The last event: free the endpoint. */
 	void (*down)(void *ctx, int error);
 	/* A negative return ends the connection. */
@@ -74,6 +75,9 @@ struct orma_client_endpoint_config {
 	void *ctx;
 	const char *producer_name;      /* borrowed for the endpoint's life */
 	uint32_t shm_bytes, page_bytes; /* wishes, 0 = none */
+	/* Memory that the service may use instead of its own, with pages of page_bytes; borrowed
+	 * until `up` or `down`; -1 = none. */
+	int own_fd;
 	bool disable_scraping;
 };
 

@@ -49,7 +49,7 @@ static void on_task(struct orma_task *task)
 
 	if (!self->is_up) {
 		self->is_up = true;
-		self->base.events->up(self->base.ctx);
+		self->base.events->up(self->base.ctx, false);
 	}
 	while (self->error == 0 && !orma_base_list_is_empty(&self->commands)) {
 		struct orma_client_command *command =

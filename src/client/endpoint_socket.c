@@ -56,7 +56,7 @@ struct socket_endpoint {
 	struct orma_client_endpoint_config config;
 	struct orma_ipc_client *ipc;
 	struct orma_buf args; /* reused */
-	bool can_hold_chunks, is_emulated;
+	bool can_hold_chunks, is_emulated, uses_own;
 	struct orma_task failure;
 	int failure_error;
 };
@@ -264,7 +264,10 @@ static int run_setup_tracing(struct socket_endpoint *self, struct orma_str messa
 	if (r == 1 && field.value <= UINT32_MAX / 1024)
 		shared.page_bytes = (uint32_t)field.value * 1024;
 	shared.fd = orma_ipc_client_take_fd(self->ipc);
-	if (self->is_emulated) {
+	shared.is_own = self->uses_own;
+	if (self->uses_own) {
+		shared.fd = orma_base_fd_close(shared.fd);
+	} else if (self->is_emulated) {
 		shared.fd = orma_base_fd_close(shared.fd);
 		shared.wants_incomplete = !self->config.disable_scraping;
 	} else if (shared.fd < 0) {
@@ -381,11 +384,16 @@ static void on_initialized(void *ctx, const struct orma_ipc_reply *reply)
 		case ORMA_PB_INITIALIZE_CONNECTION_RESPONSE_USE_SHMEM_EMULATION:
 			self->is_emulated = field.value != 0;
 			break;
+		case ORMA_PB_INITIALIZE_CONNECTION_RESPONSE_USING_SHMEM_PROVIDED_BY_PRODUCER:
+			self->uses_own = field.value != 0;
+			break;
 		default:
 			break;
 		}
 	}
-	self->base.events->up(self->base.ctx);
+	self->uses_own = self->uses_own && !self->is_emulated && self->config.own_fd >= 0;
+	self->config.own_fd = -1;
+	self->base.events->up(self->base.ctx, self->uses_own);
 }
 
 static int encode_hello(struct socket_endpoint *self)
@@ -410,6 +418,10 @@ static int encode_hello(struct socket_endpoint *self)
 	orma_proto_write_varint(
 		&heap.writer, ORMA_PB_INITIALIZE_CONNECTION_REQUEST_SMB_SCRAPING_MODE,
 		config->disable_scraping ? ORMA_SCRAPING_DISABLED : ORMA_SCRAPING_ENABLED);
+	if (config->own_fd >= 0)
+		orma_proto_write_bool(&heap.writer,
+				      ORMA_PB_INITIALIZE_CONNECTION_REQUEST_PRODUCER_PROVIDED_SHMEM,
+				      true);
 	orma_proto_write_string(&heap.writer, ORMA_PB_INITIALIZE_CONNECTION_REQUEST_SDK_VERSION,
 				"orma " ORMA_VERSION_STRING);
 	return orma_proto_heap_writer_finish(&heap);
@@ -423,7 +435,9 @@ static void on_connected(void *ctx)
 	/* As long as a child has it, the service would not see us end. */
 	orma_base_fd_mark(orma_ipc_client_fd(self->ipc));
 	if (r == 0)
-		r = send(self, INITIALIZE_CONNECTION, on_initialized);
+		r = orma_ipc_client_invoke_fd(self->ipc, INITIALIZE_CONNECTION, self->args.data,
+					      self->args.size, self->config.own_fd, on_initialized,
+					      self);
 	self->args.size = 0;
 	if (r == 0)
 		r = send(self, GET_ASYNC_COMMAND, on_command);

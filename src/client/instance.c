@@ -55,7 +55,7 @@ static bool find_instance(const struct orma_client_link *link, uint64_t service_
 		for (uint32_t idx = 0; source && idx < ORMA_INSTANCES_MAX; idx++) {
 			const struct orma_client_instance *instance = &source->instances[idx];
 
-			if (instance->state != ORMA_CLIENT_INSTANCE_FREE &&
+			if (instance->state != ORMA_CLIENT_INSTANCE_FREE && !instance->is_startup &&
 			    instance->link == link && instance->service_id == service_id) {
 				*ret = (struct place){source, idx};
 				return true;
@@ -112,7 +112,8 @@ static int parse_config(const void *config_untrusted, size_t size, struct wanted
 		if (field.id == ORMA_PB_DATA_SOURCE_CONFIG_NAME && field.type == ORMA_PROTO_BYTES)
 			ret->name = field.bytes;
 		else if (field.id == ORMA_PB_DATA_SOURCE_CONFIG_TARGET_BUFFER)
-			ret->target_buffer = (uint32_t)field.value;
+			/* Buffers have 16 bits; 0 is none. */
+			ret->target_buffer = field.value > UINT16_MAX ? 0 : (uint32_t)field.value;
 		else if (field.id == ORMA_PB_DATA_SOURCE_CONFIG_BUFFER_EXHAUSTED_POLICY)
 			ret->policy = field.value;
 	}
@@ -134,61 +135,148 @@ static enum orma_shm_policy choose_policy(const struct orma_data_source_options 
 	return options->policy == ORMA_EXHAUSTED_STALL ? ORMA_SHM_STALL : ORMA_SHM_DROP;
 }
 
-void orma_client_setup_source(void *ctx, uint64_t instance_id, const void *config, size_t size)
+static void set_up(struct place place, struct orma_client_link *link, const struct wanted *wanted,
+		   struct orma_str config)
 {
-	struct orma_client_link *link = ctx;
-	struct orma_client_instance *instance;
+	struct orma_client_instance *instance = at(place);
 	struct orma_instance info;
-	struct wanted wanted;
-	struct place place;
 
-	if (orma_client.is_leaving || find_instance(link, instance_id, &place) ||
-	    parse_config(config, size, &wanted) < 0 || !find_free_instance(wanted.name, &place))
-		return;
-	instance = at(place);
 	instance->link = link;
-	instance->service_id = instance_id;
 	instance->ctx = NULL;
 	pthread_mutex_lock(&orma_client.mutex);
 	instance->state = ORMA_CLIENT_INSTANCE_SET_UP;
 	instance->is_stop_complete = false;
-	instance->target_buffer = wanted.target_buffer;
-	instance->policy = choose_policy(&place.source->options, wanted.policy);
+	instance->target_buffer = wanted->target_buffer;
+	instance->policy = choose_policy(&place.source->options, wanted->policy);
+	/* Nobody empties the memory before there is a session. */
+	if (instance->is_startup)
+		instance->policy = ORMA_SHM_DROP;
 	atomic_store_explicit(&instance->generation, orma_client_stamp_locked(),
 			      memory_order_relaxed);
 	pthread_mutex_unlock(&orma_client.mutex);
 	info = describe(place);
-	info.config = config;
-	info.config_size = size;
+	info.config = config.data;
+	info.config_size = config.size;
 	if (place.source->options.on_setup)
 		place.source->options.on_setup(place.source->options.ctx, &info, &instance->ctx);
+}
+
+/* An instance that began before there was a session, and may go on as the one that is wanted. */
+static bool find_early_instance(const struct orma_client_link *link, struct orma_str name,
+				struct orma_str config, struct place *ret)
+{
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
+		struct orma_data_source *source = orma_client_source_at(i);
+
+		if (!source || !orma_base_str_is(name, source->options.name))
+			continue;
+		for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++) {
+			const struct orma_client_instance *instance = &source->instances[idx];
+			struct orma_str early = {(const char *)instance->startup_config.data,
+						 instance->startup_config.size};
+
+			if (instance->state == ORMA_CLIENT_INSTANCE_STARTED &&
+			    instance->is_startup && instance->link == link &&
+			    orma_client_may_adopt(source, early, config)) {
+				*ret = (struct place){source, idx};
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void adopt(struct place place, uint64_t instance_id, uint32_t target_buffer)
+{
+	struct orma_client_instance *instance = at(place);
+
+	instance->is_startup = false;
+	instance->service_id = instance_id;
+	orma_base_buf_done(&instance->startup_config);
+	pthread_mutex_lock(&orma_client.mutex);
+	instance->target_buffer = target_buffer;
+	pthread_mutex_unlock(&orma_client.mutex);
+	orma_shm_arbiter_bind(instance->link->memory->arbiter, instance->reservation,
+			      (uint16_t)target_buffer);
+	orma_client_link_commit(instance->link);
+}
+
+void orma_client_setup_source(void *ctx, uint64_t instance_id, const void *config, size_t size)
+{
+	struct orma_client_link *link = ctx;
+	struct orma_str bytes = {config, size};
+	struct wanted wanted;
+	struct place place;
+
+	if (orma_client.is_leaving || find_instance(link, instance_id, &place) ||
+	    parse_config(config, size, &wanted) < 0)
+		return;
+	if (find_early_instance(link, wanted.name, bytes, &place)) {
+		adopt(place, instance_id, wanted.target_buffer);
+	} else if (find_free_instance(wanted.name, &place)) {
+		at(place)->service_id = instance_id;
+		at(place)->is_startup = false;
+		set_up(place, link, &wanted, bytes);
+	}
+}
+
+static void start(struct place place, struct orma_str config)
+{
+	struct orma_client_instance *instance = at(place);
+	struct orma_instance info;
+
+	atomic_store_explicit(&instance->dropped, 0, memory_order_relaxed);
+	pthread_mutex_lock(&orma_client.mutex);
+	instance->state = ORMA_CLIENT_INSTANCE_STARTED;
+	instance->memory = instance->link->memory;
+	atomic_store_explicit(&instance->stamp, orma_client_stamp_locked(), memory_order_release);
+	pthread_mutex_unlock(&orma_client.mutex);
+	atomic_fetch_or_explicit(&place.source->started, bit_of(place), memory_order_relaxed);
+	info = describe(place);
+	info.config = config.data;
+	info.config_size = config.size;
+	if (place.source->options.on_start)
+		place.source->options.on_start(place.source->options.ctx, &info);
+}
+
+int orma_client_start_early(struct orma_client_link *link, const void *config, size_t size)
+{
+	struct orma_str bytes = {config, size};
+	struct orma_client_instance *instance;
+	struct wanted wanted;
+	struct place place;
+	int r;
+
+	r = parse_config(config, size, &wanted);
+	if (r < 0)
+		return r;
+	if (!find_free_instance(wanted.name, &place))
+		return 0;
+	instance = at(place);
+	instance->startup_config = (struct orma_buf){0};
+	r = orma_base_buf_append(&instance->startup_config, config, size);
+	if (r < 0)
+		return r;
+	instance->reservation = orma_shm_arbiter_reserve(link->memory->arbiter);
+	if (instance->reservation == 0) {
+		orma_base_buf_done(&instance->startup_config);
+		return 0;
+	}
+	instance->is_startup = true;
+	wanted.target_buffer = instance->reservation;
+	set_up(place, link, &wanted, bytes);
+	start(place, bytes);
+	return 1;
 }
 
 void orma_client_start_source(void *ctx, uint64_t instance_id, const void *config, size_t size)
 {
 	struct orma_client_link *link = ctx;
-	struct orma_client_instance *instance;
-	struct orma_instance info;
 	struct place place;
 
 	if (find_instance(link, instance_id, &place) &&
-	    at(place)->state == ORMA_CLIENT_INSTANCE_SET_UP) {
-		instance = at(place);
-		atomic_store_explicit(&instance->dropped, 0, memory_order_relaxed);
-		pthread_mutex_lock(&orma_client.mutex);
-		instance->state = ORMA_CLIENT_INSTANCE_STARTED;
-		instance->memory = link->memory;
-		atomic_store_explicit(&instance->stamp, orma_client_stamp_locked(),
-				      memory_order_release);
-		pthread_mutex_unlock(&orma_client.mutex);
-		atomic_fetch_or_explicit(&place.source->started, bit_of(place),
-					 memory_order_relaxed);
-		info = describe(place);
-		info.config = config;
-		info.config_size = size;
-		if (place.source->options.on_start)
-			place.source->options.on_start(place.source->options.ctx, &info);
-	}
+	    at(place)->state == ORMA_CLIENT_INSTANCE_SET_UP)
+		start(place, (struct orma_str){config, size});
 	link->endpoint->ops->source_started(link->endpoint, instance_id);
 }
 
@@ -223,7 +311,8 @@ static void destroy(struct place place)
 	pthread_mutex_lock(&orma_client.mutex);
 	instance->state = ORMA_CLIENT_INSTANCE_FREE;
 	pthread_mutex_unlock(&orma_client.mutex);
-	if (link && link->endpoint) {
+	orma_base_buf_done(&instance->startup_config);
+	if (link && link->endpoint && !instance->is_startup) {
 		/* What on_stop wrote has to arrive before the service is told. */
 		orma_client_link_commit(link);
 		link->endpoint->ops->source_stopped(link->endpoint, service_id);
@@ -289,6 +378,24 @@ void orma_client_stop_link(struct orma_client_link *link)
 			stop(place);
 		}
 	}
+}
+
+void orma_client_stop_early(struct orma_client_link *link)
+{
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
+		struct orma_data_source *source = orma_client_source_at(i);
+
+		for (uint32_t idx = 0; source && idx < ORMA_INSTANCES_MAX; idx++) {
+			struct place place = {source, idx};
+
+			if (at(place)->link != link || !at(place)->is_startup ||
+			    at(place)->state == ORMA_CLIENT_INSTANCE_FREE)
+				continue;
+			orma_shm_arbiter_bind(link->memory->arbiter, at(place)->reservation, 0);
+			stop(place);
+		}
+	}
+	orma_client_link_commit(link);
 }
 
 void orma_client_end_source(struct orma_data_source *source)

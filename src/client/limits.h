@@ -17,6 +17,8 @@
 #define ORMA_CLIENT_STATS_BUFFERS_MAX 4096 /* of a service's statistics */
 #define ORMA_CLIENT_QUEUE_BYTES       ((size_t)4 * 1024 * 1024) /* not yet sent to a daemon */
 
+#define ORMA_CLIENT_STARTUP_MS 10000 /* how long startup tracing waits for a session */
+
 #define ORMA_CLIENT_RETRY_MIN_NS  UINT64_C(100000000)
 #define ORMA_CLIENT_RETRY_MAX_NS  UINT64_C(2000000000)
 #define ORMA_CLIENT_RETRY_SEEN_NS UINT64_C(5000000)    /* after a change in the socket's folder */

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/fd.h"
 #include "client/client.h"
 #include "ipc/address.h"
 #include "shm/view.h"
@@ -216,23 +217,22 @@ void orma_client_link_withdraw(struct orma_client_link *link, struct orma_data_s
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-static void on_up(void *ctx)
+static void on_up(void *ctx, bool uses_own)
 {
 	struct orma_client_link *link = ctx;
 
+	if (link->own_fd >= 0 && !uses_own)
+		orma_client_link_drop_own(link);
+	link->own_fd = orma_base_fd_close(link->own_fd);
 	link->is_up = true;
 	orma_client_link_announce(link);
 	orma_client_link_is_up(link);
 }
 
-static int on_setup_tracing(void *ctx, const struct orma_client_shared *shared)
+static int take_memory(struct orma_client_link *link, const struct orma_client_shared *shared)
 {
-	struct orma_client_link *link = ctx;
-	int r;
+	int r = orma_client_memory_new(shared, link, &link->memory);
 
-	if (link->memory)
-		return -EPROTO;
-	r = orma_client_memory_new(shared, link, &link->memory);
 	if (r < 0)
 		return r;
 	atomic_store_explicit(&link->inherited, link->memory, memory_order_relaxed);
@@ -240,6 +240,16 @@ static int on_setup_tracing(void *ctx, const struct orma_client_shared *shared)
 	return orma_base_loop_watch(link->loop, &link->arbiter_watch,
 				    orma_shm_arbiter_wake_fd(link->memory->arbiter), ORMA_LOOP_READ,
 				    on_arbiter_wake);
+}
+
+static int on_setup_tracing(void *ctx, const struct orma_client_shared *shared)
+{
+	struct orma_client_link *link = ctx;
+
+	/* It was made when it was offered. */
+	if (shared->is_own)
+		return link->memory ? 0 : -EPROTO;
+	return link->memory ? -EPROTO : take_memory(link, shared);
 }
 
 static void drop_memory(struct orma_client_link *link)
@@ -273,6 +283,15 @@ static void drop_flushes(struct orma_client_link *link)
 	}
 }
 
+void orma_client_link_drop_own(struct orma_client_link *link)
+{
+	orma_base_timer_disarm(&link->startup_timer);
+	drop_memory(link);
+	orma_client_stop_link(link);
+	orma_client_memory_unref(ORMA_TAKE(link->memory));
+	link->own_fd = orma_base_fd_close(link->own_fd);
+}
+
 /* Everything that belonged to the connection. */
 static void drop_connection(struct orma_client_link *link)
 {
@@ -284,9 +303,9 @@ static void drop_connection(struct orma_client_link *link)
 	link->endpoint = NULL;
 	link->is_up = false;
 	link->announced = link->outdated = 0;
-	drop_memory(link);
-	orma_client_stop_link(link);
-	orma_client_memory_unref(ORMA_TAKE(link->memory));
+	/* What was offered to a service that was not there is offered to the next one. */
+	if (link->own_fd < 0)
+		orma_client_link_drop_own(link);
 	drop_flushes(link);
 	if (was_up)
 		orma_client_link_is_down(link);
@@ -336,7 +355,12 @@ void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop
 			   struct orma_client_local *local, bool is_custom)
 {
 	*link = (struct orma_client_link){
-		.loop = loop, .local = local, .is_custom = is_custom, .folder_fd = -1};
+		.loop = loop,
+		.local = local,
+		.is_custom = is_custom,
+		.folder_fd = -1,
+		.own_fd = -1,
+	};
 	orma_base_list_init(&link->flushes);
 	orma_base_list_init(&link->failure.link);
 }
@@ -358,7 +382,8 @@ void orma_client_link_connect(struct orma_client_link *link)
 		.ctx = link,
 		.producer_name = options->producer_name,
 		.shm_bytes = options->shm_size_bytes,
-		.page_bytes = options->page_size_bytes,
+		.page_bytes = link->own_fd >= 0 ? link->own_page_bytes : options->page_size_bytes,
+		.own_fd = link->own_fd,
 		.disable_scraping = options->disable_scraping,
 	};
 	int r;
@@ -377,8 +402,47 @@ void orma_client_link_connect(struct orma_client_link *link)
 		orma_client_retry_arm(link, false);
 }
 
+void orma_client_link_withdraw_own(struct orma_client_link *link)
+{
+	if (link->endpoint) {
+		drop_connection(link);
+		orma_client_retry_arm(link, true);
+	}
+	orma_client_link_drop_own(link);
+}
+
+int orma_client_link_offer_own(struct orma_client_link *link)
+{
+	const struct orma_init_options *options = &orma_client.options;
+	uint32_t bytes = options->shm_size_bytes, page_bytes = options->page_size_bytes;
+	struct orma_client_shared shared = {0};
+	int r;
+
+	if (page_bytes == 0)
+		page_bytes = ORMA_SHM_PAGE_BYTES_DEFAULT;
+	if (bytes == 0 || !orma_shm_sizes_are_valid(bytes, page_bytes)) {
+		bytes = ORMA_SHM_BYTES_DEFAULT;
+		page_bytes = ORMA_SHM_PAGE_BYTES_DEFAULT;
+	}
+	if (link->endpoint)
+		drop_connection(link);
+	shared.page_bytes = link->own_page_bytes = page_bytes;
+	shared.fd = orma_base_memfd_new("perfetto_shmem", bytes);
+	if (shared.fd < 0)
+		return shared.fd;
+	orma_base_fd_mark(shared.fd);
+	link->own_fd = shared.fd;
+	r = take_memory(link, &shared);
+	if (r < 0)
+		orma_client_link_drop_own(link);
+	orma_client_retry_disarm(link);
+	orma_client_link_connect(link);
+	return r;
+}
+
 void orma_client_link_done(struct orma_client_link *link)
 {
 	drop_connection(link);
+	orma_client_link_drop_own(link);
 	orma_client_retry_disarm(link);
 }

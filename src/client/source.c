@@ -102,6 +102,7 @@ void orma_client_source_reset(struct orma_data_source *source)
 		struct orma_client_instance *instance = &source->instances[i];
 
 		instance->state = ORMA_CLIENT_INSTANCE_FREE;
+		instance->is_startup = false;
 		instance->memory = NULL;
 		instance->link = NULL;
 		atomic_store_explicit(&instance->stamp, 0, memory_order_relaxed);

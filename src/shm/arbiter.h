@@ -131,6 +131,19 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 
 #define ORMA_SHM_BATCH_BYTES_MAX ((size_t)127 * 1024)
 
+/*
+ * Writers may be made before it is known what trace buffer they are for, with a *reservation* as
+ * their target: a number above those of buffers (16 bits). What they hand over waits until the
+ * reservation is bound; to buffer 0, which is nobody's, when nobody wants it: the service gives the
+ * chunks back unread. Such writers must not stall. A reservation lasts as long as the arbiter.
+ */
+#define ORMA_SHM_RESERVATIONS_MAX 64
+/* 0 = none left. */
+uint32_t orma_shm_arbiter_reserve(struct orma_shm_arbiter *arbiter);
+/* Commit afterwards. Later calls for the same reservation change nothing. */
+void orma_shm_arbiter_bind(struct orma_shm_arbiter *arbiter, uint32_t reservation,
+			   uint16_t target_buffer);
+
 /* Since the start, over all writers; relaxed counters. */
 struct orma_shm_stats {
 	uint64_t chunks_acquired;

@@ -121,6 +121,13 @@ struct orma_shm_arbiter {
 		unregistered_count;
 	size_t batch_bytes;
 	struct orma_shm_event *ready_first, *ready_last;
+	/* Events of writers whose reservation is not bound, in their order. */
+	struct orma_shm_event *waiting_first, *waiting_last;
+	uint32_t reservation_count;
+	struct {
+		bool is_bound;
+		uint16_t target_buffer;
+	} reservations[ORMA_SHM_RESERVATIONS_MAX];
 };
 
 /* --- arbiter.c -------------------------------------------------------------------------------- */

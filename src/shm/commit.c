@@ -111,6 +111,66 @@ static struct orma_shm_writer_block *block_of(struct orma_shm_event *event)
 		       : ORMA_CONTAINER_OF(event, struct orma_shm_writer_block, registration);
 }
 
+/* --- reservations ----------------------------------------------------------------------------- */
+
+#define RESERVATION_SHIFT 16
+
+uint32_t orma_shm_arbiter_reserve(struct orma_shm_arbiter *arbiter)
+{
+	if (arbiter->reservation_count == ORMA_SHM_RESERVATIONS_MAX)
+		return 0;
+	return ++arbiter->reservation_count << RESERVATION_SHIFT;
+}
+
+void orma_shm_arbiter_bind(struct orma_shm_arbiter *arbiter, uint32_t reservation,
+			   uint16_t target_buffer)
+{
+	uint32_t idx = (reservation >> RESERVATION_SHIFT) - 1;
+
+	if (idx >= arbiter->reservation_count || arbiter->reservations[idx].is_bound)
+		return;
+	arbiter->reservations[idx].is_bound = true;
+	arbiter->reservations[idx].target_buffer = target_buffer;
+	/* Others that still wait are sorted out again. */
+	if (!arbiter->waiting_first)
+		return;
+	arbiter->waiting_last->next = arbiter->ready_first;
+	if (!arbiter->ready_first)
+		arbiter->ready_last = arbiter->waiting_last;
+	arbiter->ready_first = arbiter->waiting_first;
+	arbiter->waiting_first = arbiter->waiting_last = NULL;
+}
+
+static uint32_t resolve(const struct orma_shm_arbiter *arbiter, uint32_t target_buffer)
+{
+	uint32_t idx = (target_buffer >> RESERVATION_SHIFT) - 1;
+
+	return target_buffer >> RESERVATION_SHIFT == 0 ? target_buffer
+						       : arbiter->reservations[idx].target_buffer;
+}
+
+static bool has_to_wait(const struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
+{
+	bool is_notice = event->kind == ORMA_SHM_EVENT_REGISTRATION ||
+			 event->kind == ORMA_SHM_EVENT_DEPARTURE;
+	uint32_t target_buffer =
+		is_notice ? block_of(event)->writer.target_buffer : event->target_buffer;
+	uint32_t idx = (target_buffer >> RESERVATION_SHIFT) - 1;
+
+	return ORMA_UNLIKELY(target_buffer >> RESERVATION_SHIFT != 0) &&
+	       !arbiter->reservations[idx].is_bound;
+}
+
+static void add_waiting(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
+{
+	event->next = NULL;
+	if (arbiter->waiting_last)
+		arbiter->waiting_last->next = event;
+	else
+		arbiter->waiting_first = event;
+	arbiter->waiting_last = event;
+}
+
 /* --- batches ---------------------------------------------------------------------------------- */
 
 static bool has_room(const struct orma_shm_arbiter *arbiter, size_t bytes)
@@ -131,7 +191,7 @@ static bool take_chunk(struct orma_shm_arbiter *arbiter, struct orma_shm_event *
 	*move = (struct orma_chunk_move){
 		.page_idx = slot / ORMA_SHM_CHUNKS_PER_PAGE,
 		.chunk_idx = slot % ORMA_SHM_CHUNKS_PER_PAGE,
-		.target_buffer = chunk->target_buffer,
+		.target_buffer = resolve(arbiter, chunk->target_buffer),
 	};
 	if (arbiter->options.is_emulated) {
 		move->data = orma_shm_arbiter_chunk_start(arbiter, chunk);
@@ -157,7 +217,7 @@ static bool take_patch(struct orma_shm_arbiter *arbiter, struct orma_shm_patch *
 	if (!entry || entry->writer_id != patch->writer_id || entry->chunk_id != patch->chunk_id) {
 		entry = &arbiter->patch_entries[arbiter->patch_entry_count++];
 		*entry = (struct orma_chunk_patch){
-			.target_buffer = patch->event.target_buffer,
+			.target_buffer = resolve(arbiter, patch->event.target_buffer),
 			.writer_id = patch->writer_id,
 			.chunk_id = patch->chunk_id,
 			.patches = ret,
@@ -170,14 +230,15 @@ static bool take_patch(struct orma_shm_arbiter *arbiter, struct orma_shm_patch *
 	return true;
 }
 
-static bool take_notice(struct orma_shm_writer_notice *notices, size_t *count,
+static bool take_notice(const struct orma_shm_arbiter *arbiter,
+			struct orma_shm_writer_notice *notices, size_t *count,
 			const struct orma_shm_writer *writer)
 {
 	if (*count == ORMA_SHM_BATCH_NOTICES)
 		return false;
 	notices[(*count)++] = (struct orma_shm_writer_notice){
 		.writer_id = writer->id,
-		.target_buffer = writer->target_buffer,
+		.target_buffer = resolve(arbiter, writer->target_buffer),
 	};
 	return true;
 }
@@ -193,10 +254,10 @@ static bool take_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *
 	case ORMA_SHM_EVENT_REGISTRATION:
 		/* Registrations are sent first: one that follows a departure may be the same id. */
 		return arbiter->unregistered_count == 0 &&
-		       take_notice(arbiter->registered, &arbiter->registered_count,
+		       take_notice(arbiter, arbiter->registered, &arbiter->registered_count,
 				   &block_of(event)->writer);
 	case ORMA_SHM_EVENT_DEPARTURE:
-		return take_notice(arbiter->unregistered, &arbiter->unregistered_count,
+		return take_notice(arbiter, arbiter->unregistered, &arbiter->unregistered_count,
 				   &block_of(event)->writer);
 	}
 	return true;
@@ -252,6 +313,11 @@ bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_
 	while (arbiter->ready_first) {
 		struct orma_shm_event *event = arbiter->ready_first;
 
+		if (has_to_wait(arbiter, event)) {
+			drop_first_ready(arbiter);
+			add_waiting(arbiter, event);
+			continue;
+		}
 		if (!take_event(arbiter, event))
 			break;
 		drop_first_ready(arbiter);
@@ -339,6 +405,13 @@ void orma_shm_arbiter_close_queue(struct orma_shm_arbiter *arbiter)
 		drop_first_ready(arbiter);
 		release_event(arbiter, event);
 	}
+	while (arbiter->waiting_first) {
+		struct orma_shm_event *event = arbiter->waiting_first;
+
+		arbiter->waiting_first = event->next;
+		release_event(arbiter, event);
+	}
+	arbiter->waiting_last = NULL;
 }
 
 void orma_shm_arbiter_cut_queue(struct orma_shm_arbiter *arbiter)

@@ -22,5 +22,7 @@
 #define ORMA_TRACK_COMM_BYTES         16 /* what the kernel keeps of a thread's name */
 #define ORMA_TRACK_THREAD_NAME_BYTES  64
 #define ORMA_TRACK_PROCESS_NAME_BYTES 128
+/* Categories or tags of a config that is compared with another; more are never the same. */
+#define ORMA_TRACK_ADOPTED_MAX 1024
 
 #endif

@@ -79,6 +79,9 @@ void orma_track_names_forked(void);
 #define ORMA_TRACK_REVIVE (UINT32_C(1) << 31)
 static_assert(ORMA_INSTANCES_MAX < 31, "the mark is not an instance's bit");
 void orma_track_unconfigure(uint32_t idx);
+/* Upstream's rule: both have a TrackEventConfig, and the same categories and tags in any order. */
+bool orma_track_may_adopt(const void *startup_config, size_t startup_size, const void *config,
+			  size_t size);
 /* On the loop thread: calls the callbacks of what has changed. */
 void orma_track_categories_tell(void);
 /* From now on the source's description follows the categories; NULL = no more. */

@@ -402,6 +402,13 @@ static void on_destroy(void *ctx, const struct orma_instance *instance)
 	orma_track_unconfigure(instance->idx);
 }
 
+static bool may_adopt(void *ctx, const void *startup_config, size_t startup_size,
+		      const void *config, size_t size)
+{
+	(void)ctx;
+	return orma_track_may_adopt(startup_config, startup_size, config, size);
+}
+
 static void on_forked(void *ctx)
 {
 	(void)ctx;
@@ -443,6 +450,7 @@ int orma_track_event_register(void)
 		.on_stop = on_stop,
 		.on_flush = on_flush,
 		.on_destroy = on_destroy,
+		.may_adopt = may_adopt,
 	};
 	struct orma_data_source *source;
 	int r = orma_track_describe(&descriptor);

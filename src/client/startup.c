@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * startup.c - tracing before there is a session, or even a daemon.
+ *
+ *   orma_startup_tracing(): instances ---> writers into reservations, in memory of our own
+ *                                             |
+ *   daemon comes: the memory is offered       |     it does not take it: all of it ends
+ *   session comes: same data source, config --+---> reservation = its trace buffer: adopted
+ *   timeout                                   +---> reservation = nobody's buffer: ends
+ *
+ * The memory is a sealed file that goes along with the first message to the service. A service that
+ * has given us memory already, for other sessions, is not asked: reservations work in any. A
+ * connection without memory is made anew. Rejected: private memory that is copied when a session
+ * comes (twice the memory, and every chunk moved); answering with an error while a daemon is there
+ * (a program cannot know, and sessions that run already miss its first events as well).
+ */
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "client/client.h"
+#include "proto/reader.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/trace_config.pb.h"
+
+/* --- adopting --------------------------------------------------------------------------------- */
+
+/* Without what only a service knows, as upstream compares. */
+static int get_comparable(struct orma_str config_untrusted, struct orma_arena *arena,
+			  struct orma_buf *ret)
+{
+	struct orma_pb_data_source_config *config;
+	int r = orma_pb_data_source_config_decode(config_untrusted.data, config_untrusted.size,
+						  arena, &config);
+
+	if (r < 0)
+		return r;
+	orma_pb_data_source_config_set_target_buffer(config, 0);
+	orma_pb_data_source_config_set_target_buffer_name(config, ORMA_STR(""));
+	orma_pb_data_source_config_set_trace_duration_ms(config, 0);
+	orma_pb_data_source_config_set_tracing_session_id(config, 0);
+	orma_pb_data_source_config_set_enable_extra_guardrails(config, false);
+	orma_pb_data_source_config_set_stop_timeout_ms(config, 0);
+	orma_pb_data_source_config_set_session_initiator(config, 0);
+	orma_pb_data_source_config_set_prefer_suspend_clock_for_duration(config, false);
+	return orma_proto_encode(config, ret);
+}
+
+static bool are_configs_equal(struct orma_str early, struct orma_str config)
+{
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf a = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf b = {0};
+
+	return get_comparable(early, &arena, &a) == 0 && get_comparable(config, &arena, &b) == 0 &&
+	       a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+bool orma_client_may_adopt(const struct orma_data_source *source, struct orma_str early,
+			   struct orma_str config)
+{
+	const struct orma_data_source_options *options = &source->options;
+
+	if (options->may_adopt)
+		return options->may_adopt(options->ctx, early.data, early.size, config.data,
+					  config.size);
+	return are_configs_equal(early, config);
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+struct startup {
+	const struct orma_startup_options *options;
+	int result;
+};
+
+/* The next data_sources.config of a TraceConfig; 1, 0 at the end, or -EBADMSG. */
+static int next_config(struct orma_proto_reader *reader, struct orma_str *ret)
+{
+	struct orma_proto_field source, config;
+	int r;
+
+	while ((r = orma_proto_reader_next(reader, &source)) == 1) {
+		if (source.id != ORMA_PB_TRACE_CONFIG_DATA_SOURCES ||
+		    source.type != ORMA_PROTO_BYTES)
+			continue;
+		r = orma_proto_reader_find(source.bytes.data, source.bytes.size,
+					   ORMA_PB_TRACE_CONFIG_DATA_SOURCE_CONFIG, &config);
+		if (r < 0)
+			return r;
+		if (r == 0 || config.type != ORMA_PROTO_BYTES)
+			continue;
+		*ret = config.bytes;
+		return 1;
+	}
+	return r;
+}
+
+static bool is_registered(struct orma_str config)
+{
+	struct orma_proto_field name;
+
+	if (orma_proto_reader_find(config.data, config.size, ORMA_PB_DATA_SOURCE_CONFIG_NAME,
+				   &name) != 1 ||
+	    name.type != ORMA_PROTO_BYTES)
+		return false;
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
+		const struct orma_data_source *source = orma_client_source_at(i);
+
+		if (source && orma_base_str_is(name.bytes, source->options.name))
+			return true;
+	}
+	return false;
+}
+
+static int check_config(const struct orma_startup_options *options)
+{
+	struct orma_proto_reader reader;
+	struct orma_str config;
+	bool has_any = false;
+	int r;
+
+	orma_proto_reader_init(&reader, options->config, options->config_size);
+	while ((r = next_config(&reader, &config)) == 1)
+		has_any |= is_registered(config);
+	return r < 0 ? -EINVAL : has_any ? 0 : -ENOENT;
+}
+
+static void on_timeout(struct orma_timer *timer)
+{
+	struct orma_client_link *link =
+		ORMA_CONTAINER_OF(timer, struct orma_client_link, startup_timer);
+
+	if (link->own_fd >= 0)
+		orma_client_link_withdraw_own(link);
+	else if (link->memory)
+		orma_client_stop_early(link);
+}
+
+static struct orma_client_link *find_link(void)
+{
+	for (size_t i = 0; i < orma_client.link_count; i++)
+		if (!orma_client.links[i].local && !orma_client.links[i].is_custom)
+			return &orma_client.links[i];
+	return NULL;
+}
+
+static int begin(const struct orma_startup_options *options)
+{
+	uint64_t timeout_ms = options->timeout_ms ? options->timeout_ms : ORMA_CLIENT_STARTUP_MS;
+	struct orma_client_link *link = find_link();
+	struct orma_proto_reader reader;
+	struct orma_str config;
+	int r, count = 0;
+
+	if (!link)
+		return -ENOTSUP;
+	if (link->startup_timer.is_armed)
+		return -EBUSY;
+	r = check_config(options);
+	if (r == 0 && !link->memory)
+		r = orma_client_link_offer_own(link);
+	if (r == 0)
+		r = orma_base_loop_arm_in(link->loop, &link->startup_timer,
+					  timeout_ms * ORMA_NS_PER_MS, on_timeout);
+	orma_proto_reader_init(&reader, options->config, options->config_size);
+	while (r == 0 && next_config(&reader, &config) == 1) {
+		int started = orma_client_start_early(link, config.data, config.size);
+
+		count += started > 0;
+		r = started < 0 ? started : 0;
+	}
+	return r < 0 ? r : count;
+}
+
+static void run(void *ctx)
+{
+	struct startup *startup = ctx;
+
+	startup->result = begin(startup->options);
+}
+
+int orma_startup_tracing(const struct orma_startup_options *options)
+{
+	struct startup startup = {.options = options};
+	int r;
+
+	if (!options || options->struct_size != sizeof(*options) ||
+	    (!options->config && options->config_size > 0))
+		return -EINVAL;
+	r = orma_client_post_and_wait(run, &startup);
+	return r < 0 ? r : startup.result;
+}
