@@ -298,7 +298,8 @@ ORMA_TEST(a_system_of_any_size_and_shape_said_any_number_of_times_is_survived)
 	struct orma_stage stage;
 	struct orma_raw_client relay;
 	struct orma_raw_consumer consumer;
-	static char huge[100000];
+	static const uint8_t head[] = {0x0a, 0x9b, 0x8d, 0x06, 0xba, 0x3e, 0x96, 0x8d, 0x06};
+	static char huge[sizeof(head) + 99990];
 
 	orma_stage_open(&stage);
 	orma_raw_relay_open(&relay, stage.daemon.tcp_port, "hint");
@@ -307,10 +308,10 @@ ORMA_TEST(a_system_of_any_size_and_shape_said_any_number_of_times_is_survived)
 	CHECK(orma_raw_relay_init(&relay, "utsname { sysname: \"last\" } 999: \"unknown\""));
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(broken); i++)
 		CHECK(!orma_raw_call(&relay, "InitRelay", broken[i])->success);
-	/* One field 999 that fills the message: system_info { 999: "xxx..." }. */
-	memcpy(huge, "\x0a\x9c\x8d\x06\xba\x3e\x96\x8d\x06", 9);
-	memset(huge + 9, 'x', 99990);
-	CHECK(!orma_raw_call(&relay, "InitRelay", (struct orma_str){huge, 9 + 99990 + 0})->success);
+	/* system_info { 999: "xxx..." } */
+	memset(huge, 'x', sizeof(huge));
+	memcpy(huge, head, sizeof(head));
+	CHECK(!orma_raw_call(&relay, "InitRelay", (struct orma_str){huge, sizeof(huge)})->success);
 	enable(&consumer, stage.daemon.consumers, CONFIG);
 	const struct orma_pb_trace_packet *packet =
 		find_told(orma_raw_consumer_read(&consumer), orma_raw_machine_id("hint"), false);
