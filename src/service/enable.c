@@ -143,6 +143,21 @@ static int make_filter(struct orma_service_session *session, struct orma_error *
 				       &session->filter, reterr);
 }
 
+static int encode_source(struct orma_service_session *session, size_t idx,
+			 struct orma_error *reterr)
+{
+	int r = orma_service_source_encode(session, idx);
+	size_t size = session->sources[idx].config.size;
+
+	if (r == 0 && size > ORMA_SERVICE_SOURCE_BYTES_MAX)
+		return orma_base_error_set(
+			reterr, -EMSGSIZE,
+			"data_sources[%zu].config: %zu bytes with what the service adds are more "
+			"than the maximum of %u that a producer can be told",
+			idx, size, ORMA_SERVICE_SOURCE_BYTES_MAX);
+	return r;
+}
+
 static int make_sources(struct orma_service_session *session, struct orma_error *reterr)
 {
 	size_t count = session->config->data_sources.count;
@@ -155,7 +170,7 @@ static int make_sources(struct orma_service_session *session, struct orma_error 
 		session->source_count++;
 		r = orma_service_source_init(session, i, reterr);
 		if (r == 0)
-			r = orma_service_source_encode(session, i);
+			r = encode_source(session, i, reterr);
 		if (r < 0)
 			return r;
 	}

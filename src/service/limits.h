@@ -36,11 +36,13 @@
 #define ORMA_SERVICE_CLOCK_NEWS_NS (25 * ORMA_NS_PER_SEC)
 
 /* --- sessions --------------------------------------------------------------------------------- */
-#define ORMA_SERVICE_SESSIONS_MAX          15u
-#define ORMA_SERVICE_SESSIONS_PER_UID      5u
-#define ORMA_SERVICE_STATSD_UID            1066u /* Android's; harmless elsewhere */
-#define ORMA_SERVICE_SESSIONS_OF_STATSD    10u
-#define ORMA_SERVICE_SOURCES_PER_CONFIG    4096u
+#define ORMA_SERVICE_SESSIONS_MAX       15u
+#define ORMA_SERVICE_SESSIONS_PER_UID   5u
+#define ORMA_SERVICE_STATSD_UID         1066u /* Android's; harmless elsewhere */
+#define ORMA_SERVICE_SESSIONS_OF_STATSD 10u
+#define ORMA_SERVICE_SOURCES_PER_CONFIG 4096u
+/* With what the service adds; what tells a producer of it is to fit a frame of 128 KiB. */
+#define ORMA_SERVICE_SOURCE_BYTES_MAX      ((128u << 10) - 160)
 #define ORMA_SERVICE_FILTERS_PER_SOURCE    1024u
 #define ORMA_SERVICE_REGEXES_PER_CONFIG    512u
 #define ORMA_SERVICE_PRODUCERS_PER_CONFIG  1024u

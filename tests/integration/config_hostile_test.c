@@ -190,28 +190,41 @@ ORMA_TEST(a_thousand_data_sources_in_one_config)
 	orma_stage_close(&stage);
 }
 
-ORMA_TEST(a_config_of_a_whole_frame_reaches_the_producer_or_is_logged)
+ORMA_TEST(a_config_of_a_whole_frame_reaches_the_producer_or_is_refused_at_once)
 {
 	struct orma_stage stage;
 	struct orma_raw_consumer consumer;
 	struct orma_raw_producer producer;
 	static char filler[ORMA_IPC_BODY_BYTES_MAX];
+	unsigned refused = 0, started = 0;
 
 	orma_stage_open(&stage);
 	memset(filler, 'c', sizeof(filler));
 	orma_raw_producer_open(&producer, stage.daemon.producers, "large");
 	orma_raw_producer_register(&producer, "name: \"large\"");
 	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	for (size_t less = 64; less < 256; less += 16) {
+	for (size_t less = 40; less < 70; less++) {
 		orma_raw_consumer_enable(&consumer, -1,
 					 "buffers { size_kb: 64 } data_sources { config { name: "
 					 "\"large\" legacy_config: \"%.*s\" } }",
 					 (int)(sizeof(filler) - less), filler);
 		orma_raw_consumer_fence(&consumer);
+		if (orma_raw_consumer_query(&stage.bystander.consumer)->num_sessions == 1) {
+			const char *error = orma_raw_consumer_await_disabled(&consumer);
+
+			CHECK_INT(strncmp(error, "data_sources[0].config: ", 24), 0);
+			CHECK(strstr(error, "the maximum of 130912 "));
+			CHECK_INT(started, 0);
+			refused++;
+			continue;
+		}
+		orma_raw_producer_await_start(&producer, "large");
 		orma_raw_call(&consumer.client, "FreeBuffers", ORMA_STR(""));
 		orma_raw_await(&consumer.client, consumer.enable_id);
-		orma_raw_producer_sync(&producer); /* not dropped for what others asked for */
+		orma_raw_producer_await_stop(&producer, "large");
+		started++;
 	}
+	CHECK(refused > 0 && started > 0);
 	orma_raw_consumer_close(&consumer);
 	orma_raw_producer_close(&producer);
 	orma_stage_close(&stage);
