@@ -370,6 +370,8 @@ static int step(struct orma_service_session *session)
 
 	if (r == 0)
 		r = put_refused(session);
+	if (r == 0 && output->is_at_max && !output->is_waiting)
+		return 2;
 	if (r == 0)
 		r = orma_service_rotation_continue(session);
 	if (r < 0 || output->is_waiting || !output->is_draining)
@@ -380,10 +382,15 @@ static int step(struct orma_service_session *session)
 	if (more < 0)
 		return more;
 	r = put_batch(session);
+	if (r > 0) {
+		/* What the file refused is still to be written to it. */
+		output->is_at_max = true;
+		return output->is_waiting ? 0 : 2;
+	}
 	if (r == 0)
 		r = orma_service_rotation_continue(session);
-	if (r != 0)
-		return r < 0 ? r : 2;
+	if (r < 0)
+		return r;
 	output->is_draining = more > 0;
 	return more && !output->is_waiting;
 }

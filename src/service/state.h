@@ -258,6 +258,7 @@ struct orma_service_output {
 	bool is_synced;          /* after each write */
 	bool is_waiting;         /* the file said -EAGAIN */
 	bool is_draining;        /* a write period is being read out */
+	bool is_at_max;          /* no packet is to follow those that were read */
 	bool is_closing;         /* close() was called, its event is awaited */
 	struct orma_buf refused; /* what -EAGAIN left over */
 	/* See file_rotate.c. */

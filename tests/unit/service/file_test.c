@@ -201,6 +201,27 @@ ORMA_TEST(session_ends_before_the_packet_that_would_make_the_file_too_large)
 	close_scene(&s);
 }
 
+ORMA_TEST(file_that_is_not_ready_when_its_maximum_is_reached_gets_its_last_packets)
+{
+	struct scene s;
+
+	open_scene(&s, INTO_FILE "file_write_period_ms: 1000 max_file_size_bytes: 3000 "
+				 "builtin_data_sources { disable_system_info: true }");
+	for (uint32_t i = 0; i < 100; i++)
+		send_packet(&s.producer, i, "0123456789012345678901234567890123456789");
+	file.is_full = true;
+	pass_ms(&s.world, 3000);
+	CHECK(!file.is_closed);
+	file.is_full = false;
+	orma_service_file_event(s.world.service, file.session_id, 0);
+	CHECK(file.is_closed && file.was_synced);
+	CHECK(file.content.size < 3000 && file.content.size > 2900);
+	written(&s);
+	orma_service_file_event(s.world.service, file.session_id, 1);
+	CHECK_LOG(&s.consumer.log, "disabled");
+	close_scene(&s);
+}
+
 ORMA_TEST(full_file_keeps_what_it_refused_and_takes_it_later)
 {
 	struct scene s;
