@@ -14,7 +14,10 @@
  *
  * Receiving: RECEIVES_PER_TURN times at most per turn, so that a flood of one peer cannot keep the
  * loop from the others; level-triggered epoll brings us back. Reading until EAGAIN would cost a
- * system call more per wake-up and has no bound.
+ * system call more per wake-up and has no bound. A frame of ten bytes may ask for work of
+ * milliseconds, so handling frames has a time per turn too; what is left of them is handed out by a
+ * task, and nothing is received before that. Counting frames instead was rejected: what would let
+ * costly ones starve the loop would slow cheap ones down.
  *
  * A timer watches for peers that take nothing. Blocking sends with a timeout, as upstream has,
  * freeze everybody else meanwhile.
@@ -28,8 +31,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/macros.h"
+
+#define HANDLING_NS_PER_TURN (2 * ORMA_NS_PER_MS)
 
 enum {
 	RECEIVES_PER_TURN = 4,
@@ -62,6 +68,7 @@ static void release(struct orma_ipc_connection *connection)
 
 	orma_base_watch_remove(&connection->watch);
 	orma_base_timer_disarm(&connection->stall_timer);
+	orma_base_task_cancel(&connection->frames_task);
 	connection->fd = orma_base_fd_close(connection->fd);
 	connection->kept_fd = orma_base_fd_close(connection->kept_fd);
 	ORMA_LIST_FOR_EACH_SAFE (queued, next, &connection->queue, link)
@@ -382,9 +389,12 @@ static ssize_t receive_some(struct orma_ipc_connection *connection, uint8_t *dat
 	return received > 0 ? received : -ENOTCONN;
 }
 
-/* Hands out the whole frames that are there; false when nothing more is to be received, or the
- * connection is gone. */
-static bool dispatch_frames(struct orma_ipc_connection *connection, const bool *is_gone)
+static void on_frames_task(struct orma_task *task);
+
+/* Hands out the whole frames that are there, as time allows; false when nothing more is to be
+ * received in this turn, or the connection is gone. */
+static bool dispatch_frames(struct orma_ipc_connection *connection, uint64_t end_ns,
+			    const bool *is_gone)
 {
 	const uint8_t *data;
 	size_t size;
@@ -394,6 +404,11 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, const bool *
 		connection->ops->frame(connection, data, size);
 		if (*is_gone || connection->is_closed || connection->closes_when_sent)
 			return false;
+		if (orma_base_clock_ns(CLOCK_MONOTONIC) >= end_ns) {
+			orma_base_loop_defer(connection->loop, &connection->frames_task,
+					     on_frames_task);
+			return false;
+		}
 	}
 	if (result < 0)
 		orma_ipc_connection_close(connection, result);
@@ -401,7 +416,8 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, const bool *
 }
 
 /* One recvmsg() and the frames that it completed; false when it is enough for this turn. */
-static bool receive_once(struct orma_ipc_connection *connection, const bool *is_gone)
+static bool receive_once(struct orma_ipc_connection *connection, uint64_t end_ns,
+			 const bool *is_gone)
 {
 	uint8_t *window;
 	size_t size;
@@ -419,15 +435,43 @@ static bool receive_once(struct orma_ipc_connection *connection, const bool *is_
 		return false;
 	}
 	orma_ipc_assembler_fill(&connection->assembler, (size_t)received);
-	return dispatch_frames(connection, is_gone) && (size_t)received == size;
+	return dispatch_frames(connection, end_ns, is_gone) && (size_t)received == size;
+}
+
+static uint64_t turn_end_ns(void)
+{
+	return orma_base_clock_ns(CLOCK_MONOTONIC) + HANDLING_NS_PER_TURN;
 }
 
 static void on_readable(struct orma_ipc_connection *connection, const bool *is_gone)
 {
+	uint64_t end_ns;
+
+	/* The window may be full of them. */
+	if (connection->frames_task.is_queued)
+		return;
+	end_ns = turn_end_ns();
 	for (int i = 0; i < RECEIVES_PER_TURN; i++)
-		if (!receive_once(connection, is_gone))
+		if (!receive_once(connection, end_ns, is_gone))
 			break;
 	if (!*is_gone && !connection->is_closed)
+		orma_ipc_assembler_trim(&connection->assembler);
+}
+
+static void on_frames_task(struct orma_task *task)
+{
+	struct orma_ipc_connection *connection =
+		ORMA_CONTAINER_OF(task, struct orma_ipc_connection, frames_task);
+	bool is_gone = false;
+
+	if (connection->closes_when_sent)
+		return;
+	connection->is_gone = &is_gone;
+	(void)dispatch_frames(connection, turn_end_ns(), &is_gone);
+	if (is_gone)
+		return;
+	connection->is_gone = NULL;
+	if (!connection->is_closed)
 		orma_ipc_assembler_trim(&connection->assembler);
 }
 

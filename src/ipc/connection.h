@@ -47,6 +47,7 @@ struct orma_ipc_connection {
 	struct orma_watch watch;
 	struct orma_timer stall_timer;
 	struct orma_task close_task;
+	struct orma_task frames_task; /* queued while frames that arrived wait for another turn */
 	struct orma_ipc_connection_limits limits;
 	struct orma_ipc_assembler assembler;
 	struct orma_list queue; /* struct orma_ipc_queued */

@@ -21,6 +21,7 @@ struct fixture {
 	size_t last_size;
 	char text[64];
 	bool closes_itself, ends_itself;
+	uint64_t busy_ns; /* what handling a frame takes */
 };
 
 static struct fixture *fixture_of(struct orma_ipc_connection *connection)
@@ -31,7 +32,10 @@ static struct fixture *fixture_of(struct orma_ipc_connection *connection)
 static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data, size_t size)
 {
 	struct fixture *fixture = fixture_of(connection);
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + fixture->busy_ns;
 
+	while (fixture->busy_ns && orma_base_clock_ns(CLOCK_MONOTONIC) < end_ns)
+		;
 	fixture->frames++;
 	fixture->last_size = size;
 	if (size < sizeof(fixture->text)) {
@@ -222,6 +226,64 @@ ORMA_TEST(a_flood_is_handled_in_bounded_portions)
 	CHECK(fixture.frames < (int)(sent / 5));
 	while (fixture.frames < (int)(sent / 5))
 		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	tear_down(&fixture);
+}
+
+/* Twenty frames at once, each of which takes longer to handle than a connection's turn lasts. */
+static void set_up_costly(struct fixture *fixture)
+{
+	static const uint8_t frames[20 * 5] = {
+		1, 0, 0, 0, 'a', 1, 0, 0, 0, 'b', 1, 0, 0, 0, 'c', 1, 0, 0, 0, 'd',
+		1, 0, 0, 0, 'e', 1, 0, 0, 0, 'f', 1, 0, 0, 0, 'g', 1, 0, 0, 0, 'h',
+		1, 0, 0, 0, 'i', 1, 0, 0, 0, 'j', 1, 0, 0, 0, 'k', 1, 0, 0, 0, 'l',
+		1, 0, 0, 0, 'm', 1, 0, 0, 0, 'n', 1, 0, 0, 0, 'o', 1, 0, 0, 0, 'p',
+		1, 0, 0, 0, 'q', 1, 0, 0, 0, 'r', 1, 0, 0, 0, 's', 1, 0, 0, 0, 't'};
+
+	set_up(fixture, (struct orma_ipc_connection_limits){0});
+	fixture->busy_ns = 5 * ORMA_NS_PER_MS;
+	send_bytes(fixture, frames, sizeof(frames));
+}
+
+ORMA_TEST(costly_frames_are_handled_one_per_turn_in_order_and_before_the_end_of_the_stream)
+{
+	struct fixture fixture;
+
+	set_up_costly(&fixture);
+	CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	CHECK_INT(fixture.frames, 1);
+	CHECK_STR(fixture.text, "a");
+	close(fixture.peer);
+	fixture.peer = -1;
+	while (fixture.frames < 20) {
+		int before = fixture.frames;
+
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+		CHECK(fixture.frames <= before + 1);
+		CHECK_INT(fixture.text[0], 'a' + fixture.frames - 1);
+		CHECK(!fixture.closed || fixture.frames == 20);
+	}
+	wait_closed(&fixture);
+	CHECK_INT(fixture.error, 0);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_callback_may_close_or_end_its_connection_in_a_later_turn)
+{
+	struct fixture fixture;
+
+	set_up_costly(&fixture);
+	CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	fixture.closes_itself = true;
+	wait_closed(&fixture);
+	CHECK_INT(fixture.frames, 2);
+	tear_down(&fixture);
+
+	set_up_costly(&fixture);
+	CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	fixture.ends_itself = true;
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 2);
+	CHECK_INT(fixture.closed, 0);
 	tear_down(&fixture);
 }
 
