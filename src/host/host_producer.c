@@ -22,7 +22,9 @@
 #include "proto/writer.h"
 #include "schema/gen/producer_port.pb.h"
 
-#define EARLY_COMMANDS_MAX 256 /* commands that wait for GetAsyncCommand */
+/* Commands that wait for GetAsyncCommand. */
+#define EARLY_COMMANDS_MAX 256
+#define EARLY_BYTES_MAX    ((size_t)1 << 20)
 
 struct early_command {
 	struct orma_list link;
@@ -36,7 +38,7 @@ struct host_producer {
 	struct orma_producer_port *port; /* NULL before InitializeConnection */
 	struct orma_ipc_call *commands;  /* the GetAsyncCommand call; NULL before it */
 	struct orma_list early;          /* struct early_command */
-	size_t early_count;
+	size_t early_count, early_bytes;
 	struct orma_host_commit commit;
 };
 
@@ -49,8 +51,9 @@ static void free_early(struct host_producer *producer, struct early_command *com
 {
 	orma_base_list_remove(&command->link);
 	orma_base_fd_close(command->fd);
-	orma_base_free(command);
 	producer->early_count--;
+	producer->early_bytes -= command->size;
+	orma_base_free(command);
 }
 
 static void forget_producer(struct orma_host_peer *peer)
@@ -97,7 +100,8 @@ void orma_host_producer_closed(void *ctx, struct orma_ipc_peer *ipc, int error)
 
 static int queue_early(struct host_producer *producer, const struct orma_buf *command, int fd)
 {
-	if (producer->early_count >= EARLY_COMMANDS_MAX)
+	if (producer->early_count >= EARLY_COMMANDS_MAX ||
+	    command->size > EARLY_BYTES_MAX - producer->early_bytes)
 		return -ENOBUFS;
 	struct early_command *early = orma_base_alloc(sizeof(*early) + command->size);
 	if (!early)
@@ -112,6 +116,20 @@ static int queue_early(struct host_producer *producer, const struct orma_buf *co
 	memcpy(early->data, command->data, command->size);
 	orma_base_list_append(&producer->early, &early->link);
 	producer->early_count++;
+	producer->early_bytes += early->size;
+	return 0;
+}
+
+/* 0 when the peer can be told, or the command is too large for a frame, which only its instance
+ * suffers from. */
+static int reply_command(struct host_producer *producer, const void *command, size_t size, int fd)
+{
+	int result = orma_ipc_call_reply(producer->commands, command, size, true, fd);
+
+	if (result != -EMSGSIZE)
+		return result;
+	orma_base_log(ORMA_LOG_WARNING,
+		      "a data source's config of %zu bytes does not fit into a frame", size);
 	return 0;
 }
 
@@ -122,15 +140,10 @@ static void send_command(struct host_producer *producer, int encode_result, int 
 	struct orma_buf *command = &producer->peer.host->scratch;
 	int result = encode_result;
 	if (result == 0 && producer->commands)
-		result = orma_ipc_call_reply(producer->commands, command->data, command->size, true,
-					     fd);
+		result = reply_command(producer, command->data, command->size, fd);
 	else if (result == 0)
 		result = queue_early(producer, command, fd);
-	if (result == -EMSGSIZE)
-		orma_base_log(ORMA_LOG_WARNING,
-			      "a data source's config of %zu bytes does not fit into a frame",
-			      command->size);
-	else if (result && result != -ECONNRESET)
+	if (result && result != -ECONNRESET)
 		orma_ipc_peer_close(producer->peer.ipc, result);
 }
 
@@ -355,12 +368,9 @@ static int on_get_async_command(struct orma_ipc_peer *ipc, struct orma_ipc_call 
 		return -EPROTO;
 	producer->commands = call;
 	ORMA_LIST_FOR_EACH_SAFE (command, next, &producer->early, link) {
-		int result =
-			orma_ipc_call_reply(call, command->data, command->size, true, command->fd);
+		/* A connection that is ending takes all of them. */
+		(void)reply_command(producer, command->data, command->size, command->fd);
 		free_early(producer, command);
-		if (result)
-			return 0; /* the connection is ending, or the command was too large: the
-				     call itself goes on */
 	}
 	return 0;
 }
