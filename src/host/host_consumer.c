@@ -414,8 +414,9 @@ static int on_get_trace_stats(struct orma_ipc_peer *ipc, struct orma_ipc_call *c
 	struct orma_host_consumer *consumer = get_caller(ipc);
 	const void *stats;
 	size_t stats_size;
-	int result = consumer ? orma_consumer_port_get_stats(consumer->port, &stats, &stats_size)
-			      : -ECONNRESET;
+	if (!consumer || !orma_ipc_call_wants_reply(call))
+		return -ECONNRESET;
+	int result = orma_consumer_port_get_stats(consumer->port, &stats, &stats_size);
 	return result ? result : reply_stats(consumer->peer.host, call, stats, stats_size);
 }
 
@@ -455,6 +456,9 @@ static int on_query_service_state(struct orma_ipc_peer *ipc, struct orma_ipc_cal
 	    orma_proto_reader_find(args, size, ORMA_PB_QUERY_SERVICE_STATE_REQUEST_SESSIONS_ONLY,
 				   &only) < 0)
 		return -EBADMSG;
+	/* The state can be tens of megabytes: not encoded for nobody. */
+	if (consumer->query || !orma_ipc_call_wants_reply(call))
+		return -EBUSY;
 	int result = orma_consumer_port_query_state(consumer->port, only.value != 0, &state,
 						    &state_size);
 	return result ? result : orma_host_query_begin(consumer, call, state, state_size);

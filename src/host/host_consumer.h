@@ -12,7 +12,8 @@ struct orma_host_consumer {
 	struct orma_consumer_port *port;
 	/* Calls that are answered later; one of each kind, a new one rejects the old. */
 	struct orma_ipc_call *enable, *read, *observe, *query;
-	struct orma_buf state;    /* what of the answer to `query` waits for room */
+	struct orma_buf state;    /* the answer to `query`, when it waits for room */
+	size_t state_at;          /* what of it has gone */
 	struct orma_buf rest;     /* replies to `read` that wait for room, see host_stream.c */
 	size_t rest_at;           /* what of them has gone */
 	struct orma_list flushes; /* struct host_flush */
@@ -24,8 +25,8 @@ struct orma_host_consumer {
 void orma_host_stream_clear(struct orma_host_consumer *consumer);
 /* Ends the ReadBuffers call, if there is one, by a rejection. */
 void orma_host_stream_cancel(struct orma_host_consumer *consumer);
-/* Answers with the service's encoded state, in part later if need be. 0, or -errno: the call is to
- * be rejected. */
+/* Answers with the service's encoded state, in part later if need be; no query may be waiting. 0,
+ * or -errno: the call is to be rejected. */
 int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
 			  const void *state, size_t size);
 /* The socket has room again. */

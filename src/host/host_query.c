@@ -88,6 +88,7 @@ void orma_host_query_cancel(struct orma_host_consumer *consumer)
 {
 	consumer->peer.host->waiting_state_bytes -= consumer->state.capacity;
 	orma_base_buf_done(&consumer->state);
+	consumer->state_at = 0;
 	if (consumer->query)
 		orma_ipc_call_reject(ORMA_TAKE(consumer->query));
 }
@@ -97,8 +98,6 @@ int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_c
 {
 	struct orma_host *host = consumer->peer.host;
 
-	if (consumer->query)
-		return -EBUSY;
 	ssize_t sent = send_parts(consumer, call, state, size);
 	if (sent < 0)
 		return (int)sent;
@@ -117,13 +116,15 @@ int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_c
 
 void orma_host_query_continue(struct orma_host_consumer *consumer)
 {
-	struct orma_buf *state = &consumer->state;
+	const struct orma_buf *state = &consumer->state;
+	size_t left = state->size - consumer->state_at;
 
 	if (!consumer->query)
 		return;
-	ssize_t sent = send_parts(consumer, consumer->query, state->data, state->size);
-	if (sent >= 0 && (size_t)sent < state->size) {
-		orma_base_buf_consume(state, (size_t)sent);
+	ssize_t sent =
+		send_parts(consumer, consumer->query, state->data + consumer->state_at, left);
+	if (sent >= 0 && (size_t)sent < left) {
+		consumer->state_at += (size_t)sent;
 		return;
 	}
 	if (sent >= 0)
