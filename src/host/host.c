@@ -115,6 +115,7 @@ void orma_host_free(struct orma_host *host)
 	orma_base_timer_disarm(&host->timer);
 	orma_base_task_cancel(&host->turn);
 	orma_base_buf_done(&host->scratch);
+	orma_host_commit_done(&host->commit);
 	orma_base_free(host);
 }
 

@@ -4,7 +4,8 @@
  *
  * Commands that the service gives before the peer has asked for the stream wait in a bounded list,
  * in order, with the descriptor of the shared memory beside the one that carries it. CommitData is
- * the hot call: it is decoded by hand into arrays that keep their capacity between calls.
+ * the hot call: it is decoded by hand into arrays that keep their capacity between calls. All
+ * producers share them, as one call is handled at a time and each could make them large.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include "base/arena.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "host/host_commit.h"
 #include "host/host_state.h"
 #include "proto/codec.h"
 #include "proto/reader.h"
@@ -39,7 +39,6 @@ struct host_producer {
 	struct orma_ipc_call *commands;  /* the GetAsyncCommand call; NULL before it */
 	struct orma_list early;          /* struct early_command */
 	size_t early_count, early_bytes;
-	struct orma_host_commit commit;
 };
 
 static struct host_producer *producer_of(struct orma_ipc_peer *ipc)
@@ -69,7 +68,6 @@ static void forget_producer(struct orma_host_peer *peer)
 	orma_host_kick(peer->host);
 	ORMA_LIST_FOR_EACH_SAFE (command, next, &producer->early, link)
 		free_early(producer, command);
-	orma_host_commit_done(&producer->commit);
 	orma_base_free(producer);
 }
 
@@ -453,7 +451,8 @@ static int on_commit_data(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
 {
 	struct host_producer *producer = get_caller(ipc);
 	struct orma_commit commit;
-	int result = producer ? orma_host_commit_decode(&producer->commit, args, size, &commit)
+	int result = producer ? orma_host_commit_decode(&producer->peer.host->commit, args, size,
+							&commit)
 			      : -EPROTO;
 	if (result)
 		return result;

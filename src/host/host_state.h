@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "host/host.h"
+#include "host/host_commit.h"
 #include "ipc/host.h"
 
 struct orma_host {
@@ -14,12 +15,13 @@ struct orma_host {
 	struct orma_service *service;
 	struct orma_ipc_host *producers, *consumers;
 	struct orma_ipc_service producer_services[2];
-	struct orma_timer timer;    /* the service's next deadline */
-	struct orma_task turn;      /* queued whenever the service may have something to do */
-	struct orma_list peers;     /* struct orma_host_peer */
-	struct orma_list streams;   /* consumers with a ReadBuffers call to feed */
-	struct orma_buf scratch;    /* a reply being encoded; keeps its capacity */
-	size_t waiting_state_bytes; /* copies of the state that consumers have yet to take */
+	struct orma_timer timer;        /* the service's next deadline */
+	struct orma_task turn;          /* queued whenever the service may have something to do */
+	struct orma_list peers;         /* struct orma_host_peer */
+	struct orma_list streams;       /* consumers with a ReadBuffers call to feed */
+	struct orma_buf scratch;        /* a reply being encoded; keeps its capacity */
+	struct orma_host_commit commit; /* of the CommitData call that is handled; likewise */
+	size_t waiting_state_bytes;     /* copies of the state that consumers have yet to take */
 };
 
 /* The common head of what a peer holds here. */

@@ -46,6 +46,39 @@ ORMA_TEST(a_hundred_thousand_data_sources)
 	orma_stage_close(&stage);
 }
 
+static size_t resident_bytes(void)
+{
+	unsigned long total = 0, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	CHECK(file && fscanf(file, "%lu %lu", &total, &resident) == 2);
+	fclose(file);
+	return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+ORMA_TEST(commits_full_of_empty_entries_do_not_cost_memory_per_producer)
+{
+	struct orma_stage stage;
+	static struct orma_raw_producer producers[100];
+	static char entries[ORMA_IPC_BODY_BYTES_MAX];
+
+	orma_stage_open(&stage);
+	for (size_t i = 0; i < sizeof(entries); i += 2)
+		entries[i] = 0x0a; /* chunks_to_move {} */
+	size_t before = resident_bytes();
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(producers); i++) {
+		orma_raw_producer_open(&producers[i], stage.daemon.producers, "crowd");
+		orma_raw_invoke(&producers[i].client, "CommitData",
+				(struct orma_str){entries, sizeof(entries)}, -1,
+				ORMA_RAW_DROP_REPLY);
+		orma_raw_producer_sync(&producers[i]);
+	}
+	CHECK(resident_bytes() < before + ((size_t)100 << 20));
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(producers); i++)
+		orma_raw_producer_close(&producers[i]);
+	orma_stage_close(&stage);
+}
+
 ORMA_TEST(a_daemon_without_descriptors_refuses_and_recovers)
 {
 	struct orma_stage stage;
