@@ -8,6 +8,7 @@
 #include <orma/data_source.h>
 #include <orma/error.h>
 #include <orma/init.h>
+#include <orma/log.h>
 #include <orma/packet.h>
 #include <orma/service.h>
 #include <orma/session.h>

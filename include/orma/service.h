@@ -4,15 +4,32 @@
  *
  * The service meets each producer and each consumer as a *port*: functions that the peer's side
  * calls, and a struct of callbacks that the service calls. Configurations, descriptors and events
- * cross as serialized protobuf messages.
+ * cross as serialized protobuf messages. The embedder decides how these travel; it binds ports to
+ * its connections, and says who is at the other end (uid, pid): that word is what rights rest on.
  *
- * Threads:   a service and all its ports belong to one thread. Nothing here blocks.
+ *	producer's side                     | the service
+ *	orma/transport.h, or by hand  --->  | orma_producer_port_...()
+ *	                              <---  | struct orma_producer_callbacks
+ *	a consumer                    --->  | orma_consumer_port_...()
+ *	                              <---  | struct orma_consumer_callbacks
+ *
+ * examples/own_transport.c is such an embedder.
+ *
+ * Threads:   a service and all its ports are used by one thread at a time. Nothing here blocks, but
+ *            without file_ops of its own the service writes to files.
  * Callbacks: run inside calls of the functions below; they must not call back into the service or
- *            any port (defer that).
+ *            any port (defer that). Each may be NULL.
  * Time:      the service never sleeps. After any call, orma_service_next_deadline_ns() says when
- *            orma_service_run() wants to be called.
- * Memory:    arguments are borrowed for the call.
- * Errors:    negative errno values; see each function.
+ *            orma_service_run() wants to be called; to be early is harmless, to be late makes
+ *            timeouts longer.
+ * Memory:    arguments are borrowed for the call, option and callback structs included. Structs
+ *            that begin with struct_size may be shorter (of an older program: the rest is 0) or
+ *            longer (of a newer one: the rest has to be 0, else -EINVAL).
+ * Trust:     of what peers send nothing is believed: bytes of messages, commits and memory may be
+ *            passed on as they came. uid, pid, is_unverified and cannot_pass_fds are the embedder's
+ *            word and are believed.
+ * Errors:    negative errno values; see each function. Every function that takes a message may
+ *            return -EBADMSG (it does not decode) and -ENOMEM.
  */
 #ifndef ORMA_SERVICE_H
 #define ORMA_SERVICE_H
@@ -146,23 +163,31 @@ struct orma_service_options {
 	int (*set_priority)(void *ctx, enum orma_priority_policy policy, uint32_t priority);
 };
 
+/**
+ * orma_service_new() - a service without producers, consumers and sessions.
+ * @options: may be NULL: real time, real randomness, files written at once.
+ * @ret: set on success only; owned by the caller.
+ *
+ * Strings and structs of functions are copied; contexts must live as long as the service. Returns
+ * 0, -EINVAL (struct_size; ops without a function that they must have), -ENOMEM.
+ */
 ORMA_API int orma_service_new(const struct orma_service_options *options,
 			      struct orma_service **ret);
-/* Closes all ports that are still open. */
+/** Closes all ports that are still open: their callbacks do not run any more. NULL is fine. */
 ORMA_API void orma_service_free(struct orma_service *service);
-/* When orma_service_run() wants to be called: CLOCK_MONOTONIC ns by now_ns; 0 = at once; UINT64_MAX
- * = not at all. */
+/** When orma_service_run() wants to be called: CLOCK_MONOTONIC ns by now_ns; 0 = at once;
+ * UINT64_MAX = not at all. */
 ORMA_API uint64_t orma_service_next_deadline_ns(const struct orma_service *service);
-/* Does what is due, a bounded amount of it. */
+/** Does what is due, a bounded amount of it: the next deadline says whether that was all. */
 ORMA_API void orma_service_run(struct orma_service *service);
-/* A file that answered -EAGAIN takes more (status 0), failed (negative errno), or is closed (status
- * 1). */
+/** A file that answered -EAGAIN takes more (status 0), failed (negative errno), or is closed
+ * (status 1). Of a session that is gone: ignored. */
 ORMA_API void orma_service_file_event(struct orma_service *service, uint64_t session_id,
 				      int status);
-/* A block of a session's stream is compressed, or failed to be. */
+/** A block of a session's stream is compressed, or failed to be. */
 ORMA_API void orma_service_compressor_event(struct orma_service *service, uint64_t session_id);
 
-/*
+/**
  * The end of the service, before orma_service_free(): sessions that write into files are flushed,
  * stopped (each for timeout_ms at most) and their files completed; no session begins any more. Run
  * the service until orma_service_has_open_files() says no.
@@ -248,40 +273,57 @@ struct orma_commit {
 	uint64_t flush_request_id; /* 0 = none */
 };
 
-/*
- * -EACCES (lockdown), -ENOSPC (no producer id left), -EINVAL, -ENOMEM. *ret_uses_own_memory says
- * whether info->shm_fd was taken.
+/**
+ * orma_producer_port_open() - a producer has connected.
+ * @ctx: first argument of the callbacks.
+ * @ret_uses_own_memory: whether info->shm_fd was taken (duplicated); it is not when it is no sealed
+ *                       memory of a size that the protocol allows. May be NULL.
+ *
+ * No callback of this port runs inside the call. Returns 0, -EACCES (lockdown), -ENOSPC (no producer id left), -EINVAL
+ * (struct_size; a name of more than 1,024 bytes), -ENOMEM.
  */
 ORMA_API int orma_producer_port_open(struct orma_service *service,
 				     const struct orma_producer_info *info,
 				     const struct orma_producer_callbacks *callbacks, void *ctx,
 				     bool *ret_uses_own_memory, struct orma_producer_port **ret);
-/* The producer is gone: what it committed or what can be scraped stays in the buffers. No callback
- * runs afterwards. */
+/** The producer is gone: what it committed or what can be scraped stays in the buffers. No callback
+ * runs afterwards. NULL is fine. */
 ORMA_API void orma_producer_port_close(struct orma_producer_port *port);
-/* Descriptors are serialized DataSourceDescriptors. -EBADMSG, -EINVAL (no name, or too long, too
- * many), -EEXIST (the id), -ENOENT, -ENOMEM. Updates need the id and keep the name. */
+/**
+ * What the producer offers. Sessions that wait for it are set up inside the call. Descriptors are
+ * serialized DataSourceDescriptors. -EBADMSG, -EINVAL (no name, or too long, too
+ * many), -EEXIST (the id), -ENOENT, -ENOMEM. Updates need the id and keep the name.
+ */
 ORMA_API int orma_producer_port_register_data_source(struct orma_producer_port *port,
 						     const void *descriptor, size_t size);
 ORMA_API int orma_producer_port_update_data_source(struct orma_producer_port *port,
 						   const void *descriptor, size_t size);
 ORMA_API int orma_producer_port_unregister_data_source(struct orma_producer_port *port,
 						       const char *name);
-/* Nothing in it is trusted; what is wrong is skipped and counted. */
+/**
+ * Chunks that are complete, and patches for some that were committed before. Nothing in it is
+ * trusted; what is wrong is skipped and counted. With flush_request_id: the producer has answered
+ * that flush, and all before it.
+ */
 ORMA_API void orma_producer_port_commit(struct orma_producer_port *port,
 					const struct orma_commit *commit);
-/* The same from a serialized CommitDataRequest, as orma_commit_encode() makes it. -EBADMSG (does not
- * decode: nothing was committed), -ENOMEM. */
+/** The same from a serialized CommitDataRequest, as orma_commit_encode() makes it. -EBADMSG (does
+ * not decode: nothing was committed), -ENOMEM. */
 ORMA_API int orma_producer_port_commit_encoded(struct orma_producer_port *port, const void *data,
 					       size_t size);
+/** Into which buffer a writer writes: needed to find its chunks without a commit (scraping). Ids of
+ * writers are 1 to 32,767; others, and buffers that are not the producer's, are ignored. */
 ORMA_API void orma_producer_port_register_writer(struct orma_producer_port *port,
 						 uint32_t writer_id, uint32_t target_buffer);
 ORMA_API void orma_producer_port_unregister_writer(struct orma_producer_port *port,
 						   uint32_t writer_id);
+/** Acknowledgements, for data sources whose descriptor promised them (will_notify_on_start, _stop).
+ * Unknown instances are ignored. */
 ORMA_API void orma_producer_port_data_source_started(struct orma_producer_port *port,
 						     uint64_t instance_id);
 ORMA_API void orma_producer_port_data_source_stopped(struct orma_producer_port *port,
 						     uint64_t instance_id);
+/** Names of triggers that sessions may be waiting for; at most 64 of one call are looked at. */
 ORMA_API void orma_producer_port_activate_triggers(struct orma_producer_port *port,
 						   const char *const *names, size_t count);
 
@@ -377,38 +419,70 @@ struct orma_clone_result {
 };
 typedef void orma_clone_done_fn(void *ctx, const struct orma_clone_result *result);
 
-/* -EINVAL (struct_size), -ENOSPC (too many consumers), -ENOMEM. */
+/**
+ * orma_consumer_port_open() - a consumer has connected; it has no session yet.
+ * @ctx: first argument of the callbacks.
+ *
+ * Who may connect is the embedder's decision: a consumer of the service's own user or root may do
+ * more (see other users' sessions, clone them). Returns 0, -EINVAL (struct_size), -ENOSPC (too many
+ * consumers), -ENOMEM.
+ */
 ORMA_API int orma_consumer_port_open(struct orma_service *service,
 				     const struct orma_consumer_info *info,
 				     const struct orma_consumer_callbacks *callbacks, void *ctx,
 				     struct orma_consumer_port **ret);
-/* Frees the port's session unless it was detached. No callback runs afterwards. */
+/** Frees the port's session unless it was detached. No callback runs afterwards. NULL is fine. */
 ORMA_API void orma_consumer_port_close(struct orma_consumer_port *port);
-/*
- * Configures (and, without deferred start, starts) a session from a serialized TraceConfig.
- * `file_fd` is the output of write_into_file (-1 = none; duplicated). On failure `reterr` holds the
- * text that the consumer sees, and nothing has changed.
+/**
+ * orma_consumer_port_enable() - configure a session and, without deferred_start, start it.
+ * @config: a serialized TraceConfig; orma_config_parse() makes it from text.
+ * @file_fd: the output of write_into_file, -1 = none; duplicated.
+ * @reterr: on failure, the text that the consumer should see. May be NULL.
+ *
+ * On failure nothing has changed. Returns 0, -EBUSY (the consumer has a session; too many
+ * sessions), -EINVAL (the text names the field), -ENOTSUP (it asks for what the options do not
+ * bring, or nobody can), -ENOSPC (too many buffers), -EBADMSG, -EMSGSIZE, -EACCES, -ENOMEM and what
+ * opening a file may say.
  */
 ORMA_API int orma_consumer_port_enable(struct orma_consumer_port *port, const void *config,
 				       size_t size, int file_fd, struct orma_error *reterr);
+/** Starts a session with deferred_start. 0, -ENOENT (no session), -EBUSY (it has started). */
 ORMA_API int orma_consumer_port_start(struct orma_consumer_port *port, struct orma_error *reterr);
+/** Stops the session: producers are given time to stop, then tracing_disabled is called. Without a
+ * session, or with one that has ended, nothing happens. */
 ORMA_API void orma_consumer_port_disable(struct orma_consumer_port *port);
+/** Admits further producers to a running session's data sources (producer_name_filter); the rest of
+ * the config is ignored. 0, -ENOENT, -ESTALE (ended), -EMSGSIZE, -EBADMSG, -ENOMEM. */
 ORMA_API int orma_consumer_port_change_config(struct orma_consumer_port *port, const void *config,
 					      size_t size);
-/* `done` runs exactly once, maybe before this returns, unless the port is closed first. timeout_ms
- * 0 = the session's own. */
+/**
+ * orma_consumer_port_flush() - ask the session's producers for what they have.
+ * @timeout_ms: 0 = the session's own.
+ * @flags: the protocol's flush flags, handed to the producers.
+ * @done: runs exactly once, maybe before this returns, unless the port is closed first; false =
+ *        somebody did not answer in time, or there is no session. May be NULL.
+ *
+ * Returns 0, -ENOMEM (`done` does not run).
+ */
 ORMA_API int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms,
 				      uint64_t flags, orma_flush_done_fn *done, void *done_ctx);
-/* Takes the next packets, about max_bytes of them, out of the session's buffers. -ENOENT, -EBUSY
- * (write_into_file), -EAGAIN (they are being compressed: callbacks.readable follows). */
+/**
+ * Takes the next packets, about max_bytes of them, out of the session's buffers. 0 (maybe none: then
+ * has_more is false), -ENOENT (no session), -EBUSY (write_into_file), -EAGAIN (they are being
+ * compressed: callbacks.readable follows), -ENOMEM.
+ */
 ORMA_API int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
 				     struct orma_trace_batch *ret);
+/** Ends the session at once; what was not read is gone. */
 ORMA_API void orma_consumer_port_free_buffers(struct orma_consumer_port *port);
-/* -ENOENT, -EEXIST, -EINVAL (empty key), -ESTALE (the session has ended), -ENOMEM. Flushes that are
- * pending have failed. */
+/**
+ * Leaves the session to itself under a key, and takes it over again (the same user). -ENOENT,
+ * -EEXIST (the key is in use; there is a session already), -EINVAL (no key), -ESTALE (the session
+ * has ended), -ENOMEM. Flushes that are pending have failed.
+ */
 ORMA_API int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key);
 ORMA_API int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key);
-/*
+/**
  * Makes this consumer the owner of a copy of a session of the same user (root: of any user), to be
  * read. The session goes on. `done` runs exactly once, maybe before this returns, unless the port
  * is closed first; with was_write_into_file the whole trace is in the file then.
@@ -416,12 +490,13 @@ ORMA_API int orma_consumer_port_attach(struct orma_consumer_port *port, const ch
 ORMA_API void orma_consumer_port_clone(struct orma_consumer_port *port,
 				       const struct orma_clone_request *request,
 				       orma_clone_done_fn *done, void *done_ctx);
-/* Bit set of ObservableEvents.Type; 0 stops. */
+/** Bit set of ObservableEvents.Type (ORMA_OBSERVE_..., orma/session.h); 0 stops. Returns 0. */
 ORMA_API int orma_consumer_port_observe(struct orma_consumer_port *port, uint32_t event_types);
-/*
+/**
  * Queries: the serialized message in memory that stays valid until the next call of any function of
  * this service. config = the session's TraceConfig, stats = TraceStats, state =
- * TracingServiceState, capabilities = TracingServiceCapabilities.
+ * TracingServiceState, capabilities = TracingServiceCapabilities. 0, -ENOENT (config and stats: no
+ * session), -ENOMEM.
  */
 ORMA_API int orma_consumer_port_get_config(struct orma_consumer_port *port, const void **ret_data,
 					   size_t *ret_size);

@@ -16,7 +16,7 @@ enum { MESSAGE_BYTES = 1024 };
 static orma_log_fn *log_sink;
 static void *log_ctx;
 
-void orma_base_log_set_sink(orma_log_fn *sink, void *ctx)
+void orma_log_set_sink(orma_log_fn *sink, void *ctx)
 {
 	log_sink = sink;
 	log_ctx = ctx;

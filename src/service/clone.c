@@ -25,6 +25,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "proto/writer.h"
 #include "schema/gen/service_event.pb.h"
 #include "schema/gen/trace_stats.pb.h"
@@ -509,8 +510,11 @@ void orma_consumer_port_clone(struct orma_consumer_port *port,
 	struct orma_error error = {0};
 	int r;
 
-	memcpy(&whole, request, ORMA_MIN(request->struct_size, sizeof(whole)));
-	r = try_clone(port, &whole, &clone, &error);
+	r = request ? orma_base_options_copy(&whole, sizeof(whole), request) : -EINVAL;
+	if (r < 0)
+		orma_base_error_set(&error, r, "the request is of another size");
+	else
+		r = try_clone(port, &whole, &clone, &error);
 	if (r == 0) {
 		clone->done = done;
 		clone->done_ctx = done_ctx;

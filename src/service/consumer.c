@@ -13,27 +13,31 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "service/state.h"
 
 int orma_consumer_port_open(struct orma_service *service, const struct orma_consumer_info *info,
 			    const struct orma_consumer_callbacks *callbacks, void *ctx,
 			    struct orma_consumer_port **ret)
 {
+	struct orma_consumer_info whole = {0};
+	struct orma_consumer_callbacks own_callbacks = {0};
 	struct orma_consumer_port *port;
 
-	if (info->struct_size < sizeof(*info))
+	if (!service || !info || !callbacks || !ret ||
+	    orma_base_options_copy(&whole, sizeof(whole), info) < 0 ||
+	    orma_base_options_copy(&own_callbacks, sizeof(own_callbacks), callbacks) < 0)
 		return -EINVAL;
 	if (service->consumer_count >= ORMA_SERVICE_CONSUMERS_MAX)
 		return -ENOSPC;
 	port = orma_base_zalloc(sizeof(*port));
 	if (!port)
 		return -ENOMEM;
-	memcpy(&port->callbacks, callbacks,
-	       ORMA_MIN(callbacks->struct_size, sizeof(port->callbacks)));
+	port->callbacks = own_callbacks;
 	port->service = service;
 	port->ctx = ctx;
-	port->uid = info->uid;
-	port->pid = info->pid;
+	port->uid = whole.uid;
+	port->pid = whole.pid;
 	orma_base_list_append(&service->consumers, &port->link);
 	service->consumer_count++;
 	*ret = port;

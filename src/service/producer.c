@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "schema/gen/data_source_descriptor.pb.h"
 #include "service/state.h"
 
@@ -81,20 +82,21 @@ int orma_producer_port_open(struct orma_service *service, const struct orma_prod
 			    const struct orma_producer_callbacks *callbacks, void *ctx,
 			    bool *ret_uses_own_memory, struct orma_producer_port **ret)
 {
-	struct orma_producer_info whole = {.struct_size = sizeof(whole)};
+	struct orma_producer_info whole = {.shm_fd = -1};
+	struct orma_producer_callbacks own_callbacks = {0};
 	struct orma_producer_port *port;
 	int r;
 
-	if (info->struct_size < offsetof(struct orma_producer_info, machine_name))
+	if (!service || !info || !callbacks || !ret ||
+	    orma_base_options_copy(&whole, sizeof(whole), info) < 0 ||
+	    orma_base_options_copy(&own_callbacks, sizeof(own_callbacks), callbacks) < 0)
 		return -EINVAL;
-	memcpy(&whole, info, ORMA_MIN(info->struct_size, sizeof(whole)));
 	if (service->is_locked_down && (whole.is_unverified || whole.uid != service->uid))
 		return -EACCES;
 	port = orma_base_zalloc(sizeof(*port));
 	if (!port)
 		return -ENOMEM;
-	memcpy(&port->callbacks, callbacks,
-	       ORMA_MIN(callbacks->struct_size, sizeof(port->callbacks)));
+	port->callbacks = own_callbacks;
 	port->ctx = ctx;
 	r = init_producer(port, service, &whole);
 	port->id = pick_id(service);

@@ -25,6 +25,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "proto/writer.h"
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/clock_snapshot.pb.h"
@@ -36,9 +37,11 @@
 int orma_relay_port_open(struct orma_service *service, const struct orma_relay_info *info,
 			 struct orma_relay_port **ret)
 {
+	struct orma_relay_info whole = {0};
 	struct orma_relay_port *port;
 
-	if (info->struct_size < sizeof(*info) || info->machine_id == 0)
+	if (!service || !info || !ret || orma_base_options_copy(&whole, sizeof(whole), info) < 0 ||
+	    whole.machine_id == 0)
 		return -EINVAL;
 	if (service->relay_count >= ORMA_SERVICE_RELAYS_MAX)
 		return -ENOSPC;
@@ -46,7 +49,7 @@ int orma_relay_port_open(struct orma_service *service, const struct orma_relay_i
 	if (!port)
 		return -ENOMEM;
 	port->service = service;
-	port->machine_id = info->machine_id;
+	port->machine_id = whole.machine_id;
 	orma_base_list_append(&service->relays, &port->link);
 	service->relay_count++;
 	*ret = port;

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/options.h"
 #include "service/state.h"
 
 #ifndef ORMA_VERSION_STRING
@@ -50,28 +51,45 @@ static void read_random(void *ctx, void *data, size_t size)
 
 static void take_options(struct orma_service *service, const struct orma_service_options *options)
 {
-	size_t ops_size = 0;
-
-	service->clock_ns = options && options->now_ns ? options->now_ns : read_clock;
-	service->random = options && options->random ? options->random : read_random;
-	service->ctx = options ? options->ctx : NULL;
-	service->set_priority = options ? options->set_priority : NULL;
-	service->scrape_by_default = options && options->scrape_by_default;
-	service->regex_ops =
-		options && options->regex_ops ? *options->regex_ops : orma_service_regex_ops_posix;
-	if (options && options->compressor_ops) {
-		service->compressor_ops = *options->compressor_ops;
+	service->clock_ns = options->now_ns ? options->now_ns : read_clock;
+	service->random = options->random ? options->random : read_random;
+	service->ctx = options->ctx;
+	service->set_priority = options->set_priority;
+	service->scrape_by_default = options->scrape_by_default;
+	service->regex_ops = orma_service_regex_ops_posix;
+	(void)orma_base_options_copy(&service->regex_ops, sizeof(service->regex_ops),
+				     options->regex_ops);
+	if (options->compressor_ops) {
+		(void)orma_base_options_copy(&service->compressor_ops,
+					     sizeof(service->compressor_ops),
+					     options->compressor_ops);
 		service->compressor_ctx = options->compressor_ctx;
 	}
 	service->file_ops = orma_service_file_ops_sync;
 	service->file_ctx = service;
-	if (options && options->file_ops) {
-		ops_size = ORMA_MIN(options->file_ops->struct_size, sizeof(service->file_ops));
+	if (options->file_ops) {
 		memset(&service->file_ops, 0, sizeof(service->file_ops));
-		memcpy(&service->file_ops, options->file_ops, ops_size);
+		(void)orma_base_options_copy(&service->file_ops, sizeof(service->file_ops),
+					     options->file_ops);
 		service->file_ctx = options->ctx;
 		service->has_async_files = true;
 	}
+}
+
+static bool are_ops_whole(const struct orma_service_options *options)
+{
+	struct orma_service_file_ops file = {0};
+	struct orma_regex_ops regex = {0};
+	struct orma_compressor_ops compressor = {0};
+
+	if (orma_base_options_copy(&file, sizeof(file), options->file_ops) < 0 ||
+	    orma_base_options_copy(&regex, sizeof(regex), options->regex_ops) < 0 ||
+	    orma_base_options_copy(&compressor, sizeof(compressor), options->compressor_ops) < 0)
+		return false;
+	return (!options->file_ops || (file.open && file.write && file.close)) &&
+	       (!options->regex_ops || (regex.compile && regex.match && regex.free)) &&
+	       (!options->compressor_ops ||
+		(compressor.open && compressor.submit && compressor.take && compressor.close));
 }
 
 int orma_service_new(const struct orma_service_options *options, struct orma_service **ret)
@@ -79,19 +97,8 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 	struct orma_service_options whole = {.struct_size = sizeof(whole)};
 	struct orma_service *service;
 
-	if (options) {
-		if (options->struct_size < offsetof(struct orma_service_options, now_ns))
-			return -EINVAL;
-		memcpy(&whole, options, ORMA_MIN(options->struct_size, sizeof(whole)));
-	}
-	if (whole.file_ops &&
-	    (whole.file_ops->struct_size < offsetof(struct orma_service_file_ops, sync) ||
-	     !whole.file_ops->open || !whole.file_ops->write || !whole.file_ops->close))
-		return -EINVAL;
-	if (whole.regex_ops && whole.regex_ops->struct_size < sizeof(*whole.regex_ops))
-		return -EINVAL;
-	if (whole.compressor_ops &&
-	    whole.compressor_ops->struct_size < sizeof(*whole.compressor_ops))
+	if (!ret || orma_base_options_copy(&whole, sizeof(whole), options) < 0 ||
+	    !are_ops_whole(&whole))
 		return -EINVAL;
 	service = orma_base_zalloc(sizeof(*service));
 	if (!service)

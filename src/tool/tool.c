@@ -70,7 +70,7 @@ static void print_log(void *ctx, enum orma_log_level level, const char *message)
 void orma_tool_log_to_stderr(int level)
 {
 	log_threshold = level;
-	orma_base_log_set_sink(print_log, NULL);
+	orma_log_set_sink(print_log, NULL);
 }
 
 struct unit {

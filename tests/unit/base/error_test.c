@@ -53,7 +53,7 @@ ORMA_TEST(log_messages_reach_the_sink_and_leave_errno_alone)
 {
 	struct seen seen = {0};
 	orma_base_log(ORMA_LOG_ERROR, "nobody listens");
-	orma_base_log_set_sink(record_message, &seen);
+	orma_log_set_sink(record_message, &seen);
 	errno = EDOM;
 	orma_base_log(ORMA_LOG_WARNING, "lost %d", 3);
 	CHECK_INT(errno, EDOM);
@@ -61,7 +61,7 @@ ORMA_TEST(log_messages_reach_the_sink_and_leave_errno_alone)
 	CHECK_STR(seen.text, "lost 3");
 	orma_base_log(ORMA_LOG_INFO, "%0*d", 5000, 1);
 	CHECK_INT(strlen(seen.text), 1023);
-	orma_base_log_set_sink(NULL, NULL);
+	orma_log_set_sink(NULL, NULL);
 	orma_base_log(ORMA_LOG_ERROR, "nobody listens");
 	CHECK_INT(seen.count, 2);
 }

@@ -198,7 +198,7 @@ __attribute__((unused)) static bool fake_log_has(const char *text)
 
 __attribute__((unused)) static void fake_capture_log(void)
 {
-	orma_base_log_set_sink(fake_sink, NULL);
+	orma_log_set_sink(fake_sink, NULL);
 }
 
 static struct orma_instance fake_instance(uint32_t idx)

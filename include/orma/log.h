@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * orma/log.h - what the library would say to the person who runs the program.
+ *
+ * The library prints nothing. Few things are worth a word beside the error that a function returns:
+ * a config with unknown fields, a producer that was refused, a data source that did not stop in time.
+ * Without a sink they vanish.
+ *
+ * Threads: the sink is called on any thread that is inside the library, several at once; it must not
+ *          call the library.
+ */
+#ifndef ORMA_LOG_H
+#define ORMA_LOG_H
+
+#include <orma/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum orma_log_level {
+	ORMA_LOG_DEBUG = 0,
+	ORMA_LOG_INFO = 1,
+	ORMA_LOG_WARNING = 2,
+	ORMA_LOG_ERROR = 3,
+};
+
+/* `message` is one line without its end, valid during the call. */
+typedef void orma_log_fn(void *ctx, enum orma_log_level level, const char *message);
+
+/**
+ * orma_log_set_sink() - where messages go, for the whole process; NULL = nowhere.
+ *
+ * Thread-safety: call it before other threads use the library.
+ */
+ORMA_API void orma_log_set_sink(orma_log_fn *sink, void *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
