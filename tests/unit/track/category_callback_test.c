@@ -3,6 +3,8 @@
  */
 #include <orma/category.h>
 #include <orma/track_event.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "unit/client/fixture.h"
@@ -172,5 +174,65 @@ ORMA_TEST(a_library_loaded_while_a_session_runs_is_announced_takes_part_and_leav
 		events += packets.list.items[i]->track_event != NULL;
 	CHECK_INT(events, 1);
 	packets_done(&packets);
+	orma_shutdown();
+}
+
+struct visitor {
+	struct orma_category category;
+	_Atomic bool is_gone;
+	_Atomic int told;
+};
+
+static void visit(void *ctx, struct orma_category *category, uint32_t instance_idx, bool is_enabled,
+		  bool is_change)
+{
+	struct visitor *visitor = ctx;
+
+	(void)instance_idx;
+	(void)is_enabled;
+	(void)is_change;
+	CHECK(category == &visitor->category);
+	CHECK(!visitor->is_gone);
+	visitor->told++;
+}
+
+static _Atomic bool is_over;
+
+static void *come_and_go(void *ctx)
+{
+	uint64_t *rounds = ctx;
+
+	while (!is_over) {
+		struct visitor *visitor = calloc(1, sizeof(*visitor));
+
+		CHECK(visitor);
+		visitor->category.name = "visitor";
+		orma_category_add(&visitor->category);
+		CHECK_INT(orma_category_set_callback(&visitor->category, visit, visitor), 0);
+		orma_category_remove(&visitor->category);
+		visitor->is_gone = true;
+		free(visitor);
+		(*rounds)++;
+	}
+	return NULL;
+}
+
+ORMA_TEST(libraries_come_and_go_in_threads_while_sessions_start_and_stop)
+{
+	struct packets packets = {0};
+	uint64_t rounds[3] = {0};
+	pthread_t threads[3];
+
+	init();
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(pthread_create(&threads[i], NULL, come_and_go, &rounds[i]), 0);
+	for (int i = 0; i < 20; i++) {
+		session_finish(session_start(CONFIG("")), &packets);
+		packets_done(&packets);
+	}
+	is_over = true;
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(rounds[0] + rounds[1] + rounds[2] > 0);
 	orma_shutdown();
 }
