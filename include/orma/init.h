@@ -116,6 +116,16 @@ struct orma_startup_options {
 ORMA_API int orma_startup_tracing(const struct orma_startup_options *options);
 
 /**
+ * orma_activate_triggers() - what sessions with a trigger_config wait for.
+ * @names: borrowed for this call; 16 KiB together.
+ * @ttl_ms: services that connect later, but within this time, are told as well; 0 = none.
+ *
+ * Told to every service that is connected, without waiting. Returns 0, -EINVAL (no name, an empty
+ * one), -EMSGSIZE, -ENOMEM, -ENOTCONN (not initialised).
+ */
+ORMA_API int orma_activate_triggers(const char *const *names, size_t count, uint32_t ttl_ms);
+
+/**
  * orma_poll_fd(), orma_dispatch() - with caller_drives: when the descriptor is readable, call
  * orma_dispatch().
  *

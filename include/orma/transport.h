@@ -43,7 +43,7 @@ extern "C" {
 struct orma_transport;
 
 /* `ctx` is transport_ctx of the options. Only poll_fd, readable, has_room, update_data_source,
- * register_writer and unregister_writer may be NULL. */
+ * register_writer, unregister_writer and activate_triggers may be NULL. */
 struct orma_transport_ops {
 	size_t struct_size;
 	/*
@@ -79,6 +79,7 @@ struct orma_transport_ops {
 	/* orma_transport_synced() is to follow once the service has seen all that was sent before.
 	 * Negative: it will not. */
 	int (*sync)(void *ctx);
+	void (*activate_triggers)(void *ctx, const char *const *names, size_t count);
 };
 
 /**

@@ -159,6 +159,7 @@ static void finish_work(void)
 	while ((work = take_work()))
 		work->fn(work);
 	orma_client_syncs_end();
+	orma_client_triggers_end();
 }
 
 static void say_farewell(void)
@@ -435,6 +436,7 @@ static void init_lists(void)
 	orma_base_list_init(&orma_client.threads);
 	orma_base_list_init(&orma_client.work);
 	orma_base_list_init(&orma_client.syncs);
+	orma_base_list_init(&orma_client.triggers);
 }
 
 int orma_client_restart(const struct orma_init_options *options)

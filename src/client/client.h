@@ -113,7 +113,7 @@ struct orma_client_source_extra {
 struct orma_data_source {
 	_Atomic uint32_t started; /* bit = instance; written by the loop thread, read relaxed */
 	uint32_t idx;
-	uint64_t id; /* for services; never used twice in a process */
+	uint64_t id;                             /* for services; never used twice in a process */
 	struct orma_data_source_options options; /* name is a copy, descriptor NULL */
 	struct orma_client_source_extra extra;
 	/*
@@ -316,10 +316,11 @@ struct orma_client {
 	pthread_t thread;
 	int32_t parent; /* the process that forked this one, if that was how it began; else 0 */
 
-	struct orma_list syncs; /* the loop thread's: struct sync of sync.c */
-	int poll_fd;            /* with caller_drives */
-	bool is_leaving;        /* the loop thread's: sessions start nothing any more */
-	pthread_t driver;       /* with caller_drives: who dispatched last */
+	struct orma_list syncs;    /* the loop thread's: struct sync of sync.c */
+	struct orma_list triggers; /* the loop thread's: struct triggers of trigger.c */
+	int poll_fd;               /* with caller_drives */
+	bool is_leaving;           /* the loop thread's: sessions start nothing any more */
+	pthread_t driver;          /* with caller_drives: who dispatched last */
 	_Atomic uint32_t
 		up_count; /* links that are up; the loop thread writes, anyone reads, relaxed */
 };
@@ -367,6 +368,9 @@ uint64_t orma_client_stamp_locked(void);
 /* sync.c: asks for a fence that nobody waits for; finishes the others whatever their answers. */
 bool orma_client_send_sync(struct orma_client_link *link);
 void orma_client_syncs_end(void);
+/* trigger.c: a service is there that may not know yet; forgets all. */
+void orma_client_triggers_tell(struct orma_client_link *link);
+void orma_client_triggers_end(void);
 /* Links call these. */
 void orma_client_link_is_up(struct orma_client_link *link);
 void orma_client_link_is_down(struct orma_client_link *link);

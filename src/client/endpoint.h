@@ -61,6 +61,8 @@ struct orma_client_endpoint_ops {
 	void (*source_started)(struct orma_client_endpoint *endpoint, uint64_t instance_id);
 	void (*source_stopped)(struct orma_client_endpoint *endpoint, uint64_t instance_id);
 	int (*sync)(struct orma_client_endpoint *endpoint);
+	void (*activate_triggers)(struct orma_client_endpoint *endpoint, const char *const *names,
+				  size_t count);
 };
 
 struct orma_client_endpoint {

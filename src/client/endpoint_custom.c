@@ -327,6 +327,15 @@ static void custom_free(struct orma_client_endpoint *endpoint)
 	orma_base_free(self);
 }
 
+static void activate_triggers(struct orma_client_endpoint *endpoint, const char *const *names,
+			      size_t count)
+{
+	struct orma_transport *self = from_base(endpoint);
+
+	if (self->ops->activate_triggers)
+		self->ops->activate_triggers(self->ops_ctx, names, count);
+}
+
 static const struct orma_client_endpoint_ops endpoint_ops = {
 	.free = custom_free,
 	.register_source = register_source,
@@ -339,6 +348,7 @@ static const struct orma_client_endpoint_ops endpoint_ops = {
 	.source_started = source_started,
 	.source_stopped = source_stopped,
 	.sync = sync_with,
+	.activate_triggers = activate_triggers,
 };
 
 /* --- connecting ------------------------------------------------------------------------------- */

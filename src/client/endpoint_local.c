@@ -203,6 +203,15 @@ static int sync_with(struct orma_client_endpoint *endpoint)
 	return add(from_base(endpoint), ORMA_CLIENT_COMMAND_SYNCED, 0, NULL, 0) ? 0 : -ENOMEM;
 }
 
+static void activate_triggers(struct orma_client_endpoint *endpoint, const char *const *names,
+			      size_t count)
+{
+	struct local_endpoint *self = from_base(endpoint);
+
+	orma_producer_port_activate_triggers(self->port, names, count);
+	orma_host_kick(self->local->host);
+}
+
 static void local_endpoint_free(struct orma_client_endpoint *endpoint)
 {
 	struct local_endpoint *self = from_base(endpoint);
@@ -234,6 +243,7 @@ static const struct orma_client_endpoint_ops ops = {
 	.source_started = source_started,
 	.source_stopped = source_stopped,
 	.sync = sync_with,
+	.activate_triggers = activate_triggers,
 };
 
 static const struct orma_producer_callbacks callbacks = {

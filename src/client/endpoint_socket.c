@@ -35,6 +35,7 @@ enum method {
 	NOTIFY_DATA_SOURCE_STARTED,
 	NOTIFY_DATA_SOURCE_STOPPED,
 	SYNC,
+	ACTIVATE_TRIGGERS,
 };
 
 static const char *const method_names[] = {
@@ -49,6 +50,7 @@ static const char *const method_names[] = {
 	[NOTIFY_DATA_SOURCE_STARTED] = "NotifyDataSourceStarted",
 	[NOTIFY_DATA_SOURCE_STOPPED] = "NotifyDataSourceStopped",
 	[SYNC] = "Sync",
+	[ACTIVATE_TRIGGERS] = "ActivateTriggers",
 };
 
 struct socket_endpoint {
@@ -204,6 +206,26 @@ static int sync_with(struct orma_client_endpoint *endpoint)
 		    on_synced);
 }
 
+/* Services before 2019 have no triggers, and no sessions that wait for any. */
+static void activate_triggers(struct orma_client_endpoint *endpoint, const char *const *names,
+			      size_t count)
+{
+	struct socket_endpoint *self = from_base(endpoint);
+	struct orma_proto_heap_writer heap;
+	int r;
+
+	self->args.size = 0;
+	orma_proto_heap_writer_init(&heap, &self->args);
+	for (size_t i = 0; i < count; i++)
+		orma_proto_write_string(&heap.writer,
+					ORMA_PB_ACTIVATE_TRIGGERS_REQUEST_TRIGGER_NAMES, names[i]);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r < 0)
+		fail(self, r);
+	else
+		send(self, ACTIVATE_TRIGGERS, NULL);
+}
+
 static void socket_free(struct orma_client_endpoint *endpoint)
 {
 	struct socket_endpoint *self = from_base(endpoint);
@@ -226,6 +248,7 @@ static const struct orma_client_endpoint_ops ops = {
 	.source_started = source_started,
 	.source_stopped = source_stopped,
 	.sync = sync_with,
+	.activate_triggers = activate_triggers,
 };
 
 /* --- commands --------------------------------------------------------------------------------- */

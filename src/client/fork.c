@@ -55,6 +55,7 @@ static void leave_everything(void)
 	leave(orma_client.threads.next);
 	leave(orma_client.work.next);
 	leave(orma_client.syncs.next);
+	leave(orma_client.triggers.next);
 	for (size_t i = 0; i < orma_client.link_count && i < ORMA_CLIENT_LINKS_MAX; i++) {
 		struct orma_client_link *link = &orma_client.links[i];
 		struct orma_client_memory *memory =

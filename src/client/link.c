@@ -226,6 +226,7 @@ static void on_up(void *ctx, bool uses_own)
 	link->own_fd = orma_base_fd_close(link->own_fd);
 	link->is_up = true;
 	orma_client_link_announce(link);
+	orma_client_triggers_tell(link);
 	orma_client_link_is_up(link);
 }
 
