@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * emit_source.c - <file>.pb.c: the tables.
  *
- * All names of a message are one string literal, its own first; fields refer to it by offset. Only
- * what must be a pointer (the tables of a field's type) is one, see codec.h. Rejected: one pool of
- * names for all messages (a linker that drops unused tables could not drop their names).
+ * All names of a message are one array, its own first; fields refer to it by offset. Only what must
+ * be a pointer (the tables of a field's type) is one, see codec.h. Rejected: one pool of names for
+ * all messages, and string literals, which compilers pool (a linker that drops unused tables could
+ * not drop their names).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,11 +27,14 @@ static int emit_enum(const struct pg_enum *enumeration, struct orma_buf *out)
 	OUT("\nstatic const int32_t %s_numbers[] = {", enumeration->symbol);
 	for (size_t i = 0; i < enumeration->value_count; i++)
 		OUT("%s%d", i > 0 ? ", " : "", enumeration->values[i].number);
-	OUT("};\nconst struct orma_proto_enum_desc orma_pb_%s_enum = {\n\t\"%s\"",
-	    enumeration->symbol, enumeration->display);
+	OUT("};\nstatic const char %s_names[] = {\n\t\"%s\"", enumeration->symbol,
+	    enumeration->display);
 	for (size_t i = 0; i < enumeration->value_count; i++)
 		OUT("\n\t\"\\0%s\"", enumeration->values[i].name);
-	OUT(",\n\t%s_numbers, %zu,\n};\n", enumeration->symbol, enumeration->value_count);
+	OUT("};\nconst struct orma_proto_enum_desc orma_pb_%s_enum = {%s_names, %s_numbers, "
+	    "%zu};\n",
+	    enumeration->symbol, enumeration->symbol, enumeration->symbol,
+	    enumeration->value_count);
 	return err;
 }
 
@@ -148,11 +152,12 @@ static int emit_message(const struct pg_message *message, struct orma_buf *out)
 	err |= emit_fields(message, out);
 	if (types < 0 || defaults < 0)
 		return -ENOMEM;
-	OUT("const struct orma_proto_desc orma_pb_%s_desc = {\n\t\"%s\"", message->symbol,
-	    message->display);
+	OUT("static const char %s_names[] = {\n\t\"%s\"", message->symbol, message->display);
 	for (size_t i = 0; i < message->field_count; i++)
 		OUT("\n\t\"\\0%s\"", message->fields[i].name);
-	OUT(",\n\t%s%s, %s%s, %s%s,\n", message->field_count ? message->symbol : "NULL",
+	OUT("};\nconst struct orma_proto_desc orma_pb_%s_desc = {\n\t%s_names,\n", message->symbol,
+	    message->symbol);
+	OUT("\t%s%s, %s%s, %s%s,\n", message->field_count ? message->symbol : "NULL",
 	    message->field_count ? "_fields" : "", types ? message->symbol : "NULL",
 	    types ? "_types" : "", defaults ? message->symbol : "NULL",
 	    defaults ? "_defaults" : "");

@@ -11,10 +11,12 @@ static const struct orma_proto_field_desc android_log_packet_fields[] = {
 	{1, 17, offsetof(struct orma_pb_android_log_packet, events), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{2, 24, offsetof(struct orma_pb_android_log_packet, stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_android_log_packet_desc = {
+static const char android_log_packet_names[] = {
 	"AndroidLogPacket"
 	"\0events"
-	"\0stats",
+	"\0stats"};
+const struct orma_proto_desc orma_pb_android_log_packet_desc = {
+	android_log_packet_names,
 	android_log_packet_fields, android_log_packet_types, NULL,
 	sizeof(struct orma_pb_android_log_packet), 2, 0,
 };
@@ -36,7 +38,7 @@ static const struct orma_proto_field_desc android_log_packet_log_event_fields[] 
 	{8, 64, offsetof(struct orma_pb_android_log_packet_log_event, message), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{9, 72, offsetof(struct orma_pb_android_log_packet_log_event, args), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_android_log_packet_log_event_desc = {
+static const char android_log_packet_log_event_names[] = {
 	"AndroidLogPacket.LogEvent"
 	"\0log_id"
 	"\0pid"
@@ -46,7 +48,9 @@ const struct orma_proto_desc orma_pb_android_log_packet_log_event_desc = {
 	"\0tag"
 	"\0prio"
 	"\0message"
-	"\0args",
+	"\0args"};
+const struct orma_proto_desc orma_pb_android_log_packet_log_event_desc = {
+	android_log_packet_log_event_names,
 	android_log_packet_log_event_fields, android_log_packet_log_event_types, NULL,
 	sizeof(struct orma_pb_android_log_packet_log_event), 9, 1,
 };
@@ -57,11 +61,13 @@ static const struct orma_proto_field_desc android_log_packet_stats_fields[] = {
 	{2, 33, offsetof(struct orma_pb_android_log_packet_stats, num_failed), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 44, offsetof(struct orma_pb_android_log_packet_stats, num_skipped), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_android_log_packet_stats_desc = {
+static const char android_log_packet_stats_names[] = {
 	"AndroidLogPacket.Stats"
 	"\0num_total"
 	"\0num_failed"
-	"\0num_skipped",
+	"\0num_skipped"};
+const struct orma_proto_desc orma_pb_android_log_packet_stats_desc = {
+	android_log_packet_stats_names,
 	android_log_packet_stats_fields, NULL, NULL,
 	sizeof(struct orma_pb_android_log_packet_stats), 3, 1,
 };
@@ -73,12 +79,14 @@ static const struct orma_proto_field_desc android_log_packet_log_event_arg_field
 	{3, 45, offsetof(struct orma_pb_android_log_packet_log_event_arg, float_value), 2, 0, ORMA_PROTO_KIND_FLOAT, 0, 1, 0},
 	{4, 57, offsetof(struct orma_pb_android_log_packet_log_event_arg, string_value), 3, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_android_log_packet_log_event_arg_desc = {
+static const char android_log_packet_log_event_arg_names[] = {
 	"AndroidLogPacket.LogEvent.Arg"
 	"\0name"
 	"\0int_value"
 	"\0float_value"
-	"\0string_value",
+	"\0string_value"};
+const struct orma_proto_desc orma_pb_android_log_packet_log_event_arg_desc = {
+	android_log_packet_log_event_arg_names,
 	android_log_packet_log_event_arg_fields, NULL, NULL,
 	sizeof(struct orma_pb_android_log_packet_log_event_arg), 4, 1,
 };

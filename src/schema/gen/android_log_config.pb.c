@@ -13,12 +13,14 @@ static const struct orma_proto_field_desc android_log_config_fields[] = {
 	{4, 34, offsetof(struct orma_pb_android_log_config, filter_tags), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 	{5, 46, offsetof(struct orma_pb_android_log_config, preserve_log_buffer), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_android_log_config_desc = {
+static const char android_log_config_names[] = {
 	"AndroidLogConfig"
 	"\0log_ids"
 	"\0min_prio"
 	"\0filter_tags"
-	"\0preserve_log_buffer",
+	"\0preserve_log_buffer"};
+const struct orma_proto_desc orma_pb_android_log_config_desc = {
+	android_log_config_names,
 	android_log_config_fields, android_log_config_types, NULL,
 	sizeof(struct orma_pb_android_log_config), 4, 1,
 };

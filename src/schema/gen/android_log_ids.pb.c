@@ -4,7 +4,7 @@
 #include "schema/gen/android_log_ids.pb.h"
 
 static const int32_t android_log_id_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
-const struct orma_proto_enum_desc orma_pb_android_log_id_enum = {
+static const char android_log_id_names[] = {
 	"AndroidLogId"
 	"\0LID_DEFAULT"
 	"\0LID_RADIO"
@@ -13,12 +13,11 @@ const struct orma_proto_enum_desc orma_pb_android_log_id_enum = {
 	"\0LID_CRASH"
 	"\0LID_STATS"
 	"\0LID_SECURITY"
-	"\0LID_KERNEL",
-	android_log_id_numbers, 8,
-};
+	"\0LID_KERNEL"};
+const struct orma_proto_enum_desc orma_pb_android_log_id_enum = {android_log_id_names, android_log_id_numbers, 8};
 
 static const int32_t android_log_priority_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
-const struct orma_proto_enum_desc orma_pb_android_log_priority_enum = {
+static const char android_log_priority_names[] = {
 	"AndroidLogPriority"
 	"\0PRIO_UNSPECIFIED"
 	"\0PRIO_UNUSED"
@@ -27,6 +26,5 @@ const struct orma_proto_enum_desc orma_pb_android_log_priority_enum = {
 	"\0PRIO_INFO"
 	"\0PRIO_WARN"
 	"\0PRIO_ERROR"
-	"\0PRIO_FATAL",
-	android_log_priority_numbers, 8,
-};
+	"\0PRIO_FATAL"};
+const struct orma_proto_enum_desc orma_pb_android_log_priority_enum = {android_log_priority_names, android_log_priority_numbers, 8};

@@ -4,16 +4,15 @@
 #include "schema/gen/android_power_config.pb.h"
 
 static const int32_t android_power_config_battery_counters_numbers[] = {0, 1, 2, 3, 4, 5};
-const struct orma_proto_enum_desc orma_pb_android_power_config_battery_counters_enum = {
+static const char android_power_config_battery_counters_names[] = {
 	"AndroidPowerConfig.BatteryCounters"
 	"\0BATTERY_COUNTER_UNSPECIFIED"
 	"\0BATTERY_COUNTER_CHARGE"
 	"\0BATTERY_COUNTER_CAPACITY_PERCENT"
 	"\0BATTERY_COUNTER_CURRENT"
 	"\0BATTERY_COUNTER_CURRENT_AVG"
-	"\0BATTERY_COUNTER_VOLTAGE",
-	android_power_config_battery_counters_numbers, 6,
-};
+	"\0BATTERY_COUNTER_VOLTAGE"};
+const struct orma_proto_enum_desc orma_pb_android_power_config_battery_counters_enum = {android_power_config_battery_counters_names, android_power_config_battery_counters_numbers, 6};
 
 static const union orma_proto_type android_power_config_types[] = {
 	{.enumeration = &orma_pb_android_power_config_battery_counters_enum},
@@ -25,13 +24,15 @@ static const struct orma_proto_field_desc android_power_config_fields[] = {
 	{4, 72, offsetof(struct orma_pb_android_power_config, collect_energy_estimation_breakdown), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{5, 108, offsetof(struct orma_pb_android_power_config, collect_entity_state_residency), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_android_power_config_desc = {
+static const char android_power_config_names[] = {
 	"AndroidPowerConfig"
 	"\0battery_poll_ms"
 	"\0battery_counters"
 	"\0collect_power_rails"
 	"\0collect_energy_estimation_breakdown"
-	"\0collect_entity_state_residency",
+	"\0collect_entity_state_residency"};
+const struct orma_proto_desc orma_pb_android_power_config_desc = {
+	android_power_config_names,
 	android_power_config_fields, android_power_config_types, NULL,
 	sizeof(struct orma_pb_android_power_config), 5, 1,
 };

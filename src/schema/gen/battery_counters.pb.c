@@ -12,7 +12,7 @@ static const struct orma_proto_field_desc battery_counters_fields[] = {
 	{6, 83, offsetof(struct orma_pb_battery_counters, energy_counter_uwh), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{7, 102, offsetof(struct orma_pb_battery_counters, voltage_uv), 6, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_battery_counters_desc = {
+static const char battery_counters_names[] = {
 	"BatteryCounters"
 	"\0charge_counter_uah"
 	"\0capacity_percent"
@@ -20,7 +20,9 @@ const struct orma_proto_desc orma_pb_battery_counters_desc = {
 	"\0current_avg_ua"
 	"\0name"
 	"\0energy_counter_uwh"
-	"\0voltage_uv",
+	"\0voltage_uv"};
+const struct orma_proto_desc orma_pb_battery_counters_desc = {
+	battery_counters_names,
 	battery_counters_fields, NULL, NULL,
 	sizeof(struct orma_pb_battery_counters), 7, 1,
 };

@@ -4,7 +4,7 @@
 #include "schema/gen/builtin_clock.pb.h"
 
 static const int32_t builtin_clock_numbers[] = {0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 63};
-const struct orma_proto_enum_desc orma_pb_builtin_clock_enum = {
+static const char builtin_clock_names[] = {
 	"BuiltinClock"
 	"\0BUILTIN_CLOCK_UNKNOWN"
 	"\0BUILTIN_CLOCK_REALTIME"
@@ -16,6 +16,5 @@ const struct orma_proto_enum_desc orma_pb_builtin_clock_enum = {
 	"\0BUILTIN_CLOCK_TSC"
 	"\0BUILTIN_CLOCK_PERF"
 	"\0BUILTIN_CLOCK_TRACE_FILE"
-	"\0BUILTIN_CLOCK_MAX_ID",
-	builtin_clock_numbers, 11,
-};
+	"\0BUILTIN_CLOCK_MAX_ID"};
+const struct orma_proto_enum_desc orma_pb_builtin_clock_enum = {builtin_clock_names, builtin_clock_numbers, 11};

@@ -12,12 +12,14 @@ static const struct orma_proto_field_desc tracing_service_capabilities_fields[] 
 	{3, 68, offsetof(struct orma_pb_tracing_service_capabilities, has_trace_config_output_path), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{4, 97, offsetof(struct orma_pb_tracing_service_capabilities, has_clone_session), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_tracing_service_capabilities_desc = {
+static const char tracing_service_capabilities_names[] = {
 	"TracingServiceCapabilities"
 	"\0has_query_capabilities"
 	"\0observable_events"
 	"\0has_trace_config_output_path"
-	"\0has_clone_session",
+	"\0has_clone_session"};
+const struct orma_proto_desc orma_pb_tracing_service_capabilities_desc = {
+	tracing_service_capabilities_names,
 	tracing_service_capabilities_fields, tracing_service_capabilities_types, NULL,
 	sizeof(struct orma_pb_tracing_service_capabilities), 4, 1,
 };

@@ -10,13 +10,15 @@ static const struct orma_proto_field_desc chrome_process_descriptor_fields[] = {
 	{4, 72, offsetof(struct orma_pb_chrome_process_descriptor, host_app_package_name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 94, offsetof(struct orma_pb_chrome_process_descriptor, crash_trace_id), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_chrome_process_descriptor_desc = {
+static const char chrome_process_descriptor_names[] = {
 	"ChromeProcessDescriptor"
 	"\0process_type"
 	"\0process_priority"
 	"\0legacy_sort_index"
 	"\0host_app_package_name"
-	"\0crash_trace_id",
+	"\0crash_trace_id"};
+const struct orma_proto_desc orma_pb_chrome_process_descriptor_desc = {
+	chrome_process_descriptor_names,
 	chrome_process_descriptor_fields, NULL, NULL,
 	sizeof(struct orma_pb_chrome_process_descriptor), 5, 1,
 };
@@ -27,11 +29,13 @@ static const struct orma_proto_field_desc chrome_thread_descriptor_fields[] = {
 	{2, 35, offsetof(struct orma_pb_chrome_thread_descriptor, legacy_sort_index), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 53, offsetof(struct orma_pb_chrome_thread_descriptor, is_sandboxed_tid), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_chrome_thread_descriptor_desc = {
+static const char chrome_thread_descriptor_names[] = {
 	"ChromeThreadDescriptor"
 	"\0thread_type"
 	"\0legacy_sort_index"
-	"\0is_sandboxed_tid",
+	"\0is_sandboxed_tid"};
+const struct orma_proto_desc orma_pb_chrome_thread_descriptor_desc = {
+	chrome_thread_descriptor_names,
 	chrome_thread_descriptor_fields, NULL, NULL,
 	sizeof(struct orma_pb_chrome_thread_descriptor), 3, 1,
 };

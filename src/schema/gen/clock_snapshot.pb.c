@@ -4,7 +4,7 @@
 #include "schema/gen/clock_snapshot.pb.h"
 
 static const int32_t clock_snapshot_clock_builtin_clocks_numbers[] = {0, 1, 2, 3, 4, 5, 6, 63};
-const struct orma_proto_enum_desc orma_pb_clock_snapshot_clock_builtin_clocks_enum = {
+static const char clock_snapshot_clock_builtin_clocks_names[] = {
 	"ClockSnapshot.Clock.BuiltinClocks"
 	"\0UNKNOWN"
 	"\0REALTIME"
@@ -13,9 +13,8 @@ const struct orma_proto_enum_desc orma_pb_clock_snapshot_clock_builtin_clocks_en
 	"\0MONOTONIC_COARSE"
 	"\0MONOTONIC_RAW"
 	"\0BOOTTIME"
-	"\0BUILTIN_CLOCK_MAX_ID",
-	clock_snapshot_clock_builtin_clocks_numbers, 8,
-};
+	"\0BUILTIN_CLOCK_MAX_ID"};
+const struct orma_proto_enum_desc orma_pb_clock_snapshot_clock_builtin_clocks_enum = {clock_snapshot_clock_builtin_clocks_names, clock_snapshot_clock_builtin_clocks_numbers, 8};
 
 static const union orma_proto_type clock_snapshot_types[] = {
 	{.message = &orma_pb_clock_snapshot_clock_desc},
@@ -25,10 +24,12 @@ static const struct orma_proto_field_desc clock_snapshot_fields[] = {
 	{1, 14, offsetof(struct orma_pb_clock_snapshot, clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{2, 21, offsetof(struct orma_pb_clock_snapshot, primary_trace_clock), 0, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_clock_snapshot_desc = {
+static const char clock_snapshot_names[] = {
 	"ClockSnapshot"
 	"\0clocks"
-	"\0primary_trace_clock",
+	"\0primary_trace_clock"};
+const struct orma_proto_desc orma_pb_clock_snapshot_desc = {
+	clock_snapshot_names,
 	clock_snapshot_fields, clock_snapshot_types, NULL,
 	sizeof(struct orma_pb_clock_snapshot), 2, 1,
 };
@@ -40,12 +41,14 @@ static const struct orma_proto_field_desc clock_snapshot_clock_fields[] = {
 	{3, 39, offsetof(struct orma_pb_clock_snapshot_clock, is_incremental), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{4, 54, offsetof(struct orma_pb_clock_snapshot_clock, unit_multiplier_ns), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_clock_snapshot_clock_desc = {
+static const char clock_snapshot_clock_names[] = {
 	"ClockSnapshot.Clock"
 	"\0clock_id"
 	"\0timestamp"
 	"\0is_incremental"
-	"\0unit_multiplier_ns",
+	"\0unit_multiplier_ns"};
+const struct orma_proto_desc orma_pb_clock_snapshot_clock_desc = {
+	clock_snapshot_clock_names,
 	clock_snapshot_clock_fields, NULL, NULL,
 	sizeof(struct orma_pb_clock_snapshot_clock), 4, 1,
 };

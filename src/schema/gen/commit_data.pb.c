@@ -12,11 +12,13 @@ static const struct orma_proto_field_desc commit_data_request_fields[] = {
 	{2, 33, offsetof(struct orma_pb_commit_data_request, chunks_to_patch), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{3, 49, offsetof(struct orma_pb_commit_data_request, flush_request_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_commit_data_request_desc = {
+static const char commit_data_request_names[] = {
 	"CommitDataRequest"
 	"\0chunks_to_move"
 	"\0chunks_to_patch"
-	"\0flush_request_id",
+	"\0flush_request_id"};
+const struct orma_proto_desc orma_pb_commit_data_request_desc = {
+	commit_data_request_names,
 	commit_data_request_fields, commit_data_request_types, NULL,
 	sizeof(struct orma_pb_commit_data_request), 3, 1,
 };
@@ -29,13 +31,15 @@ static const struct orma_proto_field_desc commit_data_request_chunks_to_move_fie
 	{4, 56, offsetof(struct orma_pb_commit_data_request_chunks_to_move, data), 3, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 	{5, 61, offsetof(struct orma_pb_commit_data_request_chunks_to_move, chunk_incomplete), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_commit_data_request_chunks_to_move_desc = {
+static const char commit_data_request_chunks_to_move_names[] = {
 	"CommitDataRequest.ChunksToMove"
 	"\0page"
 	"\0chunk"
 	"\0target_buffer"
 	"\0data"
-	"\0chunk_incomplete",
+	"\0chunk_incomplete"};
+const struct orma_proto_desc orma_pb_commit_data_request_chunks_to_move_desc = {
+	commit_data_request_chunks_to_move_names,
 	commit_data_request_chunks_to_move_fields, NULL, NULL,
 	sizeof(struct orma_pb_commit_data_request_chunks_to_move), 5, 1,
 };
@@ -51,13 +55,15 @@ static const struct orma_proto_field_desc commit_data_request_chunk_to_patch_fie
 	{4, 64, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, patches), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{5, 72, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, has_more_patches), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_commit_data_request_chunk_to_patch_desc = {
+static const char commit_data_request_chunk_to_patch_names[] = {
 	"CommitDataRequest.ChunkToPatch"
 	"\0target_buffer"
 	"\0writer_id"
 	"\0chunk_id"
 	"\0patches"
-	"\0has_more_patches",
+	"\0has_more_patches"};
+const struct orma_proto_desc orma_pb_commit_data_request_chunk_to_patch_desc = {
+	commit_data_request_chunk_to_patch_names,
 	commit_data_request_chunk_to_patch_fields, commit_data_request_chunk_to_patch_types, NULL,
 	sizeof(struct orma_pb_commit_data_request_chunk_to_patch), 5, 1,
 };
@@ -67,10 +73,12 @@ static const struct orma_proto_field_desc commit_data_request_chunk_to_patch_pat
 	{1, 37, offsetof(struct orma_pb_commit_data_request_chunk_to_patch_patch, offset), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 44, offsetof(struct orma_pb_commit_data_request_chunk_to_patch_patch, data), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_commit_data_request_chunk_to_patch_patch_desc = {
+static const char commit_data_request_chunk_to_patch_patch_names[] = {
 	"CommitDataRequest.ChunkToPatch.Patch"
 	"\0offset"
-	"\0data",
+	"\0data"};
+const struct orma_proto_desc orma_pb_commit_data_request_chunk_to_patch_patch_desc = {
+	commit_data_request_chunk_to_patch_patch_names,
 	commit_data_request_chunk_to_patch_patch_fields, NULL, NULL,
 	sizeof(struct orma_pb_commit_data_request_chunk_to_patch_patch), 2, 1,
 };

@@ -4,16 +4,15 @@
 #include "schema/gen/concurrent_session_event.pb.h"
 
 static const int32_t concurrent_session_event_state_numbers[] = {0, 1, 2, 3, 4, 5};
-const struct orma_proto_enum_desc orma_pb_concurrent_session_event_state_enum = {
+static const char concurrent_session_event_state_names[] = {
 	"ConcurrentSessionEvent.State"
 	"\0STATE_UNSPECIFIED"
 	"\0STATE_DISABLED"
 	"\0STATE_CONFIGURED"
 	"\0STATE_STARTED"
 	"\0STATE_DISABLING_WAITING_STOP_ACKS"
-	"\0STATE_CLONED_READ_ONLY",
-	concurrent_session_event_state_numbers, 6,
-};
+	"\0STATE_CLONED_READ_ONLY"};
+const struct orma_proto_enum_desc orma_pb_concurrent_session_event_state_enum = {concurrent_session_event_state_names, concurrent_session_event_state_numbers, 6};
 
 static const union orma_proto_type concurrent_session_event_types[] = {
 	{.enumeration = &orma_pb_concurrent_session_event_state_enum},
@@ -25,13 +24,15 @@ static const struct orma_proto_field_desc concurrent_session_event_fields[] = {
 	{4, 53, offsetof(struct orma_pb_concurrent_session_event, consumer_uid), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 66, offsetof(struct orma_pb_concurrent_session_event, num_data_sources), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_concurrent_session_event_desc = {
+static const char concurrent_session_event_names[] = {
 	"ConcurrentSessionEvent"
 	"\0state"
 	"\0session_name"
 	"\0session_id"
 	"\0consumer_uid"
-	"\0num_data_sources",
+	"\0num_data_sources"};
+const struct orma_proto_desc orma_pb_concurrent_session_event_desc = {
+	concurrent_session_event_names,
 	concurrent_session_event_fields, concurrent_session_event_types, NULL,
 	sizeof(struct orma_pb_concurrent_session_event), 5, 1,
 };

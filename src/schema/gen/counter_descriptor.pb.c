@@ -4,23 +4,21 @@
 #include "schema/gen/counter_descriptor.pb.h"
 
 static const int32_t counter_descriptor_builtin_counter_type_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_counter_descriptor_builtin_counter_type_enum = {
+static const char counter_descriptor_builtin_counter_type_names[] = {
 	"CounterDescriptor.BuiltinCounterType"
 	"\0COUNTER_UNSPECIFIED"
 	"\0COUNTER_THREAD_TIME_NS"
-	"\0COUNTER_THREAD_INSTRUCTION_COUNT",
-	counter_descriptor_builtin_counter_type_numbers, 3,
-};
+	"\0COUNTER_THREAD_INSTRUCTION_COUNT"};
+const struct orma_proto_enum_desc orma_pb_counter_descriptor_builtin_counter_type_enum = {counter_descriptor_builtin_counter_type_names, counter_descriptor_builtin_counter_type_numbers, 3};
 
 static const int32_t counter_descriptor_unit_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_counter_descriptor_unit_enum = {
+static const char counter_descriptor_unit_names[] = {
 	"CounterDescriptor.Unit"
 	"\0UNIT_UNSPECIFIED"
 	"\0UNIT_TIME_NS"
 	"\0UNIT_COUNT"
-	"\0UNIT_SIZE_BYTES",
-	counter_descriptor_unit_numbers, 4,
-};
+	"\0UNIT_SIZE_BYTES"};
+const struct orma_proto_enum_desc orma_pb_counter_descriptor_unit_enum = {counter_descriptor_unit_names, counter_descriptor_unit_numbers, 4};
 
 static const union orma_proto_type counter_descriptor_types[] = {
 	{.enumeration = &orma_pb_counter_descriptor_builtin_counter_type_enum},
@@ -35,7 +33,7 @@ static const struct orma_proto_field_desc counter_descriptor_fields[] = {
 	{6, 70, offsetof(struct orma_pb_counter_descriptor, unit_name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{7, 80, offsetof(struct orma_pb_counter_descriptor, y_axis_share_key), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_counter_descriptor_desc = {
+static const char counter_descriptor_names[] = {
 	"CounterDescriptor"
 	"\0type"
 	"\0categories"
@@ -43,7 +41,9 @@ const struct orma_proto_desc orma_pb_counter_descriptor_desc = {
 	"\0unit_multiplier"
 	"\0is_incremental"
 	"\0unit_name"
-	"\0y_axis_share_key",
+	"\0y_axis_share_key"};
+const struct orma_proto_desc orma_pb_counter_descriptor_desc = {
+	counter_descriptor_names,
 	counter_descriptor_fields, counter_descriptor_types, NULL,
 	sizeof(struct orma_pb_counter_descriptor), 7, 1,
 };

@@ -9,9 +9,11 @@ static const union orma_proto_type cpu_info_types[] = {
 static const struct orma_proto_field_desc cpu_info_fields[] = {
 	{1, 8, offsetof(struct orma_pb_cpu_info, cpus), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpu_info_desc = {
+static const char cpu_info_names[] = {
 	"CpuInfo"
-	"\0cpus",
+	"\0cpus"};
+const struct orma_proto_desc orma_pb_cpu_info_desc = {
+	cpu_info_names,
 	cpu_info_fields, cpu_info_types, NULL,
 	sizeof(struct orma_pb_cpu_info), 1, 0,
 };
@@ -24,13 +26,15 @@ static const struct orma_proto_field_desc cpu_info_arm_cpu_identifier_fields[] =
 	{4, 58, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, part), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{5, 63, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, revision), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpu_info_arm_cpu_identifier_desc = {
+static const char cpu_info_arm_cpu_identifier_names[] = {
 	"CpuInfo.ArmCpuIdentifier"
 	"\0implementer"
 	"\0architecture"
 	"\0variant"
 	"\0part"
-	"\0revision",
+	"\0revision"};
+const struct orma_proto_desc orma_pb_cpu_info_arm_cpu_identifier_desc = {
+	cpu_info_arm_cpu_identifier_names,
 	cpu_info_arm_cpu_identifier_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpu_info_arm_cpu_identifier), 5, 1,
 };
@@ -46,13 +50,15 @@ static const struct orma_proto_field_desc cpu_info_cpu_fields[] = {
 	{4, 43, offsetof(struct orma_pb_cpu_info_cpu, arm_identifier), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 	{5, 58, offsetof(struct orma_pb_cpu_info_cpu, features), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpu_info_cpu_desc = {
+static const char cpu_info_cpu_names[] = {
 	"CpuInfo.Cpu"
 	"\0processor"
 	"\0frequencies"
 	"\0capacity"
 	"\0arm_identifier"
-	"\0features",
+	"\0features"};
+const struct orma_proto_desc orma_pb_cpu_info_cpu_desc = {
+	cpu_info_cpu_names,
 	cpu_info_cpu_fields, cpu_info_cpu_types, NULL,
 	sizeof(struct orma_pb_cpu_info_cpu), 5, 1,
 };

@@ -4,22 +4,20 @@
 #include "schema/gen/data_source_config.pb.h"
 
 static const int32_t data_source_config_session_initiator_numbers[] = {0, 1};
-const struct orma_proto_enum_desc orma_pb_data_source_config_session_initiator_enum = {
+static const char data_source_config_session_initiator_names[] = {
 	"DataSourceConfig.SessionInitiator"
 	"\0SESSION_INITIATOR_UNSPECIFIED"
-	"\0SESSION_INITIATOR_TRUSTED_SYSTEM",
-	data_source_config_session_initiator_numbers, 2,
-};
+	"\0SESSION_INITIATOR_TRUSTED_SYSTEM"};
+const struct orma_proto_enum_desc orma_pb_data_source_config_session_initiator_enum = {data_source_config_session_initiator_names, data_source_config_session_initiator_numbers, 2};
 
 static const int32_t data_source_config_buffer_exhausted_policy_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_data_source_config_buffer_exhausted_policy_enum = {
+static const char data_source_config_buffer_exhausted_policy_names[] = {
 	"DataSourceConfig.BufferExhaustedPolicy"
 	"\0BUFFER_EXHAUSTED_UNSPECIFIED"
 	"\0BUFFER_EXHAUSTED_DROP"
 	"\0BUFFER_EXHAUSTED_STALL_THEN_ABORT"
-	"\0BUFFER_EXHAUSTED_STALL_THEN_DROP",
-	data_source_config_buffer_exhausted_policy_numbers, 4,
-};
+	"\0BUFFER_EXHAUSTED_STALL_THEN_DROP"};
+const struct orma_proto_enum_desc orma_pb_data_source_config_buffer_exhausted_policy_enum = {data_source_config_buffer_exhausted_policy_names, data_source_config_buffer_exhausted_policy_numbers, 4};
 
 static const union orma_proto_type data_source_config_types[] = {
 	{.enumeration = &orma_pb_data_source_config_session_initiator_enum},
@@ -76,7 +74,7 @@ static const struct orma_proto_field_desc data_source_config_fields[] = {
 	{1000, 557, offsetof(struct orma_pb_data_source_config, legacy_config), 10, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{1001, 571, offsetof(struct orma_pb_data_source_config, for_testing), 0, 20, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_data_source_config_desc = {
+static const char data_source_config_names[] = {
 	"DataSourceConfig"
 	"\0name"
 	"\0target_buffer"
@@ -107,7 +105,9 @@ const struct orma_proto_desc orma_pb_data_source_config_desc = {
 	"\0frozen_ftrace_config"
 	"\0journald_config"
 	"\0legacy_config"
-	"\0for_testing",
+	"\0for_testing"};
+const struct orma_proto_desc orma_pb_data_source_config_desc = {
+	data_source_config_names,
 	data_source_config_fields, data_source_config_types, NULL,
 	sizeof(struct orma_pb_data_source_config), 30, 1,
 };

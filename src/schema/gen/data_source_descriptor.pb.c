@@ -17,7 +17,7 @@ static const struct orma_proto_field_desc data_source_descriptor_fields[] = {
 	{8, 125, offsetof(struct orma_pb_data_source_descriptor, ftrace_descriptor), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 	{9, 143, offsetof(struct orma_pb_data_source_descriptor, no_flush), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_data_source_descriptor_desc = {
+static const char data_source_descriptor_names[] = {
 	"DataSourceDescriptor"
 	"\0name"
 	"\0will_notify_on_stop"
@@ -26,7 +26,9 @@ const struct orma_proto_desc orma_pb_data_source_descriptor_desc = {
 	"\0track_event_descriptor"
 	"\0id"
 	"\0ftrace_descriptor"
-	"\0no_flush",
+	"\0no_flush"};
+const struct orma_proto_desc orma_pb_data_source_descriptor_desc = {
+	data_source_descriptor_names,
 	data_source_descriptor_fields, data_source_descriptor_types, NULL,
 	sizeof(struct orma_pb_data_source_descriptor), 8, 1,
 };

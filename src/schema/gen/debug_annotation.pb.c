@@ -4,13 +4,12 @@
 #include "schema/gen/debug_annotation.pb.h"
 
 static const int32_t debug_annotation_nested_value_nested_type_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_debug_annotation_nested_value_nested_type_enum = {
+static const char debug_annotation_nested_value_nested_type_names[] = {
 	"DebugAnnotation.NestedValue.NestedType"
 	"\0UNSPECIFIED"
 	"\0DICT"
-	"\0ARRAY",
-	debug_annotation_nested_value_nested_type_numbers, 3,
-};
+	"\0ARRAY"};
+const struct orma_proto_enum_desc orma_pb_debug_annotation_nested_value_nested_type_enum = {debug_annotation_nested_value_nested_type_names, debug_annotation_nested_value_nested_type_numbers, 3};
 
 static const union orma_proto_type debug_annotation_types[] = {
 	{.message = &orma_pb_debug_annotation_nested_value_desc},
@@ -34,7 +33,7 @@ static const struct orma_proto_field_desc debug_annotation_fields[] = {
 	{16, 191, offsetof(struct orma_pb_debug_annotation, proto_type_name), 11, 0, ORMA_PROTO_KIND_STRING, 0, 3, 0},
 	{17, 207, offsetof(struct orma_pb_debug_annotation, string_value_iid), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 2, 0},
 };
-const struct orma_proto_desc orma_pb_debug_annotation_desc = {
+static const char debug_annotation_names[] = {
 	"DebugAnnotation"
 	"\0name_iid"
 	"\0bool_value"
@@ -51,7 +50,9 @@ const struct orma_proto_desc orma_pb_debug_annotation_desc = {
 	"\0proto_type_name_iid"
 	"\0proto_value"
 	"\0proto_type_name"
-	"\0string_value_iid",
+	"\0string_value_iid"};
+const struct orma_proto_desc orma_pb_debug_annotation_desc = {
+	debug_annotation_names,
 	debug_annotation_fields, debug_annotation_types, NULL,
 	sizeof(struct orma_pb_debug_annotation), 16, 1,
 };
@@ -61,10 +62,12 @@ static const struct orma_proto_field_desc debug_annotation_name_fields[] = {
 	{1, 20, offsetof(struct orma_pb_debug_annotation_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 24, offsetof(struct orma_pb_debug_annotation_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_debug_annotation_name_desc = {
+static const char debug_annotation_name_names[] = {
 	"DebugAnnotationName"
 	"\0iid"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_debug_annotation_name_desc = {
+	debug_annotation_name_names,
 	debug_annotation_name_fields, NULL, NULL,
 	sizeof(struct orma_pb_debug_annotation_name), 2, 1,
 };
@@ -74,10 +77,12 @@ static const struct orma_proto_field_desc debug_annotation_value_type_name_field
 	{1, 29, offsetof(struct orma_pb_debug_annotation_value_type_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 33, offsetof(struct orma_pb_debug_annotation_value_type_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_debug_annotation_value_type_name_desc = {
+static const char debug_annotation_value_type_name_names[] = {
 	"DebugAnnotationValueTypeName"
 	"\0iid"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_debug_annotation_value_type_name_desc = {
+	debug_annotation_value_type_name_names,
 	debug_annotation_value_type_name_fields, NULL, NULL,
 	sizeof(struct orma_pb_debug_annotation_value_type_name), 2, 1,
 };
@@ -97,7 +102,7 @@ static const struct orma_proto_field_desc debug_annotation_nested_value_fields[]
 	{7, 98, offsetof(struct orma_pb_debug_annotation_nested_value, bool_value), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{8, 109, offsetof(struct orma_pb_debug_annotation_nested_value, string_value), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_debug_annotation_nested_value_desc = {
+static const char debug_annotation_nested_value_names[] = {
 	"DebugAnnotation.NestedValue"
 	"\0nested_type"
 	"\0dict_keys"
@@ -106,7 +111,9 @@ const struct orma_proto_desc orma_pb_debug_annotation_nested_value_desc = {
 	"\0int_value"
 	"\0double_value"
 	"\0bool_value"
-	"\0string_value",
+	"\0string_value"};
+const struct orma_proto_desc orma_pb_debug_annotation_nested_value_desc = {
+	debug_annotation_nested_value_names,
 	debug_annotation_nested_value_fields, debug_annotation_nested_value_types, NULL,
 	sizeof(struct orma_pb_debug_annotation_nested_value), 8, 1,
 };

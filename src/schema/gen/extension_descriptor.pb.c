@@ -7,10 +7,12 @@ static const struct orma_proto_field_desc extension_descriptor_fields[] = {
 	{2, 20, offsetof(struct orma_pb_extension_descriptor, extension_set_gzip), 0, 0, ORMA_PROTO_KIND_BYTES, 0, 1, 0},
 	{3, 39, offsetof(struct orma_pb_extension_descriptor, file_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_extension_descriptor_desc = {
+static const char extension_descriptor_names[] = {
 	"ExtensionDescriptor"
 	"\0extension_set_gzip"
-	"\0file_name",
+	"\0file_name"};
+const struct orma_proto_desc orma_pb_extension_descriptor_desc = {
+	extension_descriptor_names,
 	extension_descriptor_fields, NULL, NULL,
 	sizeof(struct orma_pb_extension_descriptor), 2, 1,
 };

@@ -6,9 +6,11 @@
 static const struct orma_proto_field_desc frozen_ftrace_config_fields[] = {
 	{1, 19, offsetof(struct orma_pb_frozen_ftrace_config, instance_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_frozen_ftrace_config_desc = {
+static const char frozen_ftrace_config_names[] = {
 	"FrozenFtraceConfig"
-	"\0instance_name",
+	"\0instance_name"};
+const struct orma_proto_desc orma_pb_frozen_ftrace_config_desc = {
+	frozen_ftrace_config_names,
 	frozen_ftrace_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_frozen_ftrace_config), 1, 1,
 };

@@ -12,7 +12,7 @@ static const struct orma_proto_field_desc block_rq_issue_ftrace_event_fields[] =
 	{6, 56, offsetof(struct orma_pb_block_rq_issue_ftrace_event, comm), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{7, 61, offsetof(struct orma_pb_block_rq_issue_ftrace_event, cmd), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_rq_issue_ftrace_event_desc = {
+static const char block_rq_issue_ftrace_event_names[] = {
 	"BlockRqIssueFtraceEvent"
 	"\0dev"
 	"\0sector"
@@ -20,7 +20,9 @@ const struct orma_proto_desc orma_pb_block_rq_issue_ftrace_event_desc = {
 	"\0bytes"
 	"\0rwbs"
 	"\0comm"
-	"\0cmd",
+	"\0cmd"};
+const struct orma_proto_desc orma_pb_block_rq_issue_ftrace_event_desc = {
+	block_rq_issue_ftrace_event_names,
 	block_rq_issue_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_rq_issue_ftrace_event), 7, 1,
 };
@@ -33,13 +35,15 @@ static const struct orma_proto_field_desc block_bio_backmerge_ftrace_event_field
 	{4, 50, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 55, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_bio_backmerge_ftrace_event_desc = {
+static const char block_bio_backmerge_ftrace_event_names[] = {
 	"BlockBioBackmergeFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0rwbs"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_bio_backmerge_ftrace_event_desc = {
+	block_bio_backmerge_ftrace_event_names,
 	block_bio_backmerge_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_bio_backmerge_ftrace_event), 5, 1,
 };
@@ -52,13 +56,15 @@ static const struct orma_proto_field_desc block_bio_bounce_ftrace_event_fields[]
 	{4, 47, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 52, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_bio_bounce_ftrace_event_desc = {
+static const char block_bio_bounce_ftrace_event_names[] = {
 	"BlockBioBounceFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0rwbs"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_bio_bounce_ftrace_event_desc = {
+	block_bio_bounce_ftrace_event_names,
 	block_bio_bounce_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_bio_bounce_ftrace_event), 5, 1,
 };
@@ -71,13 +77,15 @@ static const struct orma_proto_field_desc block_bio_complete_ftrace_event_fields
 	{4, 49, offsetof(struct orma_pb_block_bio_complete_ftrace_event, error), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 55, offsetof(struct orma_pb_block_bio_complete_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_bio_complete_ftrace_event_desc = {
+static const char block_bio_complete_ftrace_event_names[] = {
 	"BlockBioCompleteFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0error"
-	"\0rwbs",
+	"\0rwbs"};
+const struct orma_proto_desc orma_pb_block_bio_complete_ftrace_event_desc = {
+	block_bio_complete_ftrace_event_names,
 	block_bio_complete_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_bio_complete_ftrace_event), 5, 1,
 };
@@ -90,13 +98,15 @@ static const struct orma_proto_field_desc block_bio_frontmerge_ftrace_event_fiel
 	{4, 51, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 56, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_bio_frontmerge_ftrace_event_desc = {
+static const char block_bio_frontmerge_ftrace_event_names[] = {
 	"BlockBioFrontmergeFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0rwbs"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_bio_frontmerge_ftrace_event_desc = {
+	block_bio_frontmerge_ftrace_event_names,
 	block_bio_frontmerge_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_bio_frontmerge_ftrace_event), 5, 1,
 };
@@ -109,13 +119,15 @@ static const struct orma_proto_field_desc block_bio_queue_ftrace_event_fields[] 
 	{4, 46, offsetof(struct orma_pb_block_bio_queue_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 51, offsetof(struct orma_pb_block_bio_queue_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_bio_queue_ftrace_event_desc = {
+static const char block_bio_queue_ftrace_event_names[] = {
 	"BlockBioQueueFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0rwbs"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_bio_queue_ftrace_event_desc = {
+	block_bio_queue_ftrace_event_names,
 	block_bio_queue_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_bio_queue_ftrace_event), 5, 1,
 };
@@ -129,14 +141,16 @@ static const struct orma_proto_field_desc block_bio_remap_ftrace_event_fields[] 
 	{5, 54, offsetof(struct orma_pb_block_bio_remap_ftrace_event, old_sector), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{6, 65, offsetof(struct orma_pb_block_bio_remap_ftrace_event, rwbs), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_bio_remap_ftrace_event_desc = {
+static const char block_bio_remap_ftrace_event_names[] = {
 	"BlockBioRemapFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0old_dev"
 	"\0old_sector"
-	"\0rwbs",
+	"\0rwbs"};
+const struct orma_proto_desc orma_pb_block_bio_remap_ftrace_event_desc = {
+	block_bio_remap_ftrace_event_names,
 	block_bio_remap_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_bio_remap_ftrace_event), 6, 1,
 };
@@ -147,11 +161,13 @@ static const struct orma_proto_field_desc block_dirty_buffer_ftrace_event_fields
 	{2, 32, offsetof(struct orma_pb_block_dirty_buffer_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 39, offsetof(struct orma_pb_block_dirty_buffer_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_dirty_buffer_ftrace_event_desc = {
+static const char block_dirty_buffer_ftrace_event_names[] = {
 	"BlockDirtyBufferFtraceEvent"
 	"\0dev"
 	"\0sector"
-	"\0size",
+	"\0size"};
+const struct orma_proto_desc orma_pb_block_dirty_buffer_ftrace_event_desc = {
+	block_dirty_buffer_ftrace_event_names,
 	block_dirty_buffer_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_dirty_buffer_ftrace_event), 3, 1,
 };
@@ -164,13 +180,15 @@ static const struct orma_proto_field_desc block_getrq_ftrace_event_fields[] = {
 	{4, 43, offsetof(struct orma_pb_block_getrq_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 48, offsetof(struct orma_pb_block_getrq_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_getrq_ftrace_event_desc = {
+static const char block_getrq_ftrace_event_names[] = {
 	"BlockGetrqFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0rwbs"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_getrq_ftrace_event_desc = {
+	block_getrq_ftrace_event_names,
 	block_getrq_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_getrq_ftrace_event), 5, 1,
 };
@@ -179,9 +197,11 @@ _Static_assert(sizeof(struct orma_pb_block_getrq_ftrace_event) <= UINT16_MAX, "f
 static const struct orma_proto_field_desc block_plug_ftrace_event_fields[] = {
 	{1, 21, offsetof(struct orma_pb_block_plug_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_plug_ftrace_event_desc = {
+static const char block_plug_ftrace_event_names[] = {
 	"BlockPlugFtraceEvent"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_plug_ftrace_event_desc = {
+	block_plug_ftrace_event_names,
 	block_plug_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_plug_ftrace_event), 1, 1,
 };
@@ -195,14 +215,16 @@ static const struct orma_proto_field_desc block_rq_abort_ftrace_event_fields[] =
 	{5, 52, offsetof(struct orma_pb_block_rq_abort_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{6, 57, offsetof(struct orma_pb_block_rq_abort_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_rq_abort_ftrace_event_desc = {
+static const char block_rq_abort_ftrace_event_names[] = {
 	"BlockRqAbortFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0errors"
 	"\0rwbs"
-	"\0cmd",
+	"\0cmd"};
+const struct orma_proto_desc orma_pb_block_rq_abort_ftrace_event_desc = {
+	block_rq_abort_ftrace_event_names,
 	block_rq_abort_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_rq_abort_ftrace_event), 6, 1,
 };
@@ -217,7 +239,7 @@ static const struct orma_proto_field_desc block_rq_complete_ftrace_event_fields[
 	{6, 60, offsetof(struct orma_pb_block_rq_complete_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{7, 64, offsetof(struct orma_pb_block_rq_complete_ftrace_event, error), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_rq_complete_ftrace_event_desc = {
+static const char block_rq_complete_ftrace_event_names[] = {
 	"BlockRqCompleteFtraceEvent"
 	"\0dev"
 	"\0sector"
@@ -225,7 +247,9 @@ const struct orma_proto_desc orma_pb_block_rq_complete_ftrace_event_desc = {
 	"\0errors"
 	"\0rwbs"
 	"\0cmd"
-	"\0error",
+	"\0error"};
+const struct orma_proto_desc orma_pb_block_rq_complete_ftrace_event_desc = {
+	block_rq_complete_ftrace_event_names,
 	block_rq_complete_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_rq_complete_ftrace_event), 7, 1,
 };
@@ -240,7 +264,7 @@ static const struct orma_proto_field_desc block_rq_insert_ftrace_event_fields[] 
 	{6, 57, offsetof(struct orma_pb_block_rq_insert_ftrace_event, comm), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{7, 62, offsetof(struct orma_pb_block_rq_insert_ftrace_event, cmd), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_rq_insert_ftrace_event_desc = {
+static const char block_rq_insert_ftrace_event_names[] = {
 	"BlockRqInsertFtraceEvent"
 	"\0dev"
 	"\0sector"
@@ -248,7 +272,9 @@ const struct orma_proto_desc orma_pb_block_rq_insert_ftrace_event_desc = {
 	"\0bytes"
 	"\0rwbs"
 	"\0comm"
-	"\0cmd",
+	"\0cmd"};
+const struct orma_proto_desc orma_pb_block_rq_insert_ftrace_event_desc = {
+	block_rq_insert_ftrace_event_names,
 	block_rq_insert_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_rq_insert_ftrace_event), 7, 1,
 };
@@ -263,7 +289,7 @@ static const struct orma_proto_field_desc block_rq_remap_ftrace_event_fields[] =
 	{6, 64, offsetof(struct orma_pb_block_rq_remap_ftrace_event, nr_bios), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{7, 72, offsetof(struct orma_pb_block_rq_remap_ftrace_event, rwbs), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_rq_remap_ftrace_event_desc = {
+static const char block_rq_remap_ftrace_event_names[] = {
 	"BlockRqRemapFtraceEvent"
 	"\0dev"
 	"\0sector"
@@ -271,7 +297,9 @@ const struct orma_proto_desc orma_pb_block_rq_remap_ftrace_event_desc = {
 	"\0old_dev"
 	"\0old_sector"
 	"\0nr_bios"
-	"\0rwbs",
+	"\0rwbs"};
+const struct orma_proto_desc orma_pb_block_rq_remap_ftrace_event_desc = {
+	block_rq_remap_ftrace_event_names,
 	block_rq_remap_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_rq_remap_ftrace_event), 7, 1,
 };
@@ -285,14 +313,16 @@ static const struct orma_proto_field_desc block_rq_requeue_ftrace_event_fields[]
 	{5, 54, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{6, 59, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_rq_requeue_ftrace_event_desc = {
+static const char block_rq_requeue_ftrace_event_names[] = {
 	"BlockRqRequeueFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0errors"
 	"\0rwbs"
-	"\0cmd",
+	"\0cmd"};
+const struct orma_proto_desc orma_pb_block_rq_requeue_ftrace_event_desc = {
+	block_rq_requeue_ftrace_event_names,
 	block_rq_requeue_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_rq_requeue_ftrace_event), 6, 1,
 };
@@ -305,13 +335,15 @@ static const struct orma_proto_field_desc block_sleeprq_ftrace_event_fields[] = 
 	{4, 45, offsetof(struct orma_pb_block_sleeprq_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 50, offsetof(struct orma_pb_block_sleeprq_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_sleeprq_ftrace_event_desc = {
+static const char block_sleeprq_ftrace_event_names[] = {
 	"BlockSleeprqFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0nr_sector"
 	"\0rwbs"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_sleeprq_ftrace_event_desc = {
+	block_sleeprq_ftrace_event_names,
 	block_sleeprq_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_sleeprq_ftrace_event), 5, 1,
 };
@@ -324,13 +356,15 @@ static const struct orma_proto_field_desc block_split_ftrace_event_fields[] = {
 	{4, 44, offsetof(struct orma_pb_block_split_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 49, offsetof(struct orma_pb_block_split_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_split_ftrace_event_desc = {
+static const char block_split_ftrace_event_names[] = {
 	"BlockSplitFtraceEvent"
 	"\0dev"
 	"\0sector"
 	"\0new_sector"
 	"\0rwbs"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_split_ftrace_event_desc = {
+	block_split_ftrace_event_names,
 	block_split_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_split_ftrace_event), 5, 1,
 };
@@ -341,11 +375,13 @@ static const struct orma_proto_field_desc block_touch_buffer_ftrace_event_fields
 	{2, 32, offsetof(struct orma_pb_block_touch_buffer_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 39, offsetof(struct orma_pb_block_touch_buffer_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_touch_buffer_ftrace_event_desc = {
+static const char block_touch_buffer_ftrace_event_names[] = {
 	"BlockTouchBufferFtraceEvent"
 	"\0dev"
 	"\0sector"
-	"\0size",
+	"\0size"};
+const struct orma_proto_desc orma_pb_block_touch_buffer_ftrace_event_desc = {
+	block_touch_buffer_ftrace_event_names,
 	block_touch_buffer_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_touch_buffer_ftrace_event), 3, 1,
 };
@@ -355,10 +391,12 @@ static const struct orma_proto_field_desc block_unplug_ftrace_event_fields[] = {
 	{1, 23, offsetof(struct orma_pb_block_unplug_ftrace_event, nr_rq), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{2, 29, offsetof(struct orma_pb_block_unplug_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_unplug_ftrace_event_desc = {
+static const char block_unplug_ftrace_event_names[] = {
 	"BlockUnplugFtraceEvent"
 	"\0nr_rq"
-	"\0comm",
+	"\0comm"};
+const struct orma_proto_desc orma_pb_block_unplug_ftrace_event_desc = {
+	block_unplug_ftrace_event_names,
 	block_unplug_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_unplug_ftrace_event), 2, 1,
 };
@@ -374,7 +412,7 @@ static const struct orma_proto_field_desc block_io_start_ftrace_event_fields[] =
 	{7, 63, offsetof(struct orma_pb_block_io_start_ftrace_event, comm), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{8, 68, offsetof(struct orma_pb_block_io_start_ftrace_event, cmd), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_io_start_ftrace_event_desc = {
+static const char block_io_start_ftrace_event_names[] = {
 	"BlockIoStartFtraceEvent"
 	"\0dev"
 	"\0sector"
@@ -383,7 +421,9 @@ const struct orma_proto_desc orma_pb_block_io_start_ftrace_event_desc = {
 	"\0ioprio"
 	"\0rwbs"
 	"\0comm"
-	"\0cmd",
+	"\0cmd"};
+const struct orma_proto_desc orma_pb_block_io_start_ftrace_event_desc = {
+	block_io_start_ftrace_event_names,
 	block_io_start_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_io_start_ftrace_event), 8, 1,
 };
@@ -399,7 +439,7 @@ static const struct orma_proto_field_desc block_io_done_ftrace_event_fields[] = 
 	{7, 62, offsetof(struct orma_pb_block_io_done_ftrace_event, comm), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{8, 67, offsetof(struct orma_pb_block_io_done_ftrace_event, cmd), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_block_io_done_ftrace_event_desc = {
+static const char block_io_done_ftrace_event_names[] = {
 	"BlockIoDoneFtraceEvent"
 	"\0dev"
 	"\0sector"
@@ -408,7 +448,9 @@ const struct orma_proto_desc orma_pb_block_io_done_ftrace_event_desc = {
 	"\0ioprio"
 	"\0rwbs"
 	"\0comm"
-	"\0cmd",
+	"\0cmd"};
+const struct orma_proto_desc orma_pb_block_io_done_ftrace_event_desc = {
+	block_io_done_ftrace_event_names,
 	block_io_done_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_block_io_done_ftrace_event), 8, 1,
 };

@@ -12,7 +12,7 @@ static const struct orma_proto_field_desc cgroup_attach_task_ftrace_event_fields
 	{6, 59, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_level), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{7, 69, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_path), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_attach_task_ftrace_event_desc = {
+static const char cgroup_attach_task_ftrace_event_names[] = {
 	"CgroupAttachTaskFtraceEvent"
 	"\0dst_root"
 	"\0dst_id"
@@ -20,7 +20,9 @@ const struct orma_proto_desc orma_pb_cgroup_attach_task_ftrace_event_desc = {
 	"\0comm"
 	"\0cname"
 	"\0dst_level"
-	"\0dst_path",
+	"\0dst_path"};
+const struct orma_proto_desc orma_pb_cgroup_attach_task_ftrace_event_desc = {
+	cgroup_attach_task_ftrace_event_names,
 	cgroup_attach_task_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_attach_task_ftrace_event), 7, 1,
 };
@@ -33,13 +35,15 @@ static const struct orma_proto_field_desc cgroup_mkdir_ftrace_event_fields[] = {
 	{4, 37, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 43, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_mkdir_ftrace_event_desc = {
+static const char cgroup_mkdir_ftrace_event_names[] = {
 	"CgroupMkdirFtraceEvent"
 	"\0root"
 	"\0id"
 	"\0cname"
 	"\0level"
-	"\0path",
+	"\0path"};
+const struct orma_proto_desc orma_pb_cgroup_mkdir_ftrace_event_desc = {
+	cgroup_mkdir_ftrace_event_names,
 	cgroup_mkdir_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_mkdir_ftrace_event), 5, 1,
 };
@@ -50,11 +54,13 @@ static const struct orma_proto_field_desc cgroup_remount_ftrace_event_fields[] =
 	{2, 30, offsetof(struct orma_pb_cgroup_remount_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 38, offsetof(struct orma_pb_cgroup_remount_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_remount_ftrace_event_desc = {
+static const char cgroup_remount_ftrace_event_names[] = {
 	"CgroupRemountFtraceEvent"
 	"\0root"
 	"\0ss_mask"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_cgroup_remount_ftrace_event_desc = {
+	cgroup_remount_ftrace_event_names,
 	cgroup_remount_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_remount_ftrace_event), 3, 1,
 };
@@ -67,13 +73,15 @@ static const struct orma_proto_field_desc cgroup_rmdir_ftrace_event_fields[] = {
 	{4, 37, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 43, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_rmdir_ftrace_event_desc = {
+static const char cgroup_rmdir_ftrace_event_names[] = {
 	"CgroupRmdirFtraceEvent"
 	"\0root"
 	"\0id"
 	"\0cname"
 	"\0level"
-	"\0path",
+	"\0path"};
+const struct orma_proto_desc orma_pb_cgroup_rmdir_ftrace_event_desc = {
+	cgroup_rmdir_ftrace_event_names,
 	cgroup_rmdir_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_rmdir_ftrace_event), 5, 1,
 };
@@ -88,7 +96,7 @@ static const struct orma_proto_field_desc cgroup_transfer_tasks_ftrace_event_fie
 	{6, 62, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_level), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{7, 72, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_path), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_transfer_tasks_ftrace_event_desc = {
+static const char cgroup_transfer_tasks_ftrace_event_names[] = {
 	"CgroupTransferTasksFtraceEvent"
 	"\0dst_root"
 	"\0dst_id"
@@ -96,7 +104,9 @@ const struct orma_proto_desc orma_pb_cgroup_transfer_tasks_ftrace_event_desc = {
 	"\0comm"
 	"\0cname"
 	"\0dst_level"
-	"\0dst_path",
+	"\0dst_path"};
+const struct orma_proto_desc orma_pb_cgroup_transfer_tasks_ftrace_event_desc = {
+	cgroup_transfer_tasks_ftrace_event_names,
 	cgroup_transfer_tasks_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_transfer_tasks_ftrace_event), 7, 1,
 };
@@ -107,11 +117,13 @@ static const struct orma_proto_field_desc cgroup_destroy_root_ftrace_event_field
 	{2, 34, offsetof(struct orma_pb_cgroup_destroy_root_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 42, offsetof(struct orma_pb_cgroup_destroy_root_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_destroy_root_ftrace_event_desc = {
+static const char cgroup_destroy_root_ftrace_event_names[] = {
 	"CgroupDestroyRootFtraceEvent"
 	"\0root"
 	"\0ss_mask"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_cgroup_destroy_root_ftrace_event_desc = {
+	cgroup_destroy_root_ftrace_event_names,
 	cgroup_destroy_root_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_destroy_root_ftrace_event), 3, 1,
 };
@@ -124,13 +136,15 @@ static const struct orma_proto_field_desc cgroup_release_ftrace_event_fields[] =
 	{4, 39, offsetof(struct orma_pb_cgroup_release_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 45, offsetof(struct orma_pb_cgroup_release_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_release_ftrace_event_desc = {
+static const char cgroup_release_ftrace_event_names[] = {
 	"CgroupReleaseFtraceEvent"
 	"\0root"
 	"\0id"
 	"\0cname"
 	"\0level"
-	"\0path",
+	"\0path"};
+const struct orma_proto_desc orma_pb_cgroup_release_ftrace_event_desc = {
+	cgroup_release_ftrace_event_names,
 	cgroup_release_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_release_ftrace_event), 5, 1,
 };
@@ -143,13 +157,15 @@ static const struct orma_proto_field_desc cgroup_rename_ftrace_event_fields[] = 
 	{4, 38, offsetof(struct orma_pb_cgroup_rename_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 44, offsetof(struct orma_pb_cgroup_rename_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_rename_ftrace_event_desc = {
+static const char cgroup_rename_ftrace_event_names[] = {
 	"CgroupRenameFtraceEvent"
 	"\0root"
 	"\0id"
 	"\0cname"
 	"\0level"
-	"\0path",
+	"\0path"};
+const struct orma_proto_desc orma_pb_cgroup_rename_ftrace_event_desc = {
+	cgroup_rename_ftrace_event_names,
 	cgroup_rename_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_rename_ftrace_event), 5, 1,
 };
@@ -160,11 +176,13 @@ static const struct orma_proto_field_desc cgroup_setup_root_ftrace_event_fields[
 	{2, 32, offsetof(struct orma_pb_cgroup_setup_root_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 40, offsetof(struct orma_pb_cgroup_setup_root_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cgroup_setup_root_ftrace_event_desc = {
+static const char cgroup_setup_root_ftrace_event_names[] = {
 	"CgroupSetupRootFtraceEvent"
 	"\0root"
 	"\0ss_mask"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_cgroup_setup_root_ftrace_event_desc = {
+	cgroup_setup_root_ftrace_event_names,
 	cgroup_setup_root_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cgroup_setup_root_ftrace_event), 3, 1,
 };

@@ -6,9 +6,11 @@
 static const struct orma_proto_field_desc clk_enable_ftrace_event_fields[] = {
 	{1, 21, offsetof(struct orma_pb_clk_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_clk_enable_ftrace_event_desc = {
+static const char clk_enable_ftrace_event_names[] = {
 	"ClkEnableFtraceEvent"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_clk_enable_ftrace_event_desc = {
+	clk_enable_ftrace_event_names,
 	clk_enable_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_clk_enable_ftrace_event), 1, 1,
 };
@@ -17,9 +19,11 @@ _Static_assert(sizeof(struct orma_pb_clk_enable_ftrace_event) <= UINT16_MAX, "fi
 static const struct orma_proto_field_desc clk_disable_ftrace_event_fields[] = {
 	{1, 22, offsetof(struct orma_pb_clk_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_clk_disable_ftrace_event_desc = {
+static const char clk_disable_ftrace_event_names[] = {
 	"ClkDisableFtraceEvent"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_clk_disable_ftrace_event_desc = {
+	clk_disable_ftrace_event_names,
 	clk_disable_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_clk_disable_ftrace_event), 1, 1,
 };
@@ -29,10 +33,12 @@ static const struct orma_proto_field_desc clk_set_rate_ftrace_event_fields[] = {
 	{1, 22, offsetof(struct orma_pb_clk_set_rate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 27, offsetof(struct orma_pb_clk_set_rate_ftrace_event, rate), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_clk_set_rate_ftrace_event_desc = {
+static const char clk_set_rate_ftrace_event_names[] = {
 	"ClkSetRateFtraceEvent"
 	"\0name"
-	"\0rate",
+	"\0rate"};
+const struct orma_proto_desc orma_pb_clk_set_rate_ftrace_event_desc = {
+	clk_set_rate_ftrace_event_names,
 	clk_set_rate_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_clk_set_rate_ftrace_event), 2, 1,
 };

@@ -10,13 +10,15 @@ static const struct orma_proto_field_desc mm_compaction_begin_ftrace_event_field
 	{4, 61, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, zone_end), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{5, 70, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, sync), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_begin_ftrace_event_desc = {
+static const char mm_compaction_begin_ftrace_event_names[] = {
 	"MmCompactionBeginFtraceEvent"
 	"\0zone_start"
 	"\0migrate_pfn"
 	"\0free_pfn"
 	"\0zone_end"
-	"\0sync",
+	"\0sync"};
+const struct orma_proto_desc orma_pb_mm_compaction_begin_ftrace_event_desc = {
+	mm_compaction_begin_ftrace_event_names,
 	mm_compaction_begin_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_begin_ftrace_event), 5, 1,
 };
@@ -30,14 +32,16 @@ static const struct orma_proto_field_desc mm_compaction_defer_compaction_ftrace_
 	{5, 64, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{6, 76, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_defer_compaction_ftrace_event_desc = {
+static const char mm_compaction_defer_compaction_ftrace_event_names[] = {
 	"MmCompactionDeferCompactionFtraceEvent"
 	"\0nid"
 	"\0idx"
 	"\0order"
 	"\0considered"
 	"\0defer_shift"
-	"\0order_failed",
+	"\0order_failed"};
+const struct orma_proto_desc orma_pb_mm_compaction_defer_compaction_ftrace_event_desc = {
+	mm_compaction_defer_compaction_ftrace_event_names,
 	mm_compaction_defer_compaction_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event), 6, 1,
 };
@@ -51,14 +55,16 @@ static const struct orma_proto_field_desc mm_compaction_deferred_ftrace_event_fi
 	{5, 57, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{6, 69, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_deferred_ftrace_event_desc = {
+static const char mm_compaction_deferred_ftrace_event_names[] = {
 	"MmCompactionDeferredFtraceEvent"
 	"\0nid"
 	"\0idx"
 	"\0order"
 	"\0considered"
 	"\0defer_shift"
-	"\0order_failed",
+	"\0order_failed"};
+const struct orma_proto_desc orma_pb_mm_compaction_deferred_ftrace_event_desc = {
+	mm_compaction_deferred_ftrace_event_names,
 	mm_compaction_deferred_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_deferred_ftrace_event), 6, 1,
 };
@@ -72,14 +78,16 @@ static const struct orma_proto_field_desc mm_compaction_defer_reset_ftrace_event
 	{5, 59, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{6, 71, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_defer_reset_ftrace_event_desc = {
+static const char mm_compaction_defer_reset_ftrace_event_names[] = {
 	"MmCompactionDeferResetFtraceEvent"
 	"\0nid"
 	"\0idx"
 	"\0order"
 	"\0considered"
 	"\0defer_shift"
-	"\0order_failed",
+	"\0order_failed"};
+const struct orma_proto_desc orma_pb_mm_compaction_defer_reset_ftrace_event_desc = {
+	mm_compaction_defer_reset_ftrace_event_names,
 	mm_compaction_defer_reset_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_defer_reset_ftrace_event), 6, 1,
 };
@@ -93,14 +101,16 @@ static const struct orma_proto_field_desc mm_compaction_end_ftrace_event_fields[
 	{5, 68, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, sync), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{6, 73, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_end_ftrace_event_desc = {
+static const char mm_compaction_end_ftrace_event_names[] = {
 	"MmCompactionEndFtraceEvent"
 	"\0zone_start"
 	"\0migrate_pfn"
 	"\0free_pfn"
 	"\0zone_end"
 	"\0sync"
-	"\0status",
+	"\0status"};
+const struct orma_proto_desc orma_pb_mm_compaction_end_ftrace_event_desc = {
+	mm_compaction_end_ftrace_event_names,
 	mm_compaction_end_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_end_ftrace_event), 6, 1,
 };
@@ -112,12 +122,14 @@ static const struct orma_proto_field_desc mm_compaction_finished_ftrace_event_fi
 	{3, 40, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 46, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, ret), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_finished_ftrace_event_desc = {
+static const char mm_compaction_finished_ftrace_event_names[] = {
 	"MmCompactionFinishedFtraceEvent"
 	"\0nid"
 	"\0idx"
 	"\0order"
-	"\0ret",
+	"\0ret"};
+const struct orma_proto_desc orma_pb_mm_compaction_finished_ftrace_event_desc = {
+	mm_compaction_finished_ftrace_event_names,
 	mm_compaction_finished_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_finished_ftrace_event), 4, 1,
 };
@@ -129,12 +141,14 @@ static const struct orma_proto_field_desc mm_compaction_isolate_freepages_ftrace
 	{3, 58, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, nr_scanned), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{4, 69, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, nr_taken), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_isolate_freepages_ftrace_event_desc = {
+static const char mm_compaction_isolate_freepages_ftrace_event_names[] = {
 	"MmCompactionIsolateFreepagesFtraceEvent"
 	"\0start_pfn"
 	"\0end_pfn"
 	"\0nr_scanned"
-	"\0nr_taken",
+	"\0nr_taken"};
+const struct orma_proto_desc orma_pb_mm_compaction_isolate_freepages_ftrace_event_desc = {
+	mm_compaction_isolate_freepages_ftrace_event_names,
 	mm_compaction_isolate_freepages_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event), 4, 1,
 };
@@ -146,12 +160,14 @@ static const struct orma_proto_field_desc mm_compaction_isolate_migratepages_ftr
 	{3, 61, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, nr_scanned), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{4, 72, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, nr_taken), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_isolate_migratepages_ftrace_event_desc = {
+static const char mm_compaction_isolate_migratepages_ftrace_event_names[] = {
 	"MmCompactionIsolateMigratepagesFtraceEvent"
 	"\0start_pfn"
 	"\0end_pfn"
 	"\0nr_scanned"
-	"\0nr_taken",
+	"\0nr_taken"};
+const struct orma_proto_desc orma_pb_mm_compaction_isolate_migratepages_ftrace_event_desc = {
+	mm_compaction_isolate_migratepages_ftrace_event_names,
 	mm_compaction_isolate_migratepages_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event), 4, 1,
 };
@@ -160,9 +176,11 @@ _Static_assert(sizeof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_e
 static const struct orma_proto_field_desc mm_compaction_kcompactd_sleep_ftrace_event_fields[] = {
 	{1, 38, offsetof(struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_kcompactd_sleep_ftrace_event_desc = {
+static const char mm_compaction_kcompactd_sleep_ftrace_event_names[] = {
 	"MmCompactionKcompactdSleepFtraceEvent"
-	"\0nid",
+	"\0nid"};
+const struct orma_proto_desc orma_pb_mm_compaction_kcompactd_sleep_ftrace_event_desc = {
+	mm_compaction_kcompactd_sleep_ftrace_event_names,
 	mm_compaction_kcompactd_sleep_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event), 1, 1,
 };
@@ -174,12 +192,14 @@ static const struct orma_proto_field_desc mm_compaction_kcompactd_wake_ftrace_ev
 	{3, 47, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, classzone_idx), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 61, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, highest_zoneidx), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_kcompactd_wake_ftrace_event_desc = {
+static const char mm_compaction_kcompactd_wake_ftrace_event_names[] = {
 	"MmCompactionKcompactdWakeFtraceEvent"
 	"\0nid"
 	"\0order"
 	"\0classzone_idx"
-	"\0highest_zoneidx",
+	"\0highest_zoneidx"};
+const struct orma_proto_desc orma_pb_mm_compaction_kcompactd_wake_ftrace_event_desc = {
+	mm_compaction_kcompactd_wake_ftrace_event_names,
 	mm_compaction_kcompactd_wake_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event), 4, 1,
 };
@@ -189,10 +209,12 @@ static const struct orma_proto_field_desc mm_compaction_migratepages_ftrace_even
 	{1, 36, offsetof(struct orma_pb_mm_compaction_migratepages_ftrace_event, nr_migrated), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 48, offsetof(struct orma_pb_mm_compaction_migratepages_ftrace_event, nr_failed), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_migratepages_ftrace_event_desc = {
+static const char mm_compaction_migratepages_ftrace_event_names[] = {
 	"MmCompactionMigratepagesFtraceEvent"
 	"\0nr_migrated"
-	"\0nr_failed",
+	"\0nr_failed"};
+const struct orma_proto_desc orma_pb_mm_compaction_migratepages_ftrace_event_desc = {
+	mm_compaction_migratepages_ftrace_event_names,
 	mm_compaction_migratepages_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_migratepages_ftrace_event), 2, 1,
 };
@@ -204,12 +226,14 @@ static const struct orma_proto_field_desc mm_compaction_suitable_ftrace_event_fi
 	{3, 40, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 46, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, ret), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_suitable_ftrace_event_desc = {
+static const char mm_compaction_suitable_ftrace_event_names[] = {
 	"MmCompactionSuitableFtraceEvent"
 	"\0nid"
 	"\0idx"
 	"\0order"
-	"\0ret",
+	"\0ret"};
+const struct orma_proto_desc orma_pb_mm_compaction_suitable_ftrace_event_desc = {
+	mm_compaction_suitable_ftrace_event_names,
 	mm_compaction_suitable_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_suitable_ftrace_event), 4, 1,
 };
@@ -221,12 +245,14 @@ static const struct orma_proto_field_desc mm_compaction_try_to_compact_pages_ftr
 	{3, 56, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 61, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, prio), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_try_to_compact_pages_ftrace_event_desc = {
+static const char mm_compaction_try_to_compact_pages_ftrace_event_names[] = {
 	"MmCompactionTryToCompactPagesFtraceEvent"
 	"\0order"
 	"\0gfp_mask"
 	"\0mode"
-	"\0prio",
+	"\0prio"};
+const struct orma_proto_desc orma_pb_mm_compaction_try_to_compact_pages_ftrace_event_desc = {
+	mm_compaction_try_to_compact_pages_ftrace_event_names,
 	mm_compaction_try_to_compact_pages_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event), 4, 1,
 };
@@ -238,12 +264,14 @@ static const struct orma_proto_field_desc mm_compaction_wakeup_kcompactd_ftrace_
 	{3, 49, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, classzone_idx), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 63, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, highest_zoneidx), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event_desc = {
+static const char mm_compaction_wakeup_kcompactd_ftrace_event_names[] = {
 	"MmCompactionWakeupKcompactdFtraceEvent"
 	"\0nid"
 	"\0order"
 	"\0classzone_idx"
-	"\0highest_zoneidx",
+	"\0highest_zoneidx"};
+const struct orma_proto_desc orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event_desc = {
+	mm_compaction_wakeup_kcompactd_ftrace_event_names,
 	mm_compaction_wakeup_kcompactd_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event), 4, 1,
 };

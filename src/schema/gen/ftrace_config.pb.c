@@ -4,32 +4,29 @@
 #include "schema/gen/ftrace_config.pb.h"
 
 static const int32_t ftrace_config_ksyms_mem_policy_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_ftrace_config_ksyms_mem_policy_enum = {
+static const char ftrace_config_ksyms_mem_policy_names[] = {
 	"FtraceConfig.KsymsMemPolicy"
 	"\0KSYMS_UNSPECIFIED"
 	"\0KSYMS_CLEANUP_ON_STOP"
-	"\0KSYMS_RETAIN",
-	ftrace_config_ksyms_mem_policy_numbers, 3,
-};
+	"\0KSYMS_RETAIN"};
+const struct orma_proto_enum_desc orma_pb_ftrace_config_ksyms_mem_policy_enum = {ftrace_config_ksyms_mem_policy_names, ftrace_config_ksyms_mem_policy_numbers, 3};
 
 static const int32_t ftrace_config_kprobe_event_kprobe_type_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_ftrace_config_kprobe_event_kprobe_type_enum = {
+static const char ftrace_config_kprobe_event_kprobe_type_names[] = {
 	"FtraceConfig.KprobeEvent.KprobeType"
 	"\0KPROBE_TYPE_UNKNOWN"
 	"\0KPROBE_TYPE_KPROBE"
 	"\0KPROBE_TYPE_KRETPROBE"
-	"\0KPROBE_TYPE_BOTH",
-	ftrace_config_kprobe_event_kprobe_type_numbers, 4,
-};
+	"\0KPROBE_TYPE_BOTH"};
+const struct orma_proto_enum_desc orma_pb_ftrace_config_kprobe_event_kprobe_type_enum = {ftrace_config_kprobe_event_kprobe_type_names, ftrace_config_kprobe_event_kprobe_type_numbers, 4};
 
 static const int32_t ftrace_config_tracefs_option_state_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_ftrace_config_tracefs_option_state_enum = {
+static const char ftrace_config_tracefs_option_state_names[] = {
 	"FtraceConfig.TracefsOption.State"
 	"\0STATE_UNKNOWN"
 	"\0STATE_ENABLED"
-	"\0STATE_DISABLED",
-	ftrace_config_tracefs_option_state_numbers, 3,
-};
+	"\0STATE_DISABLED"};
+const struct orma_proto_enum_desc orma_pb_ftrace_config_tracefs_option_state_enum = {ftrace_config_tracefs_option_state_names, ftrace_config_tracefs_option_state_numbers, 3};
 
 static const union orma_proto_type ftrace_config_types[] = {
 	{.message = &orma_pb_ftrace_config_compact_sched_config_desc},
@@ -70,7 +67,7 @@ static const struct orma_proto_field_desc ftrace_config_fields[] = {
 	{36, 564, offsetof(struct orma_pb_ftrace_config, tracefs_options), 0, 4, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{37, 580, offsetof(struct orma_pb_ftrace_config, tracing_cpumask), 17, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_config_desc = {
+static const char ftrace_config_names[] = {
 	"FtraceConfig"
 	"\0ftrace_events"
 	"\0atrace_categories"
@@ -101,7 +98,9 @@ const struct orma_proto_desc orma_pb_ftrace_config_desc = {
 	"\0atrace_userspace_only"
 	"\0tids_to_trace"
 	"\0tracefs_options"
-	"\0tracing_cpumask",
+	"\0tracing_cpumask"};
+const struct orma_proto_desc orma_pb_ftrace_config_desc = {
+	ftrace_config_names,
 	ftrace_config_fields, ftrace_config_types, NULL,
 	sizeof(struct orma_pb_ftrace_config), 30, 1,
 };
@@ -110,9 +109,11 @@ _Static_assert(sizeof(struct orma_pb_ftrace_config) <= UINT16_MAX, "fits struct_
 static const struct orma_proto_field_desc ftrace_config_compact_sched_config_fields[] = {
 	{1, 32, offsetof(struct orma_pb_ftrace_config_compact_sched_config, enabled), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_config_compact_sched_config_desc = {
+static const char ftrace_config_compact_sched_config_names[] = {
 	"FtraceConfig.CompactSchedConfig"
-	"\0enabled",
+	"\0enabled"};
+const struct orma_proto_desc orma_pb_ftrace_config_compact_sched_config_desc = {
+	ftrace_config_compact_sched_config_names,
 	ftrace_config_compact_sched_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_ftrace_config_compact_sched_config), 1, 1,
 };
@@ -124,9 +125,11 @@ static const union orma_proto_type ftrace_config_print_filter_types[] = {
 static const struct orma_proto_field_desc ftrace_config_print_filter_fields[] = {
 	{1, 25, offsetof(struct orma_pb_ftrace_config_print_filter, rules), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_config_print_filter_desc = {
+static const char ftrace_config_print_filter_names[] = {
 	"FtraceConfig.PrintFilter"
-	"\0rules",
+	"\0rules"};
+const struct orma_proto_desc orma_pb_ftrace_config_print_filter_desc = {
+	ftrace_config_print_filter_names,
 	ftrace_config_print_filter_fields, ftrace_config_print_filter_types, NULL,
 	sizeof(struct orma_pb_ftrace_config_print_filter), 1, 0,
 };
@@ -139,10 +142,12 @@ static const struct orma_proto_field_desc ftrace_config_kprobe_event_fields[] = 
 	{1, 25, offsetof(struct orma_pb_ftrace_config_kprobe_event, probe), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 31, offsetof(struct orma_pb_ftrace_config_kprobe_event, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_config_kprobe_event_desc = {
+static const char ftrace_config_kprobe_event_names[] = {
 	"FtraceConfig.KprobeEvent"
 	"\0probe"
-	"\0type",
+	"\0type"};
+const struct orma_proto_desc orma_pb_ftrace_config_kprobe_event_desc = {
+	ftrace_config_kprobe_event_names,
 	ftrace_config_kprobe_event_fields, ftrace_config_kprobe_event_types, NULL,
 	sizeof(struct orma_pb_ftrace_config_kprobe_event), 2, 1,
 };
@@ -155,10 +160,12 @@ static const struct orma_proto_field_desc ftrace_config_tracefs_option_fields[] 
 	{1, 27, offsetof(struct orma_pb_ftrace_config_tracefs_option, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 32, offsetof(struct orma_pb_ftrace_config_tracefs_option, state), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_config_tracefs_option_desc = {
+static const char ftrace_config_tracefs_option_names[] = {
 	"FtraceConfig.TracefsOption"
 	"\0name"
-	"\0state",
+	"\0state"};
+const struct orma_proto_desc orma_pb_ftrace_config_tracefs_option_desc = {
+	ftrace_config_tracefs_option_names,
 	ftrace_config_tracefs_option_fields, ftrace_config_tracefs_option_types, NULL,
 	sizeof(struct orma_pb_ftrace_config_tracefs_option), 2, 1,
 };
@@ -172,11 +179,13 @@ static const struct orma_proto_field_desc ftrace_config_print_filter_rule_fields
 	{2, 37, offsetof(struct orma_pb_ftrace_config_print_filter_rule, allow), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{3, 43, offsetof(struct orma_pb_ftrace_config_print_filter_rule, atrace_msg), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_config_print_filter_rule_desc = {
+static const char ftrace_config_print_filter_rule_names[] = {
 	"FtraceConfig.PrintFilter.Rule"
 	"\0prefix"
 	"\0allow"
-	"\0atrace_msg",
+	"\0atrace_msg"};
+const struct orma_proto_desc orma_pb_ftrace_config_print_filter_rule_desc = {
+	ftrace_config_print_filter_rule_names,
 	ftrace_config_print_filter_rule_fields, ftrace_config_print_filter_rule_types, NULL,
 	sizeof(struct orma_pb_ftrace_config_print_filter_rule), 3, 1,
 };
@@ -186,10 +195,12 @@ static const struct orma_proto_field_desc ftrace_config_print_filter_rule_atrace
 	{1, 44, offsetof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message, type), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 49, offsetof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message, prefix), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_config_print_filter_rule_atrace_message_desc = {
+static const char ftrace_config_print_filter_rule_atrace_message_names[] = {
 	"FtraceConfig.PrintFilter.Rule.AtraceMessage"
 	"\0type"
-	"\0prefix",
+	"\0prefix"};
+const struct orma_proto_desc orma_pb_ftrace_config_print_filter_rule_atrace_message_desc = {
+	ftrace_config_print_filter_rule_atrace_message_names,
 	ftrace_config_print_filter_rule_atrace_message_fields, NULL, NULL,
 	sizeof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message), 2, 1,
 };

@@ -9,12 +9,14 @@ static const struct orma_proto_field_desc cpuhp_exit_ftrace_event_fields[] = {
 	{3, 29, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 33, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, state), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpuhp_exit_ftrace_event_desc = {
+static const char cpuhp_exit_ftrace_event_names[] = {
 	"CpuhpExitFtraceEvent"
 	"\0cpu"
 	"\0idx"
 	"\0ret"
-	"\0state",
+	"\0state"};
+const struct orma_proto_desc orma_pb_cpuhp_exit_ftrace_event_desc = {
+	cpuhp_exit_ftrace_event_names,
 	cpuhp_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpuhp_exit_ftrace_event), 4, 1,
 };
@@ -26,12 +28,14 @@ static const struct orma_proto_field_desc cpuhp_multi_enter_ftrace_event_fields[
 	{3, 35, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, idx), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 39, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, target), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpuhp_multi_enter_ftrace_event_desc = {
+static const char cpuhp_multi_enter_ftrace_event_names[] = {
 	"CpuhpMultiEnterFtraceEvent"
 	"\0cpu"
 	"\0fun"
 	"\0idx"
-	"\0target",
+	"\0target"};
+const struct orma_proto_desc orma_pb_cpuhp_multi_enter_ftrace_event_desc = {
+	cpuhp_multi_enter_ftrace_event_names,
 	cpuhp_multi_enter_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpuhp_multi_enter_ftrace_event), 4, 1,
 };
@@ -43,12 +47,14 @@ static const struct orma_proto_field_desc cpuhp_enter_ftrace_event_fields[] = {
 	{3, 30, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, idx), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 34, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, target), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpuhp_enter_ftrace_event_desc = {
+static const char cpuhp_enter_ftrace_event_names[] = {
 	"CpuhpEnterFtraceEvent"
 	"\0cpu"
 	"\0fun"
 	"\0idx"
-	"\0target",
+	"\0target"};
+const struct orma_proto_desc orma_pb_cpuhp_enter_ftrace_event_desc = {
+	cpuhp_enter_ftrace_event_names,
 	cpuhp_enter_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpuhp_enter_ftrace_event), 4, 1,
 };
@@ -60,12 +66,14 @@ static const struct orma_proto_field_desc cpuhp_latency_ftrace_event_fields[] = 
 	{3, 32, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, state), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 38, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, time), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpuhp_latency_ftrace_event_desc = {
+static const char cpuhp_latency_ftrace_event_names[] = {
 	"CpuhpLatencyFtraceEvent"
 	"\0cpu"
 	"\0ret"
 	"\0state"
-	"\0time",
+	"\0time"};
+const struct orma_proto_desc orma_pb_cpuhp_latency_ftrace_event_desc = {
+	cpuhp_latency_ftrace_event_names,
 	cpuhp_latency_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpuhp_latency_ftrace_event), 4, 1,
 };
@@ -77,12 +85,14 @@ static const struct orma_proto_field_desc cpuhp_pause_ftrace_event_fields[] = {
 	{3, 39, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, pause), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 45, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, time), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpuhp_pause_ftrace_event_desc = {
+static const char cpuhp_pause_ftrace_event_names[] = {
 	"CpuhpPauseFtraceEvent"
 	"\0active_cpus"
 	"\0cpus"
 	"\0pause"
-	"\0time",
+	"\0time"};
+const struct orma_proto_desc orma_pb_cpuhp_pause_ftrace_event_desc = {
+	cpuhp_pause_ftrace_event_names,
 	cpuhp_pause_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpuhp_pause_ftrace_event), 4, 1,
 };

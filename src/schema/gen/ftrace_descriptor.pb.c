@@ -9,9 +9,11 @@ static const union orma_proto_type ftrace_descriptor_types[] = {
 static const struct orma_proto_field_desc ftrace_descriptor_fields[] = {
 	{1, 17, offsetof(struct orma_pb_ftrace_descriptor, atrace_categories), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_descriptor_desc = {
+static const char ftrace_descriptor_names[] = {
 	"FtraceDescriptor"
-	"\0atrace_categories",
+	"\0atrace_categories"};
+const struct orma_proto_desc orma_pb_ftrace_descriptor_desc = {
+	ftrace_descriptor_names,
 	ftrace_descriptor_fields, ftrace_descriptor_types, NULL,
 	sizeof(struct orma_pb_ftrace_descriptor), 1, 0,
 };
@@ -21,10 +23,12 @@ static const struct orma_proto_field_desc ftrace_descriptor_atrace_category_fiel
 	{1, 32, offsetof(struct orma_pb_ftrace_descriptor_atrace_category, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 37, offsetof(struct orma_pb_ftrace_descriptor_atrace_category, description), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_descriptor_atrace_category_desc = {
+static const char ftrace_descriptor_atrace_category_names[] = {
 	"FtraceDescriptor.AtraceCategory"
 	"\0name"
-	"\0description",
+	"\0description"};
+const struct orma_proto_desc orma_pb_ftrace_descriptor_atrace_category_desc = {
+	ftrace_descriptor_atrace_category_names,
 	ftrace_descriptor_atrace_category_fields, NULL, NULL,
 	sizeof(struct orma_pb_ftrace_descriptor_atrace_category), 2, 1,
 };

@@ -388,7 +388,7 @@ static const struct orma_proto_field_desc ftrace_event_fields[] = {
 	{614, 3316, offsetof(struct orma_pb_ftrace_event, psci_domain_idle_exit), 0, 187, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 	{615, 3338, offsetof(struct orma_pb_ftrace_event, psci_domain_idle_enter), 0, 188, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_event_desc = {
+static const char ftrace_event_names[] = {
 	"FtraceEvent"
 	"\0timestamp"
 	"\0pid"
@@ -581,7 +581,9 @@ const struct orma_proto_desc orma_pb_ftrace_event_desc = {
 	"\0mm_vmscan_memcg_reclaim_begin"
 	"\0mm_vmscan_memcg_reclaim_end"
 	"\0psci_domain_idle_exit"
-	"\0psci_domain_idle_enter",
+	"\0psci_domain_idle_enter"};
+const struct orma_proto_desc orma_pb_ftrace_event_desc = {
+	ftrace_event_names,
 	ftrace_event_fields, ftrace_event_types, NULL,
 	sizeof(struct orma_pb_ftrace_event), 192, 1,
 };

@@ -4,15 +4,14 @@
 #include "schema/gen/ftrace_event_bundle.pb.h"
 
 static const int32_t ftrace_clock_numbers[] = {0, 1, 2, 3, 4};
-const struct orma_proto_enum_desc orma_pb_ftrace_clock_enum = {
+static const char ftrace_clock_names[] = {
 	"FtraceClock"
 	"\0FTRACE_CLOCK_UNSPECIFIED"
 	"\0FTRACE_CLOCK_UNKNOWN"
 	"\0FTRACE_CLOCK_GLOBAL"
 	"\0FTRACE_CLOCK_LOCAL"
-	"\0FTRACE_CLOCK_MONO_RAW",
-	ftrace_clock_numbers, 5,
-};
+	"\0FTRACE_CLOCK_MONO_RAW"};
+const struct orma_proto_enum_desc orma_pb_ftrace_clock_enum = {ftrace_clock_names, ftrace_clock_numbers, 5};
 
 static const union orma_proto_type ftrace_event_bundle_types[] = {
 	{.message = &orma_pb_ftrace_event_desc},
@@ -35,7 +34,7 @@ static const struct orma_proto_field_desc ftrace_event_bundle_fields[] = {
 	{11, 161, offsetof(struct orma_pb_ftrace_event_bundle, generic_event_descriptors), 0, 4, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{512, 187, offsetof(struct orma_pb_ftrace_event_bundle, broken_abi_trace_page), 7, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_event_bundle_desc = {
+static const char ftrace_event_bundle_names[] = {
 	"FtraceEventBundle"
 	"\0cpu"
 	"\0event"
@@ -48,7 +47,9 @@ const struct orma_proto_desc orma_pb_ftrace_event_bundle_desc = {
 	"\0last_read_event_timestamp"
 	"\0previous_bundle_end_timestamp"
 	"\0generic_event_descriptors"
-	"\0broken_abi_trace_page",
+	"\0broken_abi_trace_page"};
+const struct orma_proto_desc orma_pb_ftrace_event_bundle_desc = {
+	ftrace_event_bundle_names,
 	ftrace_event_bundle_fields, ftrace_event_bundle_types, NULL,
 	sizeof(struct orma_pb_ftrace_event_bundle), 12, 1,
 };
@@ -68,7 +69,7 @@ static const struct orma_proto_field_desc ftrace_event_bundle_compact_sched_fiel
 	{11, 193, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_comm_index), 0, 0, ORMA_PROTO_KIND_UINT32, 3, 0, 0},
 	{12, 211, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_common_flags), 0, 0, ORMA_PROTO_KIND_UINT32, 3, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_event_bundle_compact_sched_desc = {
+static const char ftrace_event_bundle_compact_sched_names[] = {
 	"FtraceEventBundle.CompactSched"
 	"\0switch_timestamp"
 	"\0switch_prev_state"
@@ -81,7 +82,9 @@ const struct orma_proto_desc orma_pb_ftrace_event_bundle_compact_sched_desc = {
 	"\0waking_target_cpu"
 	"\0waking_prio"
 	"\0waking_comm_index"
-	"\0waking_common_flags",
+	"\0waking_common_flags"};
+const struct orma_proto_desc orma_pb_ftrace_event_bundle_compact_sched_desc = {
+	ftrace_event_bundle_compact_sched_names,
 	ftrace_event_bundle_compact_sched_fields, NULL, NULL,
 	sizeof(struct orma_pb_ftrace_event_bundle_compact_sched), 12, 0,
 };
@@ -94,10 +97,12 @@ static const struct orma_proto_field_desc ftrace_event_bundle_ftrace_error_field
 	{1, 30, offsetof(struct orma_pb_ftrace_event_bundle_ftrace_error, timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 40, offsetof(struct orma_pb_ftrace_event_bundle_ftrace_error, status), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_event_bundle_ftrace_error_desc = {
+static const char ftrace_event_bundle_ftrace_error_names[] = {
 	"FtraceEventBundle.FtraceError"
 	"\0timestamp"
-	"\0status",
+	"\0status"};
+const struct orma_proto_desc orma_pb_ftrace_event_bundle_ftrace_error_desc = {
+	ftrace_event_bundle_ftrace_error_names,
 	ftrace_event_bundle_ftrace_error_fields, ftrace_event_bundle_ftrace_error_types, NULL,
 	sizeof(struct orma_pb_ftrace_event_bundle_ftrace_error), 2, 1,
 };
@@ -108,11 +113,13 @@ static const struct orma_proto_field_desc ftrace_event_bundle_generic_event_desc
 	{2, 50, offsetof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor, event_descriptor), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 	{3, 67, offsetof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor, group_name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_event_bundle_generic_event_descriptor_desc = {
+static const char ftrace_event_bundle_generic_event_descriptor_names[] = {
 	"FtraceEventBundle.GenericEventDescriptor"
 	"\0field_id"
 	"\0event_descriptor"
-	"\0group_name",
+	"\0group_name"};
+const struct orma_proto_desc orma_pb_ftrace_event_bundle_generic_event_descriptor_desc = {
+	ftrace_event_bundle_generic_event_descriptor_names,
 	ftrace_event_bundle_generic_event_descriptor_fields, NULL, NULL,
 	sizeof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor), 3, 1,
 };

@@ -10,13 +10,15 @@ static const struct orma_proto_field_desc mm_filemap_add_to_page_cache_ftrace_ev
 	{4, 51, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, s_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{5, 57, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, page), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_filemap_add_to_page_cache_ftrace_event_desc = {
+static const char mm_filemap_add_to_page_cache_ftrace_event_names[] = {
 	"MmFilemapAddToPageCacheFtraceEvent"
 	"\0pfn"
 	"\0i_ino"
 	"\0index"
 	"\0s_dev"
-	"\0page",
+	"\0page"};
+const struct orma_proto_desc orma_pb_mm_filemap_add_to_page_cache_ftrace_event_desc = {
+	mm_filemap_add_to_page_cache_ftrace_event_names,
 	mm_filemap_add_to_page_cache_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event), 5, 1,
 };
@@ -29,13 +31,15 @@ static const struct orma_proto_field_desc mm_filemap_delete_from_page_cache_ftra
 	{4, 56, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, s_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{5, 62, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, page), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_filemap_delete_from_page_cache_ftrace_event_desc = {
+static const char mm_filemap_delete_from_page_cache_ftrace_event_names[] = {
 	"MmFilemapDeleteFromPageCacheFtraceEvent"
 	"\0pfn"
 	"\0i_ino"
 	"\0index"
 	"\0s_dev"
-	"\0page",
+	"\0page"};
+const struct orma_proto_desc orma_pb_mm_filemap_delete_from_page_cache_ftrace_event_desc = {
+	mm_filemap_delete_from_page_cache_ftrace_event_names,
 	mm_filemap_delete_from_page_cache_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event), 5, 1,
 };

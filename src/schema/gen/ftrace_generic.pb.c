@@ -4,14 +4,13 @@
 #include "schema/gen/ftrace_generic.pb.h"
 
 static const int32_t kprobe_event_kprobe_type_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_kprobe_event_kprobe_type_enum = {
+static const char kprobe_event_kprobe_type_names[] = {
 	"KprobeEvent.KprobeType"
 	"\0KPROBE_TYPE_UNKNOWN"
 	"\0KPROBE_TYPE_BEGIN"
 	"\0KPROBE_TYPE_END"
-	"\0KPROBE_TYPE_INSTANT",
-	kprobe_event_kprobe_type_numbers, 4,
-};
+	"\0KPROBE_TYPE_INSTANT"};
+const struct orma_proto_enum_desc orma_pb_kprobe_event_kprobe_type_enum = {kprobe_event_kprobe_type_names, kprobe_event_kprobe_type_numbers, 4};
 
 static const union orma_proto_type generic_ftrace_event_types[] = {
 	{.message = &orma_pb_generic_ftrace_event_field_desc},
@@ -20,10 +19,12 @@ static const struct orma_proto_field_desc generic_ftrace_event_fields[] = {
 	{1, 19, offsetof(struct orma_pb_generic_ftrace_event, event_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 30, offsetof(struct orma_pb_generic_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_generic_ftrace_event_desc = {
+static const char generic_ftrace_event_names[] = {
 	"GenericFtraceEvent"
 	"\0event_name"
-	"\0field",
+	"\0field"};
+const struct orma_proto_desc orma_pb_generic_ftrace_event_desc = {
+	generic_ftrace_event_names,
 	generic_ftrace_event_fields, generic_ftrace_event_types, NULL,
 	sizeof(struct orma_pb_generic_ftrace_event), 2, 1,
 };
@@ -36,10 +37,12 @@ static const struct orma_proto_field_desc kprobe_event_fields[] = {
 	{1, 12, offsetof(struct orma_pb_kprobe_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 17, offsetof(struct orma_pb_kprobe_event, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kprobe_event_desc = {
+static const char kprobe_event_names[] = {
 	"KprobeEvent"
 	"\0name"
-	"\0type",
+	"\0type"};
+const struct orma_proto_desc orma_pb_kprobe_event_desc = {
+	kprobe_event_names,
 	kprobe_event_fields, kprobe_event_types, NULL,
 	sizeof(struct orma_pb_kprobe_event), 2, 1,
 };
@@ -51,12 +54,14 @@ static const struct orma_proto_field_desc generic_ftrace_event_field_fields[] = 
 	{4, 40, offsetof(struct orma_pb_generic_ftrace_event_field, int_value), 2, 0, ORMA_PROTO_KIND_INT64, 0, 1, 0},
 	{5, 50, offsetof(struct orma_pb_generic_ftrace_event_field, uint_value), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_generic_ftrace_event_field_desc = {
+static const char generic_ftrace_event_field_names[] = {
 	"GenericFtraceEvent.Field"
 	"\0name"
 	"\0str_value"
 	"\0int_value"
-	"\0uint_value",
+	"\0uint_value"};
+const struct orma_proto_desc orma_pb_generic_ftrace_event_field_desc = {
+	generic_ftrace_event_field_names,
 	generic_ftrace_event_field_fields, NULL, NULL,
 	sizeof(struct orma_pb_generic_ftrace_event_field), 4, 1,
 };

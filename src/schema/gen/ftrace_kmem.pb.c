@@ -7,10 +7,12 @@ static const struct orma_proto_field_desc kfree_ftrace_event_fields[] = {
 	{1, 17, offsetof(struct orma_pb_kfree_ftrace_event, call_site), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 27, offsetof(struct orma_pb_kfree_ftrace_event, ptr), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kfree_ftrace_event_desc = {
+static const char kfree_ftrace_event_names[] = {
 	"KfreeFtraceEvent"
 	"\0call_site"
-	"\0ptr",
+	"\0ptr"};
+const struct orma_proto_desc orma_pb_kfree_ftrace_event_desc = {
+	kfree_ftrace_event_names,
 	kfree_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kfree_ftrace_event), 2, 1,
 };
@@ -23,13 +25,15 @@ static const struct orma_proto_field_desc kmalloc_ftrace_event_fields[] = {
 	{4, 51, offsetof(struct orma_pb_kmalloc_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{5, 61, offsetof(struct orma_pb_kmalloc_ftrace_event, ptr), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kmalloc_ftrace_event_desc = {
+static const char kmalloc_ftrace_event_names[] = {
 	"KmallocFtraceEvent"
 	"\0bytes_alloc"
 	"\0bytes_req"
 	"\0call_site"
 	"\0gfp_flags"
-	"\0ptr",
+	"\0ptr"};
+const struct orma_proto_desc orma_pb_kmalloc_ftrace_event_desc = {
+	kmalloc_ftrace_event_names,
 	kmalloc_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kmalloc_ftrace_event), 5, 1,
 };
@@ -43,14 +47,16 @@ static const struct orma_proto_field_desc kmalloc_node_ftrace_event_fields[] = {
 	{5, 65, offsetof(struct orma_pb_kmalloc_node_ftrace_event, node), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{6, 70, offsetof(struct orma_pb_kmalloc_node_ftrace_event, ptr), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kmalloc_node_ftrace_event_desc = {
+static const char kmalloc_node_ftrace_event_names[] = {
 	"KmallocNodeFtraceEvent"
 	"\0bytes_alloc"
 	"\0bytes_req"
 	"\0call_site"
 	"\0gfp_flags"
 	"\0node"
-	"\0ptr",
+	"\0ptr"};
+const struct orma_proto_desc orma_pb_kmalloc_node_ftrace_event_desc = {
+	kmalloc_node_ftrace_event_names,
 	kmalloc_node_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kmalloc_node_ftrace_event), 6, 1,
 };
@@ -63,13 +69,15 @@ static const struct orma_proto_field_desc kmem_cache_alloc_ftrace_event_fields[]
 	{4, 58, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{5, 68, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, ptr), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kmem_cache_alloc_ftrace_event_desc = {
+static const char kmem_cache_alloc_ftrace_event_names[] = {
 	"KmemCacheAllocFtraceEvent"
 	"\0bytes_alloc"
 	"\0bytes_req"
 	"\0call_site"
 	"\0gfp_flags"
-	"\0ptr",
+	"\0ptr"};
+const struct orma_proto_desc orma_pb_kmem_cache_alloc_ftrace_event_desc = {
+	kmem_cache_alloc_ftrace_event_names,
 	kmem_cache_alloc_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kmem_cache_alloc_ftrace_event), 5, 1,
 };
@@ -83,14 +91,16 @@ static const struct orma_proto_field_desc kmem_cache_alloc_node_ftrace_event_fie
 	{5, 72, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, node), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{6, 77, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, ptr), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kmem_cache_alloc_node_ftrace_event_desc = {
+static const char kmem_cache_alloc_node_ftrace_event_names[] = {
 	"KmemCacheAllocNodeFtraceEvent"
 	"\0bytes_alloc"
 	"\0bytes_req"
 	"\0call_site"
 	"\0gfp_flags"
 	"\0node"
-	"\0ptr",
+	"\0ptr"};
+const struct orma_proto_desc orma_pb_kmem_cache_alloc_node_ftrace_event_desc = {
+	kmem_cache_alloc_node_ftrace_event_names,
 	kmem_cache_alloc_node_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kmem_cache_alloc_node_ftrace_event), 6, 1,
 };
@@ -100,10 +110,12 @@ static const struct orma_proto_field_desc kmem_cache_free_ftrace_event_fields[] 
 	{1, 25, offsetof(struct orma_pb_kmem_cache_free_ftrace_event, call_site), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 35, offsetof(struct orma_pb_kmem_cache_free_ftrace_event, ptr), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kmem_cache_free_ftrace_event_desc = {
+static const char kmem_cache_free_ftrace_event_names[] = {
 	"KmemCacheFreeFtraceEvent"
 	"\0call_site"
-	"\0ptr",
+	"\0ptr"};
+const struct orma_proto_desc orma_pb_kmem_cache_free_ftrace_event_desc = {
+	kmem_cache_free_ftrace_event_names,
 	kmem_cache_free_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kmem_cache_free_ftrace_event), 2, 1,
 };
@@ -116,13 +128,15 @@ static const struct orma_proto_field_desc mm_page_alloc_ftrace_event_fields[] = 
 	{4, 51, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, page), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{5, 56, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, pfn), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_page_alloc_ftrace_event_desc = {
+static const char mm_page_alloc_ftrace_event_names[] = {
 	"MmPageAllocFtraceEvent"
 	"\0gfp_flags"
 	"\0migratetype"
 	"\0order"
 	"\0page"
-	"\0pfn",
+	"\0pfn"};
+const struct orma_proto_desc orma_pb_mm_page_alloc_ftrace_event_desc = {
+	mm_page_alloc_ftrace_event_names,
 	mm_page_alloc_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_page_alloc_ftrace_event), 5, 1,
 };
@@ -137,7 +151,7 @@ static const struct orma_proto_field_desc mm_page_alloc_extfrag_ftrace_event_fie
 	{6, 101, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, change_ownership), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{7, 118, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, pfn), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_page_alloc_extfrag_ftrace_event_desc = {
+static const char mm_page_alloc_extfrag_ftrace_event_names[] = {
 	"MmPageAllocExtfragFtraceEvent"
 	"\0alloc_migratetype"
 	"\0alloc_order"
@@ -145,7 +159,9 @@ const struct orma_proto_desc orma_pb_mm_page_alloc_extfrag_ftrace_event_desc = {
 	"\0fallback_order"
 	"\0page"
 	"\0change_ownership"
-	"\0pfn",
+	"\0pfn"};
+const struct orma_proto_desc orma_pb_mm_page_alloc_extfrag_ftrace_event_desc = {
+	mm_page_alloc_extfrag_ftrace_event_names,
 	mm_page_alloc_extfrag_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event), 7, 1,
 };
@@ -157,12 +173,14 @@ static const struct orma_proto_field_desc mm_page_alloc_zone_locked_ftrace_event
 	{3, 51, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, page), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{4, 56, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, pfn), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_page_alloc_zone_locked_ftrace_event_desc = {
+static const char mm_page_alloc_zone_locked_ftrace_event_names[] = {
 	"MmPageAllocZoneLockedFtraceEvent"
 	"\0migratetype"
 	"\0order"
 	"\0page"
-	"\0pfn",
+	"\0pfn"};
+const struct orma_proto_desc orma_pb_mm_page_alloc_zone_locked_ftrace_event_desc = {
+	mm_page_alloc_zone_locked_ftrace_event_names,
 	mm_page_alloc_zone_locked_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event), 4, 1,
 };
@@ -173,11 +191,13 @@ static const struct orma_proto_field_desc mm_page_free_ftrace_event_fields[] = {
 	{2, 28, offsetof(struct orma_pb_mm_page_free_ftrace_event, page), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 33, offsetof(struct orma_pb_mm_page_free_ftrace_event, pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_page_free_ftrace_event_desc = {
+static const char mm_page_free_ftrace_event_names[] = {
 	"MmPageFreeFtraceEvent"
 	"\0order"
 	"\0page"
-	"\0pfn",
+	"\0pfn"};
+const struct orma_proto_desc orma_pb_mm_page_free_ftrace_event_desc = {
+	mm_page_free_ftrace_event_names,
 	mm_page_free_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_page_free_ftrace_event), 3, 1,
 };
@@ -188,11 +208,13 @@ static const struct orma_proto_field_desc mm_page_free_batched_ftrace_event_fiel
 	{2, 34, offsetof(struct orma_pb_mm_page_free_batched_ftrace_event, page), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 39, offsetof(struct orma_pb_mm_page_free_batched_ftrace_event, pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_page_free_batched_ftrace_event_desc = {
+static const char mm_page_free_batched_ftrace_event_names[] = {
 	"MmPageFreeBatchedFtraceEvent"
 	"\0cold"
 	"\0page"
-	"\0pfn",
+	"\0pfn"};
+const struct orma_proto_desc orma_pb_mm_page_free_batched_ftrace_event_desc = {
+	mm_page_free_batched_ftrace_event_names,
 	mm_page_free_batched_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_page_free_batched_ftrace_event), 3, 1,
 };
@@ -204,12 +226,14 @@ static const struct orma_proto_field_desc mm_page_pcpu_drain_ftrace_event_fields
 	{3, 45, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, page), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{4, 50, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, pfn), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_page_pcpu_drain_ftrace_event_desc = {
+static const char mm_page_pcpu_drain_ftrace_event_names[] = {
 	"MmPagePcpuDrainFtraceEvent"
 	"\0migratetype"
 	"\0order"
 	"\0page"
-	"\0pfn",
+	"\0pfn"};
+const struct orma_proto_desc orma_pb_mm_page_pcpu_drain_ftrace_event_desc = {
+	mm_page_pcpu_drain_ftrace_event_names,
 	mm_page_pcpu_drain_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_page_pcpu_drain_ftrace_event), 4, 1,
 };
@@ -221,12 +245,14 @@ static const struct orma_proto_field_desc rss_stat_ftrace_event_fields[] = {
 	{3, 31, offsetof(struct orma_pb_rss_stat_ftrace_event, curr), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 36, offsetof(struct orma_pb_rss_stat_ftrace_event, mm_id), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_rss_stat_ftrace_event_desc = {
+static const char rss_stat_ftrace_event_names[] = {
 	"RssStatFtraceEvent"
 	"\0member"
 	"\0size"
 	"\0curr"
-	"\0mm_id",
+	"\0mm_id"};
+const struct orma_proto_desc orma_pb_rss_stat_ftrace_event_desc = {
+	rss_stat_ftrace_event_names,
 	rss_stat_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_rss_stat_ftrace_event), 4, 1,
 };

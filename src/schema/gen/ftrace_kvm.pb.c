@@ -6,9 +6,11 @@
 static const struct orma_proto_field_desc kvm_access_fault_ftrace_event_fields[] = {
 	{1, 26, offsetof(struct orma_pb_kvm_access_fault_ftrace_event, ipa), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_access_fault_ftrace_event_desc = {
+static const char kvm_access_fault_ftrace_event_names[] = {
 	"KvmAccessFaultFtraceEvent"
-	"\0ipa",
+	"\0ipa"};
+const struct orma_proto_desc orma_pb_kvm_access_fault_ftrace_event_desc = {
+	kvm_access_fault_ftrace_event_names,
 	kvm_access_fault_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_access_fault_ftrace_event), 1, 1,
 };
@@ -18,10 +20,12 @@ static const struct orma_proto_field_desc kvm_ack_irq_ftrace_event_fields[] = {
 	{1, 21, offsetof(struct orma_pb_kvm_ack_irq_ftrace_event, irqchip), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 29, offsetof(struct orma_pb_kvm_ack_irq_ftrace_event, pin), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_ack_irq_ftrace_event_desc = {
+static const char kvm_ack_irq_ftrace_event_names[] = {
 	"KvmAckIrqFtraceEvent"
 	"\0irqchip"
-	"\0pin",
+	"\0pin"};
+const struct orma_proto_desc orma_pb_kvm_ack_irq_ftrace_event_desc = {
+	kvm_ack_irq_ftrace_event_names,
 	kvm_ack_irq_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_ack_irq_ftrace_event), 2, 1,
 };
@@ -31,10 +35,12 @@ static const struct orma_proto_field_desc kvm_age_hva_ftrace_event_fields[] = {
 	{1, 21, offsetof(struct orma_pb_kvm_age_hva_ftrace_event, end), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 25, offsetof(struct orma_pb_kvm_age_hva_ftrace_event, start), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_age_hva_ftrace_event_desc = {
+static const char kvm_age_hva_ftrace_event_names[] = {
 	"KvmAgeHvaFtraceEvent"
 	"\0end"
-	"\0start",
+	"\0start"};
+const struct orma_proto_desc orma_pb_kvm_age_hva_ftrace_event_desc = {
+	kvm_age_hva_ftrace_event_names,
 	kvm_age_hva_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_age_hva_ftrace_event), 2, 1,
 };
@@ -46,12 +52,14 @@ static const struct orma_proto_field_desc kvm_age_page_ftrace_event_fields[] = {
 	{3, 30, offsetof(struct orma_pb_kvm_age_page_ftrace_event, level), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 36, offsetof(struct orma_pb_kvm_age_page_ftrace_event, referenced), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_age_page_ftrace_event_desc = {
+static const char kvm_age_page_ftrace_event_names[] = {
 	"KvmAgePageFtraceEvent"
 	"\0gfn"
 	"\0hva"
 	"\0level"
-	"\0referenced",
+	"\0referenced"};
+const struct orma_proto_desc orma_pb_kvm_age_page_ftrace_event_desc = {
+	kvm_age_page_ftrace_event_names,
 	kvm_age_page_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_age_page_ftrace_event), 4, 1,
 };
@@ -60,9 +68,11 @@ _Static_assert(sizeof(struct orma_pb_kvm_age_page_ftrace_event) <= UINT16_MAX, "
 static const struct orma_proto_field_desc kvm_arm_clear_debug_ftrace_event_fields[] = {
 	{1, 28, offsetof(struct orma_pb_kvm_arm_clear_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_arm_clear_debug_ftrace_event_desc = {
+static const char kvm_arm_clear_debug_ftrace_event_names[] = {
 	"KvmArmClearDebugFtraceEvent"
-	"\0guest_debug",
+	"\0guest_debug"};
+const struct orma_proto_desc orma_pb_kvm_arm_clear_debug_ftrace_event_desc = {
+	kvm_arm_clear_debug_ftrace_event_names,
 	kvm_arm_clear_debug_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_arm_clear_debug_ftrace_event), 1, 1,
 };
@@ -72,10 +82,12 @@ static const struct orma_proto_field_desc kvm_arm_set_dreg32_ftrace_event_fields
 	{1, 27, offsetof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 32, offsetof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event, value), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_arm_set_dreg32_ftrace_event_desc = {
+static const char kvm_arm_set_dreg32_ftrace_event_names[] = {
 	"KvmArmSetDreg32FtraceEvent"
 	"\0name"
-	"\0value",
+	"\0value"};
+const struct orma_proto_desc orma_pb_kvm_arm_set_dreg32_ftrace_event_desc = {
+	kvm_arm_set_dreg32_ftrace_event_names,
 	kvm_arm_set_dreg32_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event), 2, 1,
 };
@@ -85,10 +97,12 @@ static const struct orma_proto_field_desc kvm_arm_set_regset_ftrace_event_fields
 	{1, 27, offsetof(struct orma_pb_kvm_arm_set_regset_ftrace_event, len), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{2, 31, offsetof(struct orma_pb_kvm_arm_set_regset_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_arm_set_regset_ftrace_event_desc = {
+static const char kvm_arm_set_regset_ftrace_event_names[] = {
 	"KvmArmSetRegsetFtraceEvent"
 	"\0len"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_kvm_arm_set_regset_ftrace_event_desc = {
+	kvm_arm_set_regset_ftrace_event_names,
 	kvm_arm_set_regset_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_arm_set_regset_ftrace_event), 2, 1,
 };
@@ -98,10 +112,12 @@ static const struct orma_proto_field_desc kvm_arm_setup_debug_ftrace_event_field
 	{1, 28, offsetof(struct orma_pb_kvm_arm_setup_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 40, offsetof(struct orma_pb_kvm_arm_setup_debug_ftrace_event, vcpu), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_arm_setup_debug_ftrace_event_desc = {
+static const char kvm_arm_setup_debug_ftrace_event_names[] = {
 	"KvmArmSetupDebugFtraceEvent"
 	"\0guest_debug"
-	"\0vcpu",
+	"\0vcpu"};
+const struct orma_proto_desc orma_pb_kvm_arm_setup_debug_ftrace_event_desc = {
+	kvm_arm_setup_debug_ftrace_event_names,
 	kvm_arm_setup_debug_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_arm_setup_debug_ftrace_event), 2, 1,
 };
@@ -110,9 +126,11 @@ _Static_assert(sizeof(struct orma_pb_kvm_arm_setup_debug_ftrace_event) <= UINT16
 static const struct orma_proto_field_desc kvm_entry_ftrace_event_fields[] = {
 	{1, 20, offsetof(struct orma_pb_kvm_entry_ftrace_event, vcpu_pc), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_entry_ftrace_event_desc = {
+static const char kvm_entry_ftrace_event_names[] = {
 	"KvmEntryFtraceEvent"
-	"\0vcpu_pc",
+	"\0vcpu_pc"};
+const struct orma_proto_desc orma_pb_kvm_entry_ftrace_event_desc = {
+	kvm_entry_ftrace_event_names,
 	kvm_entry_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_entry_ftrace_event), 1, 1,
 };
@@ -123,11 +141,13 @@ static const struct orma_proto_field_desc kvm_exit_ftrace_event_fields[] = {
 	{2, 26, offsetof(struct orma_pb_kvm_exit_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 30, offsetof(struct orma_pb_kvm_exit_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_exit_ftrace_event_desc = {
+static const char kvm_exit_ftrace_event_names[] = {
 	"KvmExitFtraceEvent"
 	"\0esr_ec"
 	"\0ret"
-	"\0vcpu_pc",
+	"\0vcpu_pc"};
+const struct orma_proto_desc orma_pb_kvm_exit_ftrace_event_desc = {
+	kvm_exit_ftrace_event_names,
 	kvm_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_exit_ftrace_event), 3, 1,
 };
@@ -136,9 +156,11 @@ _Static_assert(sizeof(struct orma_pb_kvm_exit_ftrace_event) <= UINT16_MAX, "fits
 static const struct orma_proto_field_desc kvm_fpu_ftrace_event_fields[] = {
 	{1, 18, offsetof(struct orma_pb_kvm_fpu_ftrace_event, load), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_fpu_ftrace_event_desc = {
+static const char kvm_fpu_ftrace_event_names[] = {
 	"KvmFpuFtraceEvent"
-	"\0load",
+	"\0load"};
+const struct orma_proto_desc orma_pb_kvm_fpu_ftrace_event_desc = {
+	kvm_fpu_ftrace_event_names,
 	kvm_fpu_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_fpu_ftrace_event), 1, 1,
 };
@@ -150,12 +172,14 @@ static const struct orma_proto_field_desc kvm_get_timer_map_ftrace_event_fields[
 	{3, 54, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, emul_ptimer), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 66, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, vcpu_id), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_get_timer_map_ftrace_event_desc = {
+static const char kvm_get_timer_map_ftrace_event_names[] = {
 	"KvmGetTimerMapFtraceEvent"
 	"\0direct_ptimer"
 	"\0direct_vtimer"
 	"\0emul_ptimer"
-	"\0vcpu_id",
+	"\0vcpu_id"};
+const struct orma_proto_desc orma_pb_kvm_get_timer_map_ftrace_event_desc = {
+	kvm_get_timer_map_ftrace_event_names,
 	kvm_get_timer_map_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_get_timer_map_ftrace_event), 4, 1,
 };
@@ -167,12 +191,14 @@ static const struct orma_proto_field_desc kvm_guest_fault_ftrace_event_fields[] 
 	{3, 35, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, ipa), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{4, 39, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, vcpu_pc), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_guest_fault_ftrace_event_desc = {
+static const char kvm_guest_fault_ftrace_event_names[] = {
 	"KvmGuestFaultFtraceEvent"
 	"\0hsr"
 	"\0hxfar"
 	"\0ipa"
-	"\0vcpu_pc",
+	"\0vcpu_pc"};
+const struct orma_proto_desc orma_pb_kvm_guest_fault_ftrace_event_desc = {
+	kvm_guest_fault_ftrace_event_names,
 	kvm_guest_fault_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_guest_fault_ftrace_event), 4, 1,
 };
@@ -181,9 +207,11 @@ _Static_assert(sizeof(struct orma_pb_kvm_guest_fault_ftrace_event) <= UINT16_MAX
 static const struct orma_proto_field_desc kvm_handle_sys_reg_ftrace_event_fields[] = {
 	{1, 27, offsetof(struct orma_pb_kvm_handle_sys_reg_ftrace_event, hsr), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_handle_sys_reg_ftrace_event_desc = {
+static const char kvm_handle_sys_reg_ftrace_event_names[] = {
 	"KvmHandleSysRegFtraceEvent"
-	"\0hsr",
+	"\0hsr"};
+const struct orma_proto_desc orma_pb_kvm_handle_sys_reg_ftrace_event_desc = {
+	kvm_handle_sys_reg_ftrace_event_names,
 	kvm_handle_sys_reg_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_handle_sys_reg_ftrace_event), 1, 1,
 };
@@ -194,11 +222,13 @@ static const struct orma_proto_field_desc kvm_hvc_arm64_ftrace_event_fields[] = 
 	{2, 27, offsetof(struct orma_pb_kvm_hvc_arm64_ftrace_event, r0), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 30, offsetof(struct orma_pb_kvm_hvc_arm64_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_hvc_arm64_ftrace_event_desc = {
+static const char kvm_hvc_arm64_ftrace_event_names[] = {
 	"KvmHvcArm64FtraceEvent"
 	"\0imm"
 	"\0r0"
-	"\0vcpu_pc",
+	"\0vcpu_pc"};
+const struct orma_proto_desc orma_pb_kvm_hvc_arm64_ftrace_event_desc = {
+	kvm_hvc_arm64_ftrace_event_names,
 	kvm_hvc_arm64_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_hvc_arm64_ftrace_event), 3, 1,
 };
@@ -210,12 +240,14 @@ static const struct orma_proto_field_desc kvm_irq_line_ftrace_event_fields[] = {
 	{3, 36, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 41, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, vcpu_idx), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_irq_line_ftrace_event_desc = {
+static const char kvm_irq_line_ftrace_event_names[] = {
 	"KvmIrqLineFtraceEvent"
 	"\0irq_num"
 	"\0level"
 	"\0type"
-	"\0vcpu_idx",
+	"\0vcpu_idx"};
+const struct orma_proto_desc orma_pb_kvm_irq_line_ftrace_event_desc = {
+	kvm_irq_line_ftrace_event_names,
 	kvm_irq_line_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_irq_line_ftrace_event), 4, 1,
 };
@@ -227,12 +259,14 @@ static const struct orma_proto_field_desc kvm_mmio_ftrace_event_fields[] = {
 	{3, 27, offsetof(struct orma_pb_kvm_mmio_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 32, offsetof(struct orma_pb_kvm_mmio_ftrace_event, val), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_mmio_ftrace_event_desc = {
+static const char kvm_mmio_ftrace_event_names[] = {
 	"KvmMmioFtraceEvent"
 	"\0gpa"
 	"\0len"
 	"\0type"
-	"\0val",
+	"\0val"};
+const struct orma_proto_desc orma_pb_kvm_mmio_ftrace_event_desc = {
+	kvm_mmio_ftrace_event_names,
 	kvm_mmio_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_mmio_ftrace_event), 4, 1,
 };
@@ -243,11 +277,13 @@ static const struct orma_proto_field_desc kvm_mmio_emulate_ftrace_event_fields[]
 	{2, 31, offsetof(struct orma_pb_kvm_mmio_emulate_ftrace_event, instr), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 37, offsetof(struct orma_pb_kvm_mmio_emulate_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_mmio_emulate_ftrace_event_desc = {
+static const char kvm_mmio_emulate_ftrace_event_names[] = {
 	"KvmMmioEmulateFtraceEvent"
 	"\0cpsr"
 	"\0instr"
-	"\0vcpu_pc",
+	"\0vcpu_pc"};
+const struct orma_proto_desc orma_pb_kvm_mmio_emulate_ftrace_event_desc = {
+	kvm_mmio_emulate_ftrace_event_names,
 	kvm_mmio_emulate_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_mmio_emulate_ftrace_event), 3, 1,
 };
@@ -257,10 +293,12 @@ static const struct orma_proto_field_desc kvm_set_guest_debug_ftrace_event_field
 	{1, 28, offsetof(struct orma_pb_kvm_set_guest_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 40, offsetof(struct orma_pb_kvm_set_guest_debug_ftrace_event, vcpu), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_set_guest_debug_ftrace_event_desc = {
+static const char kvm_set_guest_debug_ftrace_event_names[] = {
 	"KvmSetGuestDebugFtraceEvent"
 	"\0guest_debug"
-	"\0vcpu",
+	"\0vcpu"};
+const struct orma_proto_desc orma_pb_kvm_set_guest_debug_ftrace_event_desc = {
+	kvm_set_guest_debug_ftrace_event_names,
 	kvm_set_guest_debug_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_set_guest_debug_ftrace_event), 2, 1,
 };
@@ -271,11 +309,13 @@ static const struct orma_proto_field_desc kvm_set_irq_ftrace_event_fields[] = {
 	{2, 25, offsetof(struct orma_pb_kvm_set_irq_ftrace_event, irq_source_id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 39, offsetof(struct orma_pb_kvm_set_irq_ftrace_event, level), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_set_irq_ftrace_event_desc = {
+static const char kvm_set_irq_ftrace_event_names[] = {
 	"KvmSetIrqFtraceEvent"
 	"\0gsi"
 	"\0irq_source_id"
-	"\0level",
+	"\0level"};
+const struct orma_proto_desc orma_pb_kvm_set_irq_ftrace_event_desc = {
+	kvm_set_irq_ftrace_event_names,
 	kvm_set_irq_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_set_irq_ftrace_event), 3, 1,
 };
@@ -284,9 +324,11 @@ _Static_assert(sizeof(struct orma_pb_kvm_set_irq_ftrace_event) <= UINT16_MAX, "f
 static const struct orma_proto_field_desc kvm_set_spte_hva_ftrace_event_fields[] = {
 	{1, 25, offsetof(struct orma_pb_kvm_set_spte_hva_ftrace_event, hva), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_set_spte_hva_ftrace_event_desc = {
+static const char kvm_set_spte_hva_ftrace_event_names[] = {
 	"KvmSetSpteHvaFtraceEvent"
-	"\0hva",
+	"\0hva"};
+const struct orma_proto_desc orma_pb_kvm_set_spte_hva_ftrace_event_desc = {
+	kvm_set_spte_hva_ftrace_event_names,
 	kvm_set_spte_hva_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_set_spte_hva_ftrace_event), 1, 1,
 };
@@ -296,10 +338,12 @@ static const struct orma_proto_field_desc kvm_set_way_flush_ftrace_event_fields[
 	{1, 26, offsetof(struct orma_pb_kvm_set_way_flush_ftrace_event, cache), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 32, offsetof(struct orma_pb_kvm_set_way_flush_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_set_way_flush_ftrace_event_desc = {
+static const char kvm_set_way_flush_ftrace_event_names[] = {
 	"KvmSetWayFlushFtraceEvent"
 	"\0cache"
-	"\0vcpu_pc",
+	"\0vcpu_pc"};
+const struct orma_proto_desc orma_pb_kvm_set_way_flush_ftrace_event_desc = {
+	kvm_set_way_flush_ftrace_event_names,
 	kvm_set_way_flush_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_set_way_flush_ftrace_event), 2, 1,
 };
@@ -315,7 +359,7 @@ static const struct orma_proto_field_desc kvm_sys_access_ftrace_event_fields[] =
 	{7, 53, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, name), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{8, 58, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, vcpu_pc), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_sys_access_ftrace_event_desc = {
+static const char kvm_sys_access_ftrace_event_names[] = {
 	"KvmSysAccessFtraceEvent"
 	"\0CRm"
 	"\0CRn"
@@ -324,7 +368,9 @@ const struct orma_proto_desc orma_pb_kvm_sys_access_ftrace_event_desc = {
 	"\0Op2"
 	"\0is_write"
 	"\0name"
-	"\0vcpu_pc",
+	"\0vcpu_pc"};
+const struct orma_proto_desc orma_pb_kvm_sys_access_ftrace_event_desc = {
+	kvm_sys_access_ftrace_event_names,
 	kvm_sys_access_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_sys_access_ftrace_event), 8, 1,
 };
@@ -333,9 +379,11 @@ _Static_assert(sizeof(struct orma_pb_kvm_sys_access_ftrace_event) <= UINT16_MAX,
 static const struct orma_proto_field_desc kvm_test_age_hva_ftrace_event_fields[] = {
 	{1, 25, offsetof(struct orma_pb_kvm_test_age_hva_ftrace_event, hva), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_test_age_hva_ftrace_event_desc = {
+static const char kvm_test_age_hva_ftrace_event_names[] = {
 	"KvmTestAgeHvaFtraceEvent"
-	"\0hva",
+	"\0hva"};
+const struct orma_proto_desc orma_pb_kvm_test_age_hva_ftrace_event_desc = {
+	kvm_test_age_hva_ftrace_event_names,
 	kvm_test_age_hva_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_test_age_hva_ftrace_event), 1, 1,
 };
@@ -345,10 +393,12 @@ static const struct orma_proto_field_desc kvm_timer_emulate_ftrace_event_fields[
 	{1, 27, offsetof(struct orma_pb_kvm_timer_emulate_ftrace_event, should_fire), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 39, offsetof(struct orma_pb_kvm_timer_emulate_ftrace_event, timer_idx), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_timer_emulate_ftrace_event_desc = {
+static const char kvm_timer_emulate_ftrace_event_names[] = {
 	"KvmTimerEmulateFtraceEvent"
 	"\0should_fire"
-	"\0timer_idx",
+	"\0timer_idx"};
+const struct orma_proto_desc orma_pb_kvm_timer_emulate_ftrace_event_desc = {
+	kvm_timer_emulate_ftrace_event_names,
 	kvm_timer_emulate_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_timer_emulate_ftrace_event), 2, 1,
 };
@@ -357,9 +407,11 @@ _Static_assert(sizeof(struct orma_pb_kvm_timer_emulate_ftrace_event) <= UINT16_M
 static const struct orma_proto_field_desc kvm_timer_hrtimer_expire_ftrace_event_fields[] = {
 	{1, 33, offsetof(struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event, timer_idx), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_timer_hrtimer_expire_ftrace_event_desc = {
+static const char kvm_timer_hrtimer_expire_ftrace_event_names[] = {
 	"KvmTimerHrtimerExpireFtraceEvent"
-	"\0timer_idx",
+	"\0timer_idx"};
+const struct orma_proto_desc orma_pb_kvm_timer_hrtimer_expire_ftrace_event_desc = {
+	kvm_timer_hrtimer_expire_ftrace_event_names,
 	kvm_timer_hrtimer_expire_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event), 1, 1,
 };
@@ -370,11 +422,13 @@ static const struct orma_proto_field_desc kvm_timer_restore_state_ftrace_event_f
 	{2, 36, offsetof(struct orma_pb_kvm_timer_restore_state_ftrace_event, cval), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 41, offsetof(struct orma_pb_kvm_timer_restore_state_ftrace_event, timer_idx), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_timer_restore_state_ftrace_event_desc = {
+static const char kvm_timer_restore_state_ftrace_event_names[] = {
 	"KvmTimerRestoreStateFtraceEvent"
 	"\0ctl"
 	"\0cval"
-	"\0timer_idx",
+	"\0timer_idx"};
+const struct orma_proto_desc orma_pb_kvm_timer_restore_state_ftrace_event_desc = {
+	kvm_timer_restore_state_ftrace_event_names,
 	kvm_timer_restore_state_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_timer_restore_state_ftrace_event), 3, 1,
 };
@@ -385,11 +439,13 @@ static const struct orma_proto_field_desc kvm_timer_save_state_ftrace_event_fiel
 	{2, 33, offsetof(struct orma_pb_kvm_timer_save_state_ftrace_event, cval), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 38, offsetof(struct orma_pb_kvm_timer_save_state_ftrace_event, timer_idx), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_timer_save_state_ftrace_event_desc = {
+static const char kvm_timer_save_state_ftrace_event_names[] = {
 	"KvmTimerSaveStateFtraceEvent"
 	"\0ctl"
 	"\0cval"
-	"\0timer_idx",
+	"\0timer_idx"};
+const struct orma_proto_desc orma_pb_kvm_timer_save_state_ftrace_event_desc = {
+	kvm_timer_save_state_ftrace_event_names,
 	kvm_timer_save_state_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_timer_save_state_ftrace_event), 3, 1,
 };
@@ -400,11 +456,13 @@ static const struct orma_proto_field_desc kvm_timer_update_irq_ftrace_event_fiel
 	{2, 33, offsetof(struct orma_pb_kvm_timer_update_irq_ftrace_event, level), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 39, offsetof(struct orma_pb_kvm_timer_update_irq_ftrace_event, vcpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_timer_update_irq_ftrace_event_desc = {
+static const char kvm_timer_update_irq_ftrace_event_names[] = {
 	"KvmTimerUpdateIrqFtraceEvent"
 	"\0irq"
 	"\0level"
-	"\0vcpu_id",
+	"\0vcpu_id"};
+const struct orma_proto_desc orma_pb_kvm_timer_update_irq_ftrace_event_desc = {
+	kvm_timer_update_irq_ftrace_event_names,
 	kvm_timer_update_irq_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_timer_update_irq_ftrace_event), 3, 1,
 };
@@ -415,11 +473,13 @@ static const struct orma_proto_field_desc kvm_toggle_cache_ftrace_event_fields[]
 	{2, 30, offsetof(struct orma_pb_kvm_toggle_cache_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 38, offsetof(struct orma_pb_kvm_toggle_cache_ftrace_event, was), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_toggle_cache_ftrace_event_desc = {
+static const char kvm_toggle_cache_ftrace_event_names[] = {
 	"KvmToggleCacheFtraceEvent"
 	"\0now"
 	"\0vcpu_pc"
-	"\0was",
+	"\0was"};
+const struct orma_proto_desc orma_pb_kvm_toggle_cache_ftrace_event_desc = {
+	kvm_toggle_cache_ftrace_event_names,
 	kvm_toggle_cache_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_toggle_cache_ftrace_event), 3, 1,
 };
@@ -429,10 +489,12 @@ static const struct orma_proto_field_desc kvm_unmap_hva_range_ftrace_event_field
 	{1, 28, offsetof(struct orma_pb_kvm_unmap_hva_range_ftrace_event, end), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 32, offsetof(struct orma_pb_kvm_unmap_hva_range_ftrace_event, start), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_unmap_hva_range_ftrace_event_desc = {
+static const char kvm_unmap_hva_range_ftrace_event_names[] = {
 	"KvmUnmapHvaRangeFtraceEvent"
 	"\0end"
-	"\0start",
+	"\0start"};
+const struct orma_proto_desc orma_pb_kvm_unmap_hva_range_ftrace_event_desc = {
+	kvm_unmap_hva_range_ftrace_event_names,
 	kvm_unmap_hva_range_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_unmap_hva_range_ftrace_event), 2, 1,
 };
@@ -441,9 +503,11 @@ _Static_assert(sizeof(struct orma_pb_kvm_unmap_hva_range_ftrace_event) <= UINT16
 static const struct orma_proto_field_desc kvm_userspace_exit_ftrace_event_fields[] = {
 	{1, 28, offsetof(struct orma_pb_kvm_userspace_exit_ftrace_event, reason), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_userspace_exit_ftrace_event_desc = {
+static const char kvm_userspace_exit_ftrace_event_names[] = {
 	"KvmUserspaceExitFtraceEvent"
-	"\0reason",
+	"\0reason"};
+const struct orma_proto_desc orma_pb_kvm_userspace_exit_ftrace_event_desc = {
+	kvm_userspace_exit_ftrace_event_names,
 	kvm_userspace_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_userspace_exit_ftrace_event), 1, 1,
 };
@@ -454,11 +518,13 @@ static const struct orma_proto_field_desc kvm_vcpu_wakeup_ftrace_event_fields[] 
 	{2, 28, offsetof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event, valid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 34, offsetof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event, waited), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_vcpu_wakeup_ftrace_event_desc = {
+static const char kvm_vcpu_wakeup_ftrace_event_names[] = {
 	"KvmVcpuWakeupFtraceEvent"
 	"\0ns"
 	"\0valid"
-	"\0waited",
+	"\0waited"};
+const struct orma_proto_desc orma_pb_kvm_vcpu_wakeup_ftrace_event_desc = {
+	kvm_vcpu_wakeup_ftrace_event_names,
 	kvm_vcpu_wakeup_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event), 3, 1,
 };
@@ -468,10 +534,12 @@ static const struct orma_proto_field_desc kvm_wfx_arm64_ftrace_event_fields[] = 
 	{1, 23, offsetof(struct orma_pb_kvm_wfx_arm64_ftrace_event, is_wfe), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 30, offsetof(struct orma_pb_kvm_wfx_arm64_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kvm_wfx_arm64_ftrace_event_desc = {
+static const char kvm_wfx_arm64_ftrace_event_names[] = {
 	"KvmWfxArm64FtraceEvent"
 	"\0is_wfe"
-	"\0vcpu_pc",
+	"\0vcpu_pc"};
+const struct orma_proto_desc orma_pb_kvm_wfx_arm64_ftrace_event_desc = {
+	kvm_wfx_arm64_ftrace_event_names,
 	kvm_wfx_arm64_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kvm_wfx_arm64_ftrace_event), 2, 1,
 };
@@ -483,12 +551,14 @@ static const struct orma_proto_field_desc trap_reg_ftrace_event_fields[] = {
 	{3, 31, offsetof(struct orma_pb_trap_reg_ftrace_event, reg), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 35, offsetof(struct orma_pb_trap_reg_ftrace_event, write_value), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trap_reg_ftrace_event_desc = {
+static const char trap_reg_ftrace_event_names[] = {
 	"TrapRegFtraceEvent"
 	"\0fn"
 	"\0is_write"
 	"\0reg"
-	"\0write_value",
+	"\0write_value"};
+const struct orma_proto_desc orma_pb_trap_reg_ftrace_event_desc = {
+	trap_reg_ftrace_event_names,
 	trap_reg_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_trap_reg_ftrace_event), 4, 1,
 };
@@ -499,11 +569,13 @@ static const struct orma_proto_field_desc vgic_update_irq_pending_ftrace_event_f
 	{2, 36, offsetof(struct orma_pb_vgic_update_irq_pending_ftrace_event, level), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 42, offsetof(struct orma_pb_vgic_update_irq_pending_ftrace_event, vcpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_vgic_update_irq_pending_ftrace_event_desc = {
+static const char vgic_update_irq_pending_ftrace_event_names[] = {
 	"VgicUpdateIrqPendingFtraceEvent"
 	"\0irq"
 	"\0level"
-	"\0vcpu_id",
+	"\0vcpu_id"};
+const struct orma_proto_desc orma_pb_vgic_update_irq_pending_ftrace_event_desc = {
+	vgic_update_irq_pending_ftrace_event_names,
 	vgic_update_irq_pending_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_vgic_update_irq_pending_ftrace_event), 3, 1,
 };

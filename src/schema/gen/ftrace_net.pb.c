@@ -8,11 +8,13 @@ static const struct orma_proto_field_desc netif_receive_skb_ftrace_event_fields[
 	{2, 31, offsetof(struct orma_pb_netif_receive_skb_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 36, offsetof(struct orma_pb_netif_receive_skb_ftrace_event, skbaddr), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_netif_receive_skb_ftrace_event_desc = {
+static const char netif_receive_skb_ftrace_event_names[] = {
 	"NetifReceiveSkbFtraceEvent"
 	"\0len"
 	"\0name"
-	"\0skbaddr",
+	"\0skbaddr"};
+const struct orma_proto_desc orma_pb_netif_receive_skb_ftrace_event_desc = {
+	netif_receive_skb_ftrace_event_names,
 	netif_receive_skb_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_netif_receive_skb_ftrace_event), 3, 1,
 };
@@ -24,12 +26,14 @@ static const struct orma_proto_field_desc net_dev_xmit_ftrace_event_fields[] = {
 	{3, 31, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, rc), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 34, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, skbaddr), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_net_dev_xmit_ftrace_event_desc = {
+static const char net_dev_xmit_ftrace_event_names[] = {
 	"NetDevXmitFtraceEvent"
 	"\0len"
 	"\0name"
 	"\0rc"
-	"\0skbaddr",
+	"\0skbaddr"};
+const struct orma_proto_desc orma_pb_net_dev_xmit_ftrace_event_desc = {
+	net_dev_xmit_ftrace_event_names,
 	net_dev_xmit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_net_dev_xmit_ftrace_event), 4, 1,
 };
@@ -56,7 +60,7 @@ static const struct orma_proto_field_desc napi_gro_receive_entry_ftrace_event_fi
 	{18, 186, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, vlan_tagged), 17, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{19, 198, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, vlan_tci), 18, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_napi_gro_receive_entry_ftrace_event_desc = {
+static const char napi_gro_receive_entry_ftrace_event_names[] = {
 	"NapiGroReceiveEntryFtraceEvent"
 	"\0data_len"
 	"\0gso_size"
@@ -76,7 +80,9 @@ const struct orma_proto_desc orma_pb_napi_gro_receive_entry_ftrace_event_desc = 
 	"\0truesize"
 	"\0vlan_proto"
 	"\0vlan_tagged"
-	"\0vlan_tci",
+	"\0vlan_tci"};
+const struct orma_proto_desc orma_pb_napi_gro_receive_entry_ftrace_event_desc = {
+	napi_gro_receive_entry_ftrace_event_names,
 	napi_gro_receive_entry_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_napi_gro_receive_entry_ftrace_event), 19, 1,
 };
@@ -85,9 +91,11 @@ _Static_assert(sizeof(struct orma_pb_napi_gro_receive_entry_ftrace_event) <= UIN
 static const struct orma_proto_field_desc napi_gro_receive_exit_ftrace_event_fields[] = {
 	{1, 30, offsetof(struct orma_pb_napi_gro_receive_exit_ftrace_event, ret), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_napi_gro_receive_exit_ftrace_event_desc = {
+static const char napi_gro_receive_exit_ftrace_event_names[] = {
 	"NapiGroReceiveExitFtraceEvent"
-	"\0ret",
+	"\0ret"};
+const struct orma_proto_desc orma_pb_napi_gro_receive_exit_ftrace_event_desc = {
+	napi_gro_receive_exit_ftrace_event_names,
 	napi_gro_receive_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_napi_gro_receive_exit_ftrace_event), 1, 1,
 };
@@ -98,11 +106,13 @@ static const struct orma_proto_field_desc kfree_skb_ftrace_event_fields[] = {
 	{2, 29, offsetof(struct orma_pb_kfree_skb_ftrace_event, protocol), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 38, offsetof(struct orma_pb_kfree_skb_ftrace_event, skbaddr), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_kfree_skb_ftrace_event_desc = {
+static const char kfree_skb_ftrace_event_names[] = {
 	"KfreeSkbFtraceEvent"
 	"\0location"
 	"\0protocol"
-	"\0skbaddr",
+	"\0skbaddr"};
+const struct orma_proto_desc orma_pb_kfree_skb_ftrace_event_desc = {
+	kfree_skb_ftrace_event_names,
 	kfree_skb_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_kfree_skb_ftrace_event), 3, 1,
 };
@@ -119,7 +129,7 @@ static const struct orma_proto_field_desc inet_sock_set_state_ftrace_event_field
 	{8, 80, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, skaddr), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{9, 87, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, sport), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_inet_sock_set_state_ftrace_event_desc = {
+static const char inet_sock_set_state_ftrace_event_names[] = {
 	"InetSockSetStateFtraceEvent"
 	"\0daddr"
 	"\0dport"
@@ -129,7 +139,9 @@ const struct orma_proto_desc orma_pb_inet_sock_set_state_ftrace_event_desc = {
 	"\0protocol"
 	"\0saddr"
 	"\0skaddr"
-	"\0sport",
+	"\0sport"};
+const struct orma_proto_desc orma_pb_inet_sock_set_state_ftrace_event_desc = {
+	inet_sock_set_state_ftrace_event_names,
 	inet_sock_set_state_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_inet_sock_set_state_ftrace_event), 9, 1,
 };
@@ -144,7 +156,7 @@ static const struct orma_proto_field_desc tcp_retransmit_skb_ftrace_event_fields
 	{6, 61, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, sport), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{7, 67, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, state), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_tcp_retransmit_skb_ftrace_event_desc = {
+static const char tcp_retransmit_skb_ftrace_event_names[] = {
 	"TcpRetransmitSkbFtraceEvent"
 	"\0daddr"
 	"\0dport"
@@ -152,7 +164,9 @@ const struct orma_proto_desc orma_pb_tcp_retransmit_skb_ftrace_event_desc = {
 	"\0skaddr"
 	"\0skbaddr"
 	"\0sport"
-	"\0state",
+	"\0state"};
+const struct orma_proto_desc orma_pb_tcp_retransmit_skb_ftrace_event_desc = {
+	tcp_retransmit_skb_ftrace_event_names,
 	tcp_retransmit_skb_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_tcp_retransmit_skb_ftrace_event), 7, 1,
 };

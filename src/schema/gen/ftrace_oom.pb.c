@@ -8,11 +8,13 @@ static const struct orma_proto_field_desc oom_score_adj_update_ftrace_event_fiel
 	{2, 34, offsetof(struct orma_pb_oom_score_adj_update_ftrace_event, oom_score_adj), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 48, offsetof(struct orma_pb_oom_score_adj_update_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_oom_score_adj_update_ftrace_event_desc = {
+static const char oom_score_adj_update_ftrace_event_names[] = {
 	"OomScoreAdjUpdateFtraceEvent"
 	"\0comm"
 	"\0oom_score_adj"
-	"\0pid",
+	"\0pid"};
+const struct orma_proto_desc orma_pb_oom_score_adj_update_ftrace_event_desc = {
+	oom_score_adj_update_ftrace_event_names,
 	oom_score_adj_update_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_oom_score_adj_update_ftrace_event), 3, 1,
 };
@@ -21,9 +23,11 @@ _Static_assert(sizeof(struct orma_pb_oom_score_adj_update_ftrace_event) <= UINT1
 static const struct orma_proto_field_desc mark_victim_ftrace_event_fields[] = {
 	{1, 22, offsetof(struct orma_pb_mark_victim_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mark_victim_ftrace_event_desc = {
+static const char mark_victim_ftrace_event_names[] = {
 	"MarkVictimFtraceEvent"
-	"\0pid",
+	"\0pid"};
+const struct orma_proto_desc orma_pb_mark_victim_ftrace_event_desc = {
+	mark_victim_ftrace_event_names,
 	mark_victim_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mark_victim_ftrace_event), 1, 1,
 };

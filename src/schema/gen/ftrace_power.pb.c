@@ -7,10 +7,12 @@ static const struct orma_proto_field_desc cpu_frequency_ftrace_event_fields[] = 
 	{1, 24, offsetof(struct orma_pb_cpu_frequency_ftrace_event, state), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 30, offsetof(struct orma_pb_cpu_frequency_ftrace_event, cpu_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpu_frequency_ftrace_event_desc = {
+static const char cpu_frequency_ftrace_event_names[] = {
 	"CpuFrequencyFtraceEvent"
 	"\0state"
-	"\0cpu_id",
+	"\0cpu_id"};
+const struct orma_proto_desc orma_pb_cpu_frequency_ftrace_event_desc = {
+	cpu_frequency_ftrace_event_names,
 	cpu_frequency_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpu_frequency_ftrace_event), 2, 1,
 };
@@ -21,11 +23,13 @@ static const struct orma_proto_field_desc cpu_frequency_limits_ftrace_event_fiel
 	{2, 39, offsetof(struct orma_pb_cpu_frequency_limits_ftrace_event, max_freq), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 48, offsetof(struct orma_pb_cpu_frequency_limits_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpu_frequency_limits_ftrace_event_desc = {
+static const char cpu_frequency_limits_ftrace_event_names[] = {
 	"CpuFrequencyLimitsFtraceEvent"
 	"\0min_freq"
 	"\0max_freq"
-	"\0cpu_id",
+	"\0cpu_id"};
+const struct orma_proto_desc orma_pb_cpu_frequency_limits_ftrace_event_desc = {
+	cpu_frequency_limits_ftrace_event_names,
 	cpu_frequency_limits_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpu_frequency_limits_ftrace_event), 3, 1,
 };
@@ -35,10 +39,12 @@ static const struct orma_proto_field_desc cpu_idle_ftrace_event_fields[] = {
 	{1, 19, offsetof(struct orma_pb_cpu_idle_ftrace_event, state), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 25, offsetof(struct orma_pb_cpu_idle_ftrace_event, cpu_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cpu_idle_ftrace_event_desc = {
+static const char cpu_idle_ftrace_event_names[] = {
 	"CpuIdleFtraceEvent"
 	"\0state"
-	"\0cpu_id",
+	"\0cpu_id"};
+const struct orma_proto_desc orma_pb_cpu_idle_ftrace_event_desc = {
+	cpu_idle_ftrace_event_names,
 	cpu_idle_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cpu_idle_ftrace_event), 2, 1,
 };
@@ -49,11 +55,13 @@ static const struct orma_proto_field_desc clock_enable_ftrace_event_fields[] = {
 	{2, 28, offsetof(struct orma_pb_clock_enable_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 34, offsetof(struct orma_pb_clock_enable_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_clock_enable_ftrace_event_desc = {
+static const char clock_enable_ftrace_event_names[] = {
 	"ClockEnableFtraceEvent"
 	"\0name"
 	"\0state"
-	"\0cpu_id",
+	"\0cpu_id"};
+const struct orma_proto_desc orma_pb_clock_enable_ftrace_event_desc = {
+	clock_enable_ftrace_event_names,
 	clock_enable_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_clock_enable_ftrace_event), 3, 1,
 };
@@ -64,11 +72,13 @@ static const struct orma_proto_field_desc clock_disable_ftrace_event_fields[] = 
 	{2, 29, offsetof(struct orma_pb_clock_disable_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 35, offsetof(struct orma_pb_clock_disable_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_clock_disable_ftrace_event_desc = {
+static const char clock_disable_ftrace_event_names[] = {
 	"ClockDisableFtraceEvent"
 	"\0name"
 	"\0state"
-	"\0cpu_id",
+	"\0cpu_id"};
+const struct orma_proto_desc orma_pb_clock_disable_ftrace_event_desc = {
+	clock_disable_ftrace_event_names,
 	clock_disable_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_clock_disable_ftrace_event), 3, 1,
 };
@@ -79,11 +89,13 @@ static const struct orma_proto_field_desc clock_set_rate_ftrace_event_fields[] =
 	{2, 29, offsetof(struct orma_pb_clock_set_rate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 35, offsetof(struct orma_pb_clock_set_rate_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_clock_set_rate_ftrace_event_desc = {
+static const char clock_set_rate_ftrace_event_names[] = {
 	"ClockSetRateFtraceEvent"
 	"\0name"
 	"\0state"
-	"\0cpu_id",
+	"\0cpu_id"};
+const struct orma_proto_desc orma_pb_clock_set_rate_ftrace_event_desc = {
+	clock_set_rate_ftrace_event_names,
 	clock_set_rate_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_clock_set_rate_ftrace_event), 3, 1,
 };
@@ -94,11 +106,13 @@ static const struct orma_proto_field_desc suspend_resume_ftrace_event_fields[] =
 	{2, 32, offsetof(struct orma_pb_suspend_resume_ftrace_event, val), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 36, offsetof(struct orma_pb_suspend_resume_ftrace_event, start), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_suspend_resume_ftrace_event_desc = {
+static const char suspend_resume_ftrace_event_names[] = {
 	"SuspendResumeFtraceEvent"
 	"\0action"
 	"\0val"
-	"\0start",
+	"\0start"};
+const struct orma_proto_desc orma_pb_suspend_resume_ftrace_event_desc = {
+	suspend_resume_ftrace_event_names,
 	suspend_resume_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_suspend_resume_ftrace_event), 3, 1,
 };
@@ -108,10 +122,12 @@ static const struct orma_proto_field_desc gpu_frequency_ftrace_event_fields[] = 
 	{1, 24, offsetof(struct orma_pb_gpu_frequency_ftrace_event, gpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 31, offsetof(struct orma_pb_gpu_frequency_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_gpu_frequency_ftrace_event_desc = {
+static const char gpu_frequency_ftrace_event_names[] = {
 	"GpuFrequencyFtraceEvent"
 	"\0gpu_id"
-	"\0state",
+	"\0state"};
+const struct orma_proto_desc orma_pb_gpu_frequency_ftrace_event_desc = {
+	gpu_frequency_ftrace_event_names,
 	gpu_frequency_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_gpu_frequency_ftrace_event), 2, 1,
 };
@@ -121,10 +137,12 @@ static const struct orma_proto_field_desc wakeup_source_activate_ftrace_event_fi
 	{1, 32, offsetof(struct orma_pb_wakeup_source_activate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 37, offsetof(struct orma_pb_wakeup_source_activate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_wakeup_source_activate_ftrace_event_desc = {
+static const char wakeup_source_activate_ftrace_event_names[] = {
 	"WakeupSourceActivateFtraceEvent"
 	"\0name"
-	"\0state",
+	"\0state"};
+const struct orma_proto_desc orma_pb_wakeup_source_activate_ftrace_event_desc = {
+	wakeup_source_activate_ftrace_event_names,
 	wakeup_source_activate_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_wakeup_source_activate_ftrace_event), 2, 1,
 };
@@ -134,10 +152,12 @@ static const struct orma_proto_field_desc wakeup_source_deactivate_ftrace_event_
 	{1, 34, offsetof(struct orma_pb_wakeup_source_deactivate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 39, offsetof(struct orma_pb_wakeup_source_deactivate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_wakeup_source_deactivate_ftrace_event_desc = {
+static const char wakeup_source_deactivate_ftrace_event_names[] = {
 	"WakeupSourceDeactivateFtraceEvent"
 	"\0name"
-	"\0state",
+	"\0state"};
+const struct orma_proto_desc orma_pb_wakeup_source_deactivate_ftrace_event_desc = {
+	wakeup_source_deactivate_ftrace_event_names,
 	wakeup_source_deactivate_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_wakeup_source_deactivate_ftrace_event), 2, 1,
 };
@@ -150,13 +170,15 @@ static const struct orma_proto_field_desc gpu_work_period_ftrace_event_fields[] 
 	{4, 50, offsetof(struct orma_pb_gpu_work_period_ftrace_event, end_time_ns), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{5, 62, offsetof(struct orma_pb_gpu_work_period_ftrace_event, total_active_duration_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_gpu_work_period_ftrace_event_desc = {
+static const char gpu_work_period_ftrace_event_names[] = {
 	"GpuWorkPeriodFtraceEvent"
 	"\0gpu_id"
 	"\0uid"
 	"\0start_time_ns"
 	"\0end_time_ns"
-	"\0total_active_duration_ns",
+	"\0total_active_duration_ns"};
+const struct orma_proto_desc orma_pb_gpu_work_period_ftrace_event_desc = {
+	gpu_work_period_ftrace_event_names,
 	gpu_work_period_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_gpu_work_period_ftrace_event), 5, 1,
 };
@@ -169,13 +191,15 @@ static const struct orma_proto_field_desc device_pm_callback_start_ftrace_event_
 	{4, 54, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, pm_ops), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 61, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, event), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_device_pm_callback_start_ftrace_event_desc = {
+static const char device_pm_callback_start_ftrace_event_names[] = {
 	"DevicePmCallbackStartFtraceEvent"
 	"\0device"
 	"\0driver"
 	"\0parent"
 	"\0pm_ops"
-	"\0event",
+	"\0event"};
+const struct orma_proto_desc orma_pb_device_pm_callback_start_ftrace_event_desc = {
+	device_pm_callback_start_ftrace_event_names,
 	device_pm_callback_start_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_device_pm_callback_start_ftrace_event), 5, 1,
 };
@@ -186,11 +210,13 @@ static const struct orma_proto_field_desc device_pm_callback_end_ftrace_event_fi
 	{2, 38, offsetof(struct orma_pb_device_pm_callback_end_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 45, offsetof(struct orma_pb_device_pm_callback_end_ftrace_event, error), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_device_pm_callback_end_ftrace_event_desc = {
+static const char device_pm_callback_end_ftrace_event_names[] = {
 	"DevicePmCallbackEndFtraceEvent"
 	"\0device"
 	"\0driver"
-	"\0error",
+	"\0error"};
+const struct orma_proto_desc orma_pb_device_pm_callback_end_ftrace_event_desc = {
+	device_pm_callback_end_ftrace_event_names,
 	device_pm_callback_end_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_device_pm_callback_end_ftrace_event), 3, 1,
 };
@@ -200,10 +226,12 @@ static const struct orma_proto_field_desc gpu_power_state_ftrace_event_fields[] 
 	{1, 25, offsetof(struct orma_pb_gpu_power_state_ftrace_event, old_state), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{2, 35, offsetof(struct orma_pb_gpu_power_state_ftrace_event, new_state), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_gpu_power_state_ftrace_event_desc = {
+static const char gpu_power_state_ftrace_event_names[] = {
 	"GpuPowerStateFtraceEvent"
 	"\0old_state"
-	"\0new_state",
+	"\0new_state"};
+const struct orma_proto_desc orma_pb_gpu_power_state_ftrace_event_desc = {
+	gpu_power_state_ftrace_event_names,
 	gpu_power_state_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_gpu_power_state_ftrace_event), 2, 1,
 };
@@ -214,11 +242,13 @@ static const struct orma_proto_field_desc psci_domain_idle_exit_ftrace_event_fie
 	{2, 37, offsetof(struct orma_pb_psci_domain_idle_exit_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 43, offsetof(struct orma_pb_psci_domain_idle_exit_ftrace_event, s2idle), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_psci_domain_idle_exit_ftrace_event_desc = {
+static const char psci_domain_idle_exit_ftrace_event_names[] = {
 	"PsciDomainIdleExitFtraceEvent"
 	"\0cpu_id"
 	"\0state"
-	"\0s2idle",
+	"\0s2idle"};
+const struct orma_proto_desc orma_pb_psci_domain_idle_exit_ftrace_event_desc = {
+	psci_domain_idle_exit_ftrace_event_names,
 	psci_domain_idle_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_psci_domain_idle_exit_ftrace_event), 3, 1,
 };
@@ -229,11 +259,13 @@ static const struct orma_proto_field_desc psci_domain_idle_enter_ftrace_event_fi
 	{2, 38, offsetof(struct orma_pb_psci_domain_idle_enter_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 44, offsetof(struct orma_pb_psci_domain_idle_enter_ftrace_event, s2idle), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_psci_domain_idle_enter_ftrace_event_desc = {
+static const char psci_domain_idle_enter_ftrace_event_names[] = {
 	"PsciDomainIdleEnterFtraceEvent"
 	"\0cpu_id"
 	"\0state"
-	"\0s2idle",
+	"\0s2idle"};
+const struct orma_proto_desc orma_pb_psci_domain_idle_enter_ftrace_event_desc = {
+	psci_domain_idle_enter_ftrace_event_names,
 	psci_domain_idle_enter_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_psci_domain_idle_enter_ftrace_event), 3, 1,
 };

@@ -7,10 +7,12 @@ static const struct orma_proto_field_desc print_ftrace_event_fields[] = {
 	{1, 17, offsetof(struct orma_pb_print_ftrace_event, ip), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 20, offsetof(struct orma_pb_print_ftrace_event, buf), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_print_ftrace_event_desc = {
+static const char print_ftrace_event_names[] = {
 	"PrintFtraceEvent"
 	"\0ip"
-	"\0buf",
+	"\0buf"};
+const struct orma_proto_desc orma_pb_print_ftrace_event_desc = {
+	print_ftrace_event_names,
 	print_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_print_ftrace_event), 2, 1,
 };
@@ -20,10 +22,12 @@ static const struct orma_proto_field_desc funcgraph_entry_ftrace_event_fields[] 
 	{1, 26, offsetof(struct orma_pb_funcgraph_entry_ftrace_event, depth), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{2, 32, offsetof(struct orma_pb_funcgraph_entry_ftrace_event, func), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_funcgraph_entry_ftrace_event_desc = {
+static const char funcgraph_entry_ftrace_event_names[] = {
 	"FuncgraphEntryFtraceEvent"
 	"\0depth"
-	"\0func",
+	"\0func"};
+const struct orma_proto_desc orma_pb_funcgraph_entry_ftrace_event_desc = {
+	funcgraph_entry_ftrace_event_names,
 	funcgraph_entry_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_funcgraph_entry_ftrace_event), 2, 1,
 };
@@ -36,13 +40,15 @@ static const struct orma_proto_field_desc funcgraph_exit_ftrace_event_fields[] =
 	{4, 45, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, overrun), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{5, 53, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, rettime), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_funcgraph_exit_ftrace_event_desc = {
+static const char funcgraph_exit_ftrace_event_names[] = {
 	"FuncgraphExitFtraceEvent"
 	"\0calltime"
 	"\0depth"
 	"\0func"
 	"\0overrun"
-	"\0rettime",
+	"\0rettime"};
+const struct orma_proto_desc orma_pb_funcgraph_exit_ftrace_event_desc = {
+	funcgraph_exit_ftrace_event_names,
 	funcgraph_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_funcgraph_exit_ftrace_event), 5, 1,
 };

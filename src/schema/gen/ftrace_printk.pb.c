@@ -6,9 +6,11 @@
 static const struct orma_proto_field_desc console_ftrace_event_fields[] = {
 	{1, 19, offsetof(struct orma_pb_console_ftrace_event, msg), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_console_ftrace_event_desc = {
+static const char console_ftrace_event_names[] = {
 	"ConsoleFtraceEvent"
-	"\0msg",
+	"\0msg"};
+const struct orma_proto_desc orma_pb_console_ftrace_event_desc = {
+	console_ftrace_event_names,
 	console_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_console_ftrace_event), 1, 1,
 };

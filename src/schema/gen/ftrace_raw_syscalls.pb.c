@@ -7,10 +7,12 @@ static const struct orma_proto_field_desc sys_enter_ftrace_event_fields[] = {
 	{1, 20, offsetof(struct orma_pb_sys_enter_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{2, 23, offsetof(struct orma_pb_sys_enter_ftrace_event, args), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_enter_ftrace_event_desc = {
+static const char sys_enter_ftrace_event_names[] = {
 	"SysEnterFtraceEvent"
 	"\0id"
-	"\0args",
+	"\0args"};
+const struct orma_proto_desc orma_pb_sys_enter_ftrace_event_desc = {
+	sys_enter_ftrace_event_names,
 	sys_enter_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_enter_ftrace_event), 2, 1,
 };
@@ -20,10 +22,12 @@ static const struct orma_proto_field_desc sys_exit_ftrace_event_fields[] = {
 	{1, 19, offsetof(struct orma_pb_sys_exit_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{2, 22, offsetof(struct orma_pb_sys_exit_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_exit_ftrace_event_desc = {
+static const char sys_exit_ftrace_event_names[] = {
 	"SysExitFtraceEvent"
 	"\0id"
-	"\0ret",
+	"\0ret"};
+const struct orma_proto_desc orma_pb_sys_exit_ftrace_event_desc = {
+	sys_exit_ftrace_event_names,
 	sys_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_exit_ftrace_event), 2, 1,
 };

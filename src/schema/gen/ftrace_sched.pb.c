@@ -12,7 +12,7 @@ static const struct orma_proto_field_desc sched_switch_ftrace_event_fields[] = {
 	{6, 73, offsetof(struct orma_pb_sched_switch_ftrace_event, next_pid), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{7, 82, offsetof(struct orma_pb_sched_switch_ftrace_event, next_prio), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_switch_ftrace_event_desc = {
+static const char sched_switch_ftrace_event_names[] = {
 	"SchedSwitchFtraceEvent"
 	"\0prev_comm"
 	"\0prev_pid"
@@ -20,7 +20,9 @@ const struct orma_proto_desc orma_pb_sched_switch_ftrace_event_desc = {
 	"\0prev_state"
 	"\0next_comm"
 	"\0next_pid"
-	"\0next_prio",
+	"\0next_prio"};
+const struct orma_proto_desc orma_pb_sched_switch_ftrace_event_desc = {
+	sched_switch_ftrace_event_names,
 	sched_switch_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_switch_ftrace_event), 7, 1,
 };
@@ -33,13 +35,15 @@ static const struct orma_proto_field_desc sched_wakeup_ftrace_event_fields[] = {
 	{4, 37, offsetof(struct orma_pb_sched_wakeup_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 45, offsetof(struct orma_pb_sched_wakeup_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_wakeup_ftrace_event_desc = {
+static const char sched_wakeup_ftrace_event_names[] = {
 	"SchedWakeupFtraceEvent"
 	"\0comm"
 	"\0pid"
 	"\0prio"
 	"\0success"
-	"\0target_cpu",
+	"\0target_cpu"};
+const struct orma_proto_desc orma_pb_sched_wakeup_ftrace_event_desc = {
+	sched_wakeup_ftrace_event_names,
 	sched_wakeup_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_wakeup_ftrace_event), 5, 1,
 };
@@ -50,11 +54,13 @@ static const struct orma_proto_field_desc sched_blocked_reason_ftrace_event_fiel
 	{2, 34, offsetof(struct orma_pb_sched_blocked_reason_ftrace_event, caller), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 41, offsetof(struct orma_pb_sched_blocked_reason_ftrace_event, io_wait), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_blocked_reason_ftrace_event_desc = {
+static const char sched_blocked_reason_ftrace_event_names[] = {
 	"SchedBlockedReasonFtraceEvent"
 	"\0pid"
 	"\0caller"
-	"\0io_wait",
+	"\0io_wait"};
+const struct orma_proto_desc orma_pb_sched_blocked_reason_ftrace_event_desc = {
+	sched_blocked_reason_ftrace_event_names,
 	sched_blocked_reason_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_blocked_reason_ftrace_event), 3, 1,
 };
@@ -65,11 +71,13 @@ static const struct orma_proto_field_desc sched_cpu_hotplug_ftrace_event_fields[
 	{2, 40, offsetof(struct orma_pb_sched_cpu_hotplug_ftrace_event, error), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 46, offsetof(struct orma_pb_sched_cpu_hotplug_ftrace_event, status), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_cpu_hotplug_ftrace_event_desc = {
+static const char sched_cpu_hotplug_ftrace_event_names[] = {
 	"SchedCpuHotplugFtraceEvent"
 	"\0affected_cpu"
 	"\0error"
-	"\0status",
+	"\0status"};
+const struct orma_proto_desc orma_pb_sched_cpu_hotplug_ftrace_event_desc = {
+	sched_cpu_hotplug_ftrace_event_names,
 	sched_cpu_hotplug_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_cpu_hotplug_ftrace_event), 3, 1,
 };
@@ -82,13 +90,15 @@ static const struct orma_proto_field_desc sched_waking_ftrace_event_fields[] = {
 	{4, 37, offsetof(struct orma_pb_sched_waking_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 45, offsetof(struct orma_pb_sched_waking_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_waking_ftrace_event_desc = {
+static const char sched_waking_ftrace_event_names[] = {
 	"SchedWakingFtraceEvent"
 	"\0comm"
 	"\0pid"
 	"\0prio"
 	"\0success"
-	"\0target_cpu",
+	"\0target_cpu"};
+const struct orma_proto_desc orma_pb_sched_waking_ftrace_event_desc = {
+	sched_waking_ftrace_event_names,
 	sched_waking_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_waking_ftrace_event), 5, 1,
 };
@@ -101,13 +111,15 @@ static const struct orma_proto_field_desc sched_wakeup_new_ftrace_event_fields[]
 	{4, 40, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{5, 48, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_wakeup_new_ftrace_event_desc = {
+static const char sched_wakeup_new_ftrace_event_names[] = {
 	"SchedWakeupNewFtraceEvent"
 	"\0comm"
 	"\0pid"
 	"\0prio"
 	"\0success"
-	"\0target_cpu",
+	"\0target_cpu"};
+const struct orma_proto_desc orma_pb_sched_wakeup_new_ftrace_event_desc = {
+	sched_wakeup_new_ftrace_event_names,
 	sched_wakeup_new_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_wakeup_new_ftrace_event), 5, 1,
 };
@@ -118,11 +130,13 @@ static const struct orma_proto_field_desc sched_process_exec_ftrace_event_fields
 	{2, 37, offsetof(struct orma_pb_sched_process_exec_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 41, offsetof(struct orma_pb_sched_process_exec_ftrace_event, old_pid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_process_exec_ftrace_event_desc = {
+static const char sched_process_exec_ftrace_event_names[] = {
 	"SchedProcessExecFtraceEvent"
 	"\0filename"
 	"\0pid"
-	"\0old_pid",
+	"\0old_pid"};
+const struct orma_proto_desc orma_pb_sched_process_exec_ftrace_event_desc = {
+	sched_process_exec_ftrace_event_names,
 	sched_process_exec_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_process_exec_ftrace_event), 3, 1,
 };
@@ -134,12 +148,14 @@ static const struct orma_proto_field_desc sched_process_exit_ftrace_event_fields
 	{3, 37, offsetof(struct orma_pb_sched_process_exit_ftrace_event, tgid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 42, offsetof(struct orma_pb_sched_process_exit_ftrace_event, prio), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_process_exit_ftrace_event_desc = {
+static const char sched_process_exit_ftrace_event_names[] = {
 	"SchedProcessExitFtraceEvent"
 	"\0comm"
 	"\0pid"
 	"\0tgid"
-	"\0prio",
+	"\0prio"};
+const struct orma_proto_desc orma_pb_sched_process_exit_ftrace_event_desc = {
+	sched_process_exit_ftrace_event_names,
 	sched_process_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_process_exit_ftrace_event), 4, 1,
 };
@@ -151,12 +167,14 @@ static const struct orma_proto_field_desc sched_process_fork_ftrace_event_fields
 	{3, 51, offsetof(struct orma_pb_sched_process_fork_ftrace_event, child_comm), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{4, 62, offsetof(struct orma_pb_sched_process_fork_ftrace_event, child_pid), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_process_fork_ftrace_event_desc = {
+static const char sched_process_fork_ftrace_event_names[] = {
 	"SchedProcessForkFtraceEvent"
 	"\0parent_comm"
 	"\0parent_pid"
 	"\0child_comm"
-	"\0child_pid",
+	"\0child_pid"};
+const struct orma_proto_desc orma_pb_sched_process_fork_ftrace_event_desc = {
+	sched_process_fork_ftrace_event_names,
 	sched_process_fork_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_process_fork_ftrace_event), 4, 1,
 };
@@ -167,11 +185,13 @@ static const struct orma_proto_field_desc sched_process_free_ftrace_event_fields
 	{2, 33, offsetof(struct orma_pb_sched_process_free_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 37, offsetof(struct orma_pb_sched_process_free_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_process_free_ftrace_event_desc = {
+static const char sched_process_free_ftrace_event_names[] = {
 	"SchedProcessFreeFtraceEvent"
 	"\0comm"
 	"\0pid"
-	"\0prio",
+	"\0prio"};
+const struct orma_proto_desc orma_pb_sched_process_free_ftrace_event_desc = {
+	sched_process_free_ftrace_event_names,
 	sched_process_free_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_process_free_ftrace_event), 3, 1,
 };
@@ -181,10 +201,12 @@ static const struct orma_proto_field_desc sched_process_hang_ftrace_event_fields
 	{1, 28, offsetof(struct orma_pb_sched_process_hang_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 33, offsetof(struct orma_pb_sched_process_hang_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_process_hang_ftrace_event_desc = {
+static const char sched_process_hang_ftrace_event_names[] = {
 	"SchedProcessHangFtraceEvent"
 	"\0comm"
-	"\0pid",
+	"\0pid"};
+const struct orma_proto_desc orma_pb_sched_process_hang_ftrace_event_desc = {
+	sched_process_hang_ftrace_event_names,
 	sched_process_hang_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_process_hang_ftrace_event), 2, 1,
 };
@@ -195,11 +217,13 @@ static const struct orma_proto_field_desc sched_process_wait_ftrace_event_fields
 	{2, 33, offsetof(struct orma_pb_sched_process_wait_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 37, offsetof(struct orma_pb_sched_process_wait_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_process_wait_ftrace_event_desc = {
+static const char sched_process_wait_ftrace_event_names[] = {
 	"SchedProcessWaitFtraceEvent"
 	"\0comm"
 	"\0pid"
-	"\0prio",
+	"\0prio"};
+const struct orma_proto_desc orma_pb_sched_process_wait_ftrace_event_desc = {
+	sched_process_wait_ftrace_event_names,
 	sched_process_wait_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_process_wait_ftrace_event), 3, 1,
 };
@@ -211,12 +235,14 @@ static const struct orma_proto_field_desc sched_pi_setprio_ftrace_event_fields[]
 	{3, 39, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, oldprio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 47, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, pid), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_pi_setprio_ftrace_event_desc = {
+static const char sched_pi_setprio_ftrace_event_names[] = {
 	"SchedPiSetprioFtraceEvent"
 	"\0comm"
 	"\0newprio"
 	"\0oldprio"
-	"\0pid",
+	"\0pid"};
+const struct orma_proto_desc orma_pb_sched_pi_setprio_ftrace_event_desc = {
+	sched_pi_setprio_ftrace_event_names,
 	sched_pi_setprio_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_pi_setprio_ftrace_event), 4, 1,
 };
@@ -239,7 +265,7 @@ static const struct orma_proto_field_desc sched_cpu_util_cfs_ftrace_event_fields
 	{14, 166, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, wake_group_util), 13, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{15, 182, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, wake_util), 14, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_cpu_util_cfs_ftrace_event_desc = {
+static const char sched_cpu_util_cfs_ftrace_event_names[] = {
 	"SchedCpuUtilCfsFtraceEvent"
 	"\0active"
 	"\0capacity"
@@ -255,7 +281,9 @@ const struct orma_proto_desc orma_pb_sched_cpu_util_cfs_ftrace_event_desc = {
 	"\0spare_cap"
 	"\0task_fits"
 	"\0wake_group_util"
-	"\0wake_util",
+	"\0wake_util"};
+const struct orma_proto_desc orma_pb_sched_cpu_util_cfs_ftrace_event_desc = {
+	sched_cpu_util_cfs_ftrace_event_names,
 	sched_cpu_util_cfs_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_cpu_util_cfs_ftrace_event), 15, 1,
 };
@@ -270,7 +298,7 @@ static const struct orma_proto_field_desc sched_migrate_task_ftrace_event_fields
 	{6, 60, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, running), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{7, 68, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, load), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_migrate_task_ftrace_event_desc = {
+static const char sched_migrate_task_ftrace_event_names[] = {
 	"SchedMigrateTaskFtraceEvent"
 	"\0comm"
 	"\0pid"
@@ -278,7 +306,9 @@ const struct orma_proto_desc orma_pb_sched_migrate_task_ftrace_event_desc = {
 	"\0orig_cpu"
 	"\0dest_cpu"
 	"\0running"
-	"\0load",
+	"\0load"};
+const struct orma_proto_desc orma_pb_sched_migrate_task_ftrace_event_desc = {
+	sched_migrate_task_ftrace_event_names,
 	sched_migrate_task_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_migrate_task_ftrace_event), 7, 1,
 };
@@ -291,13 +321,15 @@ static const struct orma_proto_field_desc sched_wakeup_task_attr_ftrace_event_fi
 	{4, 58, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, uclamp_min), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{5, 69, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, vruntime), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_wakeup_task_attr_ftrace_event_desc = {
+static const char sched_wakeup_task_attr_ftrace_event_names[] = {
 	"SchedWakeupTaskAttrFtraceEvent"
 	"\0pid"
 	"\0cpu_affinity"
 	"\0task_util"
 	"\0uclamp_min"
-	"\0vruntime",
+	"\0vruntime"};
+const struct orma_proto_desc orma_pb_sched_wakeup_task_attr_ftrace_event_desc = {
+	sched_wakeup_task_attr_ftrace_event_names,
 	sched_wakeup_task_attr_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_wakeup_task_attr_ftrace_event), 5, 1,
 };
@@ -309,12 +341,14 @@ static const struct orma_proto_field_desc sched_group_tracker_ftrace_event_field
 	{3, 38, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{4, 44, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, group_num), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sched_group_tracker_ftrace_event_desc = {
+static const char sched_group_tracker_ftrace_event_names[] = {
 	"SchedGroupTrackerFtraceEvent"
 	"\0comm"
 	"\0pid"
 	"\0group"
-	"\0group_num",
+	"\0group_num"};
+const struct orma_proto_desc orma_pb_sched_group_tracker_ftrace_event_desc = {
+	sched_group_tracker_ftrace_event_names,
 	sched_group_tracker_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_sched_group_tracker_ftrace_event), 4, 1,
 };

@@ -8,11 +8,13 @@ static const struct orma_proto_field_desc signal_deliver_ftrace_event_fields[] =
 	{2, 30, offsetof(struct orma_pb_signal_deliver_ftrace_event, sa_flags_), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 39, offsetof(struct orma_pb_signal_deliver_ftrace_event, sig), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_signal_deliver_ftrace_event_desc = {
+static const char signal_deliver_ftrace_event_names[] = {
 	"SignalDeliverFtraceEvent"
 	"\0code"
 	"\0sa_flags"
-	"\0sig",
+	"\0sig"};
+const struct orma_proto_desc orma_pb_signal_deliver_ftrace_event_desc = {
+	signal_deliver_ftrace_event_names,
 	signal_deliver_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_signal_deliver_ftrace_event), 3, 1,
 };
@@ -26,14 +28,16 @@ static const struct orma_proto_field_desc signal_generate_ftrace_event_fields[] 
 	{5, 46, offsetof(struct orma_pb_signal_generate_ftrace_event, result), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{6, 53, offsetof(struct orma_pb_signal_generate_ftrace_event, sig), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_signal_generate_ftrace_event_desc = {
+static const char signal_generate_ftrace_event_names[] = {
 	"SignalGenerateFtraceEvent"
 	"\0code"
 	"\0comm"
 	"\0group"
 	"\0pid"
 	"\0result"
-	"\0sig",
+	"\0sig"};
+const struct orma_proto_desc orma_pb_signal_generate_ftrace_event_desc = {
+	signal_generate_ftrace_event_names,
 	signal_generate_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_signal_generate_ftrace_event), 6, 1,
 };

@@ -4,7 +4,7 @@
 #include "schema/gen/ftrace_stats.pb.h"
 
 static const int32_t ftrace_parse_status_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
-const struct orma_proto_enum_desc orma_pb_ftrace_parse_status_enum = {
+static const char ftrace_parse_status_names[] = {
 	"FtraceParseStatus"
 	"\0FTRACE_STATUS_UNSPECIFIED"
 	"\0FTRACE_STATUS_OK"
@@ -23,18 +23,16 @@ const struct orma_proto_enum_desc orma_pb_ftrace_parse_status_enum = {
 	"\0FTRACE_STATUS_ABI_SHORT_EVENT_ID"
 	"\0FTRACE_STATUS_ABI_END_OVERFLOW"
 	"\0FTRACE_STATUS_SHORT_COMPACT_EVENT"
-	"\0FTRACE_STATUS_INVALID_EVENT",
-	ftrace_parse_status_numbers, 18,
-};
+	"\0FTRACE_STATUS_INVALID_EVENT"};
+const struct orma_proto_enum_desc orma_pb_ftrace_parse_status_enum = {ftrace_parse_status_names, ftrace_parse_status_numbers, 18};
 
 static const int32_t ftrace_stats_phase_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_ftrace_stats_phase_enum = {
+static const char ftrace_stats_phase_names[] = {
 	"FtraceStats.Phase"
 	"\0UNSPECIFIED"
 	"\0START_OF_TRACE"
-	"\0END_OF_TRACE",
-	ftrace_stats_phase_numbers, 3,
-};
+	"\0END_OF_TRACE"};
+const struct orma_proto_enum_desc orma_pb_ftrace_stats_phase_enum = {ftrace_stats_phase_names, ftrace_stats_phase_numbers, 3};
 
 static const union orma_proto_type ftrace_stats_types[] = {
 	{.enumeration = &orma_pb_ftrace_stats_phase_enum},
@@ -57,7 +55,7 @@ static const struct orma_proto_field_desc ftrace_stats_fields[] = {
 	{12, 207, offsetof(struct orma_pb_ftrace_stats, cached_cpu_buffer_size_pages), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{13, 236, offsetof(struct orma_pb_ftrace_stats, exclusive_feature_error), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_stats_desc = {
+static const char ftrace_stats_names[] = {
 	"FtraceStats"
 	"\0phase"
 	"\0cpu_stats"
@@ -71,7 +69,9 @@ const struct orma_proto_desc orma_pb_ftrace_stats_desc = {
 	"\0kprobe_stats"
 	"\0cpu_buffer_size_pages"
 	"\0cached_cpu_buffer_size_pages"
-	"\0exclusive_feature_error",
+	"\0exclusive_feature_error"};
+const struct orma_proto_desc orma_pb_ftrace_stats_desc = {
+	ftrace_stats_names,
 	ftrace_stats_fields, ftrace_stats_types, NULL,
 	sizeof(struct orma_pb_ftrace_stats), 13, 1,
 };
@@ -88,7 +88,7 @@ static const struct orma_proto_field_desc ftrace_cpu_stats_fields[] = {
 	{8, 84, offsetof(struct orma_pb_ftrace_cpu_stats, dropped_events), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{9, 99, offsetof(struct orma_pb_ftrace_cpu_stats, read_events), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_cpu_stats_desc = {
+static const char ftrace_cpu_stats_names[] = {
 	"FtraceCpuStats"
 	"\0cpu"
 	"\0entries"
@@ -98,7 +98,9 @@ const struct orma_proto_desc orma_pb_ftrace_cpu_stats_desc = {
 	"\0oldest_event_ts"
 	"\0now_ts"
 	"\0dropped_events"
-	"\0read_events",
+	"\0read_events"};
+const struct orma_proto_desc orma_pb_ftrace_cpu_stats_desc = {
+	ftrace_cpu_stats_names,
 	ftrace_cpu_stats_fields, NULL, NULL,
 	sizeof(struct orma_pb_ftrace_cpu_stats), 9, 1,
 };
@@ -108,10 +110,12 @@ static const struct orma_proto_field_desc ftrace_kprobe_stats_fields[] = {
 	{1, 18, offsetof(struct orma_pb_ftrace_kprobe_stats, hits), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{2, 23, offsetof(struct orma_pb_ftrace_kprobe_stats, misses), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ftrace_kprobe_stats_desc = {
+static const char ftrace_kprobe_stats_names[] = {
 	"FtraceKprobeStats"
 	"\0hits"
-	"\0misses",
+	"\0misses"};
+const struct orma_proto_desc orma_pb_ftrace_kprobe_stats_desc = {
+	ftrace_kprobe_stats_names,
 	ftrace_kprobe_stats_fields, NULL, NULL,
 	sizeof(struct orma_pb_ftrace_kprobe_stats), 2, 1,
 };

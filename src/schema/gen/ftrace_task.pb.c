@@ -9,12 +9,14 @@ static const struct orma_proto_field_desc task_newtask_ftrace_event_fields[] = {
 	{3, 32, offsetof(struct orma_pb_task_newtask_ftrace_event, clone_flags), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{4, 44, offsetof(struct orma_pb_task_newtask_ftrace_event, oom_score_adj), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_task_newtask_ftrace_event_desc = {
+static const char task_newtask_ftrace_event_names[] = {
 	"TaskNewtaskFtraceEvent"
 	"\0pid"
 	"\0comm"
 	"\0clone_flags"
-	"\0oom_score_adj",
+	"\0oom_score_adj"};
+const struct orma_proto_desc orma_pb_task_newtask_ftrace_event_desc = {
+	task_newtask_ftrace_event_names,
 	task_newtask_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_task_newtask_ftrace_event), 4, 1,
 };
@@ -26,12 +28,14 @@ static const struct orma_proto_field_desc task_rename_ftrace_event_fields[] = {
 	{3, 34, offsetof(struct orma_pb_task_rename_ftrace_event, newcomm), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{4, 42, offsetof(struct orma_pb_task_rename_ftrace_event, oom_score_adj), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_task_rename_ftrace_event_desc = {
+static const char task_rename_ftrace_event_names[] = {
 	"TaskRenameFtraceEvent"
 	"\0pid"
 	"\0oldcomm"
 	"\0newcomm"
-	"\0oom_score_adj",
+	"\0oom_score_adj"};
+const struct orma_proto_desc orma_pb_task_rename_ftrace_event_desc = {
+	task_rename_ftrace_event_names,
 	task_rename_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_task_rename_ftrace_event), 4, 1,
 };

@@ -9,12 +9,14 @@ static const struct orma_proto_field_desc thermal_temperature_ftrace_event_field
 	{3, 38, offsetof(struct orma_pb_thermal_temperature_ftrace_event, temp_prev), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 48, offsetof(struct orma_pb_thermal_temperature_ftrace_event, thermal_zone), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_thermal_temperature_ftrace_event_desc = {
+static const char thermal_temperature_ftrace_event_names[] = {
 	"ThermalTemperatureFtraceEvent"
 	"\0id"
 	"\0temp"
 	"\0temp_prev"
-	"\0thermal_zone",
+	"\0thermal_zone"};
+const struct orma_proto_desc orma_pb_thermal_temperature_ftrace_event_desc = {
+	thermal_temperature_ftrace_event_names,
 	thermal_temperature_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_thermal_temperature_ftrace_event), 4, 1,
 };
@@ -24,10 +26,12 @@ static const struct orma_proto_field_desc cdev_update_ftrace_event_fields[] = {
 	{1, 22, offsetof(struct orma_pb_cdev_update_ftrace_event, target), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 29, offsetof(struct orma_pb_cdev_update_ftrace_event, type), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_cdev_update_ftrace_event_desc = {
+static const char cdev_update_ftrace_event_names[] = {
 	"CdevUpdateFtraceEvent"
 	"\0target"
-	"\0type",
+	"\0type"};
+const struct orma_proto_desc orma_pb_cdev_update_ftrace_event_desc = {
+	cdev_update_ftrace_event_names,
 	cdev_update_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_cdev_update_ftrace_event), 2, 1,
 };

@@ -10,13 +10,15 @@ static const struct orma_proto_field_desc hrtimer_start_ftrace_event_fields[] = 
 	{4, 49, offsetof(struct orma_pb_hrtimer_start_ftrace_event, softexpires), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{5, 61, offsetof(struct orma_pb_hrtimer_start_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_hrtimer_start_ftrace_event_desc = {
+static const char hrtimer_start_ftrace_event_names[] = {
 	"HrtimerStartFtraceEvent"
 	"\0hrtimer"
 	"\0function"
 	"\0expires"
 	"\0softexpires"
-	"\0mode",
+	"\0mode"};
+const struct orma_proto_desc orma_pb_hrtimer_start_ftrace_event_desc = {
+	hrtimer_start_ftrace_event_names,
 	hrtimer_start_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_hrtimer_start_ftrace_event), 5, 1,
 };
@@ -25,9 +27,11 @@ _Static_assert(sizeof(struct orma_pb_hrtimer_start_ftrace_event) <= UINT16_MAX, 
 static const struct orma_proto_field_desc hrtimer_cancel_ftrace_event_fields[] = {
 	{1, 25, offsetof(struct orma_pb_hrtimer_cancel_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_hrtimer_cancel_ftrace_event_desc = {
+static const char hrtimer_cancel_ftrace_event_names[] = {
 	"HrtimerCancelFtraceEvent"
-	"\0hrtimer",
+	"\0hrtimer"};
+const struct orma_proto_desc orma_pb_hrtimer_cancel_ftrace_event_desc = {
+	hrtimer_cancel_ftrace_event_names,
 	hrtimer_cancel_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_hrtimer_cancel_ftrace_event), 1, 1,
 };
@@ -38,11 +42,13 @@ static const struct orma_proto_field_desc hrtimer_expire_entry_ftrace_event_fiel
 	{2, 38, offsetof(struct orma_pb_hrtimer_expire_entry_ftrace_event, now), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{3, 42, offsetof(struct orma_pb_hrtimer_expire_entry_ftrace_event, function), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_hrtimer_expire_entry_ftrace_event_desc = {
+static const char hrtimer_expire_entry_ftrace_event_names[] = {
 	"HrtimerExpireEntryFtraceEvent"
 	"\0hrtimer"
 	"\0now"
-	"\0function",
+	"\0function"};
+const struct orma_proto_desc orma_pb_hrtimer_expire_entry_ftrace_event_desc = {
+	hrtimer_expire_entry_ftrace_event_names,
 	hrtimer_expire_entry_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_hrtimer_expire_entry_ftrace_event), 3, 1,
 };
@@ -51,9 +57,11 @@ _Static_assert(sizeof(struct orma_pb_hrtimer_expire_entry_ftrace_event) <= UINT1
 static const struct orma_proto_field_desc hrtimer_expire_exit_ftrace_event_fields[] = {
 	{1, 29, offsetof(struct orma_pb_hrtimer_expire_exit_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_hrtimer_expire_exit_ftrace_event_desc = {
+static const char hrtimer_expire_exit_ftrace_event_names[] = {
 	"HrtimerExpireExitFtraceEvent"
-	"\0hrtimer",
+	"\0hrtimer"};
+const struct orma_proto_desc orma_pb_hrtimer_expire_exit_ftrace_event_desc = {
+	hrtimer_expire_exit_ftrace_event_names,
 	hrtimer_expire_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_hrtimer_expire_exit_ftrace_event), 1, 1,
 };
@@ -68,7 +76,7 @@ static const struct orma_proto_field_desc timer_start_ftrace_event_fields[] = {
 	{6, 60, offsetof(struct orma_pb_timer_start_ftrace_event, flags), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{7, 66, offsetof(struct orma_pb_timer_start_ftrace_event, bucket_expiry), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_timer_start_ftrace_event_desc = {
+static const char timer_start_ftrace_event_names[] = {
 	"TimerStartFtraceEvent"
 	"\0timer"
 	"\0function"
@@ -76,7 +84,9 @@ const struct orma_proto_desc orma_pb_timer_start_ftrace_event_desc = {
 	"\0now"
 	"\0deferrable"
 	"\0flags"
-	"\0bucket_expiry",
+	"\0bucket_expiry"};
+const struct orma_proto_desc orma_pb_timer_start_ftrace_event_desc = {
+	timer_start_ftrace_event_names,
 	timer_start_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_timer_start_ftrace_event), 7, 1,
 };
@@ -85,9 +95,11 @@ _Static_assert(sizeof(struct orma_pb_timer_start_ftrace_event) <= UINT16_MAX, "f
 static const struct orma_proto_field_desc timer_cancel_ftrace_event_fields[] = {
 	{1, 23, offsetof(struct orma_pb_timer_cancel_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_timer_cancel_ftrace_event_desc = {
+static const char timer_cancel_ftrace_event_names[] = {
 	"TimerCancelFtraceEvent"
-	"\0timer",
+	"\0timer"};
+const struct orma_proto_desc orma_pb_timer_cancel_ftrace_event_desc = {
+	timer_cancel_ftrace_event_names,
 	timer_cancel_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_timer_cancel_ftrace_event), 1, 1,
 };
@@ -99,12 +111,14 @@ static const struct orma_proto_field_desc timer_expire_entry_ftrace_event_fields
 	{3, 38, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, function), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{4, 47, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, baseclk), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_timer_expire_entry_ftrace_event_desc = {
+static const char timer_expire_entry_ftrace_event_names[] = {
 	"TimerExpireEntryFtraceEvent"
 	"\0timer"
 	"\0now"
 	"\0function"
-	"\0baseclk",
+	"\0baseclk"};
+const struct orma_proto_desc orma_pb_timer_expire_entry_ftrace_event_desc = {
+	timer_expire_entry_ftrace_event_names,
 	timer_expire_entry_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_timer_expire_entry_ftrace_event), 4, 1,
 };
@@ -113,9 +127,11 @@ _Static_assert(sizeof(struct orma_pb_timer_expire_entry_ftrace_event) <= UINT16_
 static const struct orma_proto_field_desc timer_expire_exit_ftrace_event_fields[] = {
 	{1, 27, offsetof(struct orma_pb_timer_expire_exit_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_timer_expire_exit_ftrace_event_desc = {
+static const char timer_expire_exit_ftrace_event_names[] = {
 	"TimerExpireExitFtraceEvent"
-	"\0timer",
+	"\0timer"};
+const struct orma_proto_desc orma_pb_timer_expire_exit_ftrace_event_desc = {
+	timer_expire_exit_ftrace_event_names,
 	timer_expire_exit_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_timer_expire_exit_ftrace_event), 1, 1,
 };

@@ -8,11 +8,13 @@ static const struct orma_proto_field_desc mm_vmscan_direct_reclaim_begin_ftrace_
 	{2, 44, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event, may_writepage), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 58, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event, gfp_flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event_desc = {
+static const char mm_vmscan_direct_reclaim_begin_ftrace_event_names[] = {
 	"MmVmscanDirectReclaimBeginFtraceEvent"
 	"\0order"
 	"\0may_writepage"
-	"\0gfp_flags",
+	"\0gfp_flags"};
+const struct orma_proto_desc orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event_desc = {
+	mm_vmscan_direct_reclaim_begin_ftrace_event_names,
 	mm_vmscan_direct_reclaim_begin_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event), 3, 1,
 };
@@ -21,9 +23,11 @@ _Static_assert(sizeof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event
 static const struct orma_proto_field_desc mm_vmscan_direct_reclaim_end_ftrace_event_fields[] = {
 	{1, 36, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event, nr_reclaimed), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event_desc = {
+static const char mm_vmscan_direct_reclaim_end_ftrace_event_names[] = {
 	"MmVmscanDirectReclaimEndFtraceEvent"
-	"\0nr_reclaimed",
+	"\0nr_reclaimed"};
+const struct orma_proto_desc orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event_desc = {
+	mm_vmscan_direct_reclaim_end_ftrace_event_names,
 	mm_vmscan_direct_reclaim_end_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event), 1, 1,
 };
@@ -34,11 +38,13 @@ static const struct orma_proto_field_desc mm_vmscan_kswapd_wake_ftrace_event_fie
 	{2, 34, offsetof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 40, offsetof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event, zid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_vmscan_kswapd_wake_ftrace_event_desc = {
+static const char mm_vmscan_kswapd_wake_ftrace_event_names[] = {
 	"MmVmscanKswapdWakeFtraceEvent"
 	"\0nid"
 	"\0order"
-	"\0zid",
+	"\0zid"};
+const struct orma_proto_desc orma_pb_mm_vmscan_kswapd_wake_ftrace_event_desc = {
+	mm_vmscan_kswapd_wake_ftrace_event_names,
 	mm_vmscan_kswapd_wake_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event), 3, 1,
 };
@@ -47,9 +53,11 @@ _Static_assert(sizeof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event) <= UINT
 static const struct orma_proto_field_desc mm_vmscan_kswapd_sleep_ftrace_event_fields[] = {
 	{1, 31, offsetof(struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_vmscan_kswapd_sleep_ftrace_event_desc = {
+static const char mm_vmscan_kswapd_sleep_ftrace_event_names[] = {
 	"MmVmscanKswapdSleepFtraceEvent"
-	"\0nid",
+	"\0nid"};
+const struct orma_proto_desc orma_pb_mm_vmscan_kswapd_sleep_ftrace_event_desc = {
+	mm_vmscan_kswapd_sleep_ftrace_event_names,
 	mm_vmscan_kswapd_sleep_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event), 1, 1,
 };
@@ -68,7 +76,7 @@ static const struct orma_proto_field_desc mm_shrink_slab_start_ftrace_event_fiel
 	{10, 120, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, nid), 9, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{11, 124, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, priority), 10, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_shrink_slab_start_ftrace_event_desc = {
+static const char mm_shrink_slab_start_ftrace_event_names[] = {
 	"MmShrinkSlabStartFtraceEvent"
 	"\0cache_items"
 	"\0delta"
@@ -80,7 +88,9 @@ const struct orma_proto_desc orma_pb_mm_shrink_slab_start_ftrace_event_desc = {
 	"\0shrink"
 	"\0total_scan"
 	"\0nid"
-	"\0priority",
+	"\0priority"};
+const struct orma_proto_desc orma_pb_mm_shrink_slab_start_ftrace_event_desc = {
+	mm_shrink_slab_start_ftrace_event_names,
 	mm_shrink_slab_start_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_shrink_slab_start_ftrace_event), 11, 1,
 };
@@ -95,7 +105,7 @@ static const struct orma_proto_field_desc mm_shrink_slab_end_ftrace_event_fields
 	{6, 65, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, unused_scan), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{7, 77, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, nid), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_shrink_slab_end_ftrace_event_desc = {
+static const char mm_shrink_slab_end_ftrace_event_names[] = {
 	"MmShrinkSlabEndFtraceEvent"
 	"\0new_scan"
 	"\0retval"
@@ -103,7 +113,9 @@ const struct orma_proto_desc orma_pb_mm_shrink_slab_end_ftrace_event_desc = {
 	"\0shrink"
 	"\0total_scan"
 	"\0unused_scan"
-	"\0nid",
+	"\0nid"};
+const struct orma_proto_desc orma_pb_mm_shrink_slab_end_ftrace_event_desc = {
+	mm_shrink_slab_end_ftrace_event_names,
 	mm_shrink_slab_end_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_shrink_slab_end_ftrace_event), 7, 1,
 };
@@ -114,11 +126,13 @@ static const struct orma_proto_field_desc mm_vmscan_memcg_reclaim_begin_ftrace_e
 	{2, 43, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event, may_writepage), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{3, 57, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event, gfp_flags), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event_desc = {
+static const char mm_vmscan_memcg_reclaim_begin_ftrace_event_names[] = {
 	"MmVmscanMemcgReclaimBeginFtraceEvent"
 	"\0order"
 	"\0may_writepage"
-	"\0gfp_flags",
+	"\0gfp_flags"};
+const struct orma_proto_desc orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event_desc = {
+	mm_vmscan_memcg_reclaim_begin_ftrace_event_names,
 	mm_vmscan_memcg_reclaim_begin_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event), 3, 1,
 };
@@ -127,9 +141,11 @@ _Static_assert(sizeof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event)
 static const struct orma_proto_field_desc mm_vmscan_memcg_reclaim_end_ftrace_event_fields[] = {
 	{1, 35, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event, nr_reclaimed), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event_desc = {
+static const char mm_vmscan_memcg_reclaim_end_ftrace_event_names[] = {
 	"MmVmscanMemcgReclaimEndFtraceEvent"
-	"\0nr_reclaimed",
+	"\0nr_reclaimed"};
+const struct orma_proto_desc orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event_desc = {
+	mm_vmscan_memcg_reclaim_end_ftrace_event_names,
 	mm_vmscan_memcg_reclaim_end_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event), 1, 1,
 };

@@ -7,10 +7,12 @@ static const struct orma_proto_field_desc workqueue_activate_work_ftrace_event_f
 	{1, 33, offsetof(struct orma_pb_workqueue_activate_work_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 38, offsetof(struct orma_pb_workqueue_activate_work_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_workqueue_activate_work_ftrace_event_desc = {
+static const char workqueue_activate_work_ftrace_event_names[] = {
 	"WorkqueueActivateWorkFtraceEvent"
 	"\0work"
-	"\0function",
+	"\0function"};
+const struct orma_proto_desc orma_pb_workqueue_activate_work_ftrace_event_desc = {
+	workqueue_activate_work_ftrace_event_names,
 	workqueue_activate_work_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_workqueue_activate_work_ftrace_event), 2, 1,
 };
@@ -20,10 +22,12 @@ static const struct orma_proto_field_desc workqueue_execute_end_ftrace_event_fie
 	{1, 31, offsetof(struct orma_pb_workqueue_execute_end_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 36, offsetof(struct orma_pb_workqueue_execute_end_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_workqueue_execute_end_ftrace_event_desc = {
+static const char workqueue_execute_end_ftrace_event_names[] = {
 	"WorkqueueExecuteEndFtraceEvent"
 	"\0work"
-	"\0function",
+	"\0function"};
+const struct orma_proto_desc orma_pb_workqueue_execute_end_ftrace_event_desc = {
+	workqueue_execute_end_ftrace_event_names,
 	workqueue_execute_end_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_workqueue_execute_end_ftrace_event), 2, 1,
 };
@@ -33,10 +37,12 @@ static const struct orma_proto_field_desc workqueue_execute_start_ftrace_event_f
 	{1, 33, offsetof(struct orma_pb_workqueue_execute_start_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 38, offsetof(struct orma_pb_workqueue_execute_start_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_workqueue_execute_start_ftrace_event_desc = {
+static const char workqueue_execute_start_ftrace_event_names[] = {
 	"WorkqueueExecuteStartFtraceEvent"
 	"\0work"
-	"\0function",
+	"\0function"};
+const struct orma_proto_desc orma_pb_workqueue_execute_start_ftrace_event_desc = {
+	workqueue_execute_start_ftrace_event_names,
 	workqueue_execute_start_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_workqueue_execute_start_ftrace_event), 2, 1,
 };
@@ -49,13 +55,15 @@ static const struct orma_proto_field_desc workqueue_queue_work_ftrace_event_fiel
 	{5, 52, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, cpu), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{6, 56, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, workqueue), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_workqueue_queue_work_ftrace_event_desc = {
+static const char workqueue_queue_work_ftrace_event_names[] = {
 	"WorkqueueQueueWorkFtraceEvent"
 	"\0work"
 	"\0function"
 	"\0req_cpu"
 	"\0cpu"
-	"\0workqueue",
+	"\0workqueue"};
+const struct orma_proto_desc orma_pb_workqueue_queue_work_ftrace_event_desc = {
+	workqueue_queue_work_ftrace_event_names,
 	workqueue_queue_work_ftrace_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_workqueue_queue_work_ftrace_event), 5, 1,
 };

@@ -33,7 +33,7 @@ static const struct orma_proto_field_desc heapprofd_config_fields[] = {
 	{26, 450, offsetof(struct orma_pb_heapprofd_config, target_installed_by), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 	{27, 470, offsetof(struct orma_pb_heapprofd_config, exclude_heaps), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_heapprofd_config_desc = {
+static const char heapprofd_config_names[] = {
 	"HeapprofdConfig"
 	"\0sampling_interval_bytes"
 	"\0process_cmdline"
@@ -59,7 +59,9 @@ const struct orma_proto_desc orma_pb_heapprofd_config_desc = {
 	"\0adaptive_sampling_shmem_threshold"
 	"\0adaptive_sampling_max_sampling_interval_bytes"
 	"\0target_installed_by"
-	"\0exclude_heaps",
+	"\0exclude_heaps"};
+const struct orma_proto_desc orma_pb_heapprofd_config_desc = {
+	heapprofd_config_names,
 	heapprofd_config_fields, heapprofd_config_types, NULL,
 	sizeof(struct orma_pb_heapprofd_config), 25, 1,
 };
@@ -69,10 +71,12 @@ static const struct orma_proto_field_desc heapprofd_config_continuous_dump_confi
 	{5, 37, offsetof(struct orma_pb_heapprofd_config_continuous_dump_config, dump_phase_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{6, 51, offsetof(struct orma_pb_heapprofd_config_continuous_dump_config, dump_interval_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_heapprofd_config_continuous_dump_config_desc = {
+static const char heapprofd_config_continuous_dump_config_names[] = {
 	"HeapprofdConfig.ContinuousDumpConfig"
 	"\0dump_phase_ms"
-	"\0dump_interval_ms",
+	"\0dump_interval_ms"};
+const struct orma_proto_desc orma_pb_heapprofd_config_continuous_dump_config_desc = {
+	heapprofd_config_continuous_dump_config_names,
 	heapprofd_config_continuous_dump_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_heapprofd_config_continuous_dump_config), 2, 1,
 };

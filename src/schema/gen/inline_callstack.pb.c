@@ -9,9 +9,11 @@ static const union orma_proto_type inline_callstack_types[] = {
 static const struct orma_proto_field_desc inline_callstack_fields[] = {
 	{1, 16, offsetof(struct orma_pb_inline_callstack, frames), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_inline_callstack_desc = {
+static const char inline_callstack_names[] = {
 	"InlineCallstack"
-	"\0frames",
+	"\0frames"};
+const struct orma_proto_desc orma_pb_inline_callstack_desc = {
+	inline_callstack_names,
 	inline_callstack_fields, inline_callstack_types, NULL,
 	sizeof(struct orma_pb_inline_callstack), 1, 0,
 };
@@ -22,11 +24,13 @@ static const struct orma_proto_field_desc inline_callstack_frame_fields[] = {
 	{2, 36, offsetof(struct orma_pb_inline_callstack_frame, source_file), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 48, offsetof(struct orma_pb_inline_callstack_frame, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_inline_callstack_frame_desc = {
+static const char inline_callstack_frame_names[] = {
 	"InlineCallstack.Frame"
 	"\0function_name"
 	"\0source_file"
-	"\0line_number",
+	"\0line_number"};
+const struct orma_proto_desc orma_pb_inline_callstack_frame_desc = {
+	inline_callstack_frame_names,
 	inline_callstack_frame_fields, NULL, NULL,
 	sizeof(struct orma_pb_inline_callstack_frame), 3, 1,
 };

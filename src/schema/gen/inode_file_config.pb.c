@@ -14,14 +14,16 @@ static const struct orma_proto_field_desc inode_file_config_fields[] = {
 	{5, 75, offsetof(struct orma_pb_inode_file_config, scan_mount_points), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 	{6, 93, offsetof(struct orma_pb_inode_file_config, mount_point_mapping), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_inode_file_config_desc = {
+static const char inode_file_config_names[] = {
 	"InodeFileConfig"
 	"\0scan_interval_ms"
 	"\0scan_delay_ms"
 	"\0scan_batch_size"
 	"\0do_not_scan"
 	"\0scan_mount_points"
-	"\0mount_point_mapping",
+	"\0mount_point_mapping"};
+const struct orma_proto_desc orma_pb_inode_file_config_desc = {
+	inode_file_config_names,
 	inode_file_config_fields, inode_file_config_types, NULL,
 	sizeof(struct orma_pb_inode_file_config), 6, 1,
 };
@@ -31,10 +33,12 @@ static const struct orma_proto_field_desc inode_file_config_mount_point_mapping_
 	{1, 39, offsetof(struct orma_pb_inode_file_config_mount_point_mapping_entry, mountpoint), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 50, offsetof(struct orma_pb_inode_file_config_mount_point_mapping_entry, scan_roots), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_inode_file_config_mount_point_mapping_entry_desc = {
+static const char inode_file_config_mount_point_mapping_entry_names[] = {
 	"InodeFileConfig.MountPointMappingEntry"
 	"\0mountpoint"
-	"\0scan_roots",
+	"\0scan_roots"};
+const struct orma_proto_desc orma_pb_inode_file_config_mount_point_mapping_entry_desc = {
+	inode_file_config_mount_point_mapping_entry_names,
 	inode_file_config_mount_point_mapping_entry_fields, NULL, NULL,
 	sizeof(struct orma_pb_inode_file_config_mount_point_mapping_entry), 2, 1,
 };

@@ -4,13 +4,12 @@
 #include "schema/gen/inode_file_map.pb.h"
 
 static const int32_t inode_file_map_entry_type_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_inode_file_map_entry_type_enum = {
+static const char inode_file_map_entry_type_names[] = {
 	"InodeFileMap.Entry.Type"
 	"\0UNKNOWN"
 	"\0FILE"
-	"\0DIRECTORY",
-	inode_file_map_entry_type_numbers, 3,
-};
+	"\0DIRECTORY"};
+const struct orma_proto_enum_desc orma_pb_inode_file_map_entry_type_enum = {inode_file_map_entry_type_names, inode_file_map_entry_type_numbers, 3};
 
 static const union orma_proto_type inode_file_map_types[] = {
 	{.message = &orma_pb_inode_file_map_entry_desc},
@@ -20,11 +19,13 @@ static const struct orma_proto_field_desc inode_file_map_fields[] = {
 	{2, 29, offsetof(struct orma_pb_inode_file_map, mount_points), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 	{3, 42, offsetof(struct orma_pb_inode_file_map, entries), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_inode_file_map_desc = {
+static const char inode_file_map_names[] = {
 	"InodeFileMap"
 	"\0block_device_id"
 	"\0mount_points"
-	"\0entries",
+	"\0entries"};
+const struct orma_proto_desc orma_pb_inode_file_map_desc = {
+	inode_file_map_names,
 	inode_file_map_fields, inode_file_map_types, NULL,
 	sizeof(struct orma_pb_inode_file_map), 3, 1,
 };
@@ -38,11 +39,13 @@ static const struct orma_proto_field_desc inode_file_map_entry_fields[] = {
 	{2, 32, offsetof(struct orma_pb_inode_file_map_entry, paths), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 	{3, 38, offsetof(struct orma_pb_inode_file_map_entry, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_inode_file_map_entry_desc = {
+static const char inode_file_map_entry_names[] = {
 	"InodeFileMap.Entry"
 	"\0inode_number"
 	"\0paths"
-	"\0type",
+	"\0type"};
+const struct orma_proto_desc orma_pb_inode_file_map_entry_desc = {
+	inode_file_map_entry_names,
 	inode_file_map_entry_fields, inode_file_map_entry_types, NULL,
 	sizeof(struct orma_pb_inode_file_map_entry), 3, 1,
 };

@@ -4,13 +4,12 @@
 #include "schema/gen/interceptor_config.pb.h"
 
 static const int32_t console_config_output_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_console_config_output_enum = {
+static const char console_config_output_names[] = {
 	"ConsoleConfig.Output"
 	"\0OUTPUT_UNSPECIFIED"
 	"\0OUTPUT_STDOUT"
-	"\0OUTPUT_STDERR",
-	console_config_output_numbers, 3,
-};
+	"\0OUTPUT_STDERR"};
+const struct orma_proto_enum_desc orma_pb_console_config_output_enum = {console_config_output_names, console_config_output_numbers, 3};
 
 static const union orma_proto_type interceptor_config_types[] = {
 	{.message = &orma_pb_console_config_desc},
@@ -19,10 +18,12 @@ static const struct orma_proto_field_desc interceptor_config_fields[] = {
 	{1, 18, offsetof(struct orma_pb_interceptor_config, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{100, 23, offsetof(struct orma_pb_interceptor_config, console_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_interceptor_config_desc = {
+static const char interceptor_config_names[] = {
 	"InterceptorConfig"
 	"\0name"
-	"\0console_config",
+	"\0console_config"};
+const struct orma_proto_desc orma_pb_interceptor_config_desc = {
+	interceptor_config_names,
 	interceptor_config_fields, interceptor_config_types, NULL,
 	sizeof(struct orma_pb_interceptor_config), 2, 1,
 };
@@ -35,10 +36,12 @@ static const struct orma_proto_field_desc console_config_fields[] = {
 	{1, 14, offsetof(struct orma_pb_console_config, output), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{2, 21, offsetof(struct orma_pb_console_config, enable_colors), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_console_config_desc = {
+static const char console_config_names[] = {
 	"ConsoleConfig"
 	"\0output"
-	"\0enable_colors",
+	"\0enable_colors"};
+const struct orma_proto_desc orma_pb_console_config_desc = {
+	console_config_names,
 	console_config_fields, console_config_types, NULL,
 	sizeof(struct orma_pb_console_config), 2, 1,
 };

@@ -44,7 +44,7 @@ static const struct orma_proto_field_desc interned_data_fields[] = {
 	{50, 385, offsetof(struct orma_pb_interned_data, stack_sample_counter_descriptors), 0, 13, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{51, 418, offsetof(struct orma_pb_interned_data, stack_sample_async_context_descriptors), 0, 14, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_interned_data_desc = {
+static const char interned_data_names[] = {
 	"InternedData"
 	"\0event_categories"
 	"\0event_names"
@@ -67,7 +67,9 @@ const struct orma_proto_desc orma_pb_interned_data_desc = {
 	"\0stack_sample_task_contexts"
 	"\0stack_sample_execution_contexts"
 	"\0stack_sample_counter_descriptors"
-	"\0stack_sample_async_context_descriptors",
+	"\0stack_sample_async_context_descriptors"};
+const struct orma_proto_desc orma_pb_interned_data_desc = {
+	interned_data_names,
 	interned_data_fields, interned_data_types, NULL,
 	sizeof(struct orma_pb_interned_data), 22, 0,
 };

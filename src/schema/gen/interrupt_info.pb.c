@@ -9,9 +9,11 @@ static const union orma_proto_type interrupt_info_types[] = {
 static const struct orma_proto_field_desc interrupt_info_fields[] = {
 	{1, 14, offsetof(struct orma_pb_interrupt_info, irq_mapping), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_interrupt_info_desc = {
+static const char interrupt_info_names[] = {
 	"InterruptInfo"
-	"\0irq_mapping",
+	"\0irq_mapping"};
+const struct orma_proto_desc orma_pb_interrupt_info_desc = {
+	interrupt_info_names,
 	interrupt_info_fields, interrupt_info_types, NULL,
 	sizeof(struct orma_pb_interrupt_info), 1, 0,
 };
@@ -21,10 +23,12 @@ static const struct orma_proto_field_desc interrupt_info_interrupt_mapping_field
 	{1, 31, offsetof(struct orma_pb_interrupt_info_interrupt_mapping, irq_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 38, offsetof(struct orma_pb_interrupt_info_interrupt_mapping, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_interrupt_info_interrupt_mapping_desc = {
+static const char interrupt_info_interrupt_mapping_names[] = {
 	"InterruptInfo.InterruptMapping"
 	"\0irq_id"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_interrupt_info_interrupt_mapping_desc = {
+	interrupt_info_interrupt_mapping_names,
 	interrupt_info_interrupt_mapping_fields, NULL, NULL,
 	sizeof(struct orma_pb_interrupt_info_interrupt_mapping), 2, 1,
 };

@@ -8,11 +8,13 @@ static const struct orma_proto_field_desc systemd_journald_config_fields[] = {
 	{2, 31, offsetof(struct orma_pb_systemd_journald_config, filter_identifiers), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 	{3, 50, offsetof(struct orma_pb_systemd_journald_config, filter_units), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_systemd_journald_config_desc = {
+static const char systemd_journald_config_names[] = {
 	"SystemdJournaldConfig"
 	"\0min_prio"
 	"\0filter_identifiers"
-	"\0filter_units",
+	"\0filter_units"};
+const struct orma_proto_desc orma_pb_systemd_journald_config_desc = {
+	systemd_journald_config_names,
 	systemd_journald_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_systemd_journald_config), 3, 1,
 };

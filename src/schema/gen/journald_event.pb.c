@@ -19,7 +19,7 @@ static const struct orma_proto_field_desc systemd_journald_event_fields[] = {
 	{20, 95, offsetof(struct orma_pb_systemd_journald_event, num_total), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{21, 105, offsetof(struct orma_pb_systemd_journald_event, num_failed), 13, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_systemd_journald_event_desc = {
+static const char systemd_journald_event_names[] = {
 	"SystemdJournaldEvent"
 	"\0pid"
 	"\0tid"
@@ -34,7 +34,9 @@ const struct orma_proto_desc orma_pb_systemd_journald_event_desc = {
 	"\0hostname"
 	"\0transport"
 	"\0num_total"
-	"\0num_failed",
+	"\0num_failed"};
+const struct orma_proto_desc orma_pb_systemd_journald_event_desc = {
+	systemd_journald_event_names,
 	systemd_journald_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_systemd_journald_event), 14, 1,
 };

@@ -4,7 +4,7 @@
 #include "schema/gen/log_message.pb.h"
 
 static const int32_t log_message_priority_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
-const struct orma_proto_enum_desc orma_pb_log_message_priority_enum = {
+static const char log_message_priority_names[] = {
 	"LogMessage.Priority"
 	"\0PRIO_UNSPECIFIED"
 	"\0PRIO_UNUSED"
@@ -13,9 +13,8 @@ const struct orma_proto_enum_desc orma_pb_log_message_priority_enum = {
 	"\0PRIO_INFO"
 	"\0PRIO_WARN"
 	"\0PRIO_ERROR"
-	"\0PRIO_FATAL",
-	log_message_priority_numbers, 8,
-};
+	"\0PRIO_FATAL"};
+const struct orma_proto_enum_desc orma_pb_log_message_priority_enum = {log_message_priority_names, log_message_priority_numbers, 8};
 
 static const union orma_proto_type log_message_types[] = {
 	{.enumeration = &orma_pb_log_message_priority_enum},
@@ -25,11 +24,13 @@ static const struct orma_proto_field_desc log_message_fields[] = {
 	{2, 31, offsetof(struct orma_pb_log_message, body_iid), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 40, offsetof(struct orma_pb_log_message, prio), 2, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_log_message_desc = {
+static const char log_message_names[] = {
 	"LogMessage"
 	"\0source_location_iid"
 	"\0body_iid"
-	"\0prio",
+	"\0prio"};
+const struct orma_proto_desc orma_pb_log_message_desc = {
+	log_message_names,
 	log_message_fields, log_message_types, NULL,
 	sizeof(struct orma_pb_log_message), 3, 1,
 };
@@ -39,10 +40,12 @@ static const struct orma_proto_field_desc log_message_body_fields[] = {
 	{1, 15, offsetof(struct orma_pb_log_message_body, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 19, offsetof(struct orma_pb_log_message_body, body), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_log_message_body_desc = {
+static const char log_message_body_names[] = {
 	"LogMessageBody"
 	"\0iid"
-	"\0body",
+	"\0body"};
+const struct orma_proto_desc orma_pb_log_message_body_desc = {
+	log_message_body_names,
 	log_message_body_fields, NULL, NULL,
 	sizeof(struct orma_pb_log_message_body), 2, 1,
 };

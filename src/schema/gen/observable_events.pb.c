@@ -4,22 +4,20 @@
 #include "schema/gen/observable_events.pb.h"
 
 static const int32_t observable_events_type_numbers[] = {0, 1, 2, 4};
-const struct orma_proto_enum_desc orma_pb_observable_events_type_enum = {
+static const char observable_events_type_names[] = {
 	"ObservableEvents.Type"
 	"\0TYPE_UNSPECIFIED"
 	"\0TYPE_DATA_SOURCES_INSTANCES"
 	"\0TYPE_ALL_DATA_SOURCES_STARTED"
-	"\0TYPE_CLONE_TRIGGER_HIT",
-	observable_events_type_numbers, 4,
-};
+	"\0TYPE_CLONE_TRIGGER_HIT"};
+const struct orma_proto_enum_desc orma_pb_observable_events_type_enum = {observable_events_type_names, observable_events_type_numbers, 4};
 
 static const int32_t observable_events_data_source_instance_state_numbers[] = {1, 2};
-const struct orma_proto_enum_desc orma_pb_observable_events_data_source_instance_state_enum = {
+static const char observable_events_data_source_instance_state_names[] = {
 	"ObservableEvents.DataSourceInstanceState"
 	"\0DATA_SOURCE_INSTANCE_STATE_STOPPED"
-	"\0DATA_SOURCE_INSTANCE_STATE_STARTED",
-	observable_events_data_source_instance_state_numbers, 2,
-};
+	"\0DATA_SOURCE_INSTANCE_STATE_STARTED"};
+const struct orma_proto_enum_desc orma_pb_observable_events_data_source_instance_state_enum = {observable_events_data_source_instance_state_names, observable_events_data_source_instance_state_numbers, 2};
 
 static const union orma_proto_type observable_events_types[] = {
 	{.message = &orma_pb_observable_events_data_source_instance_state_change_desc},
@@ -30,11 +28,13 @@ static const struct orma_proto_field_desc observable_events_fields[] = {
 	{2, 40, offsetof(struct orma_pb_observable_events, all_data_sources_started), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{3, 65, offsetof(struct orma_pb_observable_events, clone_trigger_hit), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_observable_events_desc = {
+static const char observable_events_names[] = {
 	"ObservableEvents"
 	"\0instance_state_changes"
 	"\0all_data_sources_started"
-	"\0clone_trigger_hit",
+	"\0clone_trigger_hit"};
+const struct orma_proto_desc orma_pb_observable_events_desc = {
+	observable_events_names,
 	observable_events_fields, observable_events_types, NULL,
 	sizeof(struct orma_pb_observable_events), 3, 1,
 };
@@ -48,11 +48,13 @@ static const struct orma_proto_field_desc observable_events_data_source_instance
 	{2, 61, offsetof(struct orma_pb_observable_events_data_source_instance_state_change, data_source_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 78, offsetof(struct orma_pb_observable_events_data_source_instance_state_change, state), 2, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_observable_events_data_source_instance_state_change_desc = {
+static const char observable_events_data_source_instance_state_change_names[] = {
 	"ObservableEvents.DataSourceInstanceStateChange"
 	"\0producer_name"
 	"\0data_source_name"
-	"\0state",
+	"\0state"};
+const struct orma_proto_desc orma_pb_observable_events_data_source_instance_state_change_desc = {
+	observable_events_data_source_instance_state_change_names,
 	observable_events_data_source_instance_state_change_fields, observable_events_data_source_instance_state_change_types, NULL,
 	sizeof(struct orma_pb_observable_events_data_source_instance_state_change), 3, 1,
 };
@@ -66,14 +68,16 @@ static const struct orma_proto_field_desc observable_events_clone_trigger_hit_fi
 	{5, 92, offsetof(struct orma_pb_observable_events_clone_trigger_hit, boot_time_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{6, 105, offsetof(struct orma_pb_observable_events_clone_trigger_hit, trigger_delay_ms), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_observable_events_clone_trigger_hit_desc = {
+static const char observable_events_clone_trigger_hit_names[] = {
 	"ObservableEvents.CloneTriggerHit"
 	"\0tracing_session_id"
 	"\0trigger_name"
 	"\0producer_name"
 	"\0producer_uid"
 	"\0boot_time_ns"
-	"\0trigger_delay_ms",
+	"\0trigger_delay_ms"};
+const struct orma_proto_desc orma_pb_observable_events_clone_trigger_hit_desc = {
+	observable_events_clone_trigger_hit_names,
 	observable_events_clone_trigger_hit_fields, NULL, NULL,
 	sizeof(struct orma_pb_observable_events_clone_trigger_hit), 6, 1,
 };

@@ -4,15 +4,14 @@
 #include "schema/gen/perf_event_config.pb.h"
 
 static const int32_t perf_event_config_unwind_mode_numbers[] = {0, 1, 2, 3, 4};
-const struct orma_proto_enum_desc orma_pb_perf_event_config_unwind_mode_enum = {
+static const char perf_event_config_unwind_mode_names[] = {
 	"PerfEventConfig.UnwindMode"
 	"\0UNWIND_UNKNOWN"
 	"\0UNWIND_SKIP"
 	"\0UNWIND_DWARF"
 	"\0UNWIND_FRAME_POINTER"
-	"\0UNWIND_KERNEL_FRAME_POINTER",
-	perf_event_config_unwind_mode_numbers, 5,
-};
+	"\0UNWIND_KERNEL_FRAME_POINTER"};
+const struct orma_proto_enum_desc orma_pb_perf_event_config_unwind_mode_enum = {perf_event_config_unwind_mode_names, perf_event_config_unwind_mode_numbers, 5};
 
 static const union orma_proto_type perf_event_config_types[] = {
 	{.message = &orma_pb_perf_events_timebase_desc},
@@ -42,7 +41,7 @@ static const struct orma_proto_field_desc perf_event_config_fields[] = {
 	{21, 356, offsetof(struct orma_pb_perf_event_config, ignore_open_failure), 10, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{22, 376, offsetof(struct orma_pb_perf_event_config, cpuid), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perf_event_config_desc = {
+static const char perf_event_config_names[] = {
 	"PerfEventConfig"
 	"\0all_cpus"
 	"\0sampling_frequency"
@@ -64,7 +63,9 @@ const struct orma_proto_desc orma_pb_perf_event_config_desc = {
 	"\0followers"
 	"\0target_cpu"
 	"\0ignore_open_failure"
-	"\0cpuid",
+	"\0cpuid"};
+const struct orma_proto_desc orma_pb_perf_event_config_desc = {
+	perf_event_config_names,
 	perf_event_config_fields, perf_event_config_types, NULL,
 	sizeof(struct orma_pb_perf_event_config), 21, 1,
 };
@@ -79,11 +80,13 @@ static const struct orma_proto_field_desc perf_event_config_callstack_sampling_f
 	{2, 40, offsetof(struct orma_pb_perf_event_config_callstack_sampling, kernel_frames), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{3, 54, offsetof(struct orma_pb_perf_event_config_callstack_sampling, user_frames), 1, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perf_event_config_callstack_sampling_desc = {
+static const char perf_event_config_callstack_sampling_names[] = {
 	"PerfEventConfig.CallstackSampling"
 	"\0scope"
 	"\0kernel_frames"
-	"\0user_frames",
+	"\0user_frames"};
+const struct orma_proto_desc orma_pb_perf_event_config_callstack_sampling_desc = {
+	perf_event_config_callstack_sampling_names,
 	perf_event_config_callstack_sampling_fields, perf_event_config_callstack_sampling_types, NULL,
 	sizeof(struct orma_pb_perf_event_config_callstack_sampling), 3, 1,
 };
@@ -97,14 +100,16 @@ static const struct orma_proto_field_desc perf_event_config_scope_fields[] = {
 	{5, 76, offsetof(struct orma_pb_perf_event_config_scope, additional_cmdline_count), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{6, 101, offsetof(struct orma_pb_perf_event_config_scope, process_shard_count), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perf_event_config_scope_desc = {
+static const char perf_event_config_scope_names[] = {
 	"PerfEventConfig.Scope"
 	"\0target_pid"
 	"\0target_cmdline"
 	"\0exclude_pid"
 	"\0exclude_cmdline"
 	"\0additional_cmdline_count"
-	"\0process_shard_count",
+	"\0process_shard_count"};
+const struct orma_proto_desc orma_pb_perf_event_config_scope_desc = {
+	perf_event_config_scope_names,
 	perf_event_config_scope_fields, NULL, NULL,
 	sizeof(struct orma_pb_perf_event_config_scope), 6, 1,
 };

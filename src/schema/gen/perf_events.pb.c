@@ -4,7 +4,7 @@
 #include "schema/gen/perf_events.pb.h"
 
 static const int32_t perf_events_counter_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
-const struct orma_proto_enum_desc orma_pb_perf_events_counter_enum = {
+static const char perf_events_counter_names[] = {
 	"PerfEvents.Counter"
 	"\0UNKNOWN_COUNTER"
 	"\0SW_CPU_CLOCK"
@@ -26,33 +26,32 @@ const struct orma_proto_enum_desc orma_pb_perf_events_counter_enum = {
 	"\0HW_STALLED_CYCLES_FRONTEND"
 	"\0HW_STALLED_CYCLES_BACKEND"
 	"\0HW_REF_CPU_CYCLES"
-	"\0SW_DUMMY",
-	perf_events_counter_numbers, 21,
-};
+	"\0SW_DUMMY"};
+const struct orma_proto_enum_desc orma_pb_perf_events_counter_enum = {perf_events_counter_names, perf_events_counter_numbers, 21};
 
 static const int32_t perf_events_perf_clock_numbers[] = {0, 1, 2, 3, 4};
-const struct orma_proto_enum_desc orma_pb_perf_events_perf_clock_enum = {
+static const char perf_events_perf_clock_names[] = {
 	"PerfEvents.PerfClock"
 	"\0UNKNOWN_PERF_CLOCK"
 	"\0PERF_CLOCK_REALTIME"
 	"\0PERF_CLOCK_MONOTONIC"
 	"\0PERF_CLOCK_MONOTONIC_RAW"
-	"\0PERF_CLOCK_BOOTTIME",
-	perf_events_perf_clock_numbers, 5,
-};
+	"\0PERF_CLOCK_BOOTTIME"};
+const struct orma_proto_enum_desc orma_pb_perf_events_perf_clock_enum = {perf_events_perf_clock_names, perf_events_perf_clock_numbers, 5};
 
 static const int32_t perf_events_event_modifier_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_perf_events_event_modifier_enum = {
+static const char perf_events_event_modifier_names[] = {
 	"PerfEvents.EventModifier"
 	"\0UNKNOWN_EVENT_MODIFIER"
 	"\0EVENT_MODIFIER_COUNT_USERSPACE"
 	"\0EVENT_MODIFIER_COUNT_KERNEL"
-	"\0EVENT_MODIFIER_COUNT_HYPERVISOR",
-	perf_events_event_modifier_numbers, 4,
-};
+	"\0EVENT_MODIFIER_COUNT_HYPERVISOR"};
+const struct orma_proto_enum_desc orma_pb_perf_events_event_modifier_enum = {perf_events_event_modifier_names, perf_events_event_modifier_numbers, 4};
 
+static const char perf_events_names[] = {
+	"PerfEvents"};
 const struct orma_proto_desc orma_pb_perf_events_desc = {
-	"PerfEvents",
+	perf_events_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_perf_events), 0, 0,
 };
@@ -71,13 +70,15 @@ static const struct orma_proto_field_desc follower_event_fields[] = {
 	{4, 43, offsetof(struct orma_pb_follower_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 48, offsetof(struct orma_pb_follower_event, modifiers), 0, 3, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_follower_event_desc = {
+static const char follower_event_names[] = {
 	"FollowerEvent"
 	"\0counter"
 	"\0tracepoint"
 	"\0raw_event"
 	"\0name"
-	"\0modifiers",
+	"\0modifiers"};
+const struct orma_proto_desc orma_pb_follower_event_desc = {
+	follower_event_names,
 	follower_event_fields, follower_event_types, NULL,
 	sizeof(struct orma_pb_follower_event), 5, 1,
 };
@@ -101,7 +102,7 @@ static const struct orma_proto_field_desc perf_events_timebase_fields[] = {
 	{11, 86, offsetof(struct orma_pb_perf_events_timebase, timestamp_clock), 5, 3, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{12, 102, offsetof(struct orma_pb_perf_events_timebase, modifiers), 0, 4, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perf_events_timebase_desc = {
+static const char perf_events_timebase_names[] = {
 	"PerfEvents.Timebase"
 	"\0period"
 	"\0frequency"
@@ -111,7 +112,9 @@ const struct orma_proto_desc orma_pb_perf_events_timebase_desc = {
 	"\0poll_period_ms"
 	"\0name"
 	"\0timestamp_clock"
-	"\0modifiers",
+	"\0modifiers"};
+const struct orma_proto_desc orma_pb_perf_events_timebase_desc = {
+	perf_events_timebase_names,
 	perf_events_timebase_fields, perf_events_timebase_types, NULL,
 	sizeof(struct orma_pb_perf_events_timebase), 9, 1,
 };
@@ -121,10 +124,12 @@ static const struct orma_proto_field_desc perf_events_tracepoint_fields[] = {
 	{1, 22, offsetof(struct orma_pb_perf_events_tracepoint, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 27, offsetof(struct orma_pb_perf_events_tracepoint, filter), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perf_events_tracepoint_desc = {
+static const char perf_events_tracepoint_names[] = {
 	"PerfEvents.Tracepoint"
 	"\0name"
-	"\0filter",
+	"\0filter"};
+const struct orma_proto_desc orma_pb_perf_events_tracepoint_desc = {
+	perf_events_tracepoint_names,
 	perf_events_tracepoint_fields, NULL, NULL,
 	sizeof(struct orma_pb_perf_events_tracepoint), 2, 1,
 };
@@ -137,13 +142,15 @@ static const struct orma_proto_field_desc perf_events_raw_event_fields[] = {
 	{4, 40, offsetof(struct orma_pb_perf_events_raw_event, config2), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{5, 48, offsetof(struct orma_pb_perf_events_raw_event, pmu_name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perf_events_raw_event_desc = {
+static const char perf_events_raw_event_names[] = {
 	"PerfEvents.RawEvent"
 	"\0type"
 	"\0config"
 	"\0config1"
 	"\0config2"
-	"\0pmu_name",
+	"\0pmu_name"};
+const struct orma_proto_desc orma_pb_perf_events_raw_event_desc = {
+	perf_events_raw_event_names,
 	perf_events_raw_event_fields, NULL, NULL,
 	sizeof(struct orma_pb_perf_events_raw_event), 5, 1,
 };

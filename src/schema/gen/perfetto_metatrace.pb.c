@@ -20,7 +20,7 @@ static const struct orma_proto_field_desc perfetto_metatrace_fields[] = {
 	{10, 122, offsetof(struct orma_pb_perfetto_metatrace, interned_strings), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{11, 139, offsetof(struct orma_pb_perfetto_metatrace, event_name_iid), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_perfetto_metatrace_desc = {
+static const char perfetto_metatrace_names[] = {
 	"PerfettoMetatrace"
 	"\0event_id"
 	"\0counter_id"
@@ -32,7 +32,9 @@ const struct orma_proto_desc orma_pb_perfetto_metatrace_desc = {
 	"\0event_name"
 	"\0counter_name"
 	"\0interned_strings"
-	"\0event_name_iid",
+	"\0event_name_iid"};
+const struct orma_proto_desc orma_pb_perfetto_metatrace_desc = {
+	perfetto_metatrace_names,
 	perfetto_metatrace_fields, perfetto_metatrace_types, NULL,
 	sizeof(struct orma_pb_perfetto_metatrace), 11, 1,
 };
@@ -44,12 +46,14 @@ static const struct orma_proto_field_desc perfetto_metatrace_arg_fields[] = {
 	{3, 32, offsetof(struct orma_pb_perfetto_metatrace_arg, key_iid), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
 	{4, 40, offsetof(struct orma_pb_perfetto_metatrace_arg, value_iid), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 2, 0},
 };
-const struct orma_proto_desc orma_pb_perfetto_metatrace_arg_desc = {
+static const char perfetto_metatrace_arg_names[] = {
 	"PerfettoMetatrace.Arg"
 	"\0key"
 	"\0value"
 	"\0key_iid"
-	"\0value_iid",
+	"\0value_iid"};
+const struct orma_proto_desc orma_pb_perfetto_metatrace_arg_desc = {
+	perfetto_metatrace_arg_names,
 	perfetto_metatrace_arg_fields, NULL, NULL,
 	sizeof(struct orma_pb_perfetto_metatrace_arg), 4, 1,
 };
@@ -59,10 +63,12 @@ static const struct orma_proto_field_desc perfetto_metatrace_interned_string_fie
 	{1, 33, offsetof(struct orma_pb_perfetto_metatrace_interned_string, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 37, offsetof(struct orma_pb_perfetto_metatrace_interned_string, value), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perfetto_metatrace_interned_string_desc = {
+static const char perfetto_metatrace_interned_string_names[] = {
 	"PerfettoMetatrace.InternedString"
 	"\0iid"
-	"\0value",
+	"\0value"};
+const struct orma_proto_desc orma_pb_perfetto_metatrace_interned_string_desc = {
+	perfetto_metatrace_interned_string_names,
 	perfetto_metatrace_interned_string_fields, NULL, NULL,
 	sizeof(struct orma_pb_perfetto_metatrace_interned_string), 2, 1,
 };

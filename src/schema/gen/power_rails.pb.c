@@ -12,11 +12,13 @@ static const struct orma_proto_field_desc power_rails_fields[] = {
 	{2, 27, offsetof(struct orma_pb_power_rails, energy_data), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{3, 39, offsetof(struct orma_pb_power_rails, session_uuid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_power_rails_desc = {
+static const char power_rails_names[] = {
 	"PowerRails"
 	"\0rail_descriptor"
 	"\0energy_data"
-	"\0session_uuid",
+	"\0session_uuid"};
+const struct orma_proto_desc orma_pb_power_rails_desc = {
+	power_rails_names,
 	power_rails_fields, power_rails_types, NULL,
 	sizeof(struct orma_pb_power_rails), 3, 1,
 };
@@ -28,12 +30,14 @@ static const struct orma_proto_field_desc power_rails_rail_descriptor_fields[] =
 	{3, 42, offsetof(struct orma_pb_power_rails_rail_descriptor, subsys_name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{4, 54, offsetof(struct orma_pb_power_rails_rail_descriptor, sampling_rate), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_power_rails_rail_descriptor_desc = {
+static const char power_rails_rail_descriptor_names[] = {
 	"PowerRails.RailDescriptor"
 	"\0index"
 	"\0rail_name"
 	"\0subsys_name"
-	"\0sampling_rate",
+	"\0sampling_rate"};
+const struct orma_proto_desc orma_pb_power_rails_rail_descriptor_desc = {
+	power_rails_rail_descriptor_names,
 	power_rails_rail_descriptor_fields, NULL, NULL,
 	sizeof(struct orma_pb_power_rails_rail_descriptor), 4, 1,
 };
@@ -44,11 +48,13 @@ static const struct orma_proto_field_desc power_rails_energy_data_fields[] = {
 	{2, 28, offsetof(struct orma_pb_power_rails_energy_data, timestamp_ms), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 41, offsetof(struct orma_pb_power_rails_energy_data, energy), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_power_rails_energy_data_desc = {
+static const char power_rails_energy_data_names[] = {
 	"PowerRails.EnergyData"
 	"\0index"
 	"\0timestamp_ms"
-	"\0energy",
+	"\0energy"};
+const struct orma_proto_desc orma_pb_power_rails_energy_data_desc = {
+	power_rails_energy_data_names,
 	power_rails_energy_data_fields, NULL, NULL,
 	sizeof(struct orma_pb_power_rails_energy_data), 3, 1,
 };

@@ -4,13 +4,12 @@
 #include "schema/gen/priority_boost_config.pb.h"
 
 static const int32_t priority_boost_config_boost_policy_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_priority_boost_config_boost_policy_enum = {
+static const char priority_boost_config_boost_policy_names[] = {
 	"PriorityBoostConfig.BoostPolicy"
 	"\0POLICY_UNSPECIFIED"
 	"\0POLICY_SCHED_OTHER"
-	"\0POLICY_SCHED_FIFO",
-	priority_boost_config_boost_policy_numbers, 3,
-};
+	"\0POLICY_SCHED_FIFO"};
+const struct orma_proto_enum_desc orma_pb_priority_boost_config_boost_policy_enum = {priority_boost_config_boost_policy_names, priority_boost_config_boost_policy_numbers, 3};
 
 static const union orma_proto_type priority_boost_config_types[] = {
 	{.enumeration = &orma_pb_priority_boost_config_boost_policy_enum},
@@ -19,10 +18,12 @@ static const struct orma_proto_field_desc priority_boost_config_fields[] = {
 	{1, 20, offsetof(struct orma_pb_priority_boost_config, policy), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{2, 27, offsetof(struct orma_pb_priority_boost_config, priority), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_priority_boost_config_desc = {
+static const char priority_boost_config_names[] = {
 	"PriorityBoostConfig"
 	"\0policy"
-	"\0priority",
+	"\0priority"};
+const struct orma_proto_desc orma_pb_priority_boost_config_desc = {
+	priority_boost_config_names,
 	priority_boost_config_fields, priority_boost_config_types, NULL,
 	sizeof(struct orma_pb_priority_boost_config), 2, 1,
 };

@@ -4,7 +4,7 @@
 #include "schema/gen/process_descriptor.pb.h"
 
 static const int32_t process_descriptor_chrome_process_type_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-const struct orma_proto_enum_desc orma_pb_process_descriptor_chrome_process_type_enum = {
+static const char process_descriptor_chrome_process_type_names[] = {
 	"ProcessDescriptor.ChromeProcessType"
 	"\0PROCESS_UNSPECIFIED"
 	"\0PROCESS_BROWSER"
@@ -14,9 +14,8 @@ const struct orma_proto_enum_desc orma_pb_process_descriptor_chrome_process_type
 	"\0PROCESS_SANDBOX_HELPER"
 	"\0PROCESS_GPU"
 	"\0PROCESS_PPAPI_PLUGIN"
-	"\0PROCESS_PPAPI_BROKER",
-	process_descriptor_chrome_process_type_numbers, 9,
-};
+	"\0PROCESS_PPAPI_BROKER"};
+const struct orma_proto_enum_desc orma_pb_process_descriptor_chrome_process_type_enum = {process_descriptor_chrome_process_type_names, process_descriptor_chrome_process_type_numbers, 9};
 
 static const union orma_proto_type process_descriptor_types[] = {
 	{.enumeration = &orma_pb_process_descriptor_chrome_process_type_enum},
@@ -31,7 +30,7 @@ static const struct orma_proto_field_desc process_descriptor_fields[] = {
 	{7, 98, offsetof(struct orma_pb_process_descriptor, start_timestamp_ns), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{8, 117, offsetof(struct orma_pb_process_descriptor, process_labels), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_descriptor_desc = {
+static const char process_descriptor_names[] = {
 	"ProcessDescriptor"
 	"\0pid"
 	"\0cmdline"
@@ -40,7 +39,9 @@ const struct orma_proto_desc orma_pb_process_descriptor_desc = {
 	"\0process_priority"
 	"\0process_name"
 	"\0start_timestamp_ns"
-	"\0process_labels",
+	"\0process_labels"};
+const struct orma_proto_desc orma_pb_process_descriptor_desc = {
+	process_descriptor_names,
 	process_descriptor_fields, process_descriptor_types, NULL,
 	sizeof(struct orma_pb_process_descriptor), 8, 1,
 };

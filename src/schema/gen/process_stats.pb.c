@@ -10,10 +10,12 @@ static const struct orma_proto_field_desc process_stats_fields[] = {
 	{1, 13, offsetof(struct orma_pb_process_stats, processes), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{2, 23, offsetof(struct orma_pb_process_stats, collection_end_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_stats_desc = {
+static const char process_stats_names[] = {
 	"ProcessStats"
 	"\0processes"
-	"\0collection_end_timestamp",
+	"\0collection_end_timestamp"};
+const struct orma_proto_desc orma_pb_process_stats_desc = {
+	process_stats_names,
 	process_stats_fields, process_stats_types, NULL,
 	sizeof(struct orma_pb_process_stats), 2, 1,
 };
@@ -22,9 +24,11 @@ _Static_assert(sizeof(struct orma_pb_process_stats) <= UINT16_MAX, "fits struct_
 static const struct orma_proto_field_desc process_stats_thread_fields[] = {
 	{1, 20, offsetof(struct orma_pb_process_stats_thread, tid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_stats_thread_desc = {
+static const char process_stats_thread_names[] = {
 	"ProcessStats.Thread"
-	"\0tid",
+	"\0tid"};
+const struct orma_proto_desc orma_pb_process_stats_thread_desc = {
+	process_stats_thread_names,
 	process_stats_thread_fields, NULL, NULL,
 	sizeof(struct orma_pb_process_stats_thread), 1, 1,
 };
@@ -34,10 +38,12 @@ static const struct orma_proto_field_desc process_stats_fd_info_fields[] = {
 	{1, 20, offsetof(struct orma_pb_process_stats_fd_info, fd), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 23, offsetof(struct orma_pb_process_stats_fd_info, path), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_stats_fd_info_desc = {
+static const char process_stats_fd_info_names[] = {
 	"ProcessStats.FDInfo"
 	"\0fd"
-	"\0path",
+	"\0path"};
+const struct orma_proto_desc orma_pb_process_stats_fd_info_desc = {
+	process_stats_fd_info_names,
 	process_stats_fd_info_fields, NULL, NULL,
 	sizeof(struct orma_pb_process_stats_fd_info), 2, 1,
 };
@@ -73,7 +79,7 @@ static const struct orma_proto_field_desc process_stats_process_fields[] = {
 	{23, 331, offsetof(struct orma_pb_process_stats_process, smr_swap_pss_kb), 20, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{24, 347, offsetof(struct orma_pb_process_stats_process, dmabuf_rss_kb), 21, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_stats_process_desc = {
+static const char process_stats_process_names[] = {
 	"ProcessStats.Process"
 	"\0pid"
 	"\0vm_size_kb"
@@ -98,7 +104,9 @@ const struct orma_proto_desc orma_pb_process_stats_process_desc = {
 	"\0runtime_user_mode"
 	"\0runtime_kernel_mode"
 	"\0smr_swap_pss_kb"
-	"\0dmabuf_rss_kb",
+	"\0dmabuf_rss_kb"};
+const struct orma_proto_desc orma_pb_process_stats_process_desc = {
+	process_stats_process_names,
 	process_stats_process_fields, process_stats_process_types, NULL,
 	sizeof(struct orma_pb_process_stats_process), 24, 1,
 };

@@ -4,13 +4,12 @@
 #include "schema/gen/process_stats_config.pb.h"
 
 static const int32_t process_stats_config_quirks_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_process_stats_config_quirks_enum = {
+static const char process_stats_config_quirks_names[] = {
 	"ProcessStatsConfig.Quirks"
 	"\0QUIRKS_UNSPECIFIED"
 	"\0DISABLE_INITIAL_DUMP"
-	"\0DISABLE_ON_DEMAND",
-	process_stats_config_quirks_numbers, 3,
-};
+	"\0DISABLE_ON_DEMAND"};
+const struct orma_proto_enum_desc orma_pb_process_stats_config_quirks_enum = {process_stats_config_quirks_names, process_stats_config_quirks_numbers, 3};
 
 static const union orma_proto_type process_stats_config_types[] = {
 	{.enumeration = &orma_pb_process_stats_config_quirks_enum},
@@ -28,7 +27,7 @@ static const struct orma_proto_field_desc process_stats_config_fields[] = {
 	{13, 197, offsetof(struct orma_pb_process_stats_config, record_process_dmabuf_rss), 8, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{14, 223, offsetof(struct orma_pb_process_stats_config, skip_main_thread_message), 9, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_stats_config_desc = {
+static const char process_stats_config_names[] = {
 	"ProcessStatsConfig"
 	"\0quirks"
 	"\0scan_all_processes_on_start"
@@ -40,7 +39,9 @@ const struct orma_proto_desc orma_pb_process_stats_config_desc = {
 	"\0record_process_age"
 	"\0record_process_runtime"
 	"\0record_process_dmabuf_rss"
-	"\0skip_main_thread_message",
+	"\0skip_main_thread_message"};
+const struct orma_proto_desc orma_pb_process_stats_config_desc = {
+	process_stats_config_names,
 	process_stats_config_fields, process_stats_config_types, NULL,
 	sizeof(struct orma_pb_process_stats_config), 11, 1,
 };

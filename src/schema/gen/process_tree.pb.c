@@ -12,11 +12,13 @@ static const struct orma_proto_field_desc process_tree_fields[] = {
 	{2, 22, offsetof(struct orma_pb_process_tree, threads), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{3, 30, offsetof(struct orma_pb_process_tree, collection_end_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_tree_desc = {
+static const char process_tree_names[] = {
 	"ProcessTree"
 	"\0processes"
 	"\0threads"
-	"\0collection_end_timestamp",
+	"\0collection_end_timestamp"};
+const struct orma_proto_desc orma_pb_process_tree_desc = {
+	process_tree_names,
 	process_tree_fields, process_tree_types, NULL,
 	sizeof(struct orma_pb_process_tree), 3, 1,
 };
@@ -28,12 +30,14 @@ static const struct orma_proto_field_desc process_tree_thread_fields[] = {
 	{3, 28, offsetof(struct orma_pb_process_tree_thread, tgid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 33, offsetof(struct orma_pb_process_tree_thread, nstid), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_tree_thread_desc = {
+static const char process_tree_thread_names[] = {
 	"ProcessTree.Thread"
 	"\0tid"
 	"\0name"
 	"\0tgid"
-	"\0nstid",
+	"\0nstid"};
+const struct orma_proto_desc orma_pb_process_tree_thread_desc = {
+	process_tree_thread_names,
 	process_tree_thread_fields, NULL, NULL,
 	sizeof(struct orma_pb_process_tree_thread), 4, 1,
 };
@@ -49,7 +53,7 @@ static const struct orma_proto_field_desc process_tree_process_fields[] = {
 	{8, 71, offsetof(struct orma_pb_process_tree_process, is_kthread), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{9, 82, offsetof(struct orma_pb_process_tree_process, cmdline_is_comm), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_process_tree_process_desc = {
+static const char process_tree_process_names[] = {
 	"ProcessTree.Process"
 	"\0pid"
 	"\0ppid"
@@ -58,7 +62,9 @@ const struct orma_proto_desc orma_pb_process_tree_process_desc = {
 	"\0nspid"
 	"\0process_start_from_boot"
 	"\0is_kthread"
-	"\0cmdline_is_comm",
+	"\0cmdline_is_comm"};
+const struct orma_proto_desc orma_pb_process_tree_process_desc = {
+	process_tree_process_names,
 	process_tree_process_fields, NULL, NULL,
 	sizeof(struct orma_pb_process_tree_process), 8, 1,
 };

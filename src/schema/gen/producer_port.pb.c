@@ -4,13 +4,12 @@
 #include "schema/gen/producer_port.pb.h"
 
 static const int32_t initialize_connection_request_producer_smb_scraping_mode_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_initialize_connection_request_producer_smb_scraping_mode_enum = {
+static const char initialize_connection_request_producer_smb_scraping_mode_names[] = {
 	"InitializeConnectionRequest.ProducerSMBScrapingMode"
 	"\0SMB_SCRAPING_UNSPECIFIED"
 	"\0SMB_SCRAPING_ENABLED"
-	"\0SMB_SCRAPING_DISABLED",
-	initialize_connection_request_producer_smb_scraping_mode_numbers, 3,
-};
+	"\0SMB_SCRAPING_DISABLED"};
+const struct orma_proto_enum_desc orma_pb_initialize_connection_request_producer_smb_scraping_mode_enum = {initialize_connection_request_producer_smb_scraping_mode_names, initialize_connection_request_producer_smb_scraping_mode_numbers, 3};
 
 static const union orma_proto_type initialize_connection_request_types[] = {
 	{.enumeration = &orma_pb_initialize_connection_request_producer_smb_scraping_mode_enum},
@@ -24,7 +23,7 @@ static const struct orma_proto_field_desc initialize_connection_request_fields[]
 	{7, 149, offsetof(struct orma_pb_initialize_connection_request, shm_key_windows), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{8, 165, offsetof(struct orma_pb_initialize_connection_request, sdk_version), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_initialize_connection_request_desc = {
+static const char initialize_connection_request_names[] = {
 	"InitializeConnectionRequest"
 	"\0shared_memory_page_size_hint_bytes"
 	"\0shared_memory_size_hint_bytes"
@@ -32,7 +31,9 @@ const struct orma_proto_desc orma_pb_initialize_connection_request_desc = {
 	"\0smb_scraping_mode"
 	"\0producer_provided_shmem"
 	"\0shm_key_windows"
-	"\0sdk_version",
+	"\0sdk_version"};
+const struct orma_proto_desc orma_pb_initialize_connection_request_desc = {
+	initialize_connection_request_names,
 	initialize_connection_request_fields, initialize_connection_request_types, NULL,
 	sizeof(struct orma_pb_initialize_connection_request), 7, 1,
 };
@@ -43,11 +44,13 @@ static const struct orma_proto_field_desc initialize_connection_response_fields[
 	{2, 62, offsetof(struct orma_pb_initialize_connection_response, direct_smb_patching_supported), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{3, 92, offsetof(struct orma_pb_initialize_connection_response, use_shmem_emulation), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_initialize_connection_response_desc = {
+static const char initialize_connection_response_names[] = {
 	"InitializeConnectionResponse"
 	"\0using_shmem_provided_by_producer"
 	"\0direct_smb_patching_supported"
-	"\0use_shmem_emulation",
+	"\0use_shmem_emulation"};
+const struct orma_proto_desc orma_pb_initialize_connection_response_desc = {
+	initialize_connection_response_names,
 	initialize_connection_response_fields, NULL, NULL,
 	sizeof(struct orma_pb_initialize_connection_response), 3, 1,
 };
@@ -59,9 +62,11 @@ static const union orma_proto_type register_data_source_request_types[] = {
 static const struct orma_proto_field_desc register_data_source_request_fields[] = {
 	{1, 26, offsetof(struct orma_pb_register_data_source_request, data_source_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_register_data_source_request_desc = {
+static const char register_data_source_request_names[] = {
 	"RegisterDataSourceRequest"
-	"\0data_source_descriptor",
+	"\0data_source_descriptor"};
+const struct orma_proto_desc orma_pb_register_data_source_request_desc = {
+	register_data_source_request_names,
 	register_data_source_request_fields, register_data_source_request_types, NULL,
 	sizeof(struct orma_pb_register_data_source_request), 1, 0,
 };
@@ -70,9 +75,11 @@ _Static_assert(sizeof(struct orma_pb_register_data_source_request) <= UINT16_MAX
 static const struct orma_proto_field_desc register_data_source_response_fields[] = {
 	{1, 27, offsetof(struct orma_pb_register_data_source_response, error), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_register_data_source_response_desc = {
+static const char register_data_source_response_names[] = {
 	"RegisterDataSourceResponse"
-	"\0error",
+	"\0error"};
+const struct orma_proto_desc orma_pb_register_data_source_response_desc = {
+	register_data_source_response_names,
 	register_data_source_response_fields, NULL, NULL,
 	sizeof(struct orma_pb_register_data_source_response), 1, 1,
 };
@@ -84,16 +91,20 @@ static const union orma_proto_type update_data_source_request_types[] = {
 static const struct orma_proto_field_desc update_data_source_request_fields[] = {
 	{1, 24, offsetof(struct orma_pb_update_data_source_request, data_source_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_update_data_source_request_desc = {
+static const char update_data_source_request_names[] = {
 	"UpdateDataSourceRequest"
-	"\0data_source_descriptor",
+	"\0data_source_descriptor"};
+const struct orma_proto_desc orma_pb_update_data_source_request_desc = {
+	update_data_source_request_names,
 	update_data_source_request_fields, update_data_source_request_types, NULL,
 	sizeof(struct orma_pb_update_data_source_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_update_data_source_request) <= UINT16_MAX, "fits struct_size");
 
+static const char update_data_source_response_names[] = {
+	"UpdateDataSourceResponse"};
 const struct orma_proto_desc orma_pb_update_data_source_response_desc = {
-	"UpdateDataSourceResponse",
+	update_data_source_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_update_data_source_response), 0, 0,
 };
@@ -102,30 +113,38 @@ _Static_assert(sizeof(struct orma_pb_update_data_source_response) <= UINT16_MAX,
 static const struct orma_proto_field_desc unregister_data_source_request_fields[] = {
 	{1, 28, offsetof(struct orma_pb_unregister_data_source_request, data_source_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_unregister_data_source_request_desc = {
+static const char unregister_data_source_request_names[] = {
 	"UnregisterDataSourceRequest"
-	"\0data_source_name",
+	"\0data_source_name"};
+const struct orma_proto_desc orma_pb_unregister_data_source_request_desc = {
+	unregister_data_source_request_names,
 	unregister_data_source_request_fields, NULL, NULL,
 	sizeof(struct orma_pb_unregister_data_source_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_unregister_data_source_request) <= UINT16_MAX, "fits struct_size");
 
+static const char unregister_data_source_response_names[] = {
+	"UnregisterDataSourceResponse"};
 const struct orma_proto_desc orma_pb_unregister_data_source_response_desc = {
-	"UnregisterDataSourceResponse",
+	unregister_data_source_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_unregister_data_source_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_unregister_data_source_response) <= UINT16_MAX, "fits struct_size");
 
+static const char commit_data_response_names[] = {
+	"CommitDataResponse"};
 const struct orma_proto_desc orma_pb_commit_data_response_desc = {
-	"CommitDataResponse",
+	commit_data_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_commit_data_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_commit_data_response) <= UINT16_MAX, "fits struct_size");
 
+static const char get_async_command_request_names[] = {
+	"GetAsyncCommandRequest"};
 const struct orma_proto_desc orma_pb_get_async_command_request_desc = {
-	"GetAsyncCommandRequest",
+	get_async_command_request_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_get_async_command_request), 0, 0,
 };
@@ -147,14 +166,16 @@ static const struct orma_proto_field_desc get_async_command_response_fields[] = 
 	{6, 79, offsetof(struct orma_pb_get_async_command_response, setup_data_source), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 	{7, 97, offsetof(struct orma_pb_get_async_command_response, clear_incremental_state), 0, 5, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_get_async_command_response_desc = {
+static const char get_async_command_response_names[] = {
 	"GetAsyncCommandResponse"
 	"\0start_data_source"
 	"\0stop_data_source"
 	"\0setup_tracing"
 	"\0flush"
 	"\0setup_data_source"
-	"\0clear_incremental_state",
+	"\0clear_incremental_state"};
+const struct orma_proto_desc orma_pb_get_async_command_response_desc = {
+	get_async_command_response_names,
 	get_async_command_response_fields, get_async_command_response_types, NULL,
 	sizeof(struct orma_pb_get_async_command_response), 6, 0,
 };
@@ -164,17 +185,21 @@ static const struct orma_proto_field_desc register_trace_writer_request_fields[]
 	{1, 27, offsetof(struct orma_pb_register_trace_writer_request, trace_writer_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 43, offsetof(struct orma_pb_register_trace_writer_request, target_buffer), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_register_trace_writer_request_desc = {
+static const char register_trace_writer_request_names[] = {
 	"RegisterTraceWriterRequest"
 	"\0trace_writer_id"
-	"\0target_buffer",
+	"\0target_buffer"};
+const struct orma_proto_desc orma_pb_register_trace_writer_request_desc = {
+	register_trace_writer_request_names,
 	register_trace_writer_request_fields, NULL, NULL,
 	sizeof(struct orma_pb_register_trace_writer_request), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_register_trace_writer_request) <= UINT16_MAX, "fits struct_size");
 
+static const char register_trace_writer_response_names[] = {
+	"RegisterTraceWriterResponse"};
 const struct orma_proto_desc orma_pb_register_trace_writer_response_desc = {
-	"RegisterTraceWriterResponse",
+	register_trace_writer_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_register_trace_writer_response), 0, 0,
 };
@@ -183,16 +208,20 @@ _Static_assert(sizeof(struct orma_pb_register_trace_writer_response) <= UINT16_M
 static const struct orma_proto_field_desc unregister_trace_writer_request_fields[] = {
 	{1, 29, offsetof(struct orma_pb_unregister_trace_writer_request, trace_writer_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_unregister_trace_writer_request_desc = {
+static const char unregister_trace_writer_request_names[] = {
 	"UnregisterTraceWriterRequest"
-	"\0trace_writer_id",
+	"\0trace_writer_id"};
+const struct orma_proto_desc orma_pb_unregister_trace_writer_request_desc = {
+	unregister_trace_writer_request_names,
 	unregister_trace_writer_request_fields, NULL, NULL,
 	sizeof(struct orma_pb_unregister_trace_writer_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_unregister_trace_writer_request) <= UINT16_MAX, "fits struct_size");
 
+static const char unregister_trace_writer_response_names[] = {
+	"UnregisterTraceWriterResponse"};
 const struct orma_proto_desc orma_pb_unregister_trace_writer_response_desc = {
-	"UnregisterTraceWriterResponse",
+	unregister_trace_writer_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_unregister_trace_writer_response), 0, 0,
 };
@@ -201,16 +230,20 @@ _Static_assert(sizeof(struct orma_pb_unregister_trace_writer_response) <= UINT16
 static const struct orma_proto_field_desc notify_data_source_started_request_fields[] = {
 	{1, 31, offsetof(struct orma_pb_notify_data_source_started_request, data_source_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_notify_data_source_started_request_desc = {
+static const char notify_data_source_started_request_names[] = {
 	"NotifyDataSourceStartedRequest"
-	"\0data_source_id",
+	"\0data_source_id"};
+const struct orma_proto_desc orma_pb_notify_data_source_started_request_desc = {
+	notify_data_source_started_request_names,
 	notify_data_source_started_request_fields, NULL, NULL,
 	sizeof(struct orma_pb_notify_data_source_started_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_notify_data_source_started_request) <= UINT16_MAX, "fits struct_size");
 
+static const char notify_data_source_started_response_names[] = {
+	"NotifyDataSourceStartedResponse"};
 const struct orma_proto_desc orma_pb_notify_data_source_started_response_desc = {
-	"NotifyDataSourceStartedResponse",
+	notify_data_source_started_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_notify_data_source_started_response), 0, 0,
 };
@@ -219,16 +252,20 @@ _Static_assert(sizeof(struct orma_pb_notify_data_source_started_response) <= UIN
 static const struct orma_proto_field_desc notify_data_source_stopped_request_fields[] = {
 	{1, 31, offsetof(struct orma_pb_notify_data_source_stopped_request, data_source_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_notify_data_source_stopped_request_desc = {
+static const char notify_data_source_stopped_request_names[] = {
 	"NotifyDataSourceStoppedRequest"
-	"\0data_source_id",
+	"\0data_source_id"};
+const struct orma_proto_desc orma_pb_notify_data_source_stopped_request_desc = {
+	notify_data_source_stopped_request_names,
 	notify_data_source_stopped_request_fields, NULL, NULL,
 	sizeof(struct orma_pb_notify_data_source_stopped_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_notify_data_source_stopped_request) <= UINT16_MAX, "fits struct_size");
 
+static const char notify_data_source_stopped_response_names[] = {
+	"NotifyDataSourceStoppedResponse"};
 const struct orma_proto_desc orma_pb_notify_data_source_stopped_response_desc = {
-	"NotifyDataSourceStoppedResponse",
+	notify_data_source_stopped_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_notify_data_source_stopped_response), 0, 0,
 };
@@ -237,30 +274,38 @@ _Static_assert(sizeof(struct orma_pb_notify_data_source_stopped_response) <= UIN
 static const struct orma_proto_field_desc activate_triggers_request_fields[] = {
 	{1, 24, offsetof(struct orma_pb_activate_triggers_request, trigger_names), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_activate_triggers_request_desc = {
+static const char activate_triggers_request_names[] = {
 	"ActivateTriggersRequest"
-	"\0trigger_names",
+	"\0trigger_names"};
+const struct orma_proto_desc orma_pb_activate_triggers_request_desc = {
+	activate_triggers_request_names,
 	activate_triggers_request_fields, NULL, NULL,
 	sizeof(struct orma_pb_activate_triggers_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_activate_triggers_request) <= UINT16_MAX, "fits struct_size");
 
+static const char activate_triggers_response_names[] = {
+	"ActivateTriggersResponse"};
 const struct orma_proto_desc orma_pb_activate_triggers_response_desc = {
-	"ActivateTriggersResponse",
+	activate_triggers_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_activate_triggers_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_activate_triggers_response) <= UINT16_MAX, "fits struct_size");
 
+static const char sync_request_names[] = {
+	"SyncRequest"};
 const struct orma_proto_desc orma_pb_sync_request_desc = {
-	"SyncRequest",
+	sync_request_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_sync_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_sync_request) <= UINT16_MAX, "fits struct_size");
 
+static const char sync_response_names[] = {
+	"SyncResponse"};
 const struct orma_proto_desc orma_pb_sync_response_desc = {
-	"SyncResponse",
+	sync_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_sync_response), 0, 0,
 };
@@ -273,10 +318,12 @@ static const struct orma_proto_field_desc get_async_command_response_setup_data_
 	{1, 40, offsetof(struct orma_pb_get_async_command_response_setup_data_source, new_instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 56, offsetof(struct orma_pb_get_async_command_response_setup_data_source, config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_get_async_command_response_setup_data_source_desc = {
+static const char get_async_command_response_setup_data_source_names[] = {
 	"GetAsyncCommandResponse.SetupDataSource"
 	"\0new_instance_id"
-	"\0config",
+	"\0config"};
+const struct orma_proto_desc orma_pb_get_async_command_response_setup_data_source_desc = {
+	get_async_command_response_setup_data_source_names,
 	get_async_command_response_setup_data_source_fields, get_async_command_response_setup_data_source_types, NULL,
 	sizeof(struct orma_pb_get_async_command_response_setup_data_source), 2, 1,
 };
@@ -289,10 +336,12 @@ static const struct orma_proto_field_desc get_async_command_response_start_data_
 	{1, 40, offsetof(struct orma_pb_get_async_command_response_start_data_source, new_instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 56, offsetof(struct orma_pb_get_async_command_response_start_data_source, config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_get_async_command_response_start_data_source_desc = {
+static const char get_async_command_response_start_data_source_names[] = {
 	"GetAsyncCommandResponse.StartDataSource"
 	"\0new_instance_id"
-	"\0config",
+	"\0config"};
+const struct orma_proto_desc orma_pb_get_async_command_response_start_data_source_desc = {
+	get_async_command_response_start_data_source_names,
 	get_async_command_response_start_data_source_fields, get_async_command_response_start_data_source_types, NULL,
 	sizeof(struct orma_pb_get_async_command_response_start_data_source), 2, 1,
 };
@@ -301,9 +350,11 @@ _Static_assert(sizeof(struct orma_pb_get_async_command_response_start_data_sourc
 static const struct orma_proto_field_desc get_async_command_response_stop_data_source_fields[] = {
 	{1, 39, offsetof(struct orma_pb_get_async_command_response_stop_data_source, instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_get_async_command_response_stop_data_source_desc = {
+static const char get_async_command_response_stop_data_source_names[] = {
 	"GetAsyncCommandResponse.StopDataSource"
-	"\0instance_id",
+	"\0instance_id"};
+const struct orma_proto_desc orma_pb_get_async_command_response_stop_data_source_desc = {
+	get_async_command_response_stop_data_source_names,
 	get_async_command_response_stop_data_source_fields, NULL, NULL,
 	sizeof(struct orma_pb_get_async_command_response_stop_data_source), 1, 1,
 };
@@ -313,10 +364,12 @@ static const struct orma_proto_field_desc get_async_command_response_setup_traci
 	{1, 37, offsetof(struct orma_pb_get_async_command_response_setup_tracing, shared_buffer_page_size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 64, offsetof(struct orma_pb_get_async_command_response_setup_tracing, shm_key_windows), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_get_async_command_response_setup_tracing_desc = {
+static const char get_async_command_response_setup_tracing_names[] = {
 	"GetAsyncCommandResponse.SetupTracing"
 	"\0shared_buffer_page_size_kb"
-	"\0shm_key_windows",
+	"\0shm_key_windows"};
+const struct orma_proto_desc orma_pb_get_async_command_response_setup_tracing_desc = {
+	get_async_command_response_setup_tracing_names,
 	get_async_command_response_setup_tracing_fields, NULL, NULL,
 	sizeof(struct orma_pb_get_async_command_response_setup_tracing), 2, 1,
 };
@@ -327,11 +380,13 @@ static const struct orma_proto_field_desc get_async_command_response_flush_field
 	{2, 46, offsetof(struct orma_pb_get_async_command_response_flush, request_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 57, offsetof(struct orma_pb_get_async_command_response_flush, flags), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_get_async_command_response_flush_desc = {
+static const char get_async_command_response_flush_names[] = {
 	"GetAsyncCommandResponse.Flush"
 	"\0data_source_ids"
 	"\0request_id"
-	"\0flags",
+	"\0flags"};
+const struct orma_proto_desc orma_pb_get_async_command_response_flush_desc = {
+	get_async_command_response_flush_names,
 	get_async_command_response_flush_fields, NULL, NULL,
 	sizeof(struct orma_pb_get_async_command_response_flush), 3, 1,
 };
@@ -340,9 +395,11 @@ _Static_assert(sizeof(struct orma_pb_get_async_command_response_flush) <= UINT16
 static const struct orma_proto_field_desc get_async_command_response_clear_incremental_state_fields[] = {
 	{1, 46, offsetof(struct orma_pb_get_async_command_response_clear_incremental_state, data_source_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_get_async_command_response_clear_incremental_state_desc = {
+static const char get_async_command_response_clear_incremental_state_names[] = {
 	"GetAsyncCommandResponse.ClearIncrementalState"
-	"\0data_source_ids",
+	"\0data_source_ids"};
+const struct orma_proto_desc orma_pb_get_async_command_response_clear_incremental_state_desc = {
+	get_async_command_response_clear_incremental_state_names,
 	get_async_command_response_clear_incremental_state_fields, NULL, NULL,
 	sizeof(struct orma_pb_get_async_command_response_clear_incremental_state), 1, 0,
 };

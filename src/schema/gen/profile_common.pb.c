@@ -4,7 +4,7 @@
 #include "schema/gen/profile_common.pb.h"
 
 static const int32_t frame_kind_numbers[] = {0, 1, 2, 3, 4, 5, 6};
-const struct orma_proto_enum_desc orma_pb_frame_kind_enum = {
+static const char frame_kind_names[] = {
 	"Frame.Kind"
 	"\0KIND_UNKNOWN"
 	"\0KIND_NATIVE"
@@ -12,18 +12,19 @@ const struct orma_proto_enum_desc orma_pb_frame_kind_enum = {
 	"\0KIND_INTERPRETED"
 	"\0KIND_JIT"
 	"\0KIND_GC"
-	"\0KIND_RUNTIME",
-	frame_kind_numbers, 7,
-};
+	"\0KIND_RUNTIME"};
+const struct orma_proto_enum_desc orma_pb_frame_kind_enum = {frame_kind_names, frame_kind_numbers, 7};
 
 static const struct orma_proto_field_desc interned_string_fields[] = {
 	{1, 15, offsetof(struct orma_pb_interned_string, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 19, offsetof(struct orma_pb_interned_string, str), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_interned_string_desc = {
+static const char interned_string_names[] = {
 	"InternedString"
 	"\0iid"
-	"\0str",
+	"\0str"};
+const struct orma_proto_desc orma_pb_interned_string_desc = {
+	interned_string_names,
 	interned_string_fields, NULL, NULL,
 	sizeof(struct orma_pb_interned_string), 2, 1,
 };
@@ -39,7 +40,7 @@ static const struct orma_proto_field_desc mapping_fields[] = {
 	{7, 54, offsetof(struct orma_pb_mapping, path_string_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 	{8, 70, offsetof(struct orma_pb_mapping, exact_offset), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_mapping_desc = {
+static const char mapping_names[] = {
 	"Mapping"
 	"\0iid"
 	"\0build_id"
@@ -48,7 +49,9 @@ const struct orma_proto_desc orma_pb_mapping_desc = {
 	"\0end"
 	"\0load_bias"
 	"\0path_string_ids"
-	"\0exact_offset",
+	"\0exact_offset"};
+const struct orma_proto_desc orma_pb_mapping_desc = {
+	mapping_names,
 	mapping_fields, NULL, NULL,
 	sizeof(struct orma_pb_mapping), 8, 1,
 };
@@ -67,7 +70,7 @@ static const struct orma_proto_field_desc frame_fields[] = {
 	{7, 73, offsetof(struct orma_pb_frame, kind), 6, 0, ORMA_PROTO_KIND_ENUM, 0, 1, 0},
 	{8, 78, offsetof(struct orma_pb_frame, kind_str), 7, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_frame_desc = {
+static const char frame_names[] = {
 	"Frame"
 	"\0iid"
 	"\0function_name_id"
@@ -76,7 +79,9 @@ const struct orma_proto_desc orma_pb_frame_desc = {
 	"\0source_path_iid"
 	"\0line_number"
 	"\0kind"
-	"\0kind_str",
+	"\0kind_str"};
+const struct orma_proto_desc orma_pb_frame_desc = {
+	frame_names,
 	frame_fields, frame_types, NULL,
 	sizeof(struct orma_pb_frame), 8, 1,
 };
@@ -86,10 +91,12 @@ static const struct orma_proto_field_desc callstack_fields[] = {
 	{1, 10, offsetof(struct orma_pb_callstack, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 14, offsetof(struct orma_pb_callstack, frame_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_callstack_desc = {
+static const char callstack_names[] = {
 	"Callstack"
 	"\0iid"
-	"\0frame_ids",
+	"\0frame_ids"};
+const struct orma_proto_desc orma_pb_callstack_desc = {
+	callstack_names,
 	callstack_fields, NULL, NULL,
 	sizeof(struct orma_pb_callstack), 2, 1,
 };
@@ -100,11 +107,13 @@ static const struct orma_proto_field_desc line_fields[] = {
 	{2, 19, offsetof(struct orma_pb_line, source_file_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 36, offsetof(struct orma_pb_line, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_line_desc = {
+static const char line_names[] = {
 	"Line"
 	"\0function_name"
 	"\0source_file_name"
-	"\0line_number",
+	"\0line_number"};
+const struct orma_proto_desc orma_pb_line_desc = {
+	line_names,
 	line_fields, NULL, NULL,
 	sizeof(struct orma_pb_line), 3, 1,
 };
@@ -117,10 +126,12 @@ static const struct orma_proto_field_desc address_symbols_fields[] = {
 	{1, 15, offsetof(struct orma_pb_address_symbols, address), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 23, offsetof(struct orma_pb_address_symbols, lines), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_address_symbols_desc = {
+static const char address_symbols_names[] = {
 	"AddressSymbols"
 	"\0address"
-	"\0lines",
+	"\0lines"};
+const struct orma_proto_desc orma_pb_address_symbols_desc = {
+	address_symbols_names,
 	address_symbols_fields, address_symbols_types, NULL,
 	sizeof(struct orma_pb_address_symbols), 2, 1,
 };
@@ -134,11 +145,13 @@ static const struct orma_proto_field_desc module_symbols_fields[] = {
 	{2, 19, offsetof(struct orma_pb_module_symbols, build_id), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 28, offsetof(struct orma_pb_module_symbols, address_symbols), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_module_symbols_desc = {
+static const char module_symbols_names[] = {
 	"ModuleSymbols"
 	"\0path"
 	"\0build_id"
-	"\0address_symbols",
+	"\0address_symbols"};
+const struct orma_proto_desc orma_pb_module_symbols_desc = {
+	module_symbols_names,
 	module_symbols_fields, module_symbols_types, NULL,
 	sizeof(struct orma_pb_module_symbols), 3, 1,
 };

@@ -4,19 +4,18 @@
 #include "schema/gen/profile_packet.pb.h"
 
 static const int32_t profiling_cpu_mode_numbers[] = {0, 1, 2, 3, 4, 5};
-const struct orma_proto_enum_desc orma_pb_profiling_cpu_mode_enum = {
+static const char profiling_cpu_mode_names[] = {
 	"Profiling.CpuMode"
 	"\0MODE_UNKNOWN"
 	"\0MODE_KERNEL"
 	"\0MODE_USER"
 	"\0MODE_HYPERVISOR"
 	"\0MODE_GUEST_KERNEL"
-	"\0MODE_GUEST_USER",
-	profiling_cpu_mode_numbers, 6,
-};
+	"\0MODE_GUEST_USER"};
+const struct orma_proto_enum_desc orma_pb_profiling_cpu_mode_enum = {profiling_cpu_mode_names, profiling_cpu_mode_numbers, 6};
 
 static const int32_t profiling_stack_unwind_error_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-const struct orma_proto_enum_desc orma_pb_profiling_stack_unwind_error_enum = {
+static const char profiling_stack_unwind_error_names[] = {
 	"Profiling.StackUnwindError"
 	"\0UNWIND_ERROR_UNKNOWN"
 	"\0UNWIND_ERROR_NONE"
@@ -33,37 +32,33 @@ const struct orma_proto_enum_desc orma_pb_profiling_stack_unwind_error_enum = {
 	"\0UNWIND_ERROR_BAD_ARCH"
 	"\0UNWIND_ERROR_MAPS_PARSE"
 	"\0UNWIND_ERROR_INVALID_PARAMETER"
-	"\0UNWIND_ERROR_PTRACE_CALL",
-	profiling_stack_unwind_error_numbers, 16,
-};
+	"\0UNWIND_ERROR_PTRACE_CALL"};
+const struct orma_proto_enum_desc orma_pb_profiling_stack_unwind_error_enum = {profiling_stack_unwind_error_names, profiling_stack_unwind_error_numbers, 16};
 
 static const int32_t perf_sample_sample_skip_reason_numbers[] = {0, 1, 2, 3, 4};
-const struct orma_proto_enum_desc orma_pb_perf_sample_sample_skip_reason_enum = {
+static const char perf_sample_sample_skip_reason_names[] = {
 	"PerfSample.SampleSkipReason"
 	"\0PROFILER_SKIP_UNKNOWN"
 	"\0PROFILER_SKIP_READ_STAGE"
 	"\0PROFILER_SKIP_UNWIND_STAGE"
 	"\0PROFILER_SKIP_UNWIND_ENQUEUE"
-	"\0PROFILER_SKIP_NOT_IN_SCOPE",
-	perf_sample_sample_skip_reason_numbers, 5,
-};
+	"\0PROFILER_SKIP_NOT_IN_SCOPE"};
+const struct orma_proto_enum_desc orma_pb_perf_sample_sample_skip_reason_enum = {perf_sample_sample_skip_reason_names, perf_sample_sample_skip_reason_numbers, 5};
 
 static const int32_t profile_packet_process_heap_samples_client_error_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_profile_packet_process_heap_samples_client_error_enum = {
+static const char profile_packet_process_heap_samples_client_error_names[] = {
 	"ProfilePacket.ProcessHeapSamples.ClientError"
 	"\0CLIENT_ERROR_NONE"
 	"\0CLIENT_ERROR_HIT_TIMEOUT"
-	"\0CLIENT_ERROR_INVALID_STACK_BOUNDS",
-	profile_packet_process_heap_samples_client_error_numbers, 3,
-};
+	"\0CLIENT_ERROR_INVALID_STACK_BOUNDS"};
+const struct orma_proto_enum_desc orma_pb_profile_packet_process_heap_samples_client_error_enum = {profile_packet_process_heap_samples_client_error_names, profile_packet_process_heap_samples_client_error_numbers, 3};
 
 static const int32_t perf_sample_producer_event_data_source_stop_reason_numbers[] = {0, 1};
-const struct orma_proto_enum_desc orma_pb_perf_sample_producer_event_data_source_stop_reason_enum = {
+static const char perf_sample_producer_event_data_source_stop_reason_names[] = {
 	"PerfSample.ProducerEvent.DataSourceStopReason"
 	"\0PROFILER_STOP_UNKNOWN"
-	"\0PROFILER_STOP_GUARDRAIL",
-	perf_sample_producer_event_data_source_stop_reason_numbers, 2,
-};
+	"\0PROFILER_STOP_GUARDRAIL"};
+const struct orma_proto_enum_desc orma_pb_perf_sample_producer_event_data_source_stop_reason_enum = {perf_sample_producer_event_data_source_stop_reason_names, perf_sample_producer_event_data_source_stop_reason_numbers, 2};
 
 static const union orma_proto_type profile_packet_types[] = {
 	{.message = &orma_pb_interned_string_desc},
@@ -81,7 +76,7 @@ static const struct orma_proto_field_desc profile_packet_fields[] = {
 	{6, 63, offsetof(struct orma_pb_profile_packet, continued), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{7, 73, offsetof(struct orma_pb_profile_packet, index), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_profile_packet_desc = {
+static const char profile_packet_names[] = {
 	"ProfilePacket"
 	"\0strings"
 	"\0frames"
@@ -89,7 +84,9 @@ const struct orma_proto_desc orma_pb_profile_packet_desc = {
 	"\0mappings"
 	"\0process_dumps"
 	"\0continued"
-	"\0index",
+	"\0index"};
+const struct orma_proto_desc orma_pb_profile_packet_desc = {
+	profile_packet_names,
 	profile_packet_fields, profile_packet_types, NULL,
 	sizeof(struct orma_pb_profile_packet), 7, 1,
 };
@@ -103,14 +100,16 @@ static const struct orma_proto_field_desc streaming_allocation_fields[] = {
 	{5, 78, offsetof(struct orma_pb_streaming_allocation, heap_id), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
 	{6, 86, offsetof(struct orma_pb_streaming_allocation, sequence_number), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_streaming_allocation_desc = {
+static const char streaming_allocation_names[] = {
 	"StreamingAllocation"
 	"\0address"
 	"\0size"
 	"\0sample_size"
 	"\0clock_monotonic_coarse_timestamp"
 	"\0heap_id"
-	"\0sequence_number",
+	"\0sequence_number"};
+const struct orma_proto_desc orma_pb_streaming_allocation_desc = {
+	streaming_allocation_names,
 	streaming_allocation_fields, NULL, NULL,
 	sizeof(struct orma_pb_streaming_allocation), 6, 0,
 };
@@ -121,11 +120,13 @@ static const struct orma_proto_field_desc streaming_free_fields[] = {
 	{2, 22, offsetof(struct orma_pb_streaming_free, heap_id), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
 	{3, 30, offsetof(struct orma_pb_streaming_free, sequence_number), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_streaming_free_desc = {
+static const char streaming_free_names[] = {
 	"StreamingFree"
 	"\0address"
 	"\0heap_id"
-	"\0sequence_number",
+	"\0sequence_number"};
+const struct orma_proto_desc orma_pb_streaming_free_desc = {
+	streaming_free_names,
 	streaming_free_fields, NULL, NULL,
 	sizeof(struct orma_pb_streaming_free), 3, 0,
 };
@@ -136,18 +137,22 @@ static const struct orma_proto_field_desc streaming_profile_packet_fields[] = {
 	{2, 37, offsetof(struct orma_pb_streaming_profile_packet, timestamp_delta_us), 0, 0, ORMA_PROTO_KIND_INT64, 1, 0, 0},
 	{3, 56, offsetof(struct orma_pb_streaming_profile_packet, process_priority), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_streaming_profile_packet_desc = {
+static const char streaming_profile_packet_names[] = {
 	"StreamingProfilePacket"
 	"\0callstack_iid"
 	"\0timestamp_delta_us"
-	"\0process_priority",
+	"\0process_priority"};
+const struct orma_proto_desc orma_pb_streaming_profile_packet_desc = {
+	streaming_profile_packet_names,
 	streaming_profile_packet_fields, NULL, NULL,
 	sizeof(struct orma_pb_streaming_profile_packet), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_streaming_profile_packet) <= UINT16_MAX, "fits struct_size");
 
+static const char profiling_names[] = {
+	"Profiling"};
 const struct orma_proto_desc orma_pb_profiling_desc = {
-	"Profiling",
+	profiling_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_profiling), 0, 0,
 };
@@ -172,7 +177,7 @@ static const struct orma_proto_field_desc perf_sample_fields[] = {
 	{18, 110, offsetof(struct orma_pb_perf_sample, sample_skipped_reason), 8, 2, ORMA_PROTO_KIND_ENUM, 0, 2, 0},
 	{19, 132, offsetof(struct orma_pb_perf_sample, producer_event), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perf_sample_desc = {
+static const char perf_sample_names[] = {
 	"PerfSample"
 	"\0cpu"
 	"\0pid"
@@ -184,7 +189,9 @@ const struct orma_proto_desc orma_pb_perf_sample_desc = {
 	"\0unwind_error"
 	"\0kernel_records_lost"
 	"\0sample_skipped_reason"
-	"\0producer_event",
+	"\0producer_event"};
+const struct orma_proto_desc orma_pb_perf_sample_desc = {
+	perf_sample_names,
 	perf_sample_fields, perf_sample_types, NULL,
 	sizeof(struct orma_pb_perf_sample), 11, 1,
 };
@@ -200,12 +207,14 @@ static const struct orma_proto_field_desc perf_sample_defaults_fields[] = {
 	{3, 48, offsetof(struct orma_pb_perf_sample_defaults, chosen_process_shard), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 69, offsetof(struct orma_pb_perf_sample_defaults, followers), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_perf_sample_defaults_desc = {
+static const char perf_sample_defaults_names[] = {
 	"PerfSampleDefaults"
 	"\0timebase"
 	"\0process_shard_count"
 	"\0chosen_process_shard"
-	"\0followers",
+	"\0followers"};
+const struct orma_proto_desc orma_pb_perf_sample_defaults_desc = {
+	perf_sample_defaults_names,
 	perf_sample_defaults_fields, perf_sample_defaults_types, NULL,
 	sizeof(struct orma_pb_perf_sample_defaults), 4, 1,
 };
@@ -221,7 +230,7 @@ static const struct orma_proto_field_desc profile_packet_heap_sample_fields[] = 
 	{8, 97, offsetof(struct orma_pb_profile_packet_heap_sample, self_max), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{9, 106, offsetof(struct orma_pb_profile_packet_heap_sample, self_max_count), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_profile_packet_heap_sample_desc = {
+static const char profile_packet_heap_sample_names[] = {
 	"ProfilePacket.HeapSample"
 	"\0callstack_id"
 	"\0self_allocated"
@@ -230,7 +239,9 @@ const struct orma_proto_desc orma_pb_profile_packet_heap_sample_desc = {
 	"\0alloc_count"
 	"\0free_count"
 	"\0self_max"
-	"\0self_max_count",
+	"\0self_max_count"};
+const struct orma_proto_desc orma_pb_profile_packet_heap_sample_desc = {
+	profile_packet_heap_sample_names,
 	profile_packet_heap_sample_fields, NULL, NULL,
 	sizeof(struct orma_pb_profile_packet_heap_sample), 8, 1,
 };
@@ -242,9 +253,11 @@ static const union orma_proto_type profile_packet_histogram_types[] = {
 static const struct orma_proto_field_desc profile_packet_histogram_fields[] = {
 	{1, 24, offsetof(struct orma_pb_profile_packet_histogram, buckets), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_profile_packet_histogram_desc = {
+static const char profile_packet_histogram_names[] = {
 	"ProfilePacket.Histogram"
-	"\0buckets",
+	"\0buckets"};
+const struct orma_proto_desc orma_pb_profile_packet_histogram_desc = {
+	profile_packet_histogram_names,
 	profile_packet_histogram_fields, profile_packet_histogram_types, NULL,
 	sizeof(struct orma_pb_profile_packet_histogram), 1, 0,
 };
@@ -261,14 +274,16 @@ static const struct orma_proto_field_desc profile_packet_process_stats_fields[] 
 	{5, 88, offsetof(struct orma_pb_profile_packet_process_stats, total_unwinding_time_us), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{6, 112, offsetof(struct orma_pb_profile_packet_process_stats, client_spinlock_blocked_us), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_profile_packet_process_stats_desc = {
+static const char profile_packet_process_stats_names[] = {
 	"ProfilePacket.ProcessStats"
 	"\0unwinding_errors"
 	"\0heap_samples"
 	"\0map_reparses"
 	"\0unwinding_time_us"
 	"\0total_unwinding_time_us"
-	"\0client_spinlock_blocked_us",
+	"\0client_spinlock_blocked_us"};
+const struct orma_proto_desc orma_pb_profile_packet_process_stats_desc = {
+	profile_packet_process_stats_names,
 	profile_packet_process_stats_fields, profile_packet_process_stats_types, NULL,
 	sizeof(struct orma_pb_profile_packet_process_stats), 6, 1,
 };
@@ -296,7 +311,7 @@ static const struct orma_proto_field_desc profile_packet_process_heap_samples_fi
 	{14, 216, offsetof(struct orma_pb_profile_packet_process_heap_samples, client_error), 11, 2, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{15, 229, offsetof(struct orma_pb_profile_packet_process_heap_samples, start_timestamp), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_profile_packet_process_heap_samples_desc = {
+static const char profile_packet_process_heap_samples_names[] = {
 	"ProfilePacket.ProcessHeapSamples"
 	"\0pid"
 	"\0samples"
@@ -312,7 +327,9 @@ const struct orma_proto_desc orma_pb_profile_packet_process_heap_samples_desc = 
 	"\0sampling_interval_bytes"
 	"\0orig_sampling_interval_bytes"
 	"\0client_error"
-	"\0start_timestamp",
+	"\0start_timestamp"};
+const struct orma_proto_desc orma_pb_profile_packet_process_heap_samples_desc = {
+	profile_packet_process_heap_samples_names,
 	profile_packet_process_heap_samples_fields, profile_packet_process_heap_samples_types, NULL,
 	sizeof(struct orma_pb_profile_packet_process_heap_samples), 15, 1,
 };
@@ -324,9 +341,11 @@ static const union orma_proto_type perf_sample_producer_event_types[] = {
 static const struct orma_proto_field_desc perf_sample_producer_event_fields[] = {
 	{1, 25, offsetof(struct orma_pb_perf_sample_producer_event, source_stop_reason), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_perf_sample_producer_event_desc = {
+static const char perf_sample_producer_event_names[] = {
 	"PerfSample.ProducerEvent"
-	"\0source_stop_reason",
+	"\0source_stop_reason"};
+const struct orma_proto_desc orma_pb_perf_sample_producer_event_desc = {
+	perf_sample_producer_event_names,
 	perf_sample_producer_event_fields, perf_sample_producer_event_types, NULL,
 	sizeof(struct orma_pb_perf_sample_producer_event), 1, 1,
 };
@@ -337,11 +356,13 @@ static const struct orma_proto_field_desc profile_packet_histogram_bucket_fields
 	{2, 43, offsetof(struct orma_pb_profile_packet_histogram_bucket, max_bucket), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{3, 54, offsetof(struct orma_pb_profile_packet_histogram_bucket, count), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_profile_packet_histogram_bucket_desc = {
+static const char profile_packet_histogram_bucket_names[] = {
 	"ProfilePacket.Histogram.Bucket"
 	"\0upper_limit"
 	"\0max_bucket"
-	"\0count",
+	"\0count"};
+const struct orma_proto_desc orma_pb_profile_packet_histogram_bucket_desc = {
+	profile_packet_histogram_bucket_names,
 	profile_packet_histogram_bucket_fields, NULL, NULL,
 	sizeof(struct orma_pb_profile_packet_histogram_bucket), 3, 1,
 };

@@ -6,9 +6,11 @@
 static const struct orma_proto_field_desc track_event_range_of_interest_fields[] = {
 	{1, 26, offsetof(struct orma_pb_track_event_range_of_interest, start_us), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_range_of_interest_desc = {
+static const char track_event_range_of_interest_names[] = {
 	"TrackEventRangeOfInterest"
-	"\0start_us",
+	"\0start_us"};
+const struct orma_proto_desc orma_pb_track_event_range_of_interest_desc = {
+	track_event_range_of_interest_names,
 	track_event_range_of_interest_fields, NULL, NULL,
 	sizeof(struct orma_pb_track_event_range_of_interest), 1, 1,
 };

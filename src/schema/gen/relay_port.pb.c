@@ -4,12 +4,11 @@
 #include "schema/gen/relay_port.pb.h"
 
 static const int32_t sync_clock_request_phase_numbers[] = {1, 2};
-const struct orma_proto_enum_desc orma_pb_sync_clock_request_phase_enum = {
+static const char sync_clock_request_phase_names[] = {
 	"SyncClockRequest.Phase"
 	"\0PING"
-	"\0UPDATE",
-	sync_clock_request_phase_numbers, 2,
-};
+	"\0UPDATE"};
+const struct orma_proto_enum_desc orma_pb_sync_clock_request_phase_enum = {sync_clock_request_phase_names, sync_clock_request_phase_numbers, 2};
 
 static const union orma_proto_type init_relay_request_types[] = {
 	{.message = &orma_pb_system_info_desc},
@@ -17,16 +16,20 @@ static const union orma_proto_type init_relay_request_types[] = {
 static const struct orma_proto_field_desc init_relay_request_fields[] = {
 	{1, 17, offsetof(struct orma_pb_init_relay_request, system_info), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_init_relay_request_desc = {
+static const char init_relay_request_names[] = {
 	"InitRelayRequest"
-	"\0system_info",
+	"\0system_info"};
+const struct orma_proto_desc orma_pb_init_relay_request_desc = {
+	init_relay_request_names,
 	init_relay_request_fields, init_relay_request_types, NULL,
 	sizeof(struct orma_pb_init_relay_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_init_relay_request) <= UINT16_MAX, "fits struct_size");
 
+static const char init_relay_response_names[] = {
+	"InitRelayResponse"};
 const struct orma_proto_desc orma_pb_init_relay_response_desc = {
-	"InitRelayResponse",
+	init_relay_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_init_relay_response), 0, 0,
 };
@@ -40,17 +43,21 @@ static const struct orma_proto_field_desc sync_clock_request_fields[] = {
 	{1, 17, offsetof(struct orma_pb_sync_clock_request, phase), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{2, 23, offsetof(struct orma_pb_sync_clock_request, clocks), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sync_clock_request_desc = {
+static const char sync_clock_request_names[] = {
 	"SyncClockRequest"
 	"\0phase"
-	"\0clocks",
+	"\0clocks"};
+const struct orma_proto_desc orma_pb_sync_clock_request_desc = {
+	sync_clock_request_names,
 	sync_clock_request_fields, sync_clock_request_types, NULL,
 	sizeof(struct orma_pb_sync_clock_request), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sync_clock_request) <= UINT16_MAX, "fits struct_size");
 
+static const char sync_clock_response_names[] = {
+	"SyncClockResponse"};
 const struct orma_proto_desc orma_pb_sync_clock_response_desc = {
-	"SyncClockResponse",
+	sync_clock_response_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_sync_clock_response), 0, 0,
 };
@@ -60,10 +67,12 @@ static const struct orma_proto_field_desc sync_clock_request_clock_fields[] = {
 	{1, 23, offsetof(struct orma_pb_sync_clock_request_clock, clock_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 32, offsetof(struct orma_pb_sync_clock_request_clock, timestamp), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sync_clock_request_clock_desc = {
+static const char sync_clock_request_clock_names[] = {
 	"SyncClockRequest.Clock"
 	"\0clock_id"
-	"\0timestamp",
+	"\0timestamp"};
+const struct orma_proto_desc orma_pb_sync_clock_request_clock_desc = {
+	sync_clock_request_clock_names,
 	sync_clock_request_clock_fields, NULL, NULL,
 	sizeof(struct orma_pb_sync_clock_request_clock), 2, 1,
 };

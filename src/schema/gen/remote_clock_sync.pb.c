@@ -9,9 +9,11 @@ static const union orma_proto_type remote_clock_sync_types[] = {
 static const struct orma_proto_field_desc remote_clock_sync_fields[] = {
 	{1, 16, offsetof(struct orma_pb_remote_clock_sync, synced_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_remote_clock_sync_desc = {
+static const char remote_clock_sync_names[] = {
 	"RemoteClockSync"
-	"\0synced_clocks",
+	"\0synced_clocks"};
+const struct orma_proto_desc orma_pb_remote_clock_sync_desc = {
+	remote_clock_sync_names,
 	remote_clock_sync_fields, remote_clock_sync_types, NULL,
 	sizeof(struct orma_pb_remote_clock_sync), 1, 0,
 };
@@ -24,10 +26,12 @@ static const struct orma_proto_field_desc remote_clock_sync_synced_clocks_fields
 	{2, 29, offsetof(struct orma_pb_remote_clock_sync_synced_clocks, client_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 	{3, 43, offsetof(struct orma_pb_remote_clock_sync_synced_clocks, host_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_remote_clock_sync_synced_clocks_desc = {
+static const char remote_clock_sync_synced_clocks_names[] = {
 	"RemoteClockSync.SyncedClocks"
 	"\0client_clocks"
-	"\0host_clocks",
+	"\0host_clocks"};
+const struct orma_proto_desc orma_pb_remote_clock_sync_synced_clocks_desc = {
+	remote_clock_sync_synced_clocks_names,
 	remote_clock_sync_synced_clocks_fields, remote_clock_sync_synced_clocks_types, NULL,
 	sizeof(struct orma_pb_remote_clock_sync_synced_clocks), 2, 0,
 };

@@ -8,11 +8,13 @@ static const struct orma_proto_field_desc screenshot_fields[] = {
 	{2, 21, offsetof(struct orma_pb_screenshot, pam_image), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 	{3, 31, offsetof(struct orma_pb_screenshot, ppm_image), 2, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_screenshot_desc = {
+static const char screenshot_names[] = {
 	"Screenshot"
 	"\0jpg_image"
 	"\0pam_image"
-	"\0ppm_image",
+	"\0ppm_image"};
+const struct orma_proto_desc orma_pb_screenshot_desc = {
+	screenshot_names,
 	screenshot_fields, NULL, NULL,
 	sizeof(struct orma_pb_screenshot), 3, 1,
 };

@@ -4,11 +4,10 @@
 #include "schema/gen/semantic_type.pb.h"
 
 static const int32_t semantic_type_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_semantic_type_enum = {
+static const char semantic_type_names[] = {
 	"SemanticType"
 	"\0SEMANTIC_TYPE_UNSPECIFIED"
 	"\0SEMANTIC_TYPE_ATRACE"
 	"\0SEMANTIC_TYPE_JOB"
-	"\0SEMANTIC_TYPE_WAKELOCK",
-	semantic_type_numbers, 4,
-};
+	"\0SEMANTIC_TYPE_WAKELOCK"};
+const struct orma_proto_enum_desc orma_pb_semantic_type_enum = {semantic_type_names, semantic_type_numbers, 4};

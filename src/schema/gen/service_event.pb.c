@@ -19,7 +19,7 @@ static const struct orma_proto_field_desc tracing_service_event_fields[] = {
 	{10, 225, offsetof(struct orma_pb_tracing_service_event, clone_started), 7, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
 	{11, 239, offsetof(struct orma_pb_tracing_service_event, buffer_cloned), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_tracing_service_event_desc = {
+static const char tracing_service_event_names[] = {
 	"TracingServiceEvent"
 	"\0all_data_sources_started"
 	"\0tracing_started"
@@ -31,7 +31,9 @@ const struct orma_proto_desc orma_pb_tracing_service_event_desc = {
 	"\0last_flush_slow_data_sources"
 	"\0flush_started"
 	"\0clone_started"
-	"\0buffer_cloned",
+	"\0buffer_cloned"};
+const struct orma_proto_desc orma_pb_tracing_service_event_desc = {
+	tracing_service_event_names,
 	tracing_service_event_fields, tracing_service_event_types, NULL,
 	sizeof(struct orma_pb_tracing_service_event), 11, 1,
 };
@@ -43,9 +45,11 @@ static const union orma_proto_type tracing_service_event_data_sources_types[] = 
 static const struct orma_proto_field_desc tracing_service_event_data_sources_fields[] = {
 	{1, 32, offsetof(struct orma_pb_tracing_service_event_data_sources, data_source), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_tracing_service_event_data_sources_desc = {
+static const char tracing_service_event_data_sources_names[] = {
 	"TracingServiceEvent.DataSources"
-	"\0data_source",
+	"\0data_source"};
+const struct orma_proto_desc orma_pb_tracing_service_event_data_sources_desc = {
+	tracing_service_event_data_sources_names,
 	tracing_service_event_data_sources_fields, tracing_service_event_data_sources_types, NULL,
 	sizeof(struct orma_pb_tracing_service_event_data_sources), 1, 0,
 };
@@ -55,10 +59,12 @@ static const struct orma_proto_field_desc tracing_service_event_data_sources_dat
 	{1, 43, offsetof(struct orma_pb_tracing_service_event_data_sources_data_source, producer_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 57, offsetof(struct orma_pb_tracing_service_event_data_sources_data_source, data_source_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_tracing_service_event_data_sources_data_source_desc = {
+static const char tracing_service_event_data_sources_data_source_names[] = {
 	"TracingServiceEvent.DataSources.DataSource"
 	"\0producer_name"
-	"\0data_source_name",
+	"\0data_source_name"};
+const struct orma_proto_desc orma_pb_tracing_service_event_data_sources_data_source_desc = {
+	tracing_service_event_data_sources_data_source_names,
 	tracing_service_event_data_sources_data_source_fields, NULL, NULL,
 	sizeof(struct orma_pb_tracing_service_event_data_sources_data_source), 2, 1,
 };

@@ -17,7 +17,7 @@ static const struct orma_proto_field_desc tracing_service_state_fields[] = {
 	{6, 101, offsetof(struct orma_pb_tracing_service_state, tracing_sessions), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 	{7, 118, offsetof(struct orma_pb_tracing_service_state, supports_tracing_sessions), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_tracing_service_state_desc = {
+static const char tracing_service_state_names[] = {
 	"TracingServiceState"
 	"\0producers"
 	"\0data_sources"
@@ -25,7 +25,9 @@ const struct orma_proto_desc orma_pb_tracing_service_state_desc = {
 	"\0num_sessions_started"
 	"\0tracing_service_version"
 	"\0tracing_sessions"
-	"\0supports_tracing_sessions",
+	"\0supports_tracing_sessions"};
+const struct orma_proto_desc orma_pb_tracing_service_state_desc = {
+	tracing_service_state_names,
 	tracing_service_state_fields, tracing_service_state_types, NULL,
 	sizeof(struct orma_pb_tracing_service_state), 7, 1,
 };
@@ -41,7 +43,7 @@ static const struct orma_proto_field_desc tracing_service_state_producer_fields[
 	{7, 64, offsetof(struct orma_pb_tracing_service_state_producer, machine_id), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{8, 75, offsetof(struct orma_pb_tracing_service_state_producer, machine_name), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_tracing_service_state_producer_desc = {
+static const char tracing_service_state_producer_names[] = {
 	"TracingServiceState.Producer"
 	"\0id"
 	"\0name"
@@ -50,7 +52,9 @@ const struct orma_proto_desc orma_pb_tracing_service_state_producer_desc = {
 	"\0pid"
 	"\0frozen"
 	"\0machine_id"
-	"\0machine_name",
+	"\0machine_name"};
+const struct orma_proto_desc orma_pb_tracing_service_state_producer_desc = {
+	tracing_service_state_producer_names,
 	tracing_service_state_producer_fields, NULL, NULL,
 	sizeof(struct orma_pb_tracing_service_state_producer), 8, 1,
 };
@@ -63,10 +67,12 @@ static const struct orma_proto_field_desc tracing_service_state_data_source_fiel
 	{1, 31, offsetof(struct orma_pb_tracing_service_state_data_source, ds_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 	{2, 45, offsetof(struct orma_pb_tracing_service_state_data_source, producer_id), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_tracing_service_state_data_source_desc = {
+static const char tracing_service_state_data_source_names[] = {
 	"TracingServiceState.DataSource"
 	"\0ds_descriptor"
-	"\0producer_id",
+	"\0producer_id"};
+const struct orma_proto_desc orma_pb_tracing_service_state_data_source_desc = {
+	tracing_service_state_data_source_names,
 	tracing_service_state_data_source_fields, tracing_service_state_data_source_types, NULL,
 	sizeof(struct orma_pb_tracing_service_state_data_source), 2, 1,
 };
@@ -85,7 +91,7 @@ static const struct orma_proto_field_desc tracing_service_state_tracing_session_
 	{10, 155, offsetof(struct orma_pb_tracing_service_state_tracing_session, bugreport_filename), 8, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{11, 174, offsetof(struct orma_pb_tracing_service_state_tracing_session, is_started), 9, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_tracing_service_state_tracing_session_desc = {
+static const char tracing_service_state_tracing_session_names[] = {
 	"TracingServiceState.TracingSession"
 	"\0id"
 	"\0consumer_uid"
@@ -97,7 +103,9 @@ const struct orma_proto_desc orma_pb_tracing_service_state_tracing_session_desc 
 	"\0start_realtime_ns"
 	"\0bugreport_score"
 	"\0bugreport_filename"
-	"\0is_started",
+	"\0is_started"};
+const struct orma_proto_desc orma_pb_tracing_service_state_tracing_session_desc = {
+	tracing_service_state_tracing_session_names,
 	tracing_service_state_tracing_session_fields, NULL, NULL,
 	sizeof(struct orma_pb_tracing_service_state_tracing_session), 11, 1,
 };

@@ -9,12 +9,14 @@ static const struct orma_proto_field_desc source_location_fields[] = {
 	{3, 29, offsetof(struct orma_pb_source_location, function_name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{4, 43, offsetof(struct orma_pb_source_location, line_number), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_source_location_desc = {
+static const char source_location_names[] = {
 	"SourceLocation"
 	"\0iid"
 	"\0file_name"
 	"\0function_name"
-	"\0line_number",
+	"\0line_number"};
+const struct orma_proto_desc orma_pb_source_location_desc = {
+	source_location_names,
 	source_location_fields, NULL, NULL,
 	sizeof(struct orma_pb_source_location), 4, 1,
 };
@@ -25,11 +27,13 @@ static const struct orma_proto_field_desc unsymbolized_source_location_fields[] 
 	{2, 31, offsetof(struct orma_pb_unsymbolized_source_location, mapping_id), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 42, offsetof(struct orma_pb_unsymbolized_source_location, rel_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_unsymbolized_source_location_desc = {
+static const char unsymbolized_source_location_names[] = {
 	"UnsymbolizedSourceLocation"
 	"\0iid"
 	"\0mapping_id"
-	"\0rel_pc",
+	"\0rel_pc"};
+const struct orma_proto_desc orma_pb_unsymbolized_source_location_desc = {
+	unsymbolized_source_location_names,
 	unsymbolized_source_location_fields, NULL, NULL,
 	sizeof(struct orma_pb_unsymbolized_source_location), 3, 1,
 };

@@ -4,19 +4,18 @@
 #include "schema/gen/stack_sample.pb.h"
 
 static const int32_t stack_sample_mode_numbers[] = {0, 1, 2, 3, 4, 5};
-const struct orma_proto_enum_desc orma_pb_stack_sample_mode_enum = {
+static const char stack_sample_mode_names[] = {
 	"StackSample.Mode"
 	"\0MODE_UNKNOWN"
 	"\0MODE_USER"
 	"\0MODE_KERNEL"
 	"\0MODE_HYPERVISOR"
 	"\0MODE_GUEST_USER"
-	"\0MODE_GUEST_KERNEL",
-	stack_sample_mode_numbers, 6,
-};
+	"\0MODE_GUEST_KERNEL"};
+const struct orma_proto_enum_desc orma_pb_stack_sample_mode_enum = {stack_sample_mode_names, stack_sample_mode_numbers, 6};
 
 static const int32_t stack_sample_unit_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-const struct orma_proto_enum_desc orma_pb_stack_sample_unit_enum = {
+static const char stack_sample_unit_names[] = {
 	"StackSample.Unit"
 	"\0UNIT_UNSPECIFIED"
 	"\0UNIT_NANOSECONDS"
@@ -27,18 +26,16 @@ const struct orma_proto_enum_desc orma_pb_stack_sample_unit_enum = {
 	"\0UNIT_CACHE_MISSES"
 	"\0UNIT_CACHE_REFERENCES"
 	"\0UNIT_BRANCH_MISSES"
-	"\0UNIT_COUNT",
-	stack_sample_unit_numbers, 10,
-};
+	"\0UNIT_COUNT"};
+const struct orma_proto_enum_desc orma_pb_stack_sample_unit_enum = {stack_sample_unit_names, stack_sample_unit_numbers, 10};
 
 static const int32_t stack_sample_counter_descriptor_scope_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_stack_sample_counter_descriptor_scope_enum = {
+static const char stack_sample_counter_descriptor_scope_names[] = {
 	"StackSample.CounterDescriptor.Scope"
 	"\0SCOPE_UNSPECIFIED"
 	"\0SCOPE_GLOBAL"
-	"\0SCOPE_CPU",
-	stack_sample_counter_descriptor_scope_numbers, 3,
-};
+	"\0SCOPE_CPU"};
+const struct orma_proto_enum_desc orma_pb_stack_sample_counter_descriptor_scope_enum = {stack_sample_counter_descriptor_scope_names, stack_sample_counter_descriptor_scope_numbers, 3};
 
 static const union orma_proto_type stack_sample_types[] = {
 	{.message = &orma_pb_stack_sample_task_context_desc},
@@ -62,7 +59,7 @@ static const struct orma_proto_field_desc stack_sample_fields[] = {
 	{13, 214, offsetof(struct orma_pb_stack_sample, follower_descriptor_iids), 0, 0, ORMA_PROTO_KIND_UINT64, 3, 0, 0},
 	{14, 239, offsetof(struct orma_pb_stack_sample, follower_weights), 0, 0, ORMA_PROTO_KIND_UINT64, 3, 0, 0},
 };
-const struct orma_proto_desc orma_pb_stack_sample_desc = {
+static const char stack_sample_names[] = {
 	"StackSample"
 	"\0task_context"
 	"\0task_context_iid"
@@ -77,7 +74,9 @@ const struct orma_proto_desc orma_pb_stack_sample_desc = {
 	"\0primary_weight"
 	"\0follower_descriptors"
 	"\0follower_descriptor_iids"
-	"\0follower_weights",
+	"\0follower_weights"};
+const struct orma_proto_desc orma_pb_stack_sample_desc = {
+	stack_sample_names,
 	stack_sample_fields, stack_sample_types, NULL,
 	sizeof(struct orma_pb_stack_sample), 14, 1,
 };
@@ -91,11 +90,13 @@ static const struct orma_proto_field_desc stack_sample_defaults_fields[] = {
 	{2, 27, offsetof(struct orma_pb_stack_sample_defaults, primary_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 	{3, 46, offsetof(struct orma_pb_stack_sample_defaults, follower_descriptors), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_stack_sample_defaults_desc = {
+static const char stack_sample_defaults_names[] = {
 	"StackSampleDefaults"
 	"\0source"
 	"\0primary_descriptor"
-	"\0follower_descriptors",
+	"\0follower_descriptors"};
+const struct orma_proto_desc orma_pb_stack_sample_defaults_desc = {
+	stack_sample_defaults_names,
 	stack_sample_defaults_fields, stack_sample_defaults_types, NULL,
 	sizeof(struct orma_pb_stack_sample_defaults), 3, 1,
 };
@@ -107,12 +108,14 @@ static const struct orma_proto_field_desc stack_sample_task_context_fields[] = {
 	{3, 32, offsetof(struct orma_pb_stack_sample_task_context, tid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{4, 36, offsetof(struct orma_pb_stack_sample_task_context, async_id), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_stack_sample_task_context_desc = {
+static const char stack_sample_task_context_names[] = {
 	"StackSample.TaskContext"
 	"\0iid"
 	"\0pid"
 	"\0tid"
-	"\0async_id",
+	"\0async_id"};
+const struct orma_proto_desc orma_pb_stack_sample_task_context_desc = {
+	stack_sample_task_context_names,
 	stack_sample_task_context_fields, NULL, NULL,
 	sizeof(struct orma_pb_stack_sample_task_context), 4, 1,
 };
@@ -124,12 +127,14 @@ static const struct orma_proto_field_desc stack_sample_async_context_descriptor_
 	{3, 44, offsetof(struct orma_pb_stack_sample_async_context_descriptor, kind), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{4, 49, offsetof(struct orma_pb_stack_sample_async_context_descriptor, parent_iid), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_stack_sample_async_context_descriptor_desc = {
+static const char stack_sample_async_context_descriptor_names[] = {
 	"StackSample.AsyncContextDescriptor"
 	"\0iid"
 	"\0name"
 	"\0kind"
-	"\0parent_iid",
+	"\0parent_iid"};
+const struct orma_proto_desc orma_pb_stack_sample_async_context_descriptor_desc = {
+	stack_sample_async_context_descriptor_names,
 	stack_sample_async_context_descriptor_fields, NULL, NULL,
 	sizeof(struct orma_pb_stack_sample_async_context_descriptor), 4, 1,
 };
@@ -143,11 +148,13 @@ static const struct orma_proto_field_desc stack_sample_execution_context_fields[
 	{2, 33, offsetof(struct orma_pb_stack_sample_execution_context, cpu), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 37, offsetof(struct orma_pb_stack_sample_execution_context, mode), 2, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_stack_sample_execution_context_desc = {
+static const char stack_sample_execution_context_names[] = {
 	"StackSample.ExecutionContext"
 	"\0iid"
 	"\0cpu"
-	"\0mode",
+	"\0mode"};
+const struct orma_proto_desc orma_pb_stack_sample_execution_context_desc = {
+	stack_sample_execution_context_names,
 	stack_sample_execution_context_fields, stack_sample_execution_context_types, NULL,
 	sizeof(struct orma_pb_stack_sample_execution_context), 3, 1,
 };
@@ -166,7 +173,7 @@ static const struct orma_proto_field_desc stack_sample_counter_descriptor_fields
 	{6, 69, offsetof(struct orma_pb_stack_sample_counter_descriptor, description), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{7, 81, offsetof(struct orma_pb_stack_sample_counter_descriptor, scope), 6, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_stack_sample_counter_descriptor_desc = {
+static const char stack_sample_counter_descriptor_names[] = {
 	"StackSample.CounterDescriptor"
 	"\0iid"
 	"\0name"
@@ -174,7 +181,9 @@ const struct orma_proto_desc orma_pb_stack_sample_counter_descriptor_desc = {
 	"\0unit_str"
 	"\0unit_multiplier"
 	"\0description"
-	"\0scope",
+	"\0scope"};
+const struct orma_proto_desc orma_pb_stack_sample_counter_descriptor_desc = {
+	stack_sample_counter_descriptor_names,
 	stack_sample_counter_descriptor_fields, stack_sample_counter_descriptor_types, NULL,
 	sizeof(struct orma_pb_stack_sample_counter_descriptor), 7, 1,
 };

@@ -3,8 +3,10 @@
  */
 #include "schema/gen/state_descriptor.pb.h"
 
+static const char state_descriptor_names[] = {
+	"StateDescriptor"};
 const struct orma_proto_desc orma_pb_state_descriptor_desc = {
-	"StateDescriptor",
+	state_descriptor_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_state_descriptor), 0, 0,
 };

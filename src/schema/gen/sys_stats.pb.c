@@ -4,7 +4,7 @@
 #include "schema/gen/sys_stats.pb.h"
 
 static const int32_t sys_stats_psi_sample_psi_resource_numbers[] = {0, 1, 2, 3, 4, 5, 6};
-const struct orma_proto_enum_desc orma_pb_sys_stats_psi_sample_psi_resource_enum = {
+static const char sys_stats_psi_sample_psi_resource_names[] = {
 	"SysStats.PsiSample.PsiResource"
 	"\0PSI_RESOURCE_UNSPECIFIED"
 	"\0PSI_RESOURCE_CPU_SOME"
@@ -12,9 +12,8 @@ const struct orma_proto_enum_desc orma_pb_sys_stats_psi_sample_psi_resource_enum
 	"\0PSI_RESOURCE_IO_SOME"
 	"\0PSI_RESOURCE_IO_FULL"
 	"\0PSI_RESOURCE_MEMORY_SOME"
-	"\0PSI_RESOURCE_MEMORY_FULL",
-	sys_stats_psi_sample_psi_resource_numbers, 7,
-};
+	"\0PSI_RESOURCE_MEMORY_FULL"};
+const struct orma_proto_enum_desc orma_pb_sys_stats_psi_sample_psi_resource_enum = {sys_stats_psi_sample_psi_resource_names, sys_stats_psi_sample_psi_resource_numbers, 7};
 
 static const union orma_proto_type sys_stats_types[] = {
 	{.message = &orma_pb_sys_stats_meminfo_value_desc},
@@ -49,7 +48,7 @@ static const struct orma_proto_field_desc sys_stats_fields[] = {
 	{17, 192, offsetof(struct orma_pb_sys_stats, gpufreq_mhz), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 	{18, 204, offsetof(struct orma_pb_sys_stats, slab_info), 0, 10, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_desc = {
+static const char sys_stats_names[] = {
 	"SysStats"
 	"\0meminfo"
 	"\0vmstat"
@@ -68,7 +67,9 @@ const struct orma_proto_desc orma_pb_sys_stats_desc = {
 	"\0thermal_zone"
 	"\0cpuidle_state"
 	"\0gpufreq_mhz"
-	"\0slab_info",
+	"\0slab_info"};
+const struct orma_proto_desc orma_pb_sys_stats_desc = {
+	sys_stats_names,
 	sys_stats_fields, sys_stats_types, NULL,
 	sizeof(struct orma_pb_sys_stats), 18, 1,
 };
@@ -81,10 +82,12 @@ static const struct orma_proto_field_desc sys_stats_meminfo_value_fields[] = {
 	{1, 22, offsetof(struct orma_pb_sys_stats_meminfo_value, key), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{2, 26, offsetof(struct orma_pb_sys_stats_meminfo_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_meminfo_value_desc = {
+static const char sys_stats_meminfo_value_names[] = {
 	"SysStats.MeminfoValue"
 	"\0key"
-	"\0value",
+	"\0value"};
+const struct orma_proto_desc orma_pb_sys_stats_meminfo_value_desc = {
+	sys_stats_meminfo_value_names,
 	sys_stats_meminfo_value_fields, sys_stats_meminfo_value_types, NULL,
 	sizeof(struct orma_pb_sys_stats_meminfo_value), 2, 1,
 };
@@ -97,10 +100,12 @@ static const struct orma_proto_field_desc sys_stats_vmstat_value_fields[] = {
 	{1, 21, offsetof(struct orma_pb_sys_stats_vmstat_value, key), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{2, 25, offsetof(struct orma_pb_sys_stats_vmstat_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_vmstat_value_desc = {
+static const char sys_stats_vmstat_value_names[] = {
 	"SysStats.VmstatValue"
 	"\0key"
-	"\0value",
+	"\0value"};
+const struct orma_proto_desc orma_pb_sys_stats_vmstat_value_desc = {
+	sys_stats_vmstat_value_names,
 	sys_stats_vmstat_value_fields, sys_stats_vmstat_value_types, NULL,
 	sizeof(struct orma_pb_sys_stats_vmstat_value), 2, 1,
 };
@@ -117,7 +122,7 @@ static const struct orma_proto_field_desc sys_stats_cpu_times_fields[] = {
 	{8, 87, offsetof(struct orma_pb_sys_stats_cpu_times, softirq_ns), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{9, 98, offsetof(struct orma_pb_sys_stats_cpu_times, steal_ns), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_cpu_times_desc = {
+static const char sys_stats_cpu_times_names[] = {
 	"SysStats.CpuTimes"
 	"\0cpu_id"
 	"\0user_ns"
@@ -127,7 +132,9 @@ const struct orma_proto_desc orma_pb_sys_stats_cpu_times_desc = {
 	"\0io_wait_ns"
 	"\0irq_ns"
 	"\0softirq_ns"
-	"\0steal_ns",
+	"\0steal_ns"};
+const struct orma_proto_desc orma_pb_sys_stats_cpu_times_desc = {
+	sys_stats_cpu_times_names,
 	sys_stats_cpu_times_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_stats_cpu_times), 9, 1,
 };
@@ -137,10 +144,12 @@ static const struct orma_proto_field_desc sys_stats_interrupt_count_fields[] = {
 	{1, 24, offsetof(struct orma_pb_sys_stats_interrupt_count, irq), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{2, 28, offsetof(struct orma_pb_sys_stats_interrupt_count, count), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_interrupt_count_desc = {
+static const char sys_stats_interrupt_count_names[] = {
 	"SysStats.InterruptCount"
 	"\0irq"
-	"\0count",
+	"\0count"};
+const struct orma_proto_desc orma_pb_sys_stats_interrupt_count_desc = {
+	sys_stats_interrupt_count_names,
 	sys_stats_interrupt_count_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_stats_interrupt_count), 2, 1,
 };
@@ -150,10 +159,12 @@ static const struct orma_proto_field_desc sys_stats_devfreq_value_fields[] = {
 	{1, 22, offsetof(struct orma_pb_sys_stats_devfreq_value, key), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 26, offsetof(struct orma_pb_sys_stats_devfreq_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_devfreq_value_desc = {
+static const char sys_stats_devfreq_value_names[] = {
 	"SysStats.DevfreqValue"
 	"\0key"
-	"\0value",
+	"\0value"};
+const struct orma_proto_desc orma_pb_sys_stats_devfreq_value_desc = {
+	sys_stats_devfreq_value_names,
 	sys_stats_devfreq_value_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_stats_devfreq_value), 2, 1,
 };
@@ -164,11 +175,13 @@ static const struct orma_proto_field_desc sys_stats_buddy_info_fields[] = {
 	{2, 24, offsetof(struct orma_pb_sys_stats_buddy_info, zone), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 29, offsetof(struct orma_pb_sys_stats_buddy_info, order_pages), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_buddy_info_desc = {
+static const char sys_stats_buddy_info_names[] = {
 	"SysStats.BuddyInfo"
 	"\0node"
 	"\0zone"
-	"\0order_pages",
+	"\0order_pages"};
+const struct orma_proto_desc orma_pb_sys_stats_buddy_info_desc = {
+	sys_stats_buddy_info_names,
 	sys_stats_buddy_info_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_stats_buddy_info), 3, 1,
 };
@@ -185,7 +198,7 @@ static const struct orma_proto_field_desc sys_stats_disk_stat_fields[] = {
 	{8, 116, offsetof(struct orma_pb_sys_stats_disk_stat, flush_count), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{9, 128, offsetof(struct orma_pb_sys_stats_disk_stat, flush_time_ms), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_disk_stat_desc = {
+static const char sys_stats_disk_stat_names[] = {
 	"SysStats.DiskStat"
 	"\0device_name"
 	"\0read_sectors"
@@ -195,7 +208,9 @@ const struct orma_proto_desc orma_pb_sys_stats_disk_stat_desc = {
 	"\0discard_sectors"
 	"\0discard_time_ms"
 	"\0flush_count"
-	"\0flush_time_ms",
+	"\0flush_time_ms"};
+const struct orma_proto_desc orma_pb_sys_stats_disk_stat_desc = {
+	sys_stats_disk_stat_names,
 	sys_stats_disk_stat_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_stats_disk_stat), 9, 1,
 };
@@ -208,10 +223,12 @@ static const struct orma_proto_field_desc sys_stats_psi_sample_fields[] = {
 	{1, 19, offsetof(struct orma_pb_sys_stats_psi_sample, resource), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{2, 28, offsetof(struct orma_pb_sys_stats_psi_sample, total_ns), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_psi_sample_desc = {
+static const char sys_stats_psi_sample_names[] = {
 	"SysStats.PsiSample"
 	"\0resource"
-	"\0total_ns",
+	"\0total_ns"};
+const struct orma_proto_desc orma_pb_sys_stats_psi_sample_desc = {
+	sys_stats_psi_sample_names,
 	sys_stats_psi_sample_fields, sys_stats_psi_sample_types, NULL,
 	sizeof(struct orma_pb_sys_stats_psi_sample), 2, 1,
 };
@@ -222,11 +239,13 @@ static const struct orma_proto_field_desc sys_stats_thermal_zone_fields[] = {
 	{2, 26, offsetof(struct orma_pb_sys_stats_thermal_zone, temp), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{3, 31, offsetof(struct orma_pb_sys_stats_thermal_zone, type), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_thermal_zone_desc = {
+static const char sys_stats_thermal_zone_names[] = {
 	"SysStats.ThermalZone"
 	"\0name"
 	"\0temp"
-	"\0type",
+	"\0type"};
+const struct orma_proto_desc orma_pb_sys_stats_thermal_zone_desc = {
+	sys_stats_thermal_zone_names,
 	sys_stats_thermal_zone_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_stats_thermal_zone), 3, 1,
 };
@@ -236,10 +255,12 @@ static const struct orma_proto_field_desc sys_stats_cpu_idle_state_entry_fields[
 	{1, 27, offsetof(struct orma_pb_sys_stats_cpu_idle_state_entry, state), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 33, offsetof(struct orma_pb_sys_stats_cpu_idle_state_entry, duration_us), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_cpu_idle_state_entry_desc = {
+static const char sys_stats_cpu_idle_state_entry_names[] = {
 	"SysStats.CpuIdleStateEntry"
 	"\0state"
-	"\0duration_us",
+	"\0duration_us"};
+const struct orma_proto_desc orma_pb_sys_stats_cpu_idle_state_entry_desc = {
+	sys_stats_cpu_idle_state_entry_names,
 	sys_stats_cpu_idle_state_entry_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_stats_cpu_idle_state_entry), 2, 1,
 };
@@ -252,10 +273,12 @@ static const struct orma_proto_field_desc sys_stats_cpu_idle_state_fields[] = {
 	{1, 22, offsetof(struct orma_pb_sys_stats_cpu_idle_state, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 29, offsetof(struct orma_pb_sys_stats_cpu_idle_state, cpuidle_state_entry), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_cpu_idle_state_desc = {
+static const char sys_stats_cpu_idle_state_names[] = {
 	"SysStats.CpuIdleState"
 	"\0cpu_id"
-	"\0cpuidle_state_entry",
+	"\0cpuidle_state_entry"};
+const struct orma_proto_desc orma_pb_sys_stats_cpu_idle_state_desc = {
+	sys_stats_cpu_idle_state_names,
 	sys_stats_cpu_idle_state_fields, sys_stats_cpu_idle_state_types, NULL,
 	sizeof(struct orma_pb_sys_stats_cpu_idle_state), 2, 1,
 };
@@ -266,11 +289,13 @@ static const struct orma_proto_field_desc sys_stats_slab_info_fields[] = {
 	{2, 23, offsetof(struct orma_pb_sys_stats_slab_info, pages_per_slab), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 38, offsetof(struct orma_pb_sys_stats_slab_info, num_slabs), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_slab_info_desc = {
+static const char sys_stats_slab_info_names[] = {
 	"SysStats.SlabInfo"
 	"\0name"
 	"\0pages_per_slab"
-	"\0num_slabs",
+	"\0num_slabs"};
+const struct orma_proto_desc orma_pb_sys_stats_slab_info_desc = {
+	sys_stats_slab_info_names,
 	sys_stats_slab_info_fields, NULL, NULL,
 	sizeof(struct orma_pb_sys_stats_slab_info), 3, 1,
 };

@@ -4,15 +4,14 @@
 #include "schema/gen/sys_stats_config.pb.h"
 
 static const int32_t sys_stats_config_stat_counters_numbers[] = {0, 1, 2, 3, 4};
-const struct orma_proto_enum_desc orma_pb_sys_stats_config_stat_counters_enum = {
+static const char sys_stats_config_stat_counters_names[] = {
 	"SysStatsConfig.StatCounters"
 	"\0STAT_UNSPECIFIED"
 	"\0STAT_CPU_TIMES"
 	"\0STAT_IRQ_COUNTS"
 	"\0STAT_SOFTIRQ_COUNTS"
-	"\0STAT_FORK_COUNT",
-	sys_stats_config_stat_counters_numbers, 5,
-};
+	"\0STAT_FORK_COUNT"};
+const struct orma_proto_enum_desc orma_pb_sys_stats_config_stat_counters_enum = {sys_stats_config_stat_counters_names, sys_stats_config_stat_counters_numbers, 5};
 
 static const union orma_proto_type sys_stats_config_types[] = {
 	{.enumeration = &orma_pb_meminfo_counters_enum},
@@ -36,7 +35,7 @@ static const struct orma_proto_field_desc sys_stats_config_fields[] = {
 	{14, 237, offsetof(struct orma_pb_sys_stats_config, gpufreq_period_ms), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{15, 255, offsetof(struct orma_pb_sys_stats_config, slab_period_ms), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_sys_stats_config_desc = {
+static const char sys_stats_config_names[] = {
 	"SysStatsConfig"
 	"\0meminfo_period_ms"
 	"\0meminfo_counters"
@@ -52,7 +51,9 @@ const struct orma_proto_desc orma_pb_sys_stats_config_desc = {
 	"\0thermal_period_ms"
 	"\0cpuidle_period_ms"
 	"\0gpufreq_period_ms"
-	"\0slab_period_ms",
+	"\0slab_period_ms"};
+const struct orma_proto_desc orma_pb_sys_stats_config_desc = {
+	sys_stats_config_names,
 	sys_stats_config_fields, sys_stats_config_types, NULL,
 	sizeof(struct orma_pb_sys_stats_config), 15, 1,
 };

@@ -9,12 +9,14 @@ static const struct orma_proto_field_desc utsname_fields[] = {
 	{3, 24, offsetof(struct orma_pb_utsname, release), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{4, 32, offsetof(struct orma_pb_utsname, machine), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_utsname_desc = {
+static const char utsname_names[] = {
 	"Utsname"
 	"\0sysname"
 	"\0version"
 	"\0release"
-	"\0machine",
+	"\0machine"};
+const struct orma_proto_desc orma_pb_utsname_desc = {
+	utsname_names,
 	utsname_fields, NULL, NULL,
 	sizeof(struct orma_pb_utsname), 4, 1,
 };
@@ -42,7 +44,7 @@ static const struct orma_proto_field_desc system_info_fields[] = {
 	{16, 288, offsetof(struct orma_pb_system_info, system_ram_bytes), 14, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{17, 305, offsetof(struct orma_pb_system_info, machine_name), 15, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_system_info_desc = {
+static const char system_info_names[] = {
 	"SystemInfo"
 	"\0utsname"
 	"\0android_build_fingerprint"
@@ -60,7 +62,9 @@ const struct orma_proto_desc orma_pb_system_info_desc = {
 	"\0android_device_manufacturer"
 	"\0android_serial_console"
 	"\0system_ram_bytes"
-	"\0machine_name",
+	"\0machine_name"};
+const struct orma_proto_desc orma_pb_system_info_desc = {
+	system_info_names,
 	system_info_fields, system_info_types, NULL,
 	sizeof(struct orma_pb_system_info), 17, 1,
 };

@@ -6,9 +6,11 @@
 static const struct orma_proto_field_desc task_execution_fields[] = {
 	{1, 14, offsetof(struct orma_pb_task_execution, posted_from_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_task_execution_desc = {
+static const char task_execution_names[] = {
 	"TaskExecution"
-	"\0posted_from_iid",
+	"\0posted_from_iid"};
+const struct orma_proto_desc orma_pb_task_execution_desc = {
+	task_execution_names,
 	task_execution_fields, NULL, NULL,
 	sizeof(struct orma_pb_task_execution), 1, 1,
 };

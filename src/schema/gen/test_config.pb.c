@@ -14,14 +14,16 @@ static const struct orma_proto_field_desc test_config_fields[] = {
 	{5, 67, offsetof(struct orma_pb_test_config, send_batch_on_register), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{6, 90, offsetof(struct orma_pb_test_config, dummy_fields), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_test_config_desc = {
+static const char test_config_names[] = {
 	"TestConfig"
 	"\0message_count"
 	"\0max_messages_per_second"
 	"\0seed"
 	"\0message_size"
 	"\0send_batch_on_register"
-	"\0dummy_fields",
+	"\0dummy_fields"};
+const struct orma_proto_desc orma_pb_test_config_desc = {
+	test_config_names,
 	test_config_fields, test_config_types, NULL,
 	sizeof(struct orma_pb_test_config), 6, 1,
 };
@@ -43,7 +45,7 @@ static const struct orma_proto_field_desc test_config_dummy_fields_fields[] = {
 	{13, 182, offsetof(struct orma_pb_test_config_dummy_fields, field_string), 12, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{14, 195, offsetof(struct orma_pb_test_config_dummy_fields, field_bytes), 13, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_test_config_dummy_fields_desc = {
+static const char test_config_dummy_fields_names[] = {
 	"TestConfig.DummyFields"
 	"\0field_uint32"
 	"\0field_int32"
@@ -58,7 +60,9 @@ const struct orma_proto_desc orma_pb_test_config_dummy_fields_desc = {
 	"\0field_sint64"
 	"\0field_sint32"
 	"\0field_string"
-	"\0field_bytes",
+	"\0field_bytes"};
+const struct orma_proto_desc orma_pb_test_config_dummy_fields_desc = {
+	test_config_dummy_fields_names,
 	test_config_dummy_fields_fields, NULL, NULL,
 	sizeof(struct orma_pb_test_config_dummy_fields), 14, 1,
 };

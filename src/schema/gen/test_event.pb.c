@@ -13,13 +13,15 @@ static const struct orma_proto_field_desc test_event_fields[] = {
 	{4, 32, offsetof(struct orma_pb_test_event, is_last), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{5, 40, offsetof(struct orma_pb_test_event, payload), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_test_event_desc = {
+static const char test_event_names[] = {
 	"TestEvent"
 	"\0str"
 	"\0seq_value"
 	"\0counter"
 	"\0is_last"
-	"\0payload",
+	"\0payload"};
+const struct orma_proto_desc orma_pb_test_event_desc = {
+	test_event_names,
 	test_event_fields, test_event_types, NULL,
 	sizeof(struct orma_pb_test_event), 5, 1,
 };
@@ -38,7 +40,7 @@ static const struct orma_proto_field_desc test_event_test_payload_fields[] = {
 	{6, 82, offsetof(struct orma_pb_test_event_test_payload, repeated_ints), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
 	{7, 96, offsetof(struct orma_pb_test_event_test_payload, debug_annotations), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_test_event_test_payload_desc = {
+static const char test_event_test_payload_names[] = {
 	"TestEvent.TestPayload"
 	"\0str"
 	"\0nested"
@@ -46,7 +48,9 @@ const struct orma_proto_desc orma_pb_test_event_test_payload_desc = {
 	"\0single_string"
 	"\0single_int"
 	"\0repeated_ints"
-	"\0debug_annotations",
+	"\0debug_annotations"};
+const struct orma_proto_desc orma_pb_test_event_test_payload_desc = {
+	test_event_test_payload_names,
 	test_event_test_payload_fields, test_event_test_payload_types, NULL,
 	sizeof(struct orma_pb_test_event_test_payload), 7, 1,
 };

@@ -4,7 +4,7 @@
 #include "schema/gen/thread_descriptor.pb.h"
 
 static const int32_t thread_descriptor_chrome_thread_type_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 50, 51};
-const struct orma_proto_enum_desc orma_pb_thread_descriptor_chrome_thread_type_enum = {
+static const char thread_descriptor_chrome_thread_type_names[] = {
 	"ThreadDescriptor.ChromeThreadType"
 	"\0CHROME_THREAD_UNSPECIFIED"
 	"\0CHROME_THREAD_MAIN"
@@ -19,9 +19,8 @@ const struct orma_proto_enum_desc orma_pb_thread_descriptor_chrome_thread_type_e
 	"\0CHROME_THREAD_COMPOSITOR_WORKER"
 	"\0CHROME_THREAD_SERVICE_WORKER"
 	"\0CHROME_THREAD_MEMORY_INFRA"
-	"\0CHROME_THREAD_SAMPLING_PROFILER",
-	thread_descriptor_chrome_thread_type_numbers, 14,
-};
+	"\0CHROME_THREAD_SAMPLING_PROFILER"};
+const struct orma_proto_enum_desc orma_pb_thread_descriptor_chrome_thread_type_enum = {thread_descriptor_chrome_thread_type_names, thread_descriptor_chrome_thread_type_numbers, 14};
 
 static const union orma_proto_type thread_descriptor_types[] = {
 	{.enumeration = &orma_pb_thread_descriptor_chrome_thread_type_enum},
@@ -36,7 +35,7 @@ static const struct orma_proto_field_desc thread_descriptor_fields[] = {
 	{7, 97, offsetof(struct orma_pb_thread_descriptor, reference_thread_time_us), 6, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{8, 122, offsetof(struct orma_pb_thread_descriptor, reference_thread_instruction_count), 7, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_thread_descriptor_desc = {
+static const char thread_descriptor_names[] = {
 	"ThreadDescriptor"
 	"\0pid"
 	"\0tid"
@@ -45,7 +44,9 @@ const struct orma_proto_desc orma_pb_thread_descriptor_desc = {
 	"\0thread_name"
 	"\0reference_timestamp_us"
 	"\0reference_thread_time_us"
-	"\0reference_thread_instruction_count",
+	"\0reference_thread_instruction_count"};
+const struct orma_proto_desc orma_pb_thread_descriptor_desc = {
+	thread_descriptor_names,
 	thread_descriptor_fields, thread_descriptor_types, NULL,
 	sizeof(struct orma_pb_thread_descriptor), 8, 1,
 };

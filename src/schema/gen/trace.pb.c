@@ -9,9 +9,11 @@ static const union orma_proto_type trace_types[] = {
 static const struct orma_proto_field_desc trace_fields[] = {
 	{1, 6, offsetof(struct orma_pb_trace, packet), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_desc = {
+static const char trace_names[] = {
 	"Trace"
-	"\0packet",
+	"\0packet"};
+const struct orma_proto_desc orma_pb_trace_desc = {
+	trace_names,
 	trace_fields, trace_types, NULL,
 	sizeof(struct orma_pb_trace), 1, 0,
 };

@@ -9,9 +9,11 @@ static const union orma_proto_type trace_attributes_types[] = {
 static const struct orma_proto_field_desc trace_attributes_fields[] = {
 	{1, 16, offsetof(struct orma_pb_trace_attributes, attribute), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_attributes_desc = {
+static const char trace_attributes_names[] = {
 	"TraceAttributes"
-	"\0attribute",
+	"\0attribute"};
+const struct orma_proto_desc orma_pb_trace_attributes_desc = {
+	trace_attributes_names,
 	trace_attributes_fields, trace_attributes_types, NULL,
 	sizeof(struct orma_pb_trace_attributes), 1, 0,
 };
@@ -22,11 +24,13 @@ static const struct orma_proto_field_desc trace_attributes_attribute_fields[] = 
 	{2, 30, offsetof(struct orma_pb_trace_attributes_attribute, long_value), 1, 0, ORMA_PROTO_KIND_INT64, 0, 1, 0},
 	{3, 41, offsetof(struct orma_pb_trace_attributes_attribute, string_value), 2, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_trace_attributes_attribute_desc = {
+static const char trace_attributes_attribute_names[] = {
 	"TraceAttributes.Attribute"
 	"\0key"
 	"\0long_value"
-	"\0string_value",
+	"\0string_value"};
+const struct orma_proto_desc orma_pb_trace_attributes_attribute_desc = {
+	trace_attributes_attribute_names,
 	trace_attributes_attribute_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_attributes_attribute), 3, 1,
 };

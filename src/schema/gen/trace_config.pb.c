@@ -4,88 +4,79 @@
 #include "schema/gen/trace_config.pb.h"
 
 static const int32_t trace_config_lockdown_mode_operation_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_trace_config_lockdown_mode_operation_enum = {
+static const char trace_config_lockdown_mode_operation_names[] = {
 	"TraceConfig.LockdownModeOperation"
 	"\0LOCKDOWN_UNCHANGED"
 	"\0LOCKDOWN_CLEAR"
-	"\0LOCKDOWN_SET",
-	trace_config_lockdown_mode_operation_numbers, 3,
-};
+	"\0LOCKDOWN_SET"};
+const struct orma_proto_enum_desc orma_pb_trace_config_lockdown_mode_operation_enum = {trace_config_lockdown_mode_operation_names, trace_config_lockdown_mode_operation_numbers, 3};
 
 static const int32_t trace_config_compression_type_numbers[] = {0, 1};
-const struct orma_proto_enum_desc orma_pb_trace_config_compression_type_enum = {
+static const char trace_config_compression_type_names[] = {
 	"TraceConfig.CompressionType"
 	"\0COMPRESSION_TYPE_UNSPECIFIED"
-	"\0COMPRESSION_TYPE_DEFLATE",
-	trace_config_compression_type_numbers, 2,
-};
+	"\0COMPRESSION_TYPE_DEFLATE"};
+const struct orma_proto_enum_desc orma_pb_trace_config_compression_type_enum = {trace_config_compression_type_names, trace_config_compression_type_numbers, 2};
 
 static const int32_t trace_config_statsd_logging_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_trace_config_statsd_logging_enum = {
+static const char trace_config_statsd_logging_names[] = {
 	"TraceConfig.StatsdLogging"
 	"\0STATSD_LOGGING_UNSPECIFIED"
 	"\0STATSD_LOGGING_ENABLED"
-	"\0STATSD_LOGGING_DISABLED",
-	trace_config_statsd_logging_numbers, 3,
-};
+	"\0STATSD_LOGGING_DISABLED"};
+const struct orma_proto_enum_desc orma_pb_trace_config_statsd_logging_enum = {trace_config_statsd_logging_names, trace_config_statsd_logging_numbers, 3};
 
 static const int32_t trace_config_write_flush_mode_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_trace_config_write_flush_mode_enum = {
+static const char trace_config_write_flush_mode_names[] = {
 	"TraceConfig.WriteFlushMode"
 	"\0WRITE_FLUSH_UNSPECIFIED"
 	"\0WRITE_FLUSH_AUTO"
 	"\0WRITE_FLUSH_DISABLED"
-	"\0WRITE_FLUSH_ENABLED",
-	trace_config_write_flush_mode_numbers, 4,
-};
+	"\0WRITE_FLUSH_ENABLED"};
+const struct orma_proto_enum_desc orma_pb_trace_config_write_flush_mode_enum = {trace_config_write_flush_mode_names, trace_config_write_flush_mode_numbers, 4};
 
 static const int32_t trace_config_f_flush_mode_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_trace_config_f_flush_mode_enum = {
+static const char trace_config_f_flush_mode_names[] = {
 	"TraceConfig.FFlushMode"
 	"\0FFLUSH_UNSPECIFIED"
 	"\0FFLUSH_DISABLED"
-	"\0FFLUSH_ENABLED",
-	trace_config_f_flush_mode_numbers, 3,
-};
+	"\0FFLUSH_ENABLED"};
+const struct orma_proto_enum_desc orma_pb_trace_config_f_flush_mode_enum = {trace_config_f_flush_mode_names, trace_config_f_flush_mode_numbers, 3};
 
 static const int32_t trace_config_buffer_config_fill_policy_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_trace_config_buffer_config_fill_policy_enum = {
+static const char trace_config_buffer_config_fill_policy_names[] = {
 	"TraceConfig.BufferConfig.FillPolicy"
 	"\0UNSPECIFIED"
 	"\0RING_BUFFER"
-	"\0DISCARD",
-	trace_config_buffer_config_fill_policy_numbers, 3,
-};
+	"\0DISCARD"};
+const struct orma_proto_enum_desc orma_pb_trace_config_buffer_config_fill_policy_enum = {trace_config_buffer_config_fill_policy_names, trace_config_buffer_config_fill_policy_numbers, 3};
 
 static const int32_t trace_config_buffer_config_experimental_mode_numbers[] = {0, 1};
-const struct orma_proto_enum_desc orma_pb_trace_config_buffer_config_experimental_mode_enum = {
+static const char trace_config_buffer_config_experimental_mode_names[] = {
 	"TraceConfig.BufferConfig.ExperimentalMode"
 	"\0MODE_UNSPECIFIED"
-	"\0TRACE_BUFFER_V2",
-	trace_config_buffer_config_experimental_mode_numbers, 2,
-};
+	"\0TRACE_BUFFER_V2"};
+const struct orma_proto_enum_desc orma_pb_trace_config_buffer_config_experimental_mode_enum = {trace_config_buffer_config_experimental_mode_names, trace_config_buffer_config_experimental_mode_numbers, 2};
 
 static const int32_t trace_config_trigger_config_trigger_mode_numbers[] = {0, 1, 2, 4};
-const struct orma_proto_enum_desc orma_pb_trace_config_trigger_config_trigger_mode_enum = {
+static const char trace_config_trigger_config_trigger_mode_names[] = {
 	"TraceConfig.TriggerConfig.TriggerMode"
 	"\0UNSPECIFIED"
 	"\0START_TRACING"
 	"\0STOP_TRACING"
-	"\0CLONE_SNAPSHOT",
-	trace_config_trigger_config_trigger_mode_numbers, 4,
-};
+	"\0CLONE_SNAPSHOT"};
+const struct orma_proto_enum_desc orma_pb_trace_config_trigger_config_trigger_mode_enum = {trace_config_trigger_config_trigger_mode_names, trace_config_trigger_config_trigger_mode_numbers, 4};
 
 static const int32_t trace_config_trace_filter_string_filter_policy_numbers[] = {0, 1, 2, 3, 4, 5};
-const struct orma_proto_enum_desc orma_pb_trace_config_trace_filter_string_filter_policy_enum = {
+static const char trace_config_trace_filter_string_filter_policy_names[] = {
 	"TraceConfig.TraceFilter.StringFilterPolicy"
 	"\0SFP_UNSPECIFIED"
 	"\0SFP_MATCH_REDACT_GROUPS"
 	"\0SFP_ATRACE_MATCH_REDACT_GROUPS"
 	"\0SFP_MATCH_BREAK"
 	"\0SFP_ATRACE_MATCH_BREAK"
-	"\0SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS",
-	trace_config_trace_filter_string_filter_policy_numbers, 6,
-};
+	"\0SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS"};
+const struct orma_proto_enum_desc orma_pb_trace_config_trace_filter_string_filter_policy_enum = {trace_config_trace_filter_string_filter_policy_names, trace_config_trace_filter_string_filter_policy_numbers, 6};
 
 static const union orma_proto_type trace_config_types[] = {
 	{.message = &orma_pb_trace_config_buffer_config_desc},
@@ -155,7 +146,7 @@ static const struct orma_proto_field_desc trace_config_fields[] = {
 	{48, 739, offsetof(struct orma_pb_trace_config, trace_attributes), 0, 20, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 	{9900, 756, offsetof(struct orma_pb_trace_config, max_file_count), 25, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_desc = {
+static const char trace_config_names[] = {
 	"TraceConfig"
 	"\0buffers"
 	"\0data_sources"
@@ -199,7 +190,9 @@ const struct orma_proto_desc orma_pb_trace_config_desc = {
 	"\0fflush_post_write"
 	"\0compression"
 	"\0trace_attributes"
-	"\0max_file_count",
+	"\0max_file_count"};
+const struct orma_proto_desc orma_pb_trace_config_desc = {
+	trace_config_names,
 	trace_config_fields, trace_config_types, NULL,
 	sizeof(struct orma_pb_trace_config), 43, 1,
 };
@@ -217,14 +210,16 @@ static const struct orma_proto_field_desc trace_config_buffer_config_fields[] = 
 	{7, 82, offsetof(struct orma_pb_trace_config_buffer_config, name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{8, 87, offsetof(struct orma_pb_trace_config_buffer_config, experimental_mode), 5, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_buffer_config_desc = {
+static const char trace_config_buffer_config_names[] = {
 	"TraceConfig.BufferConfig"
 	"\0size_kb"
 	"\0fill_policy"
 	"\0transfer_on_clone"
 	"\0clear_before_clone"
 	"\0name"
-	"\0experimental_mode",
+	"\0experimental_mode"};
+const struct orma_proto_desc orma_pb_trace_config_buffer_config_desc = {
+	trace_config_buffer_config_names,
 	trace_config_buffer_config_fields, trace_config_buffer_config_types, NULL,
 	sizeof(struct orma_pb_trace_config_buffer_config), 6, 1,
 };
@@ -239,12 +234,14 @@ static const struct orma_proto_field_desc trace_config_data_source_fields[] = {
 	{3, 51, offsetof(struct orma_pb_trace_config_data_source, producer_name_regex_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 	{4, 78, offsetof(struct orma_pb_trace_config_data_source, machine_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_data_source_desc = {
+static const char trace_config_data_source_names[] = {
 	"TraceConfig.DataSource"
 	"\0config"
 	"\0producer_name_filter"
 	"\0producer_name_regex_filter"
-	"\0machine_name_filter",
+	"\0machine_name_filter"};
+const struct orma_proto_desc orma_pb_trace_config_data_source_desc = {
+	trace_config_data_source_names,
 	trace_config_data_source_fields, trace_config_data_source_types, NULL,
 	sizeof(struct orma_pb_trace_config_data_source), 4, 0,
 };
@@ -265,7 +262,7 @@ static const struct orma_proto_field_desc trace_config_builtin_data_source_field
 	{9, 227, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_extension_descriptors), 8, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{10, 257, offsetof(struct orma_pb_trace_config_builtin_data_source, enable_concurrent_session_events), 9, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_builtin_data_source_desc = {
+static const char trace_config_builtin_data_source_names[] = {
 	"TraceConfig.BuiltinDataSource"
 	"\0disable_clock_snapshotting"
 	"\0disable_trace_config"
@@ -276,7 +273,9 @@ const struct orma_proto_desc orma_pb_trace_config_builtin_data_source_desc = {
 	"\0prefer_suspend_clock_for_snapshot"
 	"\0disable_chunk_usage_histograms"
 	"\0disable_extension_descriptors"
-	"\0enable_concurrent_session_events",
+	"\0enable_concurrent_session_events"};
+const struct orma_proto_desc orma_pb_trace_config_builtin_data_source_desc = {
+	trace_config_builtin_data_source_names,
 	trace_config_builtin_data_source_fields, trace_config_builtin_data_source_types, NULL,
 	sizeof(struct orma_pb_trace_config_builtin_data_source), 10, 1,
 };
@@ -287,11 +286,13 @@ static const struct orma_proto_field_desc trace_config_producer_config_fields[] 
 	{2, 41, offsetof(struct orma_pb_trace_config_producer_config, shm_size_kb), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 53, offsetof(struct orma_pb_trace_config_producer_config, page_size_kb), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_producer_config_desc = {
+static const char trace_config_producer_config_names[] = {
 	"TraceConfig.ProducerConfig"
 	"\0producer_name"
 	"\0shm_size_kb"
-	"\0page_size_kb",
+	"\0page_size_kb"};
+const struct orma_proto_desc orma_pb_trace_config_producer_config_desc = {
+	trace_config_producer_config_names,
 	trace_config_producer_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_producer_config), 3, 1,
 };
@@ -303,12 +304,14 @@ static const struct orma_proto_field_desc trace_config_statsd_metadata_fields[] 
 	{3, 69, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_config_id), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{4, 90, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_subscription_id), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_statsd_metadata_desc = {
+static const char trace_config_statsd_metadata_names[] = {
 	"TraceConfig.StatsdMetadata"
 	"\0triggering_alert_id"
 	"\0triggering_config_uid"
 	"\0triggering_config_id"
-	"\0triggering_subscription_id",
+	"\0triggering_subscription_id"};
+const struct orma_proto_desc orma_pb_trace_config_statsd_metadata_desc = {
+	trace_config_statsd_metadata_names,
 	trace_config_statsd_metadata_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_statsd_metadata), 4, 1,
 };
@@ -318,10 +321,12 @@ static const struct orma_proto_field_desc trace_config_guardrail_overrides_field
 	{1, 31, offsetof(struct orma_pb_trace_config_guardrail_overrides, max_upload_per_day_bytes), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 56, offsetof(struct orma_pb_trace_config_guardrail_overrides, max_tracing_buffer_size_kb), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_guardrail_overrides_desc = {
+static const char trace_config_guardrail_overrides_names[] = {
 	"TraceConfig.GuardrailOverrides"
 	"\0max_upload_per_day_bytes"
-	"\0max_tracing_buffer_size_kb",
+	"\0max_tracing_buffer_size_kb"};
+const struct orma_proto_desc orma_pb_trace_config_guardrail_overrides_desc = {
+	trace_config_guardrail_overrides_names,
 	trace_config_guardrail_overrides_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_guardrail_overrides), 2, 1,
 };
@@ -337,12 +342,14 @@ static const struct orma_proto_field_desc trace_config_trigger_config_fields[] =
 	{3, 48, offsetof(struct orma_pb_trace_config_trigger_config, trigger_timeout_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{5, 67, offsetof(struct orma_pb_trace_config_trigger_config, use_clone_snapshot_if_available), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_trigger_config_desc = {
+static const char trace_config_trigger_config_names[] = {
 	"TraceConfig.TriggerConfig"
 	"\0trigger_mode"
 	"\0triggers"
 	"\0trigger_timeout_ms"
-	"\0use_clone_snapshot_if_available",
+	"\0use_clone_snapshot_if_available"};
+const struct orma_proto_desc orma_pb_trace_config_trigger_config_desc = {
+	trace_config_trigger_config_names,
 	trace_config_trigger_config_fields, trace_config_trigger_config_types, NULL,
 	sizeof(struct orma_pb_trace_config_trigger_config), 4, 1,
 };
@@ -351,9 +358,11 @@ _Static_assert(sizeof(struct orma_pb_trace_config_trigger_config) <= UINT16_MAX,
 static const struct orma_proto_field_desc trace_config_incremental_state_config_fields[] = {
 	{1, 35, offsetof(struct orma_pb_trace_config_incremental_state_config, clear_period_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_incremental_state_config_desc = {
+static const char trace_config_incremental_state_config_names[] = {
 	"TraceConfig.IncrementalStateConfig"
-	"\0clear_period_ms",
+	"\0clear_period_ms"};
+const struct orma_proto_desc orma_pb_trace_config_incremental_state_config_desc = {
+	trace_config_incremental_state_config_names,
 	trace_config_incremental_state_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_incremental_state_config), 1, 1,
 };
@@ -367,10 +376,12 @@ static const struct orma_proto_field_desc trace_config_compression_config_fields
 	{1, 30, offsetof(struct orma_pb_trace_config_compression_config, deflate), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 	{2, 38, offsetof(struct orma_pb_trace_config_compression_config, zstd), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_compression_config_desc = {
+static const char trace_config_compression_config_names[] = {
 	"TraceConfig.CompressionConfig"
 	"\0deflate"
-	"\0zstd",
+	"\0zstd"};
+const struct orma_proto_desc orma_pb_trace_config_compression_config_desc = {
+	trace_config_compression_config_names,
 	trace_config_compression_config_fields, trace_config_compression_config_types, NULL,
 	sizeof(struct orma_pb_trace_config_compression_config), 2, 0,
 };
@@ -383,13 +394,15 @@ static const struct orma_proto_field_desc trace_config_incident_report_config_fi
 	{4, 85, offsetof(struct orma_pb_trace_config_incident_report_config, skip_dropbox), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{5, 98, offsetof(struct orma_pb_trace_config_incident_report_config, skip_incidentd), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_incident_report_config_desc = {
+static const char trace_config_incident_report_config_names[] = {
 	"TraceConfig.IncidentReportConfig"
 	"\0destination_package"
 	"\0destination_class"
 	"\0privacy_level"
 	"\0skip_dropbox"
-	"\0skip_incidentd",
+	"\0skip_incidentd"};
+const struct orma_proto_desc orma_pb_trace_config_incident_report_config_desc = {
+	trace_config_incident_report_config_names,
 	trace_config_incident_report_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_incident_report_config), 5, 1,
 };
@@ -405,13 +418,15 @@ static const struct orma_proto_field_desc trace_config_trace_filter_fields[] = {
 	{4, 65, offsetof(struct orma_pb_trace_config_trace_filter, bytecode_overlay_v54), 2, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 	{5, 86, offsetof(struct orma_pb_trace_config_trace_filter, string_filter_chain_v54), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_trace_filter_desc = {
+static const char trace_config_trace_filter_names[] = {
 	"TraceConfig.TraceFilter"
 	"\0bytecode"
 	"\0bytecode_v2"
 	"\0string_filter_chain"
 	"\0bytecode_overlay_v54"
-	"\0string_filter_chain_v54",
+	"\0string_filter_chain_v54"};
+const struct orma_proto_desc orma_pb_trace_config_trace_filter_desc = {
+	trace_config_trace_filter_names,
 	trace_config_trace_filter_fields, trace_config_trace_filter_types, NULL,
 	sizeof(struct orma_pb_trace_config_trace_filter), 5, 1,
 };
@@ -423,12 +438,14 @@ static const struct orma_proto_field_desc trace_config_android_report_config_fie
 	{3, 80, offsetof(struct orma_pb_trace_config_android_report_config, skip_report), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{4, 92, offsetof(struct orma_pb_trace_config_android_report_config, use_pipe_in_framework_for_testing), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_android_report_config_desc = {
+static const char trace_config_android_report_config_names[] = {
 	"TraceConfig.AndroidReportConfig"
 	"\0reporter_service_package"
 	"\0reporter_service_class"
 	"\0skip_report"
-	"\0use_pipe_in_framework_for_testing",
+	"\0use_pipe_in_framework_for_testing"};
+const struct orma_proto_desc orma_pb_trace_config_android_report_config_desc = {
+	trace_config_android_report_config_names,
 	trace_config_android_report_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_android_report_config), 4, 1,
 };
@@ -438,10 +455,12 @@ static const struct orma_proto_field_desc trace_config_cmd_trace_start_delay_fie
 	{1, 31, offsetof(struct orma_pb_trace_config_cmd_trace_start_delay, min_delay_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 44, offsetof(struct orma_pb_trace_config_cmd_trace_start_delay, max_delay_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_cmd_trace_start_delay_desc = {
+static const char trace_config_cmd_trace_start_delay_names[] = {
 	"TraceConfig.CmdTraceStartDelay"
 	"\0min_delay_ms"
-	"\0max_delay_ms",
+	"\0max_delay_ms"};
+const struct orma_proto_desc orma_pb_trace_config_cmd_trace_start_delay_desc = {
+	trace_config_cmd_trace_start_delay_names,
 	trace_config_cmd_trace_start_delay_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_cmd_trace_start_delay), 2, 1,
 };
@@ -451,10 +470,12 @@ static const struct orma_proto_field_desc trace_config_session_semaphore_fields[
 	{1, 29, offsetof(struct orma_pb_trace_config_session_semaphore, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{2, 34, offsetof(struct orma_pb_trace_config_session_semaphore, max_other_session_count), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_session_semaphore_desc = {
+static const char trace_config_session_semaphore_names[] = {
 	"TraceConfig.SessionSemaphore"
 	"\0name"
-	"\0max_other_session_count",
+	"\0max_other_session_count"};
+const struct orma_proto_desc orma_pb_trace_config_session_semaphore_desc = {
+	trace_config_session_semaphore_names,
 	trace_config_session_semaphore_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_session_semaphore), 2, 1,
 };
@@ -467,20 +488,24 @@ static const struct orma_proto_field_desc trace_config_trigger_config_trigger_fi
 	{4, 73, offsetof(struct orma_pb_trace_config_trigger_config_trigger, max_per_24_h), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{5, 86, offsetof(struct orma_pb_trace_config_trigger_config_trigger, skip_probability), 4, 0, ORMA_PROTO_KIND_DOUBLE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_trigger_config_trigger_desc = {
+static const char trace_config_trigger_config_trigger_names[] = {
 	"TraceConfig.TriggerConfig.Trigger"
 	"\0name"
 	"\0producer_name_regex"
 	"\0stop_delay_ms"
 	"\0max_per_24_h"
-	"\0skip_probability",
+	"\0skip_probability"};
+const struct orma_proto_desc orma_pb_trace_config_trigger_config_trigger_desc = {
+	trace_config_trigger_config_trigger_names,
 	trace_config_trigger_config_trigger_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_trigger_config_trigger), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_trigger_config_trigger) <= UINT16_MAX, "fits struct_size");
 
+static const char trace_config_compression_config_deflate_names[] = {
+	"TraceConfig.CompressionConfig.Deflate"};
 const struct orma_proto_desc orma_pb_trace_config_compression_config_deflate_desc = {
-	"TraceConfig.CompressionConfig.Deflate",
+	trace_config_compression_config_deflate_names,
 	NULL, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_compression_config_deflate), 0, 0,
 };
@@ -489,9 +514,11 @@ _Static_assert(sizeof(struct orma_pb_trace_config_compression_config_deflate) <=
 static const struct orma_proto_field_desc trace_config_compression_config_zstd_fields[] = {
 	{1, 35, offsetof(struct orma_pb_trace_config_compression_config_zstd, level), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_compression_config_zstd_desc = {
+static const char trace_config_compression_config_zstd_names[] = {
 	"TraceConfig.CompressionConfig.Zstd"
-	"\0level",
+	"\0level"};
+const struct orma_proto_desc orma_pb_trace_config_compression_config_zstd_desc = {
+	trace_config_compression_config_zstd_names,
 	trace_config_compression_config_zstd_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_config_compression_config_zstd), 1, 1,
 };
@@ -508,13 +535,15 @@ static const struct orma_proto_field_desc trace_config_trace_filter_string_filte
 	{4, 89, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{5, 94, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, semantic_type), 0, 1, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_trace_filter_string_filter_rule_desc = {
+static const char trace_config_trace_filter_string_filter_rule_names[] = {
 	"TraceConfig.TraceFilter.StringFilterRule"
 	"\0policy"
 	"\0regex_pattern"
 	"\0atrace_payload_starts_with"
 	"\0name"
-	"\0semantic_type",
+	"\0semantic_type"};
+const struct orma_proto_desc orma_pb_trace_config_trace_filter_string_filter_rule_desc = {
+	trace_config_trace_filter_string_filter_rule_names,
 	trace_config_trace_filter_string_filter_rule_fields, trace_config_trace_filter_string_filter_rule_types, NULL,
 	sizeof(struct orma_pb_trace_config_trace_filter_string_filter_rule), 5, 1,
 };
@@ -526,9 +555,11 @@ static const union orma_proto_type trace_config_trace_filter_string_filter_chain
 static const struct orma_proto_field_desc trace_config_trace_filter_string_filter_chain_fields[] = {
 	{1, 42, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_chain, rules), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_config_trace_filter_string_filter_chain_desc = {
+static const char trace_config_trace_filter_string_filter_chain_names[] = {
 	"TraceConfig.TraceFilter.StringFilterChain"
-	"\0rules",
+	"\0rules"};
+const struct orma_proto_desc orma_pb_trace_config_trace_filter_string_filter_chain_desc = {
+	trace_config_trace_filter_string_filter_chain_names,
 	trace_config_trace_filter_string_filter_chain_fields, trace_config_trace_filter_string_filter_chain_types, NULL,
 	sizeof(struct orma_pb_trace_config_trace_filter_string_filter_chain), 1, 0,
 };

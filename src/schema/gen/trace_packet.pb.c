@@ -4,16 +4,15 @@
 #include "schema/gen/trace_packet.pb.h"
 
 static const int32_t trace_packet_sequence_flags_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_trace_packet_sequence_flags_enum = {
+static const char trace_packet_sequence_flags_names[] = {
 	"TracePacket.SequenceFlags"
 	"\0SEQ_UNSPECIFIED"
 	"\0SEQ_INCREMENTAL_STATE_CLEARED"
-	"\0SEQ_NEEDS_INCREMENTAL_STATE",
-	trace_packet_sequence_flags_numbers, 3,
-};
+	"\0SEQ_NEEDS_INCREMENTAL_STATE"};
+const struct orma_proto_enum_desc orma_pb_trace_packet_sequence_flags_enum = {trace_packet_sequence_flags_names, trace_packet_sequence_flags_numbers, 3};
 
 static const int32_t trace_packet_data_loss_reason_numbers[] = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256};
-const struct orma_proto_enum_desc orma_pb_trace_packet_data_loss_reason_enum = {
+static const char trace_packet_data_loss_reason_names[] = {
 	"TracePacket.DataLossReason"
 	"\0DATA_LOSS_UNSPECIFIED"
 	"\0DATA_LOSS_PRESENT"
@@ -24,9 +23,8 @@ const struct orma_proto_enum_desc orma_pb_trace_packet_data_loss_reason_enum = {
 	"\0DATA_LOSS_REASSEMBLY_BROKEN_CHAIN"
 	"\0DATA_LOSS_OVERWRITE"
 	"\0DATA_LOSS_WRITER_ABORT"
-	"\0DATA_LOSS_SMB_FULL",
-	trace_packet_data_loss_reason_numbers, 10,
-};
+	"\0DATA_LOSS_SMB_FULL"};
+const struct orma_proto_enum_desc orma_pb_trace_packet_data_loss_reason_enum = {trace_packet_data_loss_reason_names, trace_packet_data_loss_reason_numbers, 10};
 
 static const union orma_proto_type trace_packet_types[] = {
 	{.message = &orma_pb_ftrace_event_bundle_desc},
@@ -128,7 +126,7 @@ static const struct orma_proto_field_desc trace_packet_fields[] = {
 	{135, 878, offsetof(struct orma_pb_trace_packet, stack_sample), 0, 39, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 	{900, 891, offsetof(struct orma_pb_trace_packet, for_testing), 0, 40, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_trace_packet_desc = {
+static const char trace_packet_names[] = {
 	"TracePacket"
 	"\0ftrace_events"
 	"\0process_tree"
@@ -184,7 +182,9 @@ const struct orma_proto_desc orma_pb_trace_packet_desc = {
 	"\0zstd_compressed_packets"
 	"\0concurrent_session_event"
 	"\0stack_sample"
-	"\0for_testing",
+	"\0for_testing"};
+const struct orma_proto_desc orma_pb_trace_packet_desc = {
+	trace_packet_names,
 	trace_packet_fields, trace_packet_types, NULL,
 	sizeof(struct orma_pb_trace_packet), 55, 1,
 };

@@ -14,12 +14,14 @@ static const struct orma_proto_field_desc trace_packet_defaults_fields[] = {
 	{58, 62, offsetof(struct orma_pb_trace_packet_defaults, timestamp_clock_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{100, 81, offsetof(struct orma_pb_trace_packet_defaults, stack_sample_defaults), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_packet_defaults_desc = {
+static const char trace_packet_defaults_names[] = {
 	"TracePacketDefaults"
 	"\0track_event_defaults"
 	"\0perf_sample_defaults"
 	"\0timestamp_clock_id"
-	"\0stack_sample_defaults",
+	"\0stack_sample_defaults"};
+const struct orma_proto_desc orma_pb_trace_packet_defaults_desc = {
+	trace_packet_defaults_names,
 	trace_packet_defaults_fields, trace_packet_defaults_types, NULL,
 	sizeof(struct orma_pb_trace_packet_defaults), 4, 1,
 };

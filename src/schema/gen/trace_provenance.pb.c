@@ -9,9 +9,11 @@ static const union orma_proto_type trace_provenance_types[] = {
 static const struct orma_proto_field_desc trace_provenance_fields[] = {
 	{2, 16, offsetof(struct orma_pb_trace_provenance, buffers), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_provenance_desc = {
+static const char trace_provenance_names[] = {
 	"TraceProvenance"
-	"\0buffers",
+	"\0buffers"};
+const struct orma_proto_desc orma_pb_trace_provenance_desc = {
+	trace_provenance_names,
 	trace_provenance_fields, trace_provenance_types, NULL,
 	sizeof(struct orma_pb_trace_provenance), 1, 0,
 };
@@ -21,10 +23,12 @@ static const struct orma_proto_field_desc trace_provenance_sequence_fields[] = {
 	{1, 25, offsetof(struct orma_pb_trace_provenance_sequence, id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 28, offsetof(struct orma_pb_trace_provenance_sequence, producer_id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_provenance_sequence_desc = {
+static const char trace_provenance_sequence_names[] = {
 	"TraceProvenance.Sequence"
 	"\0id"
-	"\0producer_id",
+	"\0producer_id"};
+const struct orma_proto_desc orma_pb_trace_provenance_sequence_desc = {
+	trace_provenance_sequence_names,
 	trace_provenance_sequence_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_provenance_sequence), 2, 1,
 };
@@ -36,9 +40,11 @@ static const union orma_proto_type trace_provenance_buffer_types[] = {
 static const struct orma_proto_field_desc trace_provenance_buffer_fields[] = {
 	{1, 23, offsetof(struct orma_pb_trace_provenance_buffer, sequences), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_provenance_buffer_desc = {
+static const char trace_provenance_buffer_names[] = {
 	"TraceProvenance.Buffer"
-	"\0sequences",
+	"\0sequences"};
+const struct orma_proto_desc orma_pb_trace_provenance_buffer_desc = {
+	trace_provenance_buffer_names,
 	trace_provenance_buffer_fields, trace_provenance_buffer_types, NULL,
 	sizeof(struct orma_pb_trace_provenance_buffer), 1, 0,
 };

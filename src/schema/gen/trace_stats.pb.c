@@ -4,13 +4,12 @@
 #include "schema/gen/trace_stats.pb.h"
 
 static const int32_t trace_stats_final_flush_outcome_numbers[] = {0, 1, 2};
-const struct orma_proto_enum_desc orma_pb_trace_stats_final_flush_outcome_enum = {
+static const char trace_stats_final_flush_outcome_names[] = {
 	"TraceStats.FinalFlushOutcome"
 	"\0FINAL_FLUSH_UNSPECIFIED"
 	"\0FINAL_FLUSH_SUCCEEDED"
-	"\0FINAL_FLUSH_FAILED",
-	trace_stats_final_flush_outcome_numbers, 3,
-};
+	"\0FINAL_FLUSH_FAILED"};
+const struct orma_proto_enum_desc orma_pb_trace_stats_final_flush_outcome_enum = {trace_stats_final_flush_outcome_names, trace_stats_final_flush_outcome_numbers, 3};
 
 static const union orma_proto_type trace_stats_types[] = {
 	{.message = &orma_pb_trace_stats_buffer_stats_desc},
@@ -37,7 +36,7 @@ static const struct orma_proto_field_desc trace_stats_fields[] = {
 	{17, 267, offsetof(struct orma_pb_trace_stats, chunk_payload_histogram_def), 0, 0, ORMA_PROTO_KIND_INT64, 1, 0, 0},
 	{18, 295, offsetof(struct orma_pb_trace_stats, writer_stats), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_stats_desc = {
+static const char trace_stats_names[] = {
 	"TraceStats"
 	"\0buffer_stats"
 	"\0producers_connected"
@@ -55,7 +54,9 @@ const struct orma_proto_desc orma_pb_trace_stats_desc = {
 	"\0flushes_failed"
 	"\0final_flush_outcome"
 	"\0chunk_payload_histogram_def"
-	"\0writer_stats",
+	"\0writer_stats"};
+const struct orma_proto_desc orma_pb_trace_stats_desc = {
+	trace_stats_names,
 	trace_stats_fields, trace_stats_types, NULL,
 	sizeof(struct orma_pb_trace_stats), 17, 1,
 };
@@ -83,7 +84,7 @@ static const struct orma_proto_field_desc trace_stats_buffer_stats_fields[] = {
 	{19, 336, offsetof(struct orma_pb_trace_stats_buffer_stats, trace_writer_packet_loss), 18, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{20, 361, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_relocated), 19, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_stats_buffer_stats_desc = {
+static const char trace_stats_buffer_stats_names[] = {
 	"TraceStats.BufferStats"
 	"\0bytes_written"
 	"\0chunks_written"
@@ -104,7 +105,9 @@ const struct orma_proto_desc orma_pb_trace_stats_buffer_stats_desc = {
 	"\0chunks_read"
 	"\0chunks_discarded"
 	"\0trace_writer_packet_loss"
-	"\0chunks_relocated",
+	"\0chunks_relocated"};
+const struct orma_proto_desc orma_pb_trace_stats_buffer_stats_desc = {
+	trace_stats_buffer_stats_names,
 	trace_stats_buffer_stats_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_stats_buffer_stats), 20, 1,
 };
@@ -116,12 +119,14 @@ static const struct orma_proto_field_desc trace_stats_writer_stats_fields[] = {
 	{3, 66, offsetof(struct orma_pb_trace_stats_writer_stats, chunk_payload_histogram_sum), 0, 0, ORMA_PROTO_KIND_INT64, 3, 0, 0},
 	{4, 94, offsetof(struct orma_pb_trace_stats_writer_stats, buffer), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_stats_writer_stats_desc = {
+static const char trace_stats_writer_stats_names[] = {
 	"TraceStats.WriterStats"
 	"\0sequence_id"
 	"\0chunk_payload_histogram_counts"
 	"\0chunk_payload_histogram_sum"
-	"\0buffer",
+	"\0buffer"};
+const struct orma_proto_desc orma_pb_trace_stats_writer_stats_desc = {
+	trace_stats_writer_stats_names,
 	trace_stats_writer_stats_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_stats_writer_stats), 4, 1,
 };
@@ -135,14 +140,16 @@ static const struct orma_proto_field_desc trace_stats_filter_stats_fields[] = {
 	{5, 69, offsetof(struct orma_pb_trace_stats_filter_stats, time_taken_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{20, 83, offsetof(struct orma_pb_trace_stats_filter_stats, bytes_discarded_per_buffer), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_stats_filter_stats_desc = {
+static const char trace_stats_filter_stats_names[] = {
 	"TraceStats.FilterStats"
 	"\0input_packets"
 	"\0input_bytes"
 	"\0output_bytes"
 	"\0errors"
 	"\0time_taken_ns"
-	"\0bytes_discarded_per_buffer",
+	"\0bytes_discarded_per_buffer"};
+const struct orma_proto_desc orma_pb_trace_stats_filter_stats_desc = {
+	trace_stats_filter_stats_names,
 	trace_stats_filter_stats_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_stats_filter_stats), 6, 1,
 };

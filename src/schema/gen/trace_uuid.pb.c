@@ -7,10 +7,12 @@ static const struct orma_proto_field_desc trace_uuid_fields[] = {
 	{1, 10, offsetof(struct orma_pb_trace_uuid, msb), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{2, 14, offsetof(struct orma_pb_trace_uuid, lsb), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trace_uuid_desc = {
+static const char trace_uuid_names[] = {
 	"TraceUuid"
 	"\0msb"
-	"\0lsb",
+	"\0lsb"};
+const struct orma_proto_desc orma_pb_trace_uuid_desc = {
+	trace_uuid_names,
 	trace_uuid_fields, NULL, NULL,
 	sizeof(struct orma_pb_trace_uuid), 2, 1,
 };

@@ -4,40 +4,36 @@
 #include "schema/gen/track_descriptor.pb.h"
 
 static const int32_t track_descriptor_child_tracks_ordering_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_track_descriptor_child_tracks_ordering_enum = {
+static const char track_descriptor_child_tracks_ordering_names[] = {
 	"TrackDescriptor.ChildTracksOrdering"
 	"\0UNKNOWN"
 	"\0LEXICOGRAPHIC"
 	"\0CHRONOLOGICAL"
-	"\0EXPLICIT",
-	track_descriptor_child_tracks_ordering_numbers, 4,
-};
+	"\0EXPLICIT"};
+const struct orma_proto_enum_desc orma_pb_track_descriptor_child_tracks_ordering_enum = {track_descriptor_child_tracks_ordering_names, track_descriptor_child_tracks_ordering_numbers, 4};
 
 static const int32_t track_descriptor_sibling_merge_behavior_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_track_descriptor_sibling_merge_behavior_enum = {
+static const char track_descriptor_sibling_merge_behavior_names[] = {
 	"TrackDescriptor.SiblingMergeBehavior"
 	"\0SIBLING_MERGE_BEHAVIOR_UNSPECIFIED"
 	"\0SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME"
 	"\0SIBLING_MERGE_BEHAVIOR_NONE"
-	"\0SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY",
-	track_descriptor_sibling_merge_behavior_numbers, 4,
-};
+	"\0SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY"};
+const struct orma_proto_enum_desc orma_pb_track_descriptor_sibling_merge_behavior_enum = {track_descriptor_sibling_merge_behavior_names, track_descriptor_sibling_merge_behavior_numbers, 4};
 
 static const int32_t track_descriptor_process_ordering_numbers[] = {0, 1};
-const struct orma_proto_enum_desc orma_pb_track_descriptor_process_ordering_enum = {
+static const char track_descriptor_process_ordering_names[] = {
 	"TrackDescriptor.ProcessOrdering"
 	"\0PROCESS_ORDERING_UNSPECIFIED"
-	"\0PROCESS_ORDERING_EXPLICIT",
-	track_descriptor_process_ordering_numbers, 2,
-};
+	"\0PROCESS_ORDERING_EXPLICIT"};
+const struct orma_proto_enum_desc orma_pb_track_descriptor_process_ordering_enum = {track_descriptor_process_ordering_names, track_descriptor_process_ordering_numbers, 2};
 
 static const int32_t track_descriptor_thread_ordering_numbers[] = {0, 1};
-const struct orma_proto_enum_desc orma_pb_track_descriptor_thread_ordering_enum = {
+static const char track_descriptor_thread_ordering_names[] = {
 	"TrackDescriptor.ThreadOrdering"
 	"\0THREAD_ORDERING_UNSPECIFIED"
-	"\0THREAD_ORDERING_EXPLICIT",
-	track_descriptor_thread_ordering_numbers, 2,
-};
+	"\0THREAD_ORDERING_EXPLICIT"};
+const struct orma_proto_enum_desc orma_pb_track_descriptor_thread_ordering_enum = {track_descriptor_thread_ordering_names, track_descriptor_thread_ordering_numbers, 2};
 
 static const union orma_proto_type track_descriptor_types[] = {
 	{.message = &orma_pb_process_descriptor_desc},
@@ -73,7 +69,7 @@ static const struct orma_proto_field_desc track_descriptor_fields[] = {
 	{19, 265, offsetof(struct orma_pb_track_descriptor, process_ordering), 12, 8, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 	{20, 282, offsetof(struct orma_pb_track_descriptor, thread_ordering), 13, 9, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_descriptor_desc = {
+static const char track_descriptor_names[] = {
 	"TrackDescriptor"
 	"\0uuid"
 	"\0name"
@@ -94,7 +90,9 @@ const struct orma_proto_desc orma_pb_track_descriptor_desc = {
 	"\0sibling_merge_key_int"
 	"\0state"
 	"\0process_ordering"
-	"\0thread_ordering",
+	"\0thread_ordering"};
+const struct orma_proto_desc orma_pb_track_descriptor_desc = {
+	track_descriptor_names,
 	track_descriptor_fields, track_descriptor_types, NULL,
 	sizeof(struct orma_pb_track_descriptor), 20, 1,
 };

@@ -4,36 +4,33 @@
 #include "schema/gen/track_event.pb.h"
 
 static const int32_t track_event_type_numbers[] = {0, 1, 2, 3, 4, 5};
-const struct orma_proto_enum_desc orma_pb_track_event_type_enum = {
+static const char track_event_type_names[] = {
 	"TrackEvent.Type"
 	"\0TYPE_UNSPECIFIED"
 	"\0TYPE_SLICE_BEGIN"
 	"\0TYPE_SLICE_END"
 	"\0TYPE_INSTANT"
 	"\0TYPE_COUNTER"
-	"\0TYPE_STATE",
-	track_event_type_numbers, 6,
-};
+	"\0TYPE_STATE"};
+const struct orma_proto_enum_desc orma_pb_track_event_type_enum = {track_event_type_names, track_event_type_numbers, 6};
 
 static const int32_t track_event_legacy_event_flow_direction_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_track_event_legacy_event_flow_direction_enum = {
+static const char track_event_legacy_event_flow_direction_names[] = {
 	"TrackEvent.LegacyEvent.FlowDirection"
 	"\0FLOW_UNSPECIFIED"
 	"\0FLOW_IN"
 	"\0FLOW_OUT"
-	"\0FLOW_INOUT",
-	track_event_legacy_event_flow_direction_numbers, 4,
-};
+	"\0FLOW_INOUT"};
+const struct orma_proto_enum_desc orma_pb_track_event_legacy_event_flow_direction_enum = {track_event_legacy_event_flow_direction_names, track_event_legacy_event_flow_direction_numbers, 4};
 
 static const int32_t track_event_legacy_event_instant_event_scope_numbers[] = {0, 1, 2, 3};
-const struct orma_proto_enum_desc orma_pb_track_event_legacy_event_instant_event_scope_enum = {
+static const char track_event_legacy_event_instant_event_scope_names[] = {
 	"TrackEvent.LegacyEvent.InstantEventScope"
 	"\0SCOPE_UNSPECIFIED"
 	"\0SCOPE_GLOBAL"
 	"\0SCOPE_PROCESS"
-	"\0SCOPE_THREAD",
-	track_event_legacy_event_instant_event_scope_numbers, 4,
-};
+	"\0SCOPE_THREAD"};
+const struct orma_proto_enum_desc orma_pb_track_event_legacy_event_instant_event_scope_enum = {track_event_legacy_event_instant_event_scope_names, track_event_legacy_event_instant_event_scope_numbers, 4};
 
 static const union orma_proto_type track_event_types[] = {
 	{.message = &orma_pb_debug_annotation_desc},
@@ -82,7 +79,7 @@ static const struct orma_proto_field_desc track_event_fields[] = {
 	{56, 600, offsetof(struct orma_pb_track_event, callstack_iid), 16, 0, ORMA_PROTO_KIND_UINT64, 0, 8, 0},
 	{57, 614, offsetof(struct orma_pb_track_event, callstack_weight), 17, 0, ORMA_PROTO_KIND_DOUBLE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_desc = {
+static const char track_event_names[] = {
 	"TrackEvent"
 	"\0timestamp_delta_us"
 	"\0thread_time_delta_us"
@@ -118,7 +115,9 @@ const struct orma_proto_desc orma_pb_track_event_desc = {
 	"\0correlation_id_str_iid"
 	"\0callstack"
 	"\0callstack_iid"
-	"\0callstack_weight",
+	"\0callstack_weight"};
+const struct orma_proto_desc orma_pb_track_event_desc = {
+	track_event_names,
 	track_event_fields, track_event_types, NULL,
 	sizeof(struct orma_pb_track_event), 35, 1,
 };
@@ -129,11 +128,13 @@ static const struct orma_proto_field_desc track_event_defaults_fields[] = {
 	{31, 30, offsetof(struct orma_pb_track_event_defaults, extra_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 	{45, 56, offsetof(struct orma_pb_track_event_defaults, extra_double_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_defaults_desc = {
+static const char track_event_defaults_names[] = {
 	"TrackEventDefaults"
 	"\0track_uuid"
 	"\0extra_counter_track_uuids"
-	"\0extra_double_counter_track_uuids",
+	"\0extra_double_counter_track_uuids"};
+const struct orma_proto_desc orma_pb_track_event_defaults_desc = {
+	track_event_defaults_names,
 	track_event_defaults_fields, NULL, NULL,
 	sizeof(struct orma_pb_track_event_defaults), 3, 1,
 };
@@ -143,10 +144,12 @@ static const struct orma_proto_field_desc event_category_fields[] = {
 	{1, 14, offsetof(struct orma_pb_event_category, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 18, offsetof(struct orma_pb_event_category, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_event_category_desc = {
+static const char event_category_names[] = {
 	"EventCategory"
 	"\0iid"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_event_category_desc = {
+	event_category_names,
 	event_category_fields, NULL, NULL,
 	sizeof(struct orma_pb_event_category), 2, 1,
 };
@@ -156,10 +159,12 @@ static const struct orma_proto_field_desc event_name_fields[] = {
 	{1, 10, offsetof(struct orma_pb_event_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 	{2, 14, offsetof(struct orma_pb_event_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_event_name_desc = {
+static const char event_name_names[] = {
 	"EventName"
 	"\0iid"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_event_name_desc = {
+	event_name_names,
 	event_name_fields, NULL, NULL,
 	sizeof(struct orma_pb_event_name), 2, 1,
 };
@@ -171,9 +176,11 @@ static const union orma_proto_type track_event_inline_callstack_types[] = {
 static const struct orma_proto_field_desc track_event_inline_callstack_fields[] = {
 	{1, 27, offsetof(struct orma_pb_track_event_inline_callstack, frames), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_inline_callstack_desc = {
+static const char track_event_inline_callstack_names[] = {
 	"TrackEvent.InlineCallstack"
-	"\0frames",
+	"\0frames"};
+const struct orma_proto_desc orma_pb_track_event_inline_callstack_desc = {
+	track_event_inline_callstack_names,
 	track_event_inline_callstack_fields, track_event_inline_callstack_types, NULL,
 	sizeof(struct orma_pb_track_event_inline_callstack), 1, 0,
 };
@@ -201,7 +208,7 @@ static const struct orma_proto_field_desc track_event_legacy_event_fields[] = {
 	{18, 209, offsetof(struct orma_pb_track_event_legacy_event, pid_override), 14, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{19, 222, offsetof(struct orma_pb_track_event_legacy_event, tid_override), 15, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_legacy_event_desc = {
+static const char track_event_legacy_event_names[] = {
 	"TrackEvent.LegacyEvent"
 	"\0name_iid"
 	"\0phase"
@@ -218,7 +225,9 @@ const struct orma_proto_desc orma_pb_track_event_legacy_event_desc = {
 	"\0instant_event_scope"
 	"\0thread_instruction_delta"
 	"\0pid_override"
-	"\0tid_override",
+	"\0tid_override"};
+const struct orma_proto_desc orma_pb_track_event_legacy_event_desc = {
+	track_event_legacy_event_names,
 	track_event_legacy_event_fields, track_event_legacy_event_types, NULL,
 	sizeof(struct orma_pb_track_event_legacy_event), 16, 1,
 };
@@ -229,11 +238,13 @@ static const struct orma_proto_field_desc track_event_inline_callstack_frame_fie
 	{2, 47, offsetof(struct orma_pb_track_event_inline_callstack_frame, source_file), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 59, offsetof(struct orma_pb_track_event_inline_callstack_frame, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_inline_callstack_frame_desc = {
+static const char track_event_inline_callstack_frame_names[] = {
 	"TrackEvent.InlineCallstack.Frame"
 	"\0function_name"
 	"\0source_file"
-	"\0line_number",
+	"\0line_number"};
+const struct orma_proto_desc orma_pb_track_event_inline_callstack_frame_desc = {
+	track_event_inline_callstack_frame_names,
 	track_event_inline_callstack_frame_fields, NULL, NULL,
 	sizeof(struct orma_pb_track_event_inline_callstack_frame), 3, 1,
 };

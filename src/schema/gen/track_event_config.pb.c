@@ -15,7 +15,7 @@ static const struct orma_proto_field_desc track_event_config_fields[] = {
 	{9, 193, offsetof(struct orma_pb_track_event_config, filter_dynamic_event_names), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{10, 220, offsetof(struct orma_pb_track_event_config, thread_time_subsampling_ns), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_config_desc = {
+static const char track_event_config_names[] = {
 	"TrackEventConfig"
 	"\0disabled_categories"
 	"\0enabled_categories"
@@ -26,7 +26,9 @@ const struct orma_proto_desc orma_pb_track_event_config_desc = {
 	"\0filter_debug_annotations"
 	"\0enable_thread_time_sampling"
 	"\0filter_dynamic_event_names"
-	"\0thread_time_subsampling_ns",
+	"\0thread_time_subsampling_ns"};
+const struct orma_proto_desc orma_pb_track_event_config_desc = {
+	track_event_config_names,
 	track_event_config_fields, NULL, NULL,
 	sizeof(struct orma_pb_track_event_config), 10, 1,
 };

@@ -8,11 +8,13 @@ static const struct orma_proto_field_desc track_event_category_fields[] = {
 	{2, 24, offsetof(struct orma_pb_track_event_category, description), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{3, 36, offsetof(struct orma_pb_track_event_category, tags), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_category_desc = {
+static const char track_event_category_names[] = {
 	"TrackEventCategory"
 	"\0name"
 	"\0description"
-	"\0tags",
+	"\0tags"};
+const struct orma_proto_desc orma_pb_track_event_category_desc = {
+	track_event_category_names,
 	track_event_category_fields, NULL, NULL,
 	sizeof(struct orma_pb_track_event_category), 3, 1,
 };
@@ -24,9 +26,11 @@ static const union orma_proto_type track_event_descriptor_types[] = {
 static const struct orma_proto_field_desc track_event_descriptor_fields[] = {
 	{1, 21, offsetof(struct orma_pb_track_event_descriptor, available_categories), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_track_event_descriptor_desc = {
+static const char track_event_descriptor_names[] = {
 	"TrackEventDescriptor"
-	"\0available_categories",
+	"\0available_categories"};
+const struct orma_proto_desc orma_pb_track_event_descriptor_desc = {
+	track_event_descriptor_names,
 	track_event_descriptor_fields, track_event_descriptor_types, NULL,
 	sizeof(struct orma_pb_track_event_descriptor), 1, 0,
 };

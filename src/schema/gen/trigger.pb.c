@@ -9,12 +9,14 @@ static const struct orma_proto_field_desc trigger_fields[] = {
 	{3, 35, offsetof(struct orma_pb_trigger, trusted_producer_uid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
 	{4, 56, offsetof(struct orma_pb_trigger, stop_delay_ms), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_trigger_desc = {
+static const char trigger_names[] = {
 	"Trigger"
 	"\0trigger_name"
 	"\0producer_name"
 	"\0trusted_producer_uid"
-	"\0stop_delay_ms",
+	"\0stop_delay_ms"};
+const struct orma_proto_desc orma_pb_trigger_desc = {
+	trigger_names,
 	trigger_fields, NULL, NULL,
 	sizeof(struct orma_pb_trigger), 4, 1,
 };

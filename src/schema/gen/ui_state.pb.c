@@ -11,11 +11,13 @@ static const struct orma_proto_field_desc ui_state_fields[] = {
 	{2, 26, offsetof(struct orma_pb_ui_state, timeline_end_ts), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
 	{3, 42, offsetof(struct orma_pb_ui_state, highlight_process), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ui_state_desc = {
+static const char ui_state_names[] = {
 	"UiState"
 	"\0timeline_start_ts"
 	"\0timeline_end_ts"
-	"\0highlight_process",
+	"\0highlight_process"};
+const struct orma_proto_desc orma_pb_ui_state_desc = {
+	ui_state_names,
 	ui_state_fields, ui_state_types, NULL,
 	sizeof(struct orma_pb_ui_state), 3, 1,
 };
@@ -25,10 +27,12 @@ static const struct orma_proto_field_desc ui_state_highlight_process_fields[] = 
 	{1, 25, offsetof(struct orma_pb_ui_state_highlight_process, pid), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 1, 0},
 	{2, 29, offsetof(struct orma_pb_ui_state_highlight_process, cmdline), 1, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_ui_state_highlight_process_desc = {
+static const char ui_state_highlight_process_names[] = {
 	"UiState.HighlightProcess"
 	"\0pid"
-	"\0cmdline",
+	"\0cmdline"};
+const struct orma_proto_desc orma_pb_ui_state_highlight_process_desc = {
+	ui_state_highlight_process_names,
 	ui_state_highlight_process_fields, NULL, NULL,
 	sizeof(struct orma_pb_ui_state_highlight_process), 2, 1,
 };

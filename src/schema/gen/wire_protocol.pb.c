@@ -21,7 +21,7 @@ static const struct orma_proto_field_desc ipc_frame_fields[] = {
 	{7, 119, offsetof(struct orma_pb_ipc_frame, msg_request_error), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 	{8, 137, offsetof(struct orma_pb_ipc_frame, set_peer_identity), 0, 5, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 };
-const struct orma_proto_desc orma_pb_ipc_frame_desc = {
+static const char ipc_frame_names[] = {
 	"IPCFrame"
 	"\0data_for_testing"
 	"\0request_id"
@@ -30,7 +30,9 @@ const struct orma_proto_desc orma_pb_ipc_frame_desc = {
 	"\0msg_invoke_method"
 	"\0msg_invoke_method_reply"
 	"\0msg_request_error"
-	"\0set_peer_identity",
+	"\0set_peer_identity"};
+const struct orma_proto_desc orma_pb_ipc_frame_desc = {
+	ipc_frame_names,
 	ipc_frame_fields, ipc_frame_types, NULL,
 	sizeof(struct orma_pb_ipc_frame), 8, 1,
 };
@@ -39,9 +41,11 @@ _Static_assert(sizeof(struct orma_pb_ipc_frame) <= UINT16_MAX, "fits struct_size
 static const struct orma_proto_field_desc ipc_frame_bind_service_fields[] = {
 	{1, 21, offsetof(struct orma_pb_ipc_frame_bind_service, service_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ipc_frame_bind_service_desc = {
+static const char ipc_frame_bind_service_names[] = {
 	"IPCFrame.BindService"
-	"\0service_name",
+	"\0service_name"};
+const struct orma_proto_desc orma_pb_ipc_frame_bind_service_desc = {
+	ipc_frame_bind_service_names,
 	ipc_frame_bind_service_fields, NULL, NULL,
 	sizeof(struct orma_pb_ipc_frame_bind_service), 1, 1,
 };
@@ -55,11 +59,13 @@ static const struct orma_proto_field_desc ipc_frame_bind_service_reply_fields[] 
 	{2, 34, offsetof(struct orma_pb_ipc_frame_bind_service_reply, service_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{3, 45, offsetof(struct orma_pb_ipc_frame_bind_service_reply, methods), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ipc_frame_bind_service_reply_desc = {
+static const char ipc_frame_bind_service_reply_names[] = {
 	"IPCFrame.BindServiceReply"
 	"\0success"
 	"\0service_id"
-	"\0methods",
+	"\0methods"};
+const struct orma_proto_desc orma_pb_ipc_frame_bind_service_reply_desc = {
+	ipc_frame_bind_service_reply_names,
 	ipc_frame_bind_service_reply_fields, ipc_frame_bind_service_reply_types, NULL,
 	sizeof(struct orma_pb_ipc_frame_bind_service_reply), 3, 1,
 };
@@ -71,12 +77,14 @@ static const struct orma_proto_field_desc ipc_frame_invoke_method_fields[] = {
 	{3, 43, offsetof(struct orma_pb_ipc_frame_invoke_method, args_proto), 2, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 	{4, 54, offsetof(struct orma_pb_ipc_frame_invoke_method, drop_reply), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ipc_frame_invoke_method_desc = {
+static const char ipc_frame_invoke_method_names[] = {
 	"IPCFrame.InvokeMethod"
 	"\0service_id"
 	"\0method_id"
 	"\0args_proto"
-	"\0drop_reply",
+	"\0drop_reply"};
+const struct orma_proto_desc orma_pb_ipc_frame_invoke_method_desc = {
+	ipc_frame_invoke_method_names,
 	ipc_frame_invoke_method_fields, NULL, NULL,
 	sizeof(struct orma_pb_ipc_frame_invoke_method), 4, 1,
 };
@@ -87,11 +95,13 @@ static const struct orma_proto_field_desc ipc_frame_invoke_method_reply_fields[]
 	{2, 35, offsetof(struct orma_pb_ipc_frame_invoke_method_reply, has_more), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
 	{3, 44, offsetof(struct orma_pb_ipc_frame_invoke_method_reply, reply_proto), 2, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ipc_frame_invoke_method_reply_desc = {
+static const char ipc_frame_invoke_method_reply_names[] = {
 	"IPCFrame.InvokeMethodReply"
 	"\0success"
 	"\0has_more"
-	"\0reply_proto",
+	"\0reply_proto"};
+const struct orma_proto_desc orma_pb_ipc_frame_invoke_method_reply_desc = {
+	ipc_frame_invoke_method_reply_names,
 	ipc_frame_invoke_method_reply_fields, NULL, NULL,
 	sizeof(struct orma_pb_ipc_frame_invoke_method_reply), 3, 1,
 };
@@ -100,9 +110,11 @@ _Static_assert(sizeof(struct orma_pb_ipc_frame_invoke_method_reply) <= UINT16_MA
 static const struct orma_proto_field_desc ipc_frame_request_error_fields[] = {
 	{1, 22, offsetof(struct orma_pb_ipc_frame_request_error, error), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ipc_frame_request_error_desc = {
+static const char ipc_frame_request_error_names[] = {
 	"IPCFrame.RequestError"
-	"\0error",
+	"\0error"};
+const struct orma_proto_desc orma_pb_ipc_frame_request_error_desc = {
+	ipc_frame_request_error_names,
 	ipc_frame_request_error_fields, NULL, NULL,
 	sizeof(struct orma_pb_ipc_frame_request_error), 1, 1,
 };
@@ -114,12 +126,14 @@ static const struct orma_proto_field_desc ipc_frame_set_peer_identity_fields[] =
 	{3, 33, offsetof(struct orma_pb_ipc_frame_set_peer_identity, machine_id_hint), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{4, 49, offsetof(struct orma_pb_ipc_frame_set_peer_identity, machine_name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ipc_frame_set_peer_identity_desc = {
+static const char ipc_frame_set_peer_identity_names[] = {
 	"IPCFrame.SetPeerIdentity"
 	"\0pid"
 	"\0uid"
 	"\0machine_id_hint"
-	"\0machine_name",
+	"\0machine_name"};
+const struct orma_proto_desc orma_pb_ipc_frame_set_peer_identity_desc = {
+	ipc_frame_set_peer_identity_names,
 	ipc_frame_set_peer_identity_fields, NULL, NULL,
 	sizeof(struct orma_pb_ipc_frame_set_peer_identity), 4, 1,
 };
@@ -129,10 +143,12 @@ static const struct orma_proto_field_desc ipc_frame_bind_service_reply_method_in
 	{1, 37, offsetof(struct orma_pb_ipc_frame_bind_service_reply_method_info, id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
 	{2, 40, offsetof(struct orma_pb_ipc_frame_bind_service_reply_method_info, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 };
-const struct orma_proto_desc orma_pb_ipc_frame_bind_service_reply_method_info_desc = {
+static const char ipc_frame_bind_service_reply_method_info_names[] = {
 	"IPCFrame.BindServiceReply.MethodInfo"
 	"\0id"
-	"\0name",
+	"\0name"};
+const struct orma_proto_desc orma_pb_ipc_frame_bind_service_reply_method_info_desc = {
+	ipc_frame_bind_service_reply_method_info_names,
 	ipc_frame_bind_service_reply_method_info_fields, NULL, NULL,
 	sizeof(struct orma_pb_ipc_frame_bind_service_reply_method_info), 2, 1,
 };
