@@ -42,6 +42,19 @@ if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
     LINKER:--version-script=${CMAKE_BINARY_DIR}/orma.map LINKER:-z,relro LINKER:-z,now)
   set_target_properties(orma_shared PROPERTIES OUTPUT_NAME orma VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${CMAKE_BINARY_DIR}/orma.map)
+  # Relocations take a tenth of the room when they are packed; the loader of glibc has known how since 2.36, and the library
+  # then needs that one.
+  include(CheckCSourceCompiles)
+  include(CheckLinkerFlag)
+  check_linker_flag(C LINKER:-z,pack-relative-relocs ORMA_LINKER_PACKS_RELOCATIONS)
+  check_c_source_compiles("#include <features.h>
+    #if !__GLIBC_PREREQ(2, 36)
+    #error older
+    #endif
+    int main(void) { return 0; }" ORMA_LOADER_UNPACKS_RELOCATIONS)
+  if(ORMA_LINKER_PACKS_RELOCATIONS AND ORMA_LOADER_UNPACKS_RELOCATIONS)
+    target_link_options(orma_shared PRIVATE LINKER:-z,pack-relative-relocs)
+  endif()
   install(TARGETS orma_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 

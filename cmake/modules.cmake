@@ -1,3 +1,27 @@
+# What runs per event, per chunk or per message, and is optimised for speed; the rest of the library is optimised for size.
+# In a program that is traced orma is a guest, and takes the less room of its caches the better.
+set(ORMA_HOT_SOURCES
+  "base/(alloc|arena|buf|clock|list|map|str)"
+  "proto/(writer|reader|wire)"
+  "shm/.*"
+  "ipc/(frame|connection)"
+  "service/(commit|trace_buffer_index|trace_buffer_read|trace_buffer_write|read|packet_check|sequence)"
+  "host/host_commit"
+  "client/(packet|thread|commit)")
+# Of src/track everything but what runs once per session or thread.
+set(ORMA_COLD_TRACK "category|descriptor|process|renames")
+list(JOIN ORMA_HOT_SOURCES "|" ORMA_HOT_SOURCES)
+
+# orma_is_hot(path ret)
+function(orma_is_hot path ret)
+  if(path MATCHES "(^|/)src/(${ORMA_HOT_SOURCES})\\.c$" OR
+      (path MATCHES "(^|/)src/track/" AND NOT path MATCHES "/(${ORMA_COLD_TRACK})\\.c$"))
+    set(${ret} TRUE PARENT_SCOPE)
+  else()
+    set(${ret} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
 # orma_module(name): every src/<name>/**.c becomes one object library.
 function(orma_module name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
@@ -6,5 +30,11 @@ function(orma_module name)
   endif()
   add_library(orma_${name} OBJECT ${sources})
   target_link_libraries(orma_${name} PRIVATE orma_flags)
+  foreach(source ${sources})
+    orma_is_hot(${source} is_hot)
+    if(NOT is_hot)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+    endif()
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY ORMA_MODULES orma_${name})
 endfunction()

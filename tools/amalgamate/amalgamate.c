@@ -4,7 +4,7 @@
  * The public headers become orma.h as they are. The sources, in the order of the list, and each
  * header before its first use, become orma.c: everything that is not public is static there, what no
  * public function reaches is left out, and names that are private to one source, and would meet
- * another's, get their file's name in front.
+ * another's, get their file's name in front. Sources that the list calls cold ask for small code.
  *
  * Invariant: the same tree gives the same bytes, wherever it lies; each name is defined once.
  * Rejected: plain concatenation (static functions of the same name meet, and every user compiles
@@ -196,9 +196,12 @@ static void add_export(struct am_tree *tree, const char *name)
 	am_put(&tree->exports, name, strlen(name), (void *)name);
 }
 
-static void add_source(struct am_tree *tree, const char *path)
+/* "src/a/b.c", or "src/a/b.c cold". */
+static void add_source(struct am_tree *tree, const char *line)
 {
-	load(tree, path);
+	size_t size = strcspn(line, " ");
+
+	load(tree, am_copy(tree, line, size))->is_cold = strcmp(line + size, " cold") == 0;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -572,10 +575,37 @@ static bool has_kept(const struct am_file *file)
 	return false;
 }
 
+/* What runs rarely is to be small, and soon compiled. */
+static const char cold_begin[] =
+	"\n#ifdef __clang__\n"
+	"#pragma clang attribute push(__attribute__((minsize)), apply_to = "
+	"function)\n"
+	"#elif defined(__OPTIMIZE__)\n"
+	"#pragma GCC push_options\n"
+	"#pragma GCC optimize(\"Os\")\n"
+	"#endif\n";
+static const char cold_end[] = "\n#ifdef __clang__\n"
+			       "#pragma clang attribute pop\n"
+			       "#elif defined(__OPTIMIZE__)\n"
+			       "#pragma GCC pop_options\n"
+			       "#endif\n";
+
+/* Whether there is code to be small; a region without any is one that clang warns about. */
+static bool is_cold_code(const struct am_file *file)
+{
+	for (const struct am_item *item = file->items; item && file->is_cold; item = item->next) {
+		for (const struct am_name *name = item->names; name; name = name->next) {
+			if (item->is_kept && item->is_function && name->is_definite)
+				return true;
+		}
+	}
+	return false;
+}
+
 static void put_file(struct output *output, struct am_file *file, unsigned depth)
 {
 	const char *system;
-	bool is_reached = has_kept(file);
+	bool is_reached = has_kept(file), is_cold = is_cold_code(file);
 
 	if (file->is_emitted || strncmp(file->path, "include/", 8) == 0)
 		return;
@@ -594,10 +624,12 @@ static void put_file(struct output *output, struct am_file *file, unsigned depth
 	if (!is_reached)
 		return;
 	put_preface(output, file);
+	put_text(&output->body, is_cold ? cold_begin : "");
 	for (const struct am_item *item = file->items; item; item = item->next) {
 		if (item->is_kept)
 			put_item(output, item);
 	}
+	put_text(&output->body, is_cold ? cold_end : "");
 }
 
 static void put_header(struct output *output, const char *name, unsigned depth)
@@ -704,10 +736,14 @@ static const char source_head[] =
 	"#include \"orma.h\"\n\n%.*s\n"
 	"/*\n"
 	" * What is hidden elsewhere is static here and need not be said to be hidden; a function that\n"
-	" * shares its name with somebody's variable may be here in vain.\n"
+	" * shares its name with somebody's variable may be here in vain; and what gcc cannot prove to be\n"
+	" * set, when a function has been put into another one's body, may be set all the same.\n"
 	" */\n"
 	"#pragma GCC diagnostic ignored \"-Wattributes\"\n"
-	"#pragma GCC diagnostic ignored \"-Wunused-function\"\n";
+	"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+	"#ifndef __clang__\n"
+	"#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"
+	"#endif\n";
 /* clang-format on */
 
 static size_t write_source(struct am_tree *tree, const char *version, const char *folder)

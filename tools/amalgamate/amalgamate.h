@@ -68,7 +68,7 @@ struct am_file {
 	struct am_file *next;
 	const char *path; /* from the root */
 	const char *text, *end;
-	bool is_source, is_emitted;
+	bool is_source, is_emitted, is_cold;
 	struct am_item *items;
 	struct orma_map renames; /* by hash of the old name -> struct am_rename */
 };
