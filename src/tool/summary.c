@@ -33,6 +33,7 @@ static const struct payload {
 
 struct packet_facts {
 	uint64_t sequence_id, dropped;
+	bool is_clock_sync; /* the service's, but of no sequence */
 	const char *source;
 	struct orma_str stats;
 };
@@ -50,6 +51,8 @@ static int get_facts(const void *data, size_t size, struct packet_facts *facts)
 			facts->dropped = field.value;
 		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_STATS)
 			facts->stats = field.bytes;
+		else if (field.id == ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC)
+			facts->is_clock_sync = true;
 		for (size_t i = 0; i < ORMA_ARRAY_SIZE(payloads); i++)
 			if (payloads[i].field_id == field.id && field.type == ORMA_PROTO_BYTES)
 				facts->source = payloads[i].source;
@@ -141,7 +144,8 @@ static int count_packet(void *ctx, const void *data, size_t size)
 	if (result)
 		return result;
 	summary->packets++;
-	if (facts.sequence_id == SERVICE_SEQUENCE_ID)
+	if (facts.sequence_id == SERVICE_SEQUENCE_ID ||
+	    (facts.sequence_id == 0 && facts.is_clock_sync))
 		count_source(summary, "service", 1);
 	else if ((result = count_in_sequence(count, &facts)))
 		return result;

@@ -166,17 +166,21 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	orma_proto_nested_begin(&heap.writer, &stats, 1);
 	orma_proto_write_varint(&heap.writer, 3, 5);
 	orma_proto_nested_end(&heap.writer, &packet);
+	orma_proto_nested_begin(&heap.writer, &packet, 1); /* its remote_clock_sync */
+	orma_proto_nested_begin(&heap.writer, &payload, 107);
+	orma_proto_nested_end(&heap.writer, &packet);
 	CHECK_INT(orma_proto_heap_writer_finish(&heap), 0);
 
 	int fd = file_of(buf.data, buf.size);
 	CHECK_INT(orma_tool_trace_summarize(fd, &summary, NULL), 0);
 	close(fd);
-	CHECK_INT(summary.packets, 5);
+	CHECK_INT(summary.packets, 6);
 	CHECK_INT(summary.source_count, 4);
 	CHECK_STR(summary.sources[0].name, "linux.sys_stats");
 	CHECK_INT(summary.sources[0].packets, 2);
 	CHECK_STR(summary.sources[1].name, "track_event");
 	CHECK_STR(summary.sources[2].name, "service");
+	CHECK_INT(summary.sources[2].packets, 2);
 	CHECK_STR(summary.sources[3].name, "other");
 	CHECK_INT(summary.gaps, 1);
 	CHECK_INT(summary.lost_chunks, 5);
