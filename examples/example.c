@@ -43,8 +43,8 @@ static void *run(void *ctx)
 		seed = think(seed);
 		if (rounds % 100 == 0)
 			ORMA_INSTANT(work, "another hundred");
-		ORMA_COUNTER_INT(stats, "rounds", rounds);
-		ORMA_COUNTER_DOUBLE(stats, "dice", seed % 6 + 1.0);
+		ORMA_COUNTER(stats, "rounds", rounds);
+		ORMA_COUNTER(stats, "dice", seed % 6 + 1.0);
 		ORMA_END(work);
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 	seconds = argc > 1 ? atof(argv[1]) : seconds;
 	if (count < 1 || count > 64)
 		count = 2;
-	if (orma_init(NULL) < 0 || orma_track_event_register() < 0)
+	if (orma_init(NULL) < 0)
 		return 1;
 	if (orma_sync(1000) == 0)
 		puts("connected to the tracing service");

@@ -259,7 +259,7 @@ static int run_child(int fd)
 	};
 
 	child.fd = fd;
-	if (orma_init(&options) < 0 || orma_track_event_register() < 0)
+	if (orma_init(&options) < 0)
 		return 1;
 	/* The session waits for us already: now it is known here, too. */
 	if (orma_sync(10000) < 0)

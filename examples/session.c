@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 	struct orma_session *session;
 	int r;
 
-	if (orma_init(&options) < 0 || orma_track_event_register() < 0 || orma_sync(5000) < 0)
+	if (orma_init(&options) < 0 || orma_sync(5000) < 0)
 		return 1;
 	recording.session = open_session(&recording);
 	if (orma_session_enable_text(recording.session, "config", config, strlen(config), -1,

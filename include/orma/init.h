@@ -39,6 +39,17 @@ enum orma_backend {
 	ORMA_BACKEND_CUSTOM = 4,
 };
 
+/* What time track events have. ORMA_CLOCK=auto, tsc, boottime, monotonic or monotonic_raw in the
+ * environment replaces ORMA_CLOCK_AUTO. */
+enum orma_clock {
+	/* CLOCK_BOOTTIME, read from the processor's counter where that is safe and faster */
+	ORMA_CLOCK_AUTO = 0,
+	ORMA_CLOCK_TSC = 1, /* the same; also where the kernel does not trust the counter */
+	ORMA_CLOCK_BOOTTIME = 2,
+	ORMA_CLOCK_MONOTONIC = 3,
+	ORMA_CLOCK_MONOTONIC_RAW = 4,
+};
+
 struct orma_transport_ops; /* orma/transport.h */
 
 struct orma_init_options {
@@ -56,6 +67,7 @@ struct orma_init_options {
 	/* With ORMA_BACKEND_CUSTOM: copied; the context must live until orma_shutdown() returned. */
 	const struct orma_transport_ops *transport;
 	void *transport_ctx;
+	enum orma_clock clock;
 };
 
 /**

@@ -7,6 +7,7 @@
 #include <orma/category.h>
 #include <orma/data_source.h>
 #include <orma/error.h>
+#include <orma/event_item.h>
 #include <orma/init.h>
 #include <orma/log.h>
 #include <orma/packet.h>

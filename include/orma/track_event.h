@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/track_event.h - slices, instants and counters on the timeline of a trace.
+ * orma/track_event.h - slices, instants, counters and states on the timeline of a trace.
  *
  *	ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames and drawing");     // in one .c file
  *	...
  *	orma_init(NULL);
- *	orma_track_event_register();
  *	{
- *		ORMA_SCOPE(gfx, "frame"); // a slice until the end of the block
- *		ORMA_INSTANT(gfx, "retry");
+ *		ORMA_SCOPE(gfx, "frame", "number", 7, "name", title); // a slice until the end of the block
+ *		ORMA_INSTANT(gfx, "retry", "attempt", n);
  *		ORMA_COUNTER(gfx, "fps", 59.9);
  *	}
+ *	ORMA_BEGIN(gfx, "load");
+ *	ORMA_END(gfx, "bytes", size);
  *
- * Names are string literals or constants (what is known only at run time does not compile, in C++
- * neither): they are told apart by address at each place and
- * interned per sequence. While no session wants the category, an event costs one load and a branch.
+ * Behind the name come arguments and whatever else there is to say, up to 64 items: see
+ * orma/event_item.h. Names are string literals or constants (what is known only at run time does
+ * not compile, in C++ neither; ORMA_DYNAMIC(text) is for that): they are told apart by address at
+ * each place. While no session wants the category, an event costs one load and a branch, and its
+ * arguments are not evaluated.
  *
- * Threads: all of it from any thread. errno is preserved.
+ * Losses keep the structure of slices: the end of a slice whose beginning was lost is not written,
+ * the end of one that was written comes late rather than never. How many events of which categories
+ * a thread lost stands in the trace, as instants "events lost" of the category "orma.loss".
+ *
+ * Threads: all of it from any thread; inside a signal handler that interrupted an event on the same
+ *          thread, events are left out. errno is preserved.
  */
 #ifndef ORMA_TRACK_EVENT_H
 #define ORMA_TRACK_EVENT_H
 
 #include <orma/api.h>
 #include <orma/category.h>
+#include <orma/event_item.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,13 +39,26 @@
 extern "C" {
 #endif
 
+/* What a call site remembers of one of its keys; zero-initialised, then the library's. */
+struct orma_key {
+	const char *text;
+	uint32_t code;
+	uint16_t code_size, id;
+};
+
 /* A place in the code that emits; static, zero-initialised but for its first members. */
 struct orma_call_site {
 	struct orma_category *category;
-	const char *name;
+	const char *name;      /* NULL = none, or among the items */
+	struct orma_key *keys; /* may be NULL */
+	uint32_t key_count;
 	uint32_t type; /* enum orma_event_type */
-	uint32_t name_id;
-};
+	/* The library's from here on. */
+	uint32_t id;
+	int32_t pid;
+	uint8_t blob_size;
+	uint8_t blob[23];
+} __attribute__((aligned(64)));
 
 /* A slice that ends with its block. */
 struct orma_scope {
@@ -49,20 +71,49 @@ enum orma_event_type {
 	ORMA_EVENT_END = 2,
 	ORMA_EVENT_INSTANT = 3,
 	ORMA_EVENT_COUNTER = 4,
+	ORMA_EVENT_STATE = 5,
 };
 
 /**
- * Registers the data source "track_event" with all categories; later ones are announced as they come. After orma_init(). 0,
- * -ENOTCONN, -ENOMEM, -EALREADY.
+ * Registers the data source "track_event" with all categories defined so far. orma_init() has done
+ * that if there was a category: harmless then. 0, -ENOTCONN, -ENOMEM.
  */
 ORMA_API int orma_track_event_register(void);
 ORMA_API void orma_event_emit(struct orma_call_site *site);
+/* Any number of items. Those of a counter begin with its value, those of a state with the state. */
+ORMA_API void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items,
+				    size_t count);
+/* An end without items. */
+ORMA_API void orma_event_emit_end(struct orma_category *category);
 ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value);
 ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double value);
 /* Emits the begin; the bits of the instances that took it. */
-ORMA_API uint32_t orma_event_scope_begin(struct orma_call_site *site);
+ORMA_API uint32_t orma_event_scope_begin(struct orma_call_site *site, const struct orma_item *items,
+					 size_t count);
 /* Emits the end to those that took the begin. */
 ORMA_API void orma_event_scope_end(struct orma_scope *scope);
+/** Now, on the clock of the events' timestamps: nanoseconds of CLOCK_BOOTTIME unless
+ * orma_init_options.clock says otherwise. */
+ORMA_API uint64_t orma_now_ns(void);
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+/* (category, name, items...) */
+#define ORMA_BEGIN(...)   ORMA_EVENT_OF_(ORMA_EVENT_BEGIN, __VA_ARGS__)
+#define ORMA_INSTANT(...) ORMA_EVENT_OF_(ORMA_EVENT_INSTANT, __VA_ARGS__)
+/* (category, items...) */
+#define ORMA_END(...) ORMA_CONCAT(ORMA_END_, ORMA_HAS_MORE_THAN_1_(__VA_ARGS__))(__VA_ARGS__)
+/* (category, name, items...): a slice until the end of the block. Not twice in a line. */
+#define ORMA_SCOPE(...) ORMA_CONCAT(ORMA_SCOPE_, ORMA_HAS_MORE_THAN_2_(__VA_ARGS__))(__VA_ARGS__)
+/* (category, name, value, items...): the value, of an integer or floating type, of the process's
+ * counter of that name, or of the track in ORMA_ON. */
+#define ORMA_COUNTER(...)                                                                          \
+	ORMA_CONCAT(ORMA_COUNTER_, ORMA_HAS_MORE_THAN_3_(__VA_ARGS__))(__VA_ARGS__)
+/* (category, name, state, items...): from now on the process's state of that name, or the track in
+ * ORMA_ON, is in this state, a text; NULL = in none. */
+#define ORMA_STATE(...) ORMA_EVENT_OF_(ORMA_EVENT_STATE, __VA_ARGS__)
+
+/* --- how they are made ------------------------------------------------------------------------ */
 
 /* In C++ a name of a moment would compile, and be that of the first event for ever. */
 #if defined(__cplusplus) && defined(__clang__)
@@ -72,65 +123,128 @@ ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 #else
 #define ORMA_CALL_SITE_ static struct orma_call_site
 #endif
-
-#define ORMA_EVENT_(id, event_type, name_text, emit)                                               \
-	do {                                                                                       \
-		if (ORMA_IS_ENABLED(id)) {                                                         \
-			ORMA_CALL_SITE_ orma_site_ = {&orma_category_##id, (name_text),            \
-						      (event_type), 0};                            \
-			emit;                                                                      \
+#define ORMA_SITE_(id, event_type, name_text)                                                      \
+	{                                                                                          \
+		&orma_category_##id, (name_text), NULL, 0, (event_type), 0, 0, 0,                  \
+		{                                                                                  \
+			0                                                                          \
 		}                                                                                  \
-	} while (0)
+	}
+#define ORMA_SITE_WITH_KEYS_(id, event_type, name_text, keys)                                      \
+	{                                                                                          \
+		&orma_category_##id, (name_text), keys, sizeof(keys) / sizeof((keys)[0]),          \
+			(event_type), 0, 0, 0,                                                     \
+		{                                                                                  \
+			0                                                                          \
+		}                                                                                  \
+	}
 
-#define ORMA_BEGIN(id, name_text)                                                                  \
-	ORMA_EVENT_(id, ORMA_EVENT_BEGIN, name_text, orma_event_emit(&orma_site_))
-#define ORMA_END(id) ORMA_EVENT_(id, ORMA_EVENT_END, NULL, orma_event_emit(&orma_site_))
-#define ORMA_INSTANT(id, name_text)                                                                \
-	ORMA_EVENT_(id, ORMA_EVENT_INSTANT, name_text, orma_event_emit(&orma_site_))
-#define ORMA_COUNTER_INT(id, name_text, value)                                                     \
-	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
-		    orma_event_emit_counter_int(&orma_site_, (value)))
-#define ORMA_COUNTER_DOUBLE(id, name_text, value)                                                  \
-	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
-		    orma_event_emit_counter_double(&orma_site_, (value)))
 #ifdef __cplusplus
 extern "C++" {
-template <class T> inline void orma_event_emit_counter(struct orma_call_site *site, T value)
+template <class Result, size_t count>
+inline Result orma_call_with_items(Result (*function)(orma_call_site *, const orma_item *, size_t),
+				   orma_call_site *site, const orma_item (&&items)[count])
 {
-	orma_event_emit_counter_int(site, static_cast<int64_t>(value));
+	return function(site, items, count);
 }
-template <> inline void orma_event_emit_counter(struct orma_call_site *site, float value)
+inline void orma_event_emit_counter(orma_call_site *site, float value)
 {
 	orma_event_emit_counter_double(site, static_cast<double>(value));
 }
-template <> inline void orma_event_emit_counter(struct orma_call_site *site, double value)
+inline void orma_event_emit_counter(orma_call_site *site, double value)
 {
 	orma_event_emit_counter_double(site, value);
 }
+inline void orma_event_emit_counter(orma_call_site *site, long double value)
+{
+	orma_event_emit_counter_double(site, static_cast<double>(value));
 }
-#define ORMA_COUNTER(id, name_text, value)                                                         \
-	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text, orma_event_emit_counter(&orma_site_, value))
+template <class T> inline void orma_event_emit_counter(orma_call_site *site, T value)
+{
+	orma_event_emit_counter_int(site, static_cast<int64_t>(value));
+}
+}
+#define ORMA_CALL_WITH_ITEMS_(function, site, ...)                                                 \
+	orma_call_with_items(function, site, {ORMA_ITEMS_(__VA_ARGS__)})
+#define ORMA_EMIT_COUNTER_(site, value) orma_event_emit_counter(site, value)
 #else
+#define ORMA_CALL_WITH_ITEMS_(function, site, ...)                                                 \
+	function(site, (const struct orma_item[]){ORMA_ITEMS_(__VA_ARGS__)},                       \
+		 ORMA_COUNT_(__VA_ARGS__))
 /* clang-format off */
-#define ORMA_COUNTER(id, name_text, value)                                                         \
-	ORMA_EVENT_(id, ORMA_EVENT_COUNTER, name_text,                                             \
-		    _Generic((value),                                                              \
-			     float: orma_event_emit_counter_double,                                \
-			     double: orma_event_emit_counter_double,                               \
-			     default: orma_event_emit_counter_int)(&orma_site_, (value)))
+#define ORMA_EMIT_COUNTER_(site, value)                                                            \
+	_Generic((value),                                                                          \
+		float: orma_event_emit_counter_double,                                             \
+		double: orma_event_emit_counter_double,                                            \
+		long double: orma_event_emit_counter_double,                                       \
+		default: orma_event_emit_counter_int)(site, (value))
 /* clang-format on */
 #endif
-#define ORMA_CONCAT_(a, b) a##b
-#define ORMA_CONCAT(a, b)  ORMA_CONCAT_(a, b)
-#define ORMA_SCOPE(id, name_text)                                                                  \
-	ORMA_CALL_SITE_ ORMA_CONCAT(orma_scope_site_, __LINE__) = {                                \
-		&orma_category_##id, (name_text), ORMA_EVENT_BEGIN, 0};                            \
+
+#define ORMA_EVENT_OF_(type, ...)                                                                  \
+	ORMA_CONCAT(ORMA_EVENT_, ORMA_HAS_MORE_THAN_2_(__VA_ARGS__))(type, __VA_ARGS__)
+#define ORMA_EVENT_0(type, id, name)                                                               \
+	do {                                                                                       \
+		if (ORMA_IS_ENABLED(id)) {                                                         \
+			ORMA_CALL_SITE_ orma_site_ = ORMA_SITE_(id, type, name);                   \
+			orma_event_emit(&orma_site_);                                              \
+		}                                                                                  \
+	} while (0)
+#define ORMA_EVENT_1(type, id, name, ...)                                                          \
+	do {                                                                                       \
+		if (ORMA_IS_ENABLED(id)) {                                                         \
+			static struct orma_key orma_keys_[(ORMA_COUNT_(__VA_ARGS__) + 1) / 2];     \
+			ORMA_CALL_SITE_ orma_site_ =                                               \
+				ORMA_SITE_WITH_KEYS_(id, type, name, orma_keys_);                  \
+			ORMA_CALL_WITH_ITEMS_(orma_event_emit_items, &orma_site_, __VA_ARGS__);    \
+		}                                                                                  \
+	} while (0)
+#define ORMA_END_0(id)                                                                             \
+	do {                                                                                       \
+		if (ORMA_IS_ENABLED(id))                                                           \
+			orma_event_emit_end(&orma_category_##id);                                  \
+	} while (0)
+#define ORMA_END_1(id, ...) ORMA_EVENT_1(ORMA_EVENT_END, id, NULL, __VA_ARGS__)
+#define ORMA_COUNTER_0(id, name, value)                                                            \
+	do {                                                                                       \
+		if (ORMA_IS_ENABLED(id)) {                                                         \
+			ORMA_CALL_SITE_ orma_site_ = ORMA_SITE_(id, ORMA_EVENT_COUNTER, name);     \
+			ORMA_EMIT_COUNTER_(&orma_site_, value);                                    \
+		}                                                                                  \
+	} while (0)
+#define ORMA_COUNTER_1(id, name, ...) ORMA_EVENT_1(ORMA_EVENT_COUNTER, id, name, __VA_ARGS__)
+#define ORMA_SCOPE_IN_(id, begin)                                                                  \
 	struct orma_scope ORMA_CONCAT(orma_scope_, __LINE__)                                       \
 		__attribute__((cleanup(orma_event_scope_end), unused)) = {                         \
-			&orma_category_##id,                                                       \
-			ORMA_IS_ENABLED(id)                                                        \
-				? orma_event_scope_begin(&ORMA_CONCAT(orma_scope_site_, __LINE__)) \
-				: 0}
+			&orma_category_##id, ORMA_IS_ENABLED(id) ? begin : 0}
+#define ORMA_SCOPE_0(id, name)                                                                     \
+	ORMA_CALL_SITE_ ORMA_CONCAT(orma_scope_site_, __LINE__) =                                  \
+		ORMA_SITE_(id, ORMA_EVENT_BEGIN, name);                                            \
+	ORMA_SCOPE_IN_(id,                                                                         \
+		       orma_event_scope_begin(&ORMA_CONCAT(orma_scope_site_, __LINE__), NULL, 0))
+#define ORMA_SCOPE_1(id, name, ...)                                                                \
+	static struct orma_key ORMA_CONCAT(orma_scope_keys_,                                       \
+					   __LINE__)[(ORMA_COUNT_(__VA_ARGS__) + 1) / 2];          \
+	ORMA_CALL_SITE_ ORMA_CONCAT(orma_scope_site_, __LINE__) = ORMA_SITE_WITH_KEYS_(            \
+		id, ORMA_EVENT_BEGIN, name, ORMA_CONCAT(orma_scope_keys_, __LINE__));              \
+	ORMA_SCOPE_IN_(id, ORMA_CALL_WITH_ITEMS_(orma_event_scope_begin,                           \
+						 &ORMA_CONCAT(orma_scope_site_, __LINE__),         \
+						 __VA_ARGS__))
+
+/* clang-format off */
+#define ORMA_HAS_MORE_THAN_1_(...) ORMA_COUNT_PICK_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 1, 1, 0, ~)
+#define ORMA_HAS_MORE_THAN_2_(...) ORMA_COUNT_PICK_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 1, 0, 0, ~)
+#define ORMA_HAS_MORE_THAN_3_(...) ORMA_COUNT_PICK_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,\
+	1, 1, 1, 1, 1, 1, 0, 0, 0, ~)
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,7 @@
 #include "client/client.h"
 
 struct orma_client orma_client = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+int (*_Atomic orma_client_on_init)(void);
 
 static bool is_forked(void)
 {
@@ -477,7 +478,8 @@ static bool are_options_valid(const struct orma_init_options *options)
 	struct orma_init_options whole = {0};
 	struct orma_transport_ops transport = {0};
 
-	if (orma_base_options_copy(&whole, sizeof(whole), options) < 0 || whole.backends & ~all)
+	if (orma_base_options_copy(&whole, sizeof(whole), options) < 0 || whole.backends & ~all ||
+	    (unsigned)whole.clock > ORMA_CLOCK_MONOTONIC_RAW)
 		return false;
 	if (!(whole.backends & ORMA_BACKEND_CUSTOM))
 		return !whole.transport;
@@ -488,6 +490,7 @@ static bool are_options_valid(const struct orma_init_options *options)
 
 int orma_init(const struct orma_init_options *options)
 {
+	int (*hook)(void);
 	int r;
 
 	if (!are_options_valid(options))
@@ -513,6 +516,12 @@ int orma_init(const struct orma_init_options *options)
 	if (r < 0)
 		forget_everything();
 	change_phase(r < 0 ? ORMA_CLIENT_OFF : ORMA_CLIENT_ON);
+	hook = atomic_load_explicit(&orma_client_on_init, memory_order_acquire);
+	if (r < 0 || !hook)
+		return r;
+	r = hook();
+	if (r < 0)
+		orma_shutdown();
 	return r;
 }
 

@@ -332,6 +332,10 @@ extern struct orma_client orma_client;
  */
 extern _Atomic bool orma_client_is_forked;
 
+/* What a layer above does at the end of orma_init(), which fails with it. NULL or constant; set with
+ * release, read with acquire. */
+extern int (*_Atomic orma_client_on_init)(void);
+
 /* False: not initialised, or the child of a fork that cannot. With true the mutex is held. */
 bool orma_client_lock(void);
 /* Makes the child of a fork a producer of its own, once; elsewhere does nothing. Keeps errno. */

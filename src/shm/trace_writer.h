@@ -126,6 +126,14 @@ static inline uint8_t *orma_shm_writer_reserve(struct orma_shm_writer *writer, s
 	return writer->proto.cursor + 1;
 }
 
+/* As reserve(), or NULL when that would take longer; then `size` may be anything. */
+static inline uint8_t *orma_shm_writer_try_reserve(struct orma_shm_writer *writer, size_t size)
+{
+	if (ORMA_UNLIKELY(writer->fast_end - writer->proto.cursor <= (ptrdiff_t)size))
+		return NULL;
+	return writer->proto.cursor + 1;
+}
+
 /* `size` bytes have been written, at most what was reserved. */
 static inline void orma_shm_writer_commit(struct orma_shm_writer *writer, size_t size)
 {

@@ -17,7 +17,7 @@
  * Rejected: upstream's other rule, for C, where an empty config enables nothing; calling callbacks
  * from where the bits change (a constructor inside of dlopen() would run the program's code).
  */
-#include "track/track.h"
+#include "track/event.h"
 
 #include <errno.h>
 
@@ -27,7 +27,6 @@
 #include "base/map.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
-#include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/data_source_descriptor.pb.h"
 #include "schema/gen/track_event_descriptor.pb.h"
@@ -152,7 +151,7 @@ static void apply(struct orma_track_instance *instance,
 	instance->is_incremental = !config->disable_incremental_timestamps;
 	instance->clock_id = instance->is_incremental ? CLOCK_INCREMENTAL
 			     : instance->unit_ns > 1  ? CLOCK_SCALED
-						     : ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME;
+						      : orma_track_clock_id();
 	instance->filters_arguments = config->filter_debug_annotations;
 	instance->filters_names = config->filter_dynamic_event_names;
 	instance->samples_time = config->enable_thread_time_sampling;
@@ -434,8 +433,10 @@ void orma_category_add(struct orma_category *category)
 				set_bit(category, idx, true);
 	}
 	pthread_mutex_unlock(&mutex);
-	if (is_new)
-		post();
+	if (!is_new)
+		return;
+	post();
+	orma_track_event_want();
 }
 
 /* Takes the watch away and waits until its callback is not running; on its own thread it is that very callback. */

@@ -8,6 +8,13 @@
 #define ORMA_TRACK_NAMES_MAX           2048
 #define ORMA_TRACK_CATEGORIES_MAX      512
 #define ORMA_TRACK_CATEGORY_NAME_BYTES 1024 /* longer ones are written out each time */
+/* Bytes of a name that is interned; of one that is known only at run time. Longer: as above. */
+#define ORMA_TRACK_NAME_BYTES         4096
+#define ORMA_TRACK_DYNAMIC_NAME_BYTES 256
+/* Places in the code whose events are pre-encoded; others are encoded each time. */
+#define ORMA_TRACK_SITES_MAX 2048
+/* Dictionaries and arrays in one another; what is deeper is replaced by a text. */
+#define ORMA_TRACK_NESTING_MAX 16
 /* Of the descriptor that lists the categories; what does not fit works, but is not announced. */
 #define ORMA_TRACK_DESCRIPTION_BYTES ((size_t)60 * 1024)
 /* Names of categories that a thread knows the decision about: 1 << this. */

@@ -1,74 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0
- * name.c - one id for each event name of the process.
+ * name.c - one id for each text of the process that is a name of events, a key, or the like.
  *
- * A call site asks once, at its first event, and keeps the id. Equal texts get equal ids whatever
- * their address. The table only grows, up to a limit, and lives as long as the process: call sites
- * are static and outlive an orma_shutdown(). Rejected: ids per sequence (every thread would need a
- * map from call sites), addresses as keys (the same text in two files would be two names).
+ * A call site asks once, at its first event, and keeps the id; names that are known only at run time
+ * are looked up at each event. Equal texts get equal ids whatever their address. The table is an
+ * open-addressed array of pointers that only grows, up to a limit, and lives as long as the process
+ * (call sites are static and outlive an orma_shutdown()): so that looking up takes no lock. Names
+ * known at run time may fill three quarters of it, and only short ones are taken: a program that
+ * makes names up can neither take all memory nor the places of those in its code.
+ *
+ * Rejected: ids per sequence (every thread would need a map from call sites), addresses as keys (the
+ * same text in two files would be two names).
  */
+#include "base/alloc.h"
 #include "track/track.h"
 
-#include "base/alloc.h"
-#include "base/map.h"
+#define PLACES (ORMA_TRACK_NAMES_MAX * 2)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct orma_map map;      /* hash of the text, counted up past collisions -> name; mutex */
-static uint32_t name_count;      /* mutex */
-static _Atomic bool is_changing; /* the map; for the child of a fork, relaxed */
-/* Written under the mutex with release, read anywhere with acquire. */
+static uint32_t name_count; /* mutex */
+/* Both written under the mutex with release, read anywhere with acquire; by hash and by id. */
+static struct orma_track_name *_Atomic places[PLACES];
 static struct orma_track_name *_Atomic names[ORMA_TRACK_NAMES_MAX];
 
-static struct orma_track_name *name_add_locked(const char *text, uint64_t key)
+/* Eight bytes at a time; the process's own affair. */
+static uint64_t hash_of(const char *text, size_t size)
 {
-	struct orma_track_name *name;
-	size_t size = strlen(text) + 1;
-	int r;
+	uint64_t hash = size * UINT64_C(0x9e3779b97f4a7c15), word;
 
-	if (name_count + 1 >= ORMA_TRACK_NAMES_MAX)
-		return NULL;
-	name = orma_base_zalloc(sizeof(*name) + size);
-	if (!name)
-		return NULL;
-	name->text = memcpy(name + 1, text, size);
-	name->counter_hash = orma_track_counter_hash(text);
-	name->id = name_count + 1;
-	atomic_store_explicit(&is_changing, true, memory_order_relaxed);
-	r = orma_base_map_put(&map, key, name);
-	if (r == 0) {
-		atomic_store_explicit(&names[name->id], name, memory_order_release);
-		name_count++;
+	for (; size >= sizeof(word); size -= sizeof(word), text += sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
+		hash ^= hash >> 32;
 	}
-	atomic_store_explicit(&is_changing, false, memory_order_release);
-	if (r < 0)
-		orma_base_free(name);
-	return r < 0 ? NULL : name;
+	word = 0;
+	memcpy(&word, text, size);
+	hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
+	return hash ^ hash >> 32;
 }
 
-uint32_t orma_track_name_intern(const char *text)
+/* Where it is, or would be: *ret_place. */
+static struct orma_track_name *find(const char *text, size_t size, size_t *ret_place)
 {
-	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, text, strlen(text));
 	struct orma_track_name *name;
-	uint32_t id;
+	size_t at = hash_of(text, size) % PLACES;
 
-	pthread_mutex_lock(&mutex);
-	while ((name = orma_base_map_get(&map, key)) && strcmp(name->text, text) != 0)
-		key++;
-	if (!name)
-		name = name_add_locked(text, key);
-	id = name ? name->id : 0;
-	pthread_mutex_unlock(&mutex);
-	return id;
+	while ((name = atomic_load_explicit(&places[at], memory_order_acquire)) &&
+	       (name->size != size || memcmp(name->text, text, size) != 0))
+		at = (at + 1) % PLACES;
+	*ret_place = at;
+	return name;
 }
 
+static struct orma_track_name *add_locked(const char *text, size_t size, size_t place,
+					  bool is_dynamic)
+{
+	struct orma_track_name *name;
+	bool is_clean = orma_track_text_is_clean(text, size);
+
+	if (name_count + 1 >= (is_dynamic ? ORMA_TRACK_NAMES_MAX / 4 * 3 : ORMA_TRACK_NAMES_MAX))
+		return NULL;
+	name = orma_base_zalloc(sizeof(*name) + (is_clean ? 1 : 2) * (size + 1));
+	if (!name)
+		return NULL;
+	name->size = size;
+	name->text = name->clean = memcpy(name + 1, text, size);
+	if (!is_clean) {
+		char *clean = (char *)(name + 1) + size + 1;
+
+		orma_track_text_clean(clean, text, size);
+		name->clean = clean;
+	}
+	name->counter_hash = orma_track_counter_hash(name->text);
+	name->id = ++name_count;
+	atomic_store_explicit(&names[name->id], name, memory_order_release);
+	atomic_store_explicit(&places[place], name, memory_order_release);
+	return name;
+}
+
+uint32_t orma_track_name_intern_size(const char *text, size_t size, bool is_dynamic)
+{
+	struct orma_track_name *name;
+	size_t place;
+
+	if (size > (is_dynamic ? ORMA_TRACK_DYNAMIC_NAME_BYTES : ORMA_TRACK_NAME_BYTES))
+		return 0;
+	name = find(text, size, &place);
+	if (!name) {
+		pthread_mutex_lock(&mutex);
+		name = find(text, size, &place);
+		if (!name)
+			name = add_locked(text, size, place, is_dynamic);
+		pthread_mutex_unlock(&mutex);
+	}
+	return name ? name->id : 0;
+}
+
+/* Whoever held the mutex does not exist here. A name that was being added is there or not; at the
+ * worst an id is lost. */
 void orma_track_names_forked(void)
 {
-	/* Whoever held it does not exist here. Names that are forgotten get further ids. */
 	pthread_mutex_init(&mutex, NULL);
-	if (atomic_load_explicit(&is_changing, memory_order_relaxed))
-		map = (struct orma_map){0};
-	atomic_store_explicit(&is_changing, false, memory_order_relaxed);
-	if (name_count + 1 < ORMA_TRACK_NAMES_MAX && orma_track_name_get(name_count + 1))
-		name_count++;
 }
 
 const struct orma_track_name *orma_track_name_get(uint32_t id)

@@ -2,7 +2,7 @@
  * sequence.c - the packets that make a sequence readable on its own.
  *
  *   1. incremental state cleared; defaults (clock, the thread's track); a snapshot that ties the
- *      sequence's clock to CLOCK_BOOTTIME
+ *      sequence's clock to the system's
  *   2. descriptor of the thread's track
  *   3. descriptor of the process's track
  *   4. when asked for, that of the counter of the thread's CPU time
@@ -14,14 +14,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
 #include "schema/gen/track_event.pb.h"
 #include "track/track.h"
-
-#define BOOTTIME ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME
 
 uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns)
 {
@@ -119,13 +116,14 @@ static bool write_state(struct orma_packet *slot, uint64_t now_ns)
 
 	/* Its own time is absolute: nothing else is known yet. */
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, now_ns);
-	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID, BOOTTIME);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID,
+				orma_track_clock_id());
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS,
 				ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_INCREMENTAL_STATE_CLEARED);
 	write_defaults(writer, sequence);
-	if (sequence->clock_id != BOOTTIME) {
+	if (sequence->clock_id != orma_track_clock_id()) {
 		orma_proto_nested_begin(writer, &snapshot, ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT);
-		write_clock(writer, BOOTTIME, now_ns, NULL);
+		write_clock(writer, orma_track_clock_id(), now_ns, NULL);
 		write_clock(writer, sequence->clock_id, now_ns / sequence->unit_ns, sequence);
 		orma_proto_nested_end(writer, &snapshot);
 	}
@@ -157,6 +155,7 @@ void orma_track_sequence_lost(void *state, bool is_new)
 	struct orma_track_sequence *sequence = state;
 
 	orma_track_set_done(&sequence->tracks);
+	memset(&sequence->known, 0, sizeof(sequence->known));
 	if (is_new)
 		memset(sequence, 0, sizeof(*sequence));
 }

@@ -19,18 +19,27 @@
 #include "base/arena.h"
 #include "client/client.h"
 #include "schema/gen/track_event_config.pb.h"
+#include "track/clock.h"
 #include "track/limits.h"
+#include "track/text.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
 
 struct orma_track_name {
-	const char *text;
+	const char *text;  /* as it was given; NUL-terminated */
+	const char *clean; /* UTF-8, as long */
+	size_t size;
 	uint64_t counter_hash; /* of a counter track of that name; xor the process's uuid */
 	uint32_t id;           /* 1..ORMA_TRACK_NAMES_MAX - 1 */
 };
 
-/* The id of a text, made at its first use; 0 = there are too many, or no memory. Takes a lock. */
-uint32_t orma_track_name_intern(const char *text);
+/* The id of a text, made at its first use; 0 = it is too long, there are too many, or no memory.
+ * Takes a lock at the first use only. */
+uint32_t orma_track_name_intern_size(const char *text, size_t size, bool is_dynamic);
+static inline uint32_t orma_track_name_intern(const char *text)
+{
+	return orma_track_name_intern_size(text, strlen(text), false);
+}
 const struct orma_track_name *orma_track_name_get(uint32_t id);
 uint64_t orma_track_counter_hash(const char *text);
 
@@ -201,9 +210,16 @@ struct orma_track_sequence {
 	/* Forgotten when incremental state is lost. */
 	struct {
 		uint64_t last_ns;
+		/* Bit = id of a call site whose pre-encoded bytes are right here: the sequence can be
+		 * read and has lost nothing since, its timestamps are incremental and of 1 ns,
+		 * nothing is added or filtered, and the site's name, category and remembered keys
+		 * have been declared. The last one is never set. */
+		uint64_t sites[ORMA_TRACK_SITES_MAX / ORMA_TRACK_WORD_BITS + 1];
+		bool is_plain; /* all of that but for the names; before any bit of `sites` */
 		uint64_t thread_time_ns; /* as the reader knows it */
 		uint64_t thread_time_at_ns;
 		uint64_t names[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
+		uint64_t keys[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t counters[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t categories[ORMA_TRACK_CATEGORIES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t dynamic[1 << ORMA_TRACK_DYNAMIC_BITS]; /* hashes of names, and answers */
@@ -225,6 +241,21 @@ struct orma_track_sequence {
 	uint32_t late_count; /* ends without room so far, the first ORMA_TRACK_LATE_ENDS_MAX with */
 	uint64_t late_ns[ORMA_TRACK_LATE_ENDS_MAX]; /* their times */
 };
+
+static inline bool orma_track_has_bit(const uint64_t *words, uint32_t idx)
+{
+	return words[idx / ORMA_TRACK_WORD_BITS] >> idx % ORMA_TRACK_WORD_BITS & 1;
+}
+
+static inline void orma_track_set_bit(uint64_t *words, uint32_t idx, bool is_on)
+{
+	uint64_t bit = UINT64_C(1) << idx % ORMA_TRACK_WORD_BITS;
+
+	if (is_on)
+		words[idx / ORMA_TRACK_WORD_BITS] |= bit;
+	else
+		words[idx / ORMA_TRACK_WORD_BITS] &= ~bit;
+}
 
 /* Describes thread, process and clock anew. False: lost, and nothing may be emitted. */
 bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t now_ns);

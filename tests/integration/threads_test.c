@@ -22,7 +22,7 @@ static void emit_some(unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		ORMA_SCOPE(churn, "outer");
 		ORMA_BEGIN(churn, "inner");
-		ORMA_COUNTER_INT(churn, "i", i);
+		ORMA_COUNTER(churn, "i", i);
 		ORMA_END(churn);
 		ORMA_FOR_EACH_INSTANCE(source, idx)
 		{

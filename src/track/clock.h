@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clock.h - what time it is for an event: a counter of the processor, scaled, or clock_gettime().
+ */
+#ifndef ORMA_TRACK_CLOCK_H
+#define ORMA_TRACK_CLOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/macros.h"
+
+#if defined(__x86_64__) && defined(__SIZEOF_INT128__)
+#define ORMA_TRACK_HAS_TICKS 1
+static inline uint64_t orma_track_ticks(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+#elif defined(__aarch64__) && defined(__SIZEOF_INT128__)
+#define ORMA_TRACK_HAS_TICKS 1
+static inline uint64_t orma_track_ticks(void)
+{
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+}
+#else
+#define ORMA_TRACK_HAS_TICKS 0
+static inline uint64_t orma_track_ticks(void)
+{
+	return 0;
+}
+#endif
+
+/*
+ * A line through one moment: ns = base_ns + (ticks - base_ticks) * scale >> 32, for as long as
+ * ticks - base_ticks < window_ticks. Written under clock.c's lock, read by every thread; `seq` is
+ * odd while it is written, stored with release and loaded with acquire on both sides of the rest,
+ * which is relaxed. Aligned: one cache line, written ten times a second at the most.
+ */
+struct orma_track_clock {
+	_Atomic uint32_t seq;
+	_Atomic uint64_t base_ticks, base_ns, scale;
+	_Atomic uint64_t window_ticks; /* 0 = there is no line: clock_gettime() */
+} __attribute__((aligned(64)));
+
+extern struct orma_track_clock orma_track_clock;
+
+/* When the line does not hold: draws a new one if it is time, and asks the system. */
+uint64_t orma_track_clock_slow(void) __attribute__((cold, noinline));
+
+static inline uint64_t orma_track_now_ns(void)
+{
+#if ORMA_TRACK_HAS_TICKS
+	uint32_t seq = atomic_load_explicit(&orma_track_clock.seq, memory_order_acquire);
+	uint64_t base_ns = atomic_load_explicit(&orma_track_clock.base_ns, memory_order_relaxed);
+	uint64_t scale = atomic_load_explicit(&orma_track_clock.scale, memory_order_relaxed);
+	uint64_t ticks = orma_track_ticks() -
+			 atomic_load_explicit(&orma_track_clock.base_ticks, memory_order_relaxed);
+
+	/* Within the window the product stays below 2^64. */
+	if (ORMA_LIKELY(ticks < atomic_load_explicit(&orma_track_clock.window_ticks,
+						     memory_order_relaxed))) {
+		uint64_t now_ns = base_ns + (ticks * scale >> 32);
+
+		atomic_thread_fence(memory_order_acquire);
+		if (ORMA_LIKELY(atomic_load_explicit(&orma_track_clock.seq, memory_order_relaxed) ==
+				(seq & ~1u)))
+			return now_ns;
+	}
+#endif
+	return orma_track_clock_slow();
+}
+
+/* What the system's clock is called in the trace (enum BuiltinClock). */
+uint32_t orma_track_clock_id(void);
+/* Chooses by orma_init_options.clock (enum orma_clock), begins to calibrate; not while events are
+ * emitted. */
+void orma_track_clock_init(unsigned wanted);
+/* In the child of a fork; async-signal-safe. Until the next init() it asks the system. */
+void orma_track_clock_forked(void);
+/* Compares with the system's clock, unless that was done just now; wherever clocks are snapshot. */
+void orma_track_clock_check(void);
+/* True when time comes from the processor's counter, or will when it has been calibrated. */
+bool orma_track_clock_uses_ticks(void);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * event.h - one event on its way from the application into the packets of its instances.
+ *
+ * A *site* is a call site. It is *armed* when it has an id and its pre-encoded bytes (the blob):
+ * everything of its packets that is the same in all sequences, because ids are the process's.
+ */
+#ifndef ORMA_TRACK_EVENT_PRIVATE_H
+#define ORMA_TRACK_EVENT_PRIVATE_H
+
+#include <orma/track_event.h>
+
+#include "track/track.h"
+
+struct orma_track_event {
+	struct orma_call_site *site; /* NULL for an end without items */
+	const struct orma_category *category;
+	uint32_t type; /* enum orma_event_type */
+	uint64_t now_ns;
+	const struct orma_item *items;
+	size_t count;
+};
+
+/* item.c: how a list of items is read. */
+struct orma_track_pair {
+	const struct orma_item *key;   /* NULL = none */
+	const struct orma_item *value; /* NULL = a key alone */
+};
+/* False at the end; moves *at on. Without a key: an item with a meaning of its own, or a stray value. */
+bool orma_track_items_next(const struct orma_item *items, size_t count, size_t *at,
+			   struct orma_track_pair *ret);
+/* The name among the items, or the site's; NULL = none. */
+const char *orma_track_event_name(const struct orma_track_event *event, bool *ret_is_dynamic);
+
+/* site.c */
+/*
+ * Gives the site an id, encodes what is the same in all its events, remembers the keys that are
+ * literals. False: its names have no ids, and it stays as it is. Takes a lock.
+ */
+bool orma_track_site_arm(const struct orma_track_event *event);
+/* In the child of a fork; async-signal-safe. */
+void orma_track_sites_forked(void);
+
+/* write.c */
+/* One packet for any event, with what has to be declared for it. False: lost. *ret_knows_site: the
+ * sequence now knows all that the site's bytes refer to. */
+bool orma_track_write(struct orma_packet *slot, const struct orma_track_event *event,
+		      bool *ret_knows_site);
+
+static inline void orma_track_push(struct orma_track_sequence *sequence, bool is_written)
+{
+	if (sequence->depth < ORMA_TRACK_DEPTH_MAX)
+		orma_track_set_bit(sequence->written, sequence->depth, is_written);
+	sequence->depth++;
+}
+
+/* slice.c */
+/* Whatever emit.c's short ways cannot do: also the first event, the first after a loss, the lost. */
+void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,
+			  const struct orma_track_event *event);
+
+/* track_event.c: there is a category; so the data source is registered, now or by orma_init(). */
+void orma_track_event_want(void);
+
+/* There from registration to orma_shutdown(); release, acquire. */
+extern struct orma_data_source *_Atomic orma_track_source;
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * site.c - call sites: what is the same in all their events, encoded once.
+ *
+ *   blob:  5a LL 48 TT 18 CC 50 NN            68 02 40    then the time
+ *          |     |     |     |    \ items go here    \ tag of the timestamp
+ *          |     |     |     name                 sequence_flags
+ *          |     type  category                   (needs incremental state)
+ *          TrackEvent, its length
+ *
+ *   of a counter:  5a LL 48 04 58 UUID...     then value, flags, time
+ *
+ * A site is armed at its first event, under the mutex, and never changes again. Readers take no
+ * lock: they look at a site's bytes only after they have seen their own sequence's bit for it, and
+ * that is set by the same thread after it was here. The id alone is read before, relaxed. A key is
+ * published by its text with release.
+ *
+ * Rejected: blobs on the heap (one more line of memory to miss), or made by the macros at compile
+ * time (ids are not known then).
+ */
+#include "schema/gen/debug_annotation.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
+#include "track/event.h"
+
+#define EVENT_TAG (ORMA_PB_TRACE_PACKET_TRACK_EVENT << 3 | ORMA_PROTO_BYTES)
+
+/* Blobs are copied with one store. */
+static_assert(2 + 2 + 3 + 3 + 3 <= 16, "head, type, category, name, tail");
+static_assert(2 + 2 + 11 <= 16, "head, type, track");
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t site_count; /* mutex */
+
+static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
+{
+	at = orma_proto_put_varint(at, orma_proto_tag(field_id, ORMA_PROTO_VARINT));
+	return orma_proto_put_varint(at, value);
+}
+
+static void encode(struct orma_call_site *site, uint32_t name)
+{
+	uint8_t *at = site->blob;
+
+	*at++ = EVENT_TAG;
+	*at++ = 0;
+	at = put_field(at, ORMA_PB_TRACK_EVENT_TYPE, site->type);
+	if (site->type != ORMA_EVENT_END)
+		at = put_field(at, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS, site->category->id);
+	if (name)
+		at = put_field(at, ORMA_PB_TRACK_EVENT_NAME_IID, name);
+	site->blob[1] = (uint8_t)(at - site->blob - 2);
+	at = put_field(at, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS,
+		       ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE);
+	*at++ = ORMA_PB_TRACE_PACKET_TIMESTAMP << 3 | ORMA_PROTO_VARINT;
+	site->blob_size = (uint8_t)(at - site->blob);
+}
+
+static void encode_counter(struct orma_call_site *site, uint32_t name)
+{
+	uint64_t uuid = orma_track_process.uuid ^ orma_track_name_get(name)->counter_hash;
+	uint8_t *at = site->blob;
+
+	*at++ = EVENT_TAG;
+	*at++ = 0;
+	at = put_field(at, ORMA_PB_TRACK_EVENT_TYPE, ORMA_EVENT_COUNTER);
+	at = put_field(at, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
+	site->blob_size = (uint8_t)(at - site->blob);
+}
+
+static void remember_key(struct orma_key *key, const char *text)
+{
+	uint8_t code[sizeof(key->code)] = {0};
+	uint32_t id;
+
+	if (key->text || !text)
+		return;
+	id = orma_track_name_intern_size(text, strlen(text), false);
+	if (id == 0)
+		return;
+	key->code_size = (uint16_t)(put_field(code, ORMA_PB_DEBUG_ANNOTATION_NAME_IID, id) - code);
+	memcpy(&key->code, code, sizeof(code));
+	key->id = (uint16_t)id;
+	__atomic_store_n(&key->text, text, __ATOMIC_RELEASE);
+}
+
+static void remember_keys(struct orma_call_site *site, const struct orma_track_event *event)
+{
+	struct orma_track_pair pair;
+	uint32_t idx = 0;
+
+	for (size_t at = 0; idx < site->key_count &&
+			    orma_track_items_next(event->items, event->count, &at, &pair);) {
+		if (!pair.key)
+			continue;
+		if (pair.key->kind == ORMA_ITEM_LITERAL)
+			remember_key(&site->keys[idx], pair.key->value.text);
+		idx++;
+	}
+}
+
+static bool arm_locked(const struct orma_track_event *event)
+{
+	struct orma_call_site *site = event->site;
+	uint32_t name = 0;
+
+	if (site->id == ORMA_TRACK_SITES_MAX)
+		return false;
+	if (site->id == 0) {
+		if (site->name)
+			name = orma_track_name_intern_size(site->name, strlen(site->name), false);
+		if (site_count + 1 >= ORMA_TRACK_SITES_MAX || (site->name && name == 0) ||
+		    site->category->id >= ORMA_TRACK_CATEGORIES_MAX) {
+			__atomic_store_n(&site->id, ORMA_TRACK_SITES_MAX, __ATOMIC_RELAXED);
+			return false;
+		}
+		if (site->type == ORMA_EVENT_COUNTER)
+			encode_counter(site, name);
+		else
+			encode(site, name);
+		__atomic_store_n(&site->id, ++site_count, __ATOMIC_RELAXED);
+	}
+	remember_keys(site, event);
+	return true;
+}
+
+bool orma_track_site_arm(const struct orma_track_event *event)
+{
+	bool is_armed;
+
+	/* Looked at already, and in vain: no lock again. */
+	if (__atomic_load_n(&event->site->id, __ATOMIC_RELAXED) == ORMA_TRACK_SITES_MAX)
+		return false;
+	/* A state, and a counter whose name is none of the code's, are looked up each time. */
+	if (event->site->type == ORMA_EVENT_STATE ||
+	    (event->site->type == ORMA_EVENT_COUNTER && !event->site->name))
+		return false;
+	pthread_mutex_lock(&mutex);
+	is_armed = arm_locked(event);
+	pthread_mutex_unlock(&mutex);
+	return is_armed;
+}
+
+void orma_track_sites_forked(void)
+{
+	/* Whoever held it does not exist here. A site that was being armed has no id yet. */
+	pthread_mutex_init(&mutex, NULL);
+}

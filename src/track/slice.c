@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * slice.c - the long way of emitting: sequences that have to be begun, slices that lost something.
+ *
+ * Loss keeps the structure of slices: a bit per open slice says whether its begin is in the trace.
+ * The end of one that is not is not emitted either; the end of one that is, but finds no room, is
+ * remembered with its time and emitted before anything else as soon as there is room.
+ *
+ * A sequence is either *plain*, and then events may take the short way (emit.c) as far as their sites
+ * are known, or every event comes here. Any loss ends that, until the sequence has been begun anew.
+ *
+ * Rejected: telling the reader how many ends are missing (no reader knows how to use that).
+ */
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
+#include "track/event.h"
+
+/* An event inside this, from an allocator that is traced or a signal handler, is left out: the locks
+ * that are taken here may be held. */
+static __thread bool is_inside __attribute__((tls_model("initial-exec")));
+
+/* --- what is open ----------------------------------------------------------------------------- */
+
+static bool pop(struct orma_track_sequence *sequence)
+{
+	if (sequence->depth == 0)
+		return false;
+	sequence->depth--;
+	return sequence->depth < ORMA_TRACK_DEPTH_MAX &&
+	       orma_track_has_bit(sequence->written, sequence->depth);
+}
+
+static void remember_end(struct orma_track_sequence *sequence, uint64_t now_ns)
+{
+	uint32_t idx = ORMA_MIN(sequence->late_count, ORMA_TRACK_LATE_ENDS_MAX - 1u);
+
+	sequence->late_ns[idx] = now_ns;
+	sequence->late_count++;
+}
+
+static bool write_late_end(struct orma_packet *slot, uint64_t now_ns)
+{
+	const struct orma_track_event event = {.type = ORMA_EVENT_END, .now_ns = now_ns};
+	bool ignored;
+
+	return orma_track_write(slot, &event, &ignored);
+}
+
+static bool write_late_ends(struct orma_packet *slot)
+{
+	struct orma_track_sequence *sequence = slot->state;
+	uint32_t done = 0, kept;
+
+	while (done < sequence->late_count &&
+	       write_late_end(slot,
+			      sequence->late_ns[ORMA_MIN(done, ORMA_TRACK_LATE_ENDS_MAX - 1u)]))
+		done++;
+	if (done == 0)
+		return sequence->late_count == 0;
+	kept = ORMA_MIN(sequence->late_count, (uint32_t)ORMA_TRACK_LATE_ENDS_MAX);
+	for (uint32_t i = 0; i + done < kept; i++)
+		sequence->late_ns[i] = sequence->late_ns[i + done];
+	sequence->late_count -= done;
+	return sequence->late_count == 0;
+}
+
+/* --- the sequence ----------------------------------------------------------------------------- */
+
+static void become_not_plain(struct orma_track_sequence *sequence)
+{
+	if (!sequence->known.is_plain)
+		return;
+	sequence->known.is_plain = false;
+	memset(sequence->known.sites, 0, sizeof(sequence->known.sites));
+}
+
+/* Brings the sequence into a state in which events can be read. False: no room. */
+static bool prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
+{
+	struct orma_track_sequence *sequence = slot->state;
+	uint64_t begin_ns = sequence->late_count > 0 ? sequence->late_ns[0] : now_ns;
+
+	orma_track_clock_check();
+	if (!orma_track_sequence_begin(slot, idx, begin_ns) || !write_late_ends(slot))
+		return false;
+	sequence->known.is_plain = sequence->is_incremental && sequence->unit_ns == 1 &&
+				   !sequence->filters_arguments && !sequence->filters_names &&
+				   !sequence->samples_time;
+	return true;
+}
+
+static bool is_site_known(const struct orma_track_sequence *sequence,
+			  const struct orma_call_site *site)
+{
+	return orma_track_has_bit(sequence->known.sites,
+				  __atomic_load_n(&site->id, __ATOMIC_RELAXED));
+}
+
+static bool write_and_learn(struct orma_packet *slot, const struct orma_track_event *event)
+{
+	struct orma_track_sequence *sequence = slot->state;
+	bool can_learn = event->site && sequence->known.is_plain &&
+			 !is_site_known(sequence, event->site) && orma_track_site_arm(event);
+	bool knows_site;
+
+	if (!orma_track_write(slot, event, &knows_site))
+		return false;
+	if (can_learn && knows_site)
+		orma_track_set_bit(sequence->known.sites, event->site->id, true);
+	return true;
+}
+
+/* --- an event --------------------------------------------------------------------------------- */
+
+static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track_event *event)
+{
+	struct orma_track_sequence *sequence = slot->state;
+	bool is_wanted = event->type != ORMA_EVENT_END || pop(sequence);
+	bool is_written = false;
+
+	if (slot->needs_state)
+		become_not_plain(sequence);
+	/* Also at an end that is not wanted: the late ones of others may have room now. */
+	if (slot->needs_state &&
+	    !((is_wanted || sequence->late_count > 0) && prepare(slot, idx, event->now_ns)))
+		slot->needs_state = true;
+	else if (is_wanted)
+		is_written = write_and_learn(slot, event);
+	if (slot->needs_state)
+		become_not_plain(sequence);
+	if (event->type == ORMA_EVENT_BEGIN)
+		orma_track_push(sequence, is_written);
+	else if (event->type == ORMA_EVENT_END && is_wanted && !is_written)
+		remember_end(sequence, event->now_ns);
+}
+
+void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,
+			  const struct orma_track_event *event)
+{
+	if (is_inside)
+		return;
+	is_inside = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	emit(slot, idx, event);
+	atomic_signal_fence(memory_order_seq_cst);
+	is_inside = false;
+}
