@@ -222,7 +222,8 @@ static int read_buffer(struct orma_service_session *session,
 	size_t unfiltered = session->service->batch.count;
 	int r;
 
-	orma_service_buffer_read_begin(buffer->trace_buffer);
+	/* Behind a chunk that waits, a new pass would begin at that chunk each time. */
+	orma_service_buffer_read_resume(buffer->trace_buffer);
 	r = take_packets(session, buffer, max_bytes, &unfiltered);
 	orma_service_batch_filter(session, unfiltered, buffer);
 	return r;

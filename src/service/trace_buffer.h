@@ -166,6 +166,8 @@ int orma_service_buffer_patch(struct orma_trace_buffer *buffer, uint16_t produce
 
 /* Starts a read pass: sequences that stalled in the previous pass are looked at again. */
 void orma_service_buffer_read_begin(struct orma_trace_buffer *buffer);
+/* Goes on with the pass when it is not over and the buffer is as it was; else starts one. */
+void orma_service_buffer_read_resume(struct orma_trace_buffer *buffer);
 /* 1 and the next whole packet (consumed by that), 0 when this pass is over. Roughly in the order of
  * writing, per sequence exactly. Packets without bytes are skipped. */
 int orma_service_buffer_read_packet(struct orma_trace_buffer *buffer,

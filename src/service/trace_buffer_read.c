@@ -339,6 +339,12 @@ void orma_service_buffer_read_begin(struct orma_trace_buffer *buffer)
 	buffer->read = buffer->oldest;
 }
 
+void orma_service_buffer_read_resume(struct orma_trace_buffer *buffer)
+{
+	if (!buffer->pass_is_open)
+		orma_service_buffer_read_begin(buffer);
+}
+
 /* Goes to the next record in the order of the ring; false at the write position, where the pass
  * ends. */
 static bool pass_advance(struct orma_trace_buffer *buffer)

@@ -119,47 +119,6 @@ static struct orma_str make_huge(struct orma_raw_consumer *consumer, size_t fill
 			     (int)filler_bytes, filler);
 }
 
-/* The largest that the consumer's frame holds: with what the service adds it does not fit the
- * producer's. */
-static struct orma_str make_largest(struct orma_raw_consumer *consumer)
-{
-	struct orma_ipc_envelope envelope;
-
-	for (size_t bytes = ORMA_IPC_FRAME_BYTES_MAX;; bytes--) {
-		struct orma_str config = make_huge(consumer, bytes);
-		size_t args_size = 1 + orma_proto_varint_size(config.size) + config.size;
-
-		if (orma_ipc_envelope_invoke(&envelope, 1000, 1, 1, false, args_size) == 0)
-			return config;
-	}
-}
-
-ORMA_TEST(a_waiting_command_that_is_too_large_does_not_take_those_behind_it_along)
-{
-	struct orma_stage stage;
-	struct orma_raw_producer producer;
-	struct orma_raw_consumer consumer, other;
-
-	orma_stage_open(&stage);
-	orma_raw_producer_connect(&producer, stage.daemon.producers);
-	CHECK(orma_raw_producer_initialize(&producer, "producer_name: \"late\"", -1)->success);
-	orma_raw_producer_register(&producer, "name: \"huge\"");
-	orma_raw_producer_register(&producer, "name: \"small\"");
-	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	orma_raw_consumer_enable_bytes(&consumer, -1, make_largest(&consumer));
-	orma_raw_consumer_fence(&consumer);
-	orma_raw_consumer_open(&other, stage.daemon.consumers);
-	orma_raw_consumer_enable(
-		&other, -1, "buffers { size_kb: 64 } data_sources { config { name: \"small\" } }");
-	orma_raw_consumer_fence(&other);
-	orma_raw_producer_listen(&producer);
-	orma_raw_producer_await_start(&producer, "small");
-	orma_raw_consumer_close(&consumer);
-	orma_raw_consumer_close(&other);
-	orma_raw_producer_close(&producer);
-	orma_stage_close(&stage);
-}
-
 /* Begun and ended. */
 static void enable_huge(struct orma_raw_consumer *consumer, struct orma_str config)
 {

@@ -229,6 +229,29 @@ ORMA_TEST(read_is_cut_at_packets_near_the_asked_size)
 	close_scene(&s);
 }
 
+/* The chunk that waits is the oldest of all: what was read behind it is not to be passed again in
+ * each of as many reads, or this would take minutes. */
+ORMA_TEST(chunk_that_waits_for_its_patch_does_not_slow_the_reading_of_what_is_behind_it)
+{
+	enum { PACKETS = 200000 };
+	struct scene s;
+	struct orma_trace_batch batch;
+	size_t packets = 0;
+
+	open_scene(&s, "buffers { size_kb: 32768 } data_sources { config { name: 'test' } }");
+	write_chunk(&s.producer, (struct chunk){.writer_id = 2, .flags = 2 | 4}, TEXTS("begin"));
+	commit_page(&s.producer, 0, s.producer.target_buffer);
+	for (uint32_t i = 0; i < PACKETS; i++)
+		send_packet(&s.producer, i, "a");
+	do {
+		CHECK_INT(orma_consumer_port_read(s.consumer.port, 1, &batch), 0);
+		for (size_t i = 0; i < batch.count; i++)
+			packets += batch.slices[i].ends_packet;
+	} while (batch.has_more);
+	CHECK(packets >= PACKETS);
+	close_scene(&s);
+}
+
 ORMA_TEST(refused_packets_do_not_make_a_read_endless)
 {
 	/* One packet: trusted_uid 7. */
