@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * traced_serve.c - the life of the daemon's process.
  *
- *   sockets open or inherited --> permissions --> other user --> system call filter --> ready
- *     --> served --SIGTERM--> files completed --> exit
+ *   descriptors --> sockets open or inherited --> permissions --> other user --> system call filter
+ *     --> ready --> served --SIGTERM--> files completed --> exit
  *
  * The order matters: each step needs what the next one gives up. Everything that takes a system call
  * which the filter refuses (the signal descriptor, the connection to the service manager) is there
@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -157,6 +158,21 @@ static int watch_signals(struct traced *traced)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
+/* More than the connections of ipc/host.h can hold: each has its own, one on its way, and for a
+ * producer that of its memory. The usual 1,024 are what a single user can take. */
+#define DESCRIPTORS_WANTED 8192
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS_WANTED)
+		return;
+	limit.rlim_cur = ORMA_MIN(limit.rlim_max, (rlim_t)DESCRIPTORS_WANTED);
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		orma_base_log(ORMA_LOG_DEBUG, "no more descriptors: %s", strerror(errno));
+}
+
 static int apply_filter(const struct orma_traced_options *options)
 {
 	int result = orma_seccomp_apply(options->seccomp);
@@ -203,6 +219,7 @@ int orma_traced_serve(const struct orma_traced_options *options)
 {
 	struct traced traced = {.options = options};
 
+	raise_descriptor_limit();
 	orma_systemd_open(&traced.systemd);
 	int status = open_sockets(&traced);
 	if (status == ORMA_EXIT_OK)

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "bystander.h"
 #include "harness.h"
+#include "process.h"
 #include "raw_session.h"
 
 ORMA_TEST(a_hundred_thousand_data_sources)
@@ -107,6 +108,28 @@ ORMA_TEST(a_daemon_without_descriptors_refuses_and_recovers)
 	orma_raw_session_emit(&session, "served");
 	orma_raw_session_close(&session);
 	orma_stage_close(&stage);
+}
+
+ORMA_TEST(a_daemon_that_is_started_with_few_descriptors_takes_those_that_it_may_have)
+{
+	struct orma_test_process process = {0};
+	static struct orma_raw_consumer consumers[100];
+	struct rlimit limit, low;
+
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	CHECK(limit.rlim_max >= 1024);
+	low = limit;
+	low.rlim_cur = 64;
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &low), 0);
+	CHECK(orma_test_process_start(&process));
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(consumers); i++)
+		orma_raw_consumer_open(&consumers[i], process.consumers);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(consumers); i++)
+		orma_raw_consumer_fence(&consumers[i]);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(consumers); i++)
+		orma_raw_consumer_close(&consumers[i]);
+	CHECK_INT(orma_test_process_stop(&process), 0);
 }
 
 ORMA_TEST(a_descriptor_on_a_frame_that_never_ends_is_closed)
