@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/macros.h"
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 
@@ -60,10 +63,32 @@ int orma_tool_usage_error(const char *format, ...)
 	return ORMA_EXIT_USAGE;
 }
 
+/* What others do may be worth a message each time, and must not fill a disk. */
+#define LOG_MESSAGES_PER_PERIOD 100ul
+#define LOG_PERIOD_NS           (10 * ORMA_NS_PER_SEC)
+
 static void print_log(void *ctx, enum orma_log_level level, const char *message)
 {
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+	static uint64_t period_end_ns;
+	static unsigned long count;
+	unsigned long left_out = 0;
+
 	(void)ctx;
-	if ((int)level >= log_threshold)
+	if ((int)level < log_threshold)
+		return;
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	pthread_mutex_lock(&mutex);
+	if (now_ns >= period_end_ns) {
+		left_out = count - ORMA_MIN(count, LOG_MESSAGES_PER_PERIOD);
+		period_end_ns = now_ns + LOG_PERIOD_NS;
+		count = 0;
+	}
+	bool is_printed = count++ < LOG_MESSAGES_PER_PERIOD;
+	pthread_mutex_unlock(&mutex);
+	if (left_out)
+		fprintf(stderr, "%s: %lu messages were left out\n", program_name, left_out);
+	if (is_printed)
 		fprintf(stderr, "%s: %s\n", program_name, message);
 }
 

@@ -132,6 +132,23 @@ ORMA_TEST(a_daemon_that_is_started_with_few_descriptors_takes_those_that_it_may_
 	CHECK_INT(orma_test_process_stop(&process), 0);
 }
 
+ORMA_TEST(a_peer_does_not_fill_the_log)
+{
+	struct orma_test_process process = {0};
+	struct orma_raw_producer producer;
+
+	CHECK(orma_test_process_start(&process));
+	orma_raw_producer_connect(&producer, process.producers);
+	for (int i = 0; i < 5000; i++)
+		orma_raw_invoke(&producer.client, "InitializeConnection", ORMA_STR("\x0a\x7f"), -1,
+				ORMA_RAW_DROP_REPLY);
+	CHECK(orma_raw_producer_initialize(&producer, "producer_name: \"p\"", -1)->success);
+	CHECK(strstr(orma_test_process_messages(), "refused"));
+	CHECK(strlen(orma_test_process_messages()) < 20000);
+	orma_raw_producer_close(&producer);
+	CHECK_INT(orma_test_process_stop(&process), 0);
+}
+
 ORMA_TEST(a_descriptor_on_a_frame_that_never_ends_is_closed)
 {
 	struct orma_stage stage;
