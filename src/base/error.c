@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,4 +48,61 @@ void orma_base_error_prefix(struct orma_error *error, const char *format, ...)
 	append(message, ": ");
 	append(message, error->message);
 	memcpy(error->message, message, sizeof(message));
+}
+
+const char *orma_base_error_words(int error)
+{
+	static const struct {
+		int error;
+		const char *words;
+	} table[] = {
+		{EACCES, "permission denied"},
+		{EADDRINUSE, "the address is in use"},
+		{EADDRNOTAVAIL, "this machine does not have that address"},
+		{EAFNOSUPPORT, "this machine does not have that kind of address"},
+		{EAGAIN, "it would have to wait"},
+		{EBADF, "the descriptor cannot be used for that"},
+		{EBADMSG, "the bytes do not decode"},
+		{EBUSY, "it is in use"},
+		{ECONNREFUSED, "nobody listens there"},
+		{ECONNRESET, "the connection is lost"},
+		{EDQUOT, "the disk quota is used up"},
+		{EEXIST, "it exists already"},
+		{EFBIG, "the file has its maximum size"},
+		{EHOSTUNREACH, "the machine cannot be reached"},
+		{EINTR, "it was interrupted"},
+		{EINVAL, "something about it is not valid"},
+		{EIO, "the device reports an error"},
+		{EISDIR, "it is a folder"},
+		{ELOOP, "a symbolic link is not followed"},
+		{EMFILE, "the process has too many open files"},
+		{EMSGSIZE, "it is larger than the limit"},
+		{ENAMETOOLONG, "the name is too long"},
+		{ENETUNREACH, "the network cannot be reached"},
+		{ENFILE, "the machine has too many open files"},
+		{ENOBUFS, "a queue or a table is full"},
+		{ENODATA, "there is nothing"},
+		{ENODEV, "there is no such device"},
+		{ENOENT, "there is no such file"},
+		{ENOMEM, "there is no memory"},
+		{ENOSPC, "no space left on the device"},
+		{ENOSYS, "the system does not offer it"},
+		{ENOTCONN, "there is no connection"},
+		{ENOTDIR, "a part of the path is no folder"},
+		{ENOTSUP, "it is not supported"},
+		{EPERM, "it is not permitted"},
+		{EPIPE, "the other side is gone"},
+		{EPROTO, "the other side breaks the protocol"},
+		{ERANGE, "the value is out of range"},
+		{EREMOTEIO, "the service refuses"},
+		{EROFS, "the file system is read-only"},
+		{ESPIPE, "it cannot be read at a place"},
+		{ESTALE, "it has ended"},
+		{ETIMEDOUT, "there is no answer in time"},
+		{ETXTBSY, "it is a program that runs"},
+	};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(table); i++)
+		if (table[i].error == error || table[i].error == -error)
+			return table[i].words;
+	return "an error that has no name here";
 }

@@ -20,6 +20,9 @@ int orma_base_error_set(struct orma_error *error, int code, const char *format, 
 		orma_code;                                                                         \
 	})
 #endif
+/* What an errno value means, of either sign, in words that go behind a colon. Unlike strerror() it
+ * may be called on any thread, and says the same with every C library. */
+const char *orma_base_error_words(int error);
 /* Puts "text: " in front of the message. */
 void orma_base_error_prefix(struct orma_error *error, const char *format, ...) ORMA_PRINTF(2, 3);
 

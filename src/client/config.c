@@ -66,8 +66,14 @@ int orma_session_enable_text(struct orma_session *session, const char *name, con
 	orma_config_free(config);
 	if (r == -EBUSY)
 		return orma_base_error_set(reterr, r, "this session was enabled already");
+	if (r == -EMSGSIZE)
+		return orma_base_error_set(reterr, r,
+					   "the config has %zu bytes; a message to the service has "
+					   "at most 128 KiB",
+					   config_size);
 	if (r < 0)
-		return orma_base_error_set(reterr, r, "enabling failed (error %d)", -r);
+		return orma_base_error_set(reterr, r, "enabling failed: %s",
+					   orma_base_error_words(r));
 	return 0;
 }
 

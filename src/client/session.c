@@ -129,8 +129,8 @@ static int connect_error(const struct orma_session *session, int error, const ch
 					   "what listens at %s is no tracing service for consumers",
 					   address);
 	default:
-		return orma_base_error_set(reterr, error, "cannot connect to %s (error %d)",
-					   address, -error);
+		return orma_base_error_set(reterr, error, "cannot connect to %s: %s", address,
+					   orma_base_error_words(error));
 	}
 }
 
@@ -204,8 +204,8 @@ static int begin_connecting(struct orma_session *session, struct orma_error *ret
 		r = orma_ipc_client_new(&options, address, &session->ipc);
 	}
 	if (r < 0)
-		return orma_base_error_set(reterr, r, "cannot connect to %s (error %d)", address,
-					   -r);
+		return orma_base_error_set(reterr, r, "cannot connect to %s: %s", address,
+					   orma_base_error_words(r));
 	return 0;
 }
 
@@ -272,7 +272,7 @@ int orma_session_new(const struct orma_session_options *options, struct orma_ses
 	}
 	r = orma_base_loop_new(&session->loop);
 	if (r < 0)
-		orma_base_error_set(reterr, r, "no event loop (error %d)", -r);
+		orma_base_error_set(reterr, r, "no event loop: %s", orma_base_error_words(r));
 	else
 		orma_base_loop_set_wake_handler(session->loop, on_wake, session);
 	if (r == 0)
@@ -402,8 +402,8 @@ int orma_client_start_error(const struct orma_session *session, int error,
 		return orma_base_error_set(reterr, -EPROTO,
 					   "the service did not start the session");
 	if (error < 0)
-		return orma_base_error_set(reterr, error, "starting the session failed (error %d)",
-					   -error);
+		return orma_base_error_set(reterr, error, "starting the session failed: %s",
+					   orma_base_error_words(error));
 	return 0;
 }
 
@@ -489,7 +489,8 @@ int orma_client_flush_error(int error, struct orma_error *reterr)
 	if (error == -EREMOTEIO)
 		return orma_base_error_set(reterr, -EIO, "some data source did not answer in time");
 	if (error < 0)
-		return orma_base_error_set(reterr, error, "the flush failed (error %d)", -error);
+		return orma_base_error_set(reterr, error, "the flush failed: %s",
+					   orma_base_error_words(error));
 	return 0;
 }
 

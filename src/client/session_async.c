@@ -21,7 +21,7 @@ static const struct orma_error *or_null(int r, const struct orma_error *error)
 static void fill(int r, struct orma_error *error, const char *what)
 {
 	if (r < 0 && !error->message[0])
-		orma_base_error_set(error, r, "%s failed (error %d)", what, -r);
+		orma_base_error_set(error, r, "%s failed: %s", what, orma_base_error_words(r));
 }
 
 /* --- calls with nothing but an end ------------------------------------------------------------ */

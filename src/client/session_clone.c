@@ -83,7 +83,8 @@ static int describe(int error, struct orma_error *reterr)
 	case -ECONNRESET:
 		return orma_base_error_set(reterr, error, "the connection to the service is lost");
 	default:
-		return orma_base_error_set(reterr, error, "cloning failed (error %d)", -error);
+		return orma_base_error_set(reterr, error, "cloning failed: %s",
+					   orma_base_error_words(error));
 	}
 }
 

@@ -85,7 +85,8 @@ int orma_client_read_error(int error, struct orma_error *reterr)
 	if (error == -EREMOTEIO)
 		return orma_base_error_set(reterr, -ESTALE, "there is nothing to read from");
 	if (error < 0)
-		return orma_base_error_set(reterr, error, "reading failed (error %d)", -error);
+		return orma_base_error_set(reterr, error, "reading failed: %s",
+					   orma_base_error_words(error));
 	return 0;
 }
 
@@ -211,7 +212,8 @@ int orma_client_query_error(int error, struct orma_error *reterr)
 	if (error == -EREMOTEIO)
 		return orma_base_error_set(reterr, -ESTALE, "the service has nothing to say to it");
 	if (error < 0)
-		return orma_base_error_set(reterr, error, "the query failed (error %d)", -error);
+		return orma_base_error_set(reterr, error, "the query failed: %s",
+					   orma_base_error_words(error));
 	return 0;
 }
 

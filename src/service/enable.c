@@ -326,7 +326,8 @@ int orma_consumer_port_enable(struct orma_consumer_port *port, const void *confi
 	if (r == -ENOMEM && error->message[0] == '\0')
 		orma_base_error_set(error, r, "no memory for the session");
 	else if (r < 0 && error->message[0] == '\0')
-		orma_base_error_set(error, r, "no shared memory for a producer: error %d", -r);
+		orma_base_error_set(error, r, "no shared memory for a producer: %s",
+				    orma_base_error_words(r));
 	if (r < 0)
 		return r;
 	if (session->config->base.unknown)

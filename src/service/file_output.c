@@ -37,25 +37,15 @@ static bool has_ended(const struct orma_service_session *session)
 	       session->state == ORMA_SERVICE_SESSION_CLONED;
 }
 
-/* strerror() is not for libraries: it may share its text between threads. */
+/* What an error means for a file. */
 static const char *describe(int error)
 {
 	switch (error) {
-	case ENOSPC:
-		return "no space left on the device";
-	case EDQUOT:
-		return "the disk quota is used up";
-	case EFBIG:
-		return "the file has its maximum size";
 	case EPIPE:
 		return "the reader of the pipe is gone";
-	case EIO:
-		return "the device reports an error";
 	case EBADF:
 	case EINVAL:
 		return "the descriptor cannot be written to";
-	case ENOMEM:
-		return "there is no memory";
 	case ETIMEDOUT:
 		return "the file takes no data";
 	case EBUSY:
@@ -68,24 +58,16 @@ static const char *describe(int error)
 		return "what was written cannot be read again";
 	case ENOENT:
 		return "its folder does not exist";
-	case EACCES:
 	case EPERM:
 		return "permission denied";
-	case EISDIR:
-		return "it is a folder";
 	default:
-		return NULL;
+		return orma_base_error_words(error);
 	}
 }
 
 static void set_text(char *text, size_t size, const char *what, int error)
 {
-	const char *why = describe(error);
-
-	if (why)
-		snprintf(text, size, "%s: %s", what, why);
-	else
-		snprintf(text, size, "%s: error %d", what, error);
+	snprintf(text, size, "%s: %s", what, describe(error));
 }
 
 static int create_file(const struct orma_service_session *session, const char *path,

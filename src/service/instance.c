@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "service/state.h"
 
@@ -144,9 +145,9 @@ static void join_session(struct orma_service_session *session,
 					      &instance);
 		if (r < 0)
 			orma_base_log(ORMA_LOG_WARNING,
-				      "session %llu: data source \"%s\" cannot join: error %d",
+				      "session %llu: data source \"%s\" cannot join: %s",
 				      (unsigned long long)session->id, session->sources[i].name,
-				      -r);
+				      orma_base_error_words(r));
 		if (r <= 0)
 			continue;
 		orma_service_instance_setup(instance);

@@ -106,8 +106,8 @@ int orma_service_boost_begin(struct orma_service *service,
 	if (r < 0)
 		return orma_base_error_set(reterr, r,
 					   "priority_boost: the service's priority cannot be "
-					   "changed: error %d",
-					   -r);
+					   "changed: %s",
+					   orma_base_error_words(r));
 	return 0;
 }
 
@@ -116,6 +116,6 @@ void orma_service_boost_update(struct orma_service *service)
 	int r = apply(service, highest(service, NULL));
 
 	if (r < 0)
-		orma_base_log(ORMA_LOG_WARNING,
-			      "the service's priority cannot be given back: error %d", -r);
+		orma_base_log(ORMA_LOG_WARNING, "the service's priority cannot be given back: %s",
+			      orma_base_error_words(r));
 }

@@ -442,6 +442,10 @@ static int finish(struct recorder *recorder, int result, double seconds)
 	if (result == -ENODATA)
 		return orma_tool_fail("the trace is empty: the service may have refused the config "
 				      "(those of 2020 do not say why)");
+	if (result == -EMSGSIZE && options->config)
+		return orma_tool_fail("the config has %zu bytes; a message to the service has at "
+				      "most 128 KiB",
+				      options->config->bytes.size);
 	if (result == -ENOENT && options->attach_key)
 		return orma_tool_fail("no session is detached under \"%s\"", options->attach_key);
 	if (result == -ENOSPC || result == -EPIPE || result == -EIO || result == -EFBIG)

@@ -78,3 +78,10 @@ ORMA_TEST(clocks_read_in_nanoseconds_and_an_unknown_one_reads_zero)
 	CHECK_INT(orma_base_clock_ns(12345), 0);
 	CHECK_INT(errno, EDOM);
 }
+
+ORMA_TEST(errors_are_told_in_words_of_either_sign)
+{
+	CHECK_STR(orma_base_error_words(EPIPE), "the other side is gone");
+	CHECK_STR(orma_base_error_words(-ENOSPC), "no space left on the device");
+	CHECK_STR(orma_base_error_words(-123456), "an error that has no name here");
+}
