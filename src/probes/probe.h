@@ -16,9 +16,21 @@ struct orma_probe_env {
 	const char *sys_path;  /* "/sys" */
 };
 
+struct orma_probe;
+typedef void orma_probe_free_fn(struct orma_probe *probe);
+/* Makes what zeroed memory does not make; what it leaves behind on failure is freed. */
+typedef int orma_probe_init_fn(struct orma_probe *probe, const struct orma_probe_env *env);
+
+/* The first member of each probe's struct. */
 struct orma_probe {
-	void (*free)(struct orma_probe *probe);
+	orma_probe_free_fn *free;
 };
+
+/* For probes: a new one of `size` bytes. 0, -ENOMEM, or what `init` says. */
+int orma_probe_make(size_t size, orma_probe_init_fn *init, orma_probe_free_fn *free,
+		    const struct orma_probe_env *env, struct orma_probe **ret);
+/* The unit of times in /proc. */
+uint64_t orma_probe_ns_per_tick(void);
 
 /* Each registers its data sources: 0, -ENOMEM, or what orma_data_source_register() says. `env`
  * strings must outlive it. */

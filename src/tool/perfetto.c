@@ -12,11 +12,10 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "tool/query.h"
-#include "tool/record.h"
+#include "tool/record_options.h"
 #include "tool/tool.h"
 #include "tool/trigger.h"
 
-#define BACKGROUND_WAIT_MS 30000
 #define EXIT_ATTACH_FAILED 2
 
 static void print_help(void)
@@ -54,9 +53,7 @@ static void print_help(void)
 }
 
 enum {
-	OPTION_TXT = 256,
-	OPTION_TXT_LOSSY,
-	OPTION_NO_CLOBBER,
+	OPTION_TXT_LOSSY = ORMA_OPTION_OTHERS,
 	OPTION_NOTIFY_FD,
 	OPTION_ATTRIBUTE,
 	OPTION_QUERY,
@@ -76,33 +73,20 @@ enum {
 #define ATTRIBUTES_MAX 64
 
 struct command_line {
-	struct orma_record_wish wish;
-	struct orma_record_options options;
+	struct orma_record_line base;
 	const char *attributes[ATTRIBUTES_MAX];
 	const char *is_detached_key;
-	bool in_background, waits, queries, queries_raw, is_long;
+	bool queries, queries_raw, is_long;
 	bool has_light_option;
 };
 
 /* -1 = go on, else the exit status. */
-static int take_number(struct command_line *line, int option, const char *value)
+static int take_fd(struct command_line *line, const char *value)
 {
 	uint64_t fd;
-	line->has_light_option = option != OPTION_NOTIFY_FD;
-	if (option == 't' && (orma_tool_parse_duration_ms(value, &line->wish.duration_ms) ||
-			      !line->wish.duration_ms))
-		return orma_tool_fail("\"%s\" is no duration", value);
-	if (option == 'b' &&
-	    (orma_tool_parse_size_kb(value, &line->wish.buffer_kb) || !line->wish.buffer_kb))
-		return orma_tool_fail("\"%s\" is no buffer size", value);
-	if (option == 's' && (orma_tool_parse_size_kb(value, &line->wish.file_limit_kb) ||
-			      !line->wish.file_limit_kb))
-		return orma_tool_fail("\"%s\" is no file size", value);
-	if (option == OPTION_NOTIFY_FD) {
-		if (orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
-			return orma_tool_fail("\"%s\" is no file descriptor", value);
-		line->options.ready_fd = (int)fd;
-	}
+	if (orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
+		return orma_tool_fail("\"%s\" is no file descriptor", value);
+	line->base.options.ready_fd = (int)fd;
 	return -1;
 }
 
@@ -110,23 +94,17 @@ static int take_attribute(struct command_line *line, const char *value)
 {
 	if (*value == '\0' || *value == '=')
 		return orma_tool_fail("--add-attribute: the key is empty");
-	if (line->wish.attribute_count == ATTRIBUTES_MAX)
+	if (line->base.wish.attribute_count == ATTRIBUTES_MAX)
 		return orma_tool_fail("--add-attribute: more than %d attributes", ATTRIBUTES_MAX);
-	line->attributes[line->wish.attribute_count++] = value;
+	line->attributes[line->base.wish.attribute_count++] = value;
 	return -1;
 }
 
 static int take_flag(struct command_line *line, int option)
 {
 	switch (option) {
-	case OPTION_TXT:
-		line->wish.format = ORMA_CONFIG_TEXT;
-		return -1;
 	case OPTION_TXT_LOSSY:
-		line->wish.format = ORMA_CONFIG_TEXT_LOSSY;
-		return -1;
-	case OPTION_NO_CLOBBER:
-		line->options.no_clobber = true;
+		line->base.wish.format = ORMA_CONFIG_TEXT_LOSSY;
 		return -1;
 	case OPTION_QUERY:
 		line->queries = true;
@@ -138,17 +116,10 @@ static int take_flag(struct command_line *line, int option)
 		line->queries_raw = true;
 		return -1;
 	case OPTION_STOP:
-		line->options.stops_attached = true;
+		line->base.options.stops_attached = true;
 		return -1;
 	case OPTION_CLONE_FOR_BUGREPORT:
-		line->options.is_for_bugreport = true;
-		return -1;
-	case 'D':
-		line->waits = true;
-		line->in_background = true;
-		return -1;
-	case 'd':
-		line->in_background = true;
+		line->base.options.is_for_bugreport = true;
 		return -1;
 	case OPTION_VERSION:
 		printf("orma %s\n", orma_version());
@@ -165,37 +136,35 @@ static int take_flag(struct command_line *line, int option)
 
 static int take_option(struct command_line *line, int option, const char *value)
 {
+	struct orma_error error = {0};
+	int r = orma_record_take_option(&line->base, option, value, &error);
+	if (r < 0)
+		return orma_tool_fail("%s", error.message);
+	line->has_light_option |= option == 't' || option == 'b' || option == 's';
+	if (r > 0)
+		return -1;
 	switch (option) {
-	case 'c':
-		line->wish.config_path = value;
-		return -1;
-	case 'o':
-		line->options.out_path = value;
-		return -1;
-	case 't':
-	case 'b':
-	case 's':
 	case OPTION_NOTIFY_FD:
-		return take_number(line, option, value);
+		return take_fd(line, value);
 	case OPTION_ATTRIBUTE:
 		return take_attribute(line, value);
 	case OPTION_DETACH:
-		line->options.detach_key = value;
+		line->base.options.detach_key = value;
 		return -1;
 	case OPTION_ATTACH:
-		line->options.attach_key = value;
+		line->base.options.attach_key = value;
 		return -1;
 	case OPTION_IS_DETACHED:
 		line->is_detached_key = value;
 		return -1;
 	case OPTION_CLONE:
 		/* All ones: the session with the highest bugreport_score. */
-		if (orma_base_parse_u64(value, 10, &line->options.clone_id) ||
-		    line->options.clone_id == 0)
+		if (orma_base_parse_u64(value, 10, &line->base.options.clone_id) ||
+		    line->base.options.clone_id == 0)
 			return orma_tool_fail("\"%s\" is no session's id", value);
 		return -1;
 	case OPTION_CLONE_BY_NAME:
-		line->options.clone_name = value;
+		line->base.options.clone_name = value;
 		return -1;
 	default:
 		return take_flag(line, option);
@@ -204,12 +173,12 @@ static int take_option(struct command_line *line, int option, const char *value)
 
 static bool is_clone(const struct command_line *line)
 {
-	return line->options.clone_id || line->options.clone_name;
+	return line->base.options.clone_id || line->base.options.clone_name;
 }
 
 static int check_clone(const struct command_line *line, bool makes_config)
 {
-	const struct orma_record_options *options = &line->options;
+	const struct orma_record_options *options = &line->base.options;
 	if (options->clone_id && options->clone_name)
 		return orma_tool_fail("--clone and --clone-by-name exclude each other");
 	if (options->attach_key || options->detach_key || makes_config)
@@ -220,26 +189,26 @@ static int check_clone(const struct command_line *line, bool makes_config)
 /* Combinations that mean nothing; the exit status or -1. */
 static int check(const struct command_line *line)
 {
-	const struct orma_record_options *options = &line->options;
-	bool makes_config = line->has_light_option || line->wish.source_count > 0;
+	const struct orma_record_options *options = &line->base.options;
+	bool makes_config = line->has_light_option || line->base.wish.source_count > 0;
 	if (is_clone(line))
 		return check_clone(line, makes_config);
 	if (options->is_for_bugreport)
 		return orma_tool_fail("--clone-for-bugreport goes with --clone or --clone-by-name");
 	if (options->attach_key && options->detach_key)
 		return orma_tool_fail("--attach and --detach exclude each other");
-	if (options->detach_key && line->in_background)
+	if (options->detach_key && line->base.in_background)
 		return orma_tool_fail("--detach and --background exclude each other");
 	if (options->stops_attached && !options->attach_key)
 		return orma_tool_fail("--stop goes with --attach");
-	if (options->attach_key && (line->wish.config_path || makes_config))
+	if (options->attach_key && (line->base.wish.config_path || makes_config))
 		return orma_tool_fail("--attach takes no config");
 	if (options->attach_key)
 		return -1;
-	if (line->wish.config_path && makes_config)
+	if (line->base.wish.config_path && makes_config)
 		return orma_tool_fail(
 			"name events and sizes either in a config or as options, not both");
-	if (!line->wish.config_path && line->wish.source_count == 0)
+	if (!line->base.wish.config_path && line->base.wish.source_count == 0)
 		return orma_tool_fail(
 			"name a config (-c) or at least one event; --help shows the options");
 	return -1;
@@ -270,11 +239,11 @@ static int add_light_sources(const char *const *names, int count, const char ***
 static int check_output(const struct command_line *line, const struct orma_record_config *config)
 {
 	bool needs_output = !config || !config->has_output_path;
-	if (!line->options.out_path && needs_output && !line->options.attach_key)
+	if (!line->base.options.out_path && needs_output && !line->base.options.attach_key)
 		return orma_tool_fail("name the trace's file with --out");
-	if (line->options.out_path && config && config->has_output_path)
+	if (line->base.options.out_path && config && config->has_output_path)
 		return orma_tool_fail("the config names an output_path, so --out has no meaning");
-	if (line->options.detach_key && config && !config->writes_into_file)
+	if (line->base.options.detach_key && config && !config->writes_into_file)
 		return orma_tool_fail("--detach needs write_into_file in the config");
 	return -1;
 }
@@ -284,17 +253,9 @@ static int run(struct command_line *line, const struct orma_record_config *confi
 	int status = check_output(line, config);
 	if (status >= 0)
 		return status;
-	if (line->in_background) {
-		int fd = orma_tool_background(true, line->waits ? BACKGROUND_WAIT_MS : 0);
-		if (fd < 0)
-			return orma_tool_fail("cannot go into the background: %s", strerror(-fd));
-		line->options.ready_fd = fd;
-		line->options.is_quiet = true;
-	}
-	line->options.config = config;
-	status = orma_record_run(&line->options);
-	line->options.config = NULL;
-	return status != ORMA_EXIT_OK && line->options.attach_key ? EXIT_ATTACH_FAILED : status;
+	status = orma_record_start(&line->base, config);
+	return status != ORMA_EXIT_OK && line->base.options.attach_key ? EXIT_ATTACH_FAILED
+								       : status;
 }
 
 static int record(struct command_line *line)
@@ -303,19 +264,19 @@ static int record(struct command_line *line)
 	struct orma_error error = {0};
 	const char **sources = NULL;
 	/* Upstream's recorder gives clones a config too, and does not look at it. */
-	if (line->options.attach_key || is_clone(line))
+	if (line->base.options.attach_key || is_clone(line))
 		return run(line, NULL);
-	if (!line->wish.config_path) {
-		int status =
-			add_light_sources(line->wish.sources, line->wish.source_count, &sources);
+	if (!line->base.wish.config_path) {
+		int status = add_light_sources(line->base.wish.sources,
+					       line->base.wish.source_count, &sources);
 		if (status >= 0)
 			return status;
-		line->wish.sources = sources;
-		line->wish.source_count += 2;
-	} else if (line->wish.format == ORMA_CONFIG_GUESS) {
-		line->wish.format = ORMA_CONFIG_BINARY;
+		line->base.wish.sources = sources;
+		line->base.wish.source_count += 2;
+	} else if (line->base.wish.format == ORMA_CONFIG_GUESS) {
+		line->base.wish.format = ORMA_CONFIG_BINARY;
 	}
-	int result = orma_record_config_make(&line->wish, &config, &error);
+	int result = orma_record_config_make(&line->base.wish, &config, &error);
 	int status;
 	if (result)
 		status = orma_tool_fail("%s", error.message);
@@ -334,9 +295,9 @@ int orma_tool_perfetto(int argc, char **argv)
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"out", required_argument, NULL, 'o'},
-		{"txt", no_argument, NULL, OPTION_TXT},
+		{"txt", no_argument, NULL, ORMA_OPTION_TXT},
 		{"txt-lossy", no_argument, NULL, OPTION_TXT_LOSSY},
-		{"no-clobber", no_argument, NULL, OPTION_NO_CLOBBER},
+		{"no-clobber", no_argument, NULL, ORMA_OPTION_NO_CLOBBER},
 		{"background", no_argument, NULL, 'd'},
 		{"background-wait", no_argument, NULL, 'D'},
 		{"notify-fd", required_argument, NULL, OPTION_NOTIFY_FD},
@@ -360,7 +321,7 @@ int orma_tool_perfetto(int argc, char **argv)
 		{"reset-guardrails", no_argument, NULL, OPTION_IGNORED},
 		{NULL, 0, NULL, 0},
 	};
-	struct command_line line = {.options = {.ready_fd = -1}};
+	struct command_line line = {.base.options = {.ready_fd = -1}};
 
 	for (int option;
 	     (option = getopt_long(argc, argv, "c:o:dDt:b:s:h", options, NULL)) != -1;) {
@@ -368,9 +329,9 @@ int orma_tool_perfetto(int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
-	line.wish.attributes = line.attributes;
-	line.wish.sources = (const char *const *)argv + optind;
-	line.wish.source_count = argc - optind;
+	line.base.wish.attributes = line.attributes;
+	line.base.wish.sources = (const char *const *)argv + optind;
+	line.base.wish.source_count = argc - optind;
 	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
 	if (line.queries || line.queries_raw)
 		return orma_tool_print_query(line.queries_raw ? ORMA_QUERY_RAW

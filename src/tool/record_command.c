@@ -4,9 +4,8 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "base/fd.h"
 #include "base/log.h"
-#include "tool/record.h"
+#include "tool/record_options.h"
 #include "tool/tool.h"
 #include "tool/trigger.h"
 
@@ -43,62 +42,31 @@ static void print_help(void)
 }
 
 struct command_line {
-	struct orma_record_wish wish;
-	struct orma_record_options options;
-	bool prints_config, in_background, waits;
+	struct orma_record_line base;
+	bool prints_config;
 };
 
-enum { OPTION_TXT = 256, OPTION_PRINT_CONFIG, OPTION_NO_CLOBBER, OPTION_STREAM };
+enum { OPTION_PRINT_CONFIG = ORMA_OPTION_OTHERS, OPTION_STREAM };
 
 /* -1 = go on, else the exit status. */
 static int take_option(struct command_line *line, int option, const char *value)
 {
+	struct orma_error error = {0};
+	int r = orma_record_take_option(&line->base, option, value, &error);
+
+	if (r < 0)
+		return orma_tool_usage_error("%s", error.message);
+	if (r > 0)
+		return -1;
 	switch (option) {
-	case 'o':
-		line->options.out_path = value;
-		return -1;
-	case 't':
-		if (orma_tool_parse_duration_ms(value, &line->wish.duration_ms) ||
-		    line->wish.duration_ms == 0)
-			return orma_tool_usage_error(
-				"\"%s\" is no duration; try 500ms, 10s, 2m or 1h", value);
-		return -1;
-	case 'b':
-		if (orma_tool_parse_size_kb(value, &line->wish.buffer_kb) ||
-		    line->wish.buffer_kb == 0 || line->wish.buffer_kb > UINT32_MAX)
-			return orma_tool_usage_error(
-				"\"%s\" is no buffer size; try 4096k, 32mb or 1g", value);
-		return -1;
-	case 's':
-		if (orma_tool_parse_size_kb(value, &line->wish.file_limit_kb) ||
-		    line->wish.file_limit_kb == 0)
-			return orma_tool_usage_error(
-				"\"%s\" is no file size; try 4096k, 32mb or 1g", value);
-		return -1;
-	case 'c':
-		line->wish.config_path = value;
-		return -1;
-	case OPTION_TXT:
-		line->wish.format = ORMA_CONFIG_TEXT;
-		return -1;
 	case OPTION_PRINT_CONFIG:
 		line->prints_config = true;
 		return -1;
-	case OPTION_NO_CLOBBER:
-		line->options.no_clobber = true;
-		return -1;
 	case OPTION_STREAM:
-		line->wish.is_streaming = true;
-		return -1;
-	case 'D':
-		line->waits = true;
-		line->in_background = true;
-		return -1;
-	case 'd':
-		line->in_background = true;
+		line->base.wish.is_streaming = true;
 		return -1;
 	case 'q':
-		line->options.is_quiet = true;
+		line->base.options.is_quiet = true;
 		return -1;
 	case 'h':
 		print_help();
@@ -118,7 +86,7 @@ static int print_config(const struct orma_record_wish *wish)
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
 }
 
-static int record(struct command_line *line)
+static int record(struct orma_record_line *line)
 {
 	struct orma_record_config config;
 	struct orma_error error = {0};
@@ -127,27 +95,13 @@ static int record(struct command_line *line)
 		return orma_tool_fail("%s", error.message);
 	if (config.trigger_count) {
 		status = orma_tool_activate_triggers(config.triggers, config.trigger_count);
-		orma_record_config_done(&config);
-		return status;
+	} else if (line->options.out_path && config.has_output_path) {
+		status = orma_tool_fail("the config names an output_path, so --out has no meaning");
+	} else {
+		if (!line->options.out_path && !config.has_output_path)
+			line->options.out_path = "trace.pftrace";
+		status = orma_record_start(line, &config);
 	}
-	if (line->options.out_path && config.has_output_path) {
-		orma_record_config_done(&config);
-		return orma_tool_fail("the config names an output_path, so --out has no meaning");
-	}
-	if (!line->options.out_path && !config.has_output_path)
-		line->options.out_path = "trace.pftrace";
-	if (line->in_background) {
-		int fd = orma_tool_background(true, line->waits ? 30000 : 0);
-		if (fd < 0) {
-			orma_record_config_done(&config);
-			return orma_tool_fail("cannot go into the background: %s", strerror(-fd));
-		}
-		line->options.ready_fd = fd;
-		line->options.is_quiet = true;
-	}
-	line->options.config = &config;
-	status = orma_record_run(&line->options);
-	line->options.config = NULL;
 	orma_record_config_done(&config);
 	return status;
 }
@@ -161,9 +115,9 @@ int orma_tool_record(int argc, char **argv)
 		{"size", required_argument, NULL, 's'},
 		{"stream", no_argument, NULL, OPTION_STREAM},
 		{"config", required_argument, NULL, 'c'},
-		{"txt", no_argument, NULL, OPTION_TXT},
+		{"txt", no_argument, NULL, ORMA_OPTION_TXT},
 		{"print-config", no_argument, NULL, OPTION_PRINT_CONFIG},
-		{"no-clobber", no_argument, NULL, OPTION_NO_CLOBBER},
+		{"no-clobber", no_argument, NULL, ORMA_OPTION_NO_CLOBBER},
 		{"background", no_argument, NULL, 'd'},
 		{"background-wait", no_argument, NULL, 'D'},
 		{"quiet", no_argument, NULL, 'q'},
@@ -171,7 +125,7 @@ int orma_tool_record(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct command_line line = {
-		.options = {.may_serve = true, .ready_fd = -1},
+		.base.options = {.may_serve = true, .ready_fd = -1},
 	};
 	for (int option;
 	     (option = getopt_long(argc, argv, "o:t:b:s:c:dDqh", options, NULL)) != -1;) {
@@ -179,13 +133,13 @@ int orma_tool_record(int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
-	line.wish.sources = (const char *const *)argv + optind;
-	line.wish.source_count = argc - optind;
-	if (line.wish.config_path && line.wish.source_count)
+	line.base.wish.sources = (const char *const *)argv + optind;
+	line.base.wish.source_count = argc - optind;
+	if (line.base.wish.config_path && line.base.wish.source_count)
 		return orma_tool_usage_error(
 			"name data sources either on the command line or in a config");
 	if (line.prints_config)
-		return print_config(&line.wish);
+		return print_config(&line.base.wish);
 	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
-	return record(&line);
+	return record(&line.base);
 }

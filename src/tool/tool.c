@@ -110,15 +110,15 @@ static int parse_with_unit(const char *text, const struct unit *units, uint64_t 
 	char *end;
 	errno = 0;
 	unsigned long long number = strtoull(text, &end, 10);
-	if (end == text || errno || *text == '-')
+	if (end == text || *text == '-')
 		return -EINVAL;
 	uint64_t factor = *end ? 0 : bare_factor;
 	for (; *end && units->suffix; units++)
 		if (strcasecmp(end, units->suffix) == 0)
 			factor = units->factor;
-	if (factor == 0 || __builtin_mul_overflow((uint64_t)number, factor, ret))
+	if (factor == 0)
 		return -EINVAL;
-	return 0;
+	return errno || __builtin_mul_overflow((uint64_t)number, factor, ret) ? -ERANGE : 0;
 }
 
 int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms)
@@ -126,10 +126,12 @@ int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms)
 	static const struct unit units[] = {
 		{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {NULL, 0}};
 	uint64_t ms;
-	if (parse_with_unit(text, units, 1000, &ms) || ms > UINT32_MAX)
-		return -EINVAL;
-	*ret_ms = (uint32_t)ms;
-	return 0;
+	int result = parse_with_unit(text, units, 1000, &ms);
+	if (result == 0 && ms > UINT32_MAX)
+		result = -ERANGE;
+	if (result == 0)
+		*ret_ms = (uint32_t)ms;
+	return result;
 }
 
 int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb)

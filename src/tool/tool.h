@@ -38,9 +38,10 @@ void orma_tool_log_to_stderr(int level);
 
 /* --- values in options ------------------------------------------------------------------------ */
 
-/* "10s", "500ms", "2m", "1h"; a bare number means seconds. 0 or -EINVAL. */
+/* "10s", "500ms", "2m", "1h"; a bare number means seconds. 0, -EINVAL, or -ERANGE: more
+ * than 2^32 - 1 ms. */
 int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms);
-/* "32mb", "4096k", "1g"; a bare number means kilobytes. 0 or -EINVAL. */
+/* "32mb", "4096k", "1g"; a bare number means kilobytes. 0, -EINVAL or -ERANGE. */
 int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb);
 /* The file's content, or standard input's for "-". */
 int orma_tool_read_file(const char *path, struct orma_buf *buf);

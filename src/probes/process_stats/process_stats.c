@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -137,8 +136,6 @@ static void on_destroy(void *ctx, const struct orma_instance *from)
 static void probe_free(struct orma_probe *probe)
 {
 	struct orma_probes_process_probe *self = (void *)probe;
-	if (!self)
-		return;
 	if (self->source)
 		orma_data_source_unregister(self->source);
 	orma_base_fd_close(self->proc_fd);
@@ -167,22 +164,17 @@ static int probe_register(struct orma_probes_process_probe *self)
 	return orma_data_source_register(&options, &self->source);
 }
 
+static int probe_init(struct orma_probe *probe, const struct orma_probe_env *env)
+{
+	struct orma_probes_process_probe *self = (void *)probe;
+	self->loop = env->loop;
+	self->ns_per_tick = orma_probe_ns_per_tick();
+	int r = self->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
+	return r < 0 ? r : probe_register(self);
+}
+
 int orma_probe_process_stats_new(const struct orma_probe_env *env, struct orma_probe **ret)
 {
-	struct orma_probes_process_probe *self = orma_base_zalloc(sizeof(*self));
-	if (!self)
-		return -ENOMEM;
-	long ticks_per_s = sysconf(_SC_CLK_TCK);
-	self->probe.free = probe_free;
-	self->loop = env->loop;
-	self->ns_per_tick = ORMA_NS_PER_SEC / (uint64_t)ORMA_MAX(ticks_per_s, 1L);
-	int r = self->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
-	if (r >= 0)
-		r = probe_register(self);
-	if (r < 0) {
-		probe_free(&self->probe);
-		return r;
-	}
-	*ret = &self->probe;
-	return 0;
+	return orma_probe_make(sizeof(struct orma_probes_process_probe), probe_init, probe_free,
+			       env, ret);
 }

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <orma/data_source.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -295,8 +294,6 @@ static void on_destroy(void *ctx, const struct orma_instance *from)
 static void probe_free(struct orma_probe *probe)
 {
 	struct sys_probe *self = (void *)probe;
-	if (!self)
-		return;
 	if (self->source)
 		orma_data_source_unregister(self->source);
 	orma_base_fd_close(self->proc_fd);
@@ -307,8 +304,9 @@ static void probe_free(struct orma_probe *probe)
 	orma_base_free(self);
 }
 
-static int probe_init(struct sys_probe *self, const struct orma_probe_env *env)
+static int probe_init(struct orma_probe *probe, const struct orma_probe_env *env)
 {
+	struct sys_probe *self = (void *)probe;
 	struct orma_data_source_options options = {
 		.struct_size = sizeof(options),
 		.name = "linux.sys_stats",
@@ -320,10 +318,8 @@ static int probe_init(struct sys_probe *self, const struct orma_probe_env *env)
 		.on_flush = on_flush,
 		.on_destroy = on_destroy,
 	};
-	long ticks_per_s = sysconf(_SC_CLK_TCK);
-	self->probe.free = probe_free;
 	self->loop = env->loop;
-	self->ns_per_tick = ORMA_NS_PER_SEC / (uint64_t)ORMA_MAX(ticks_per_s, 1L);
+	self->ns_per_tick = orma_probe_ns_per_tick();
 	self->proc_fd = self->devices.sys_fd = -1;
 	int r = orma_probes_sys_devices_init(&self->devices, env->sys_path);
 	if (r == 0)
@@ -337,14 +333,5 @@ static int probe_init(struct sys_probe *self, const struct orma_probe_env *env)
 
 int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe **ret)
 {
-	struct sys_probe *self = orma_base_zalloc(sizeof(*self));
-	if (!self)
-		return -ENOMEM;
-	int r = probe_init(self, env);
-	if (r < 0) {
-		probe_free(&self->probe);
-		return r;
-	}
-	*ret = &self->probe;
-	return 0;
+	return orma_probe_make(sizeof(struct sys_probe), probe_init, probe_free, env, ret);
 }

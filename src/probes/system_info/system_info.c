@@ -277,8 +277,6 @@ static void on_destroy(void *ctx, const struct orma_instance *from)
 static void probe_free(struct orma_probe *probe)
 {
 	struct info_probe *self = (void *)probe;
-	if (!self)
-		return;
 	if (self->source)
 		orma_data_source_unregister(self->source);
 	orma_base_fd_close(self->proc_fd);
@@ -289,8 +287,9 @@ static void probe_free(struct orma_probe *probe)
 	orma_base_free(self);
 }
 
-static int probe_init(struct info_probe *self, const struct orma_probe_env *env)
+static int probe_init(struct orma_probe *probe, const struct orma_probe_env *env)
 {
+	struct info_probe *self = (void *)probe;
 	struct orma_data_source_options options = {
 		.struct_size = sizeof(options),
 		.name = "linux.system_info",
@@ -302,7 +301,6 @@ static int probe_init(struct info_probe *self, const struct orma_probe_env *env)
 		.on_flush = on_flush,
 		.on_destroy = on_destroy,
 	};
-	self->probe.free = probe_free;
 	self->loop = env->loop;
 	self->cpu_fd = -1;
 	int r = self->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
@@ -316,14 +314,5 @@ static int probe_init(struct info_probe *self, const struct orma_probe_env *env)
 
 int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret)
 {
-	struct info_probe *self = orma_base_zalloc(sizeof(*self));
-	if (!self)
-		return -ENOMEM;
-	int r = probe_init(self, env);
-	if (r < 0) {
-		probe_free(&self->probe);
-		return r;
-	}
-	*ret = &self->probe;
-	return 0;
+	return orma_probe_make(sizeof(struct info_probe), probe_init, probe_free, env, ret);
 }
