@@ -3,6 +3,7 @@
  * lack is done without, or said.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -268,6 +269,96 @@ ORMA_TEST(a_refusal_of_an_old_service_ends_the_session_without_a_reason)
 		CHECK_INT(orma_session_read(session, packets_add, &packets), 0);
 		CHECK_INT(packets.list.count, 0);
 		orma_session_free(session);
+		orma_old_service_stop(&service);
+	}
+}
+
+/* Counts what ended well; of what did not, the last error. */
+struct ends {
+	int well, badly, error;
+	struct packets packets;
+};
+
+static void on_end(void *ctx, const struct orma_error *error)
+{
+	struct ends *ends = ctx;
+
+	ends->well += !error;
+	ends->badly += error != NULL;
+	ends->error = error ? error->code : ends->error;
+}
+
+static void on_answer(void *ctx, const struct orma_error *error, const void *data, size_t size)
+{
+	(void)data;
+	(void)size;
+	on_end(ctx, error);
+}
+
+static void on_copy(void *ctx, const struct orma_error *error,
+		    const struct orma_session_clone_result *result)
+{
+	(void)result;
+	on_end(ctx, error);
+}
+
+static int on_packet(void *ctx, const void *packet, size_t size)
+{
+	return packets_add(&((struct ends *)ctx)->packets, packet, size);
+}
+
+static void dispatch_until_all_ended(struct orma_session *session, const struct ends *ends,
+				     int count)
+{
+	while (ends->well + ends->badly < count) {
+		struct pollfd poll_fd = {.fd = orma_session_poll_fd(session), .events = POLLIN};
+
+		CHECK_INT(poll(&poll_fd, 1, WAIT_MS), 1);
+		CHECK_INT(orma_session_dispatch(session), 0);
+	}
+}
+
+ORMA_TEST(a_polled_session_with_an_old_service_is_told_at_once_what_that_lacks)
+{
+	const struct orma_session_clone_options clone = {.struct_size = sizeof(clone),
+							 .session_id = 1};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(eras); i++) {
+		bool is_2019 = eras[i] == ORMA_OLD_2019;
+		struct orma_old_service service;
+		struct source_log log = {0};
+		struct ends ends = {0};
+		int count = 0;
+
+		orma_old_service_start(&service, eras[i]);
+		init(&service);
+		struct orma_data_source *source = register_source("test.source", &log);
+		CHECK_INT(orma_sync(WAIT_MS), 0);
+		struct orma_session *session = connect_session(&service);
+		CHECK_INT(orma_session_clone_async(session, &clone, on_copy, &ends), -ENOTSUP);
+		CHECK_INT(orma_session_query_async(session, ORMA_SESSION_QUERY_STATE, on_answer,
+						   &ends),
+			  is_2019 ? -ENOTSUP : 0);
+		count += !is_2019;
+		session_enable(session, SOURCE_CONFIG "deferred_start: true");
+		CHECK_INT(orma_session_start_async(session, on_end, &ends), 0);
+		dispatch_until_all_ended(session, &ends, ++count);
+		wait_for(&log.is_started);
+		CHECK_INT(orma_session_change_config(session, "", 0), 0);
+		emit(source, 1);
+		CHECK_INT(orma_session_flush_async(session, WAIT_MS, 0, on_end, &ends), 0);
+		CHECK_INT(orma_session_query_async(session, ORMA_SESSION_QUERY_STATS, on_answer,
+						   &ends),
+			  0);
+		count += 2;
+		dispatch_until_all_ended(session, &ends, count);
+		CHECK_INT(orma_session_read_async(session, on_packet, on_end, &ends), 0);
+		dispatch_until_all_ended(session, &ends, ++count);
+		CHECK_INT(ends.badly, 0);
+		CHECK_INT(count_values(&ends.packets, 1, 1), 1);
+		packets_done(&ends.packets);
+		orma_session_free(session);
+		orma_shutdown();
 		orma_old_service_stop(&service);
 	}
 }
