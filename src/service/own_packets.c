@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -356,6 +357,7 @@ static int write_system_info(struct orma_service_session *session)
 	time_t now = (time_t)(orma_service_realtime_ns(service) / ORMA_NS_PER_SEC);
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_nested nested;
+	struct sysinfo memory;
 	struct tm local;
 
 	orma_service_own_begin(service, &heap);
@@ -372,6 +374,9 @@ static int write_system_info(struct orma_service_session *session)
 					(uint64_t)(int64_t)(local.tm_gmtoff / 60));
 	orma_proto_write_varint(&heap.writer, ORMA_PB_SYSTEM_INFO_NUM_CPUS,
 				(uint64_t)sysconf(_SC_NPROCESSORS_CONF));
+	if (sysinfo(&memory) == 0)
+		orma_proto_write_varint(&heap.writer, ORMA_PB_SYSTEM_INFO_SYSTEM_RAM_BYTES,
+					(uint64_t)memory.totalram * memory.mem_unit);
 	return orma_service_own_end(service, &heap);
 }
 

@@ -123,6 +123,8 @@ ORMA_TEST(own_packets_say_who_and_when)
 	CHECK(orma_base_str_is(packet->system_info->tracing_service_version, "test 1"));
 	CHECK(packet->system_info->utsname->machine.size > 0);
 	CHECK_INT(packet->system_info->page_size, sysconf(_SC_PAGESIZE));
+	CHECK(packet->system_info->system_ram_bytes ==
+	      (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
 	packet = find(&s, "clocks");
 	CHECK_INT(packet->clock_snapshot->primary_trace_clock, 3);
 	CHECK(packet->clock_snapshot->clocks.count >= 6);
