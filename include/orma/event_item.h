@@ -360,7 +360,12 @@ template <size_t count> inline orma_items orma_items_of_array(const orma_item (&
 	return orma_items{items, count};
 }
 #define ORMA_BYTES_(data, size) orma_bytes_of({(data), (size)})
-#define ORMA_NESTED_(...)       orma_items_of(orma_items_of_array({ORMA_ITEMS_(__VA_ARGS__)}))
+inline orma_source_location *orma_location_of(orma_source_location &&location)
+{
+	return &location;
+}
+#define ORMA_LOCATION_(file, function, line) orma_location_of({(file), (function), (line), 0})
+#define ORMA_NESTED_(...)                    orma_items_of(orma_items_of_array({ORMA_ITEMS_(__VA_ARGS__)}))
 #else
 /* clang-format off */
 #define ORMA_ITEM(value)                                                                           \
@@ -390,6 +395,8 @@ template <size_t count> inline orma_items orma_items_of_array(const orma_item (&
 	orma_item_of_items(kind, (const struct orma_item[]){ORMA_ITEMS_(__VA_ARGS__)},             \
 			   ORMA_COUNT_(__VA_ARGS__))
 #define ORMA_BYTES_(data, size) (&(const struct orma_bytes){(data), (size)})
+#define ORMA_LOCATION_(file, function, line)                                                       \
+	(&(struct orma_source_location){(file), (function), (line), 0})
 #define ORMA_NESTED_(...)                                                                          \
 	(&(const struct orma_items){(const struct orma_item[]){ORMA_ITEMS_(__VA_ARGS__)},          \
 				    ORMA_COUNT_(__VA_ARGS__)})
@@ -418,6 +425,10 @@ template <size_t count> inline orma_items orma_items_of_array(const orma_item (&
 #define ORMA_AT_CLOCK(time, clock) orma_item_of_number(ORMA_ITEM_TIME, (clock), (time))
 /* In the place of the name: one that is known only at run time. */
 #define ORMA_DYNAMIC(text) NULL, orma_item_of_text(ORMA_ITEM_NAME, 0, (text))
+/* The category of an event of `dynamic`, see orma/category.h: ORMA_INSTANT(dynamic, "x", ORMA_CATEGORY(text)). */
+#define ORMA_CATEGORY(text) orma_item_of_text(ORMA_ITEM_CATEGORY, 0, (text))
+/* Where in the source the event is: file, function and line. */
+#define ORMA_HERE orma_item_of_location(ORMA_LOCATION_(__FILE__, __func__, __LINE__))
 /* The name is written out in this event, and not remembered. */
 #define ORMA_NO_INTERN orma_item_of_number(ORMA_ITEM_NO_INTERN, 0, 0)
 

@@ -370,7 +370,6 @@ void orma_track_categories_attach(struct orma_data_source *track_source)
 	/* What came while the source was being registered. */
 	is_description_old = track_source != NULL;
 	pthread_mutex_unlock(&mutex);
-	orma_track_renames_attach(track_source);
 	if (track_source)
 		post();
 }

@@ -54,6 +54,8 @@ static inline void orma_track_push(struct orma_track_sequence *sequence, bool is
 }
 
 /* slice.c */
+/* Brings the sequence into a state in which events can be read. False: no room. */
+bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns);
 /* Whatever emit.c's short ways cannot do: also the first event, the first after a loss, the lost. */
 void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,
 			  const struct orma_track_event *event);

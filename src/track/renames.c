@@ -22,7 +22,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "track/track.h"
+#include "track/event.h"
 
 #define CHECK_NS        (ORMA_NS_PER_SEC / 2)
 #define CHECKED_AT_ONCE 256
@@ -39,7 +39,6 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct orma_list threads = {&threads, &threads}; /* struct thread; mutex */
 static struct orma_track_process_texts texts;           /* mutex */
 static __thread struct thread *self __attribute__((tls_model("initial-exec")));
-static struct orma_data_source *_Atomic track_source; /* while it is registered */
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool has_key;
@@ -200,20 +199,16 @@ bool orma_track_process_read_cmdline(void)
 static void tell_one(struct orma_packet *slot, uint32_t idx, orma_track_tell_fn *fn,
 		     const void *ctx)
 {
-	const struct orma_track_sequence *sequence = slot->state;
-	uint64_t now_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
+	uint64_t now_ns = orma_track_now_ns();
 
-	/* Ends that are late come first, and their times before now. */
-	if (slot->needs_state &&
-	    (sequence->late_count > 0 || !orma_track_sequence_begin(slot, idx, now_ns)))
-		slot->needs_state = true;
-	else if (!fn(ctx, slot, now_ns))
+	if ((slot->needs_state && !orma_track_prepare(slot, idx, now_ns)) || !fn(ctx, slot, now_ns))
 		slot->needs_state = true;
 }
 
 void orma_track_tell(orma_track_tell_fn *fn, const void *ctx)
 {
-	struct orma_data_source *source = atomic_load_explicit(&track_source, memory_order_acquire);
+	struct orma_data_source *source =
+		atomic_load_explicit(&orma_track_source, memory_order_acquire);
 	uint32_t instances = source ? orma_data_source_started(source) : 0;
 
 	for (; instances; instances &= instances - 1) {
@@ -304,11 +299,6 @@ static void on_timer(struct orma_timer *at)
 {
 	orma_track_renames_check();
 	orma_base_loop_arm_in(orma_client.loop, at, CHECK_NS, on_timer);
-}
-
-void orma_track_renames_attach(struct orma_data_source *source)
-{
-	atomic_store_explicit(&track_source, source, memory_order_release);
 }
 
 void orma_track_renames_start(void)

@@ -73,8 +73,7 @@ static void become_not_plain(struct orma_track_sequence *sequence)
 	memset(sequence->known.sites, 0, sizeof(sequence->known.sites));
 }
 
-/* Brings the sequence into a state in which events can be read. False: no room. */
-static bool prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
+bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
 {
 	struct orma_track_sequence *sequence = slot->state;
 	uint64_t begin_ns = sequence->late_count > 0 ? sequence->late_ns[0] : now_ns;
@@ -120,8 +119,8 @@ static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track
 	if (slot->needs_state)
 		become_not_plain(sequence);
 	/* Also at an end that is not wanted: the late ones of others may have room now. */
-	if (slot->needs_state &&
-	    !((is_wanted || sequence->late_count > 0) && prepare(slot, idx, event->now_ns)))
+	if (slot->needs_state && !((is_wanted || sequence->late_count > 0) &&
+				   orma_track_prepare(slot, idx, event->now_ns)))
 		slot->needs_state = true;
 	else if (is_wanted)
 		is_written = write_and_learn(slot, event);

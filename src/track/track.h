@@ -133,7 +133,6 @@ void orma_track_process_look(struct orma_track_process_texts *ret);
 /* True when it is another than before. */
 bool orma_track_process_read_cmdline(void);
 
-void orma_track_renames_attach(struct orma_data_source *source); /* NULL = no more */
 /*
  * Calls `fn` with the calling thread's slot of each instance that runs, its sequence begun. False: it
  * was lost.
