@@ -154,13 +154,22 @@ static uint64_t resolve_time(struct sequence *sequence, const struct packet *pac
 	       (sequence->own_value - sequence->own_base) * sequence->own_unit_ns;
 }
 
+/* An event that the program gave a time of its own, on a clock that it names. */
+static bool brings_its_time(const struct packet *packet)
+{
+	struct wire_span event;
+
+	return packet->has_clock && !(packet->flags & SEQUENCE_STATE_CLEARED) &&
+	       wire_get_bytes(packet->body, PACKET_TRACK_EVENT, &event);
+}
+
 static void check_time(struct sequence *sequence, const struct packet *packet)
 {
 	uint64_t clock = packet->has_clock ? packet->clock : sequence->clock, time;
 
 	if (packet->clock_snapshot.at)
 		learn_clock(sequence, packet->clock_snapshot);
-	if (!packet->has_timestamp || packet->clock_snapshot.at)
+	if (!packet->has_timestamp || packet->clock_snapshot.at || brings_its_time(packet))
 		return;
 	time = resolve_time(sequence, packet, clock);
 	if (is_sequence_clock(clock))
