@@ -439,6 +439,14 @@ void orma_service_clone_written(struct orma_service_session *session)
 		orma_service_session_free(session);
 }
 
+void orma_service_clone_freed(struct orma_service_session *session)
+{
+	if (!session->clone)
+		return;
+	set_error(session->clone, "the clone was freed before its file was written");
+	report(session->clone);
+}
+
 bool orma_service_clone_file_event(struct orma_service *service, uint64_t session_id, int status)
 {
 	struct orma_service_clone *clone;

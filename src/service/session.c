@@ -450,6 +450,7 @@ void orma_service_session_free(struct orma_service_session *session)
 	struct orma_service *service = session->service;
 	struct orma_service_instance *instance, *next;
 
+	orma_service_clone_freed(session);
 	disarm_periods(session);
 	orma_service_timer_disarm(&session->stop_timer);
 	orma_service_timer_disarm(&session->write_timer);

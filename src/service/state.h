@@ -579,6 +579,8 @@ void orma_service_clone_flushed(struct orma_service_clone *clone,
 bool orma_service_clone_file_event(struct orma_service *service, uint64_t session_id, int status);
 /* The file of a clone is closed. May free the session. */
 void orma_service_clone_written(struct orma_service_session *session);
+/* The session goes, perhaps a clone whose file is being written. */
+void orma_service_clone_freed(struct orma_service_session *session);
 /* Its consumer leaves: nobody is told of it. */
 void orma_service_clone_cancel(struct orma_service_clone *clone);
 

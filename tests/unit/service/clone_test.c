@@ -555,6 +555,51 @@ ORMA_TEST(clone_of_a_file_has_what_is_in_the_file_and_what_is_not_yet)
 	scene_close(&scene);
 }
 
+/* Steps until the clone is a session whose file is being written. */
+static void clone_large_file(struct scene *scene, int copy)
+{
+	struct orma_trace_batch batch;
+
+	for (uint32_t id = 0; id < 60000; id++)
+		send_packet(&scene->producer, id,
+			    "0123456789012345678901234567890123456789"
+			    "0123456789012345678901234567890123456789");
+	clone_with(scene, &scene->other,
+		   (struct orma_clone_request){.session_id = 1, .file_fd = copy});
+	answer_flush(&scene->producer);
+	for (int i = 0; orma_consumer_port_read(scene->other.port, 1, &batch) != -EBUSY; i++) {
+		CHECK(i < 1000);
+		scene->world.passed_ns += ORMA_SERVICE_STEP_PAUSE_NS;
+		orma_service_run(scene->world.service);
+	}
+	CHECK_LOG(&scene->log, "");
+}
+
+ORMA_TEST(clone_that_is_freed_while_its_file_is_written_is_told_so)
+{
+	int file = open_temporary(), copy = open_temporary();
+	struct scene scene;
+
+	scene_open(&scene, NULL);
+	CHECK_INT(enable_into(&scene.owner, file,
+			      "buffers { size_kb: 16384 } data_sources { config { name: 'test' } } "
+			      "write_into_file: true file_write_period_ms: 1000000"),
+		  0);
+	clone_large_file(&scene, copy);
+	orma_consumer_port_free_buffers(scene.other.port);
+	CHECK_LOG(&scene.log, "the clone was freed before its file was written");
+	finish_clone(&scene);
+	/* Its consumer can go on. */
+	clone_large_file(&scene, copy);
+	consumer_close(&scene.other);
+	finish_clone(&scene);
+	CHECK_LOG(&scene.log, "");
+	consumer_open(&scene.world, &scene.other);
+	CHECK_INT(close(file), 0);
+	CHECK_INT(close(copy), 0);
+	scene_close(&scene);
+}
+
 /* Streams of one block at a time: the first one opened never finishes its blocks, the others at
  * once, and as they were. */
 static struct stream {
