@@ -149,16 +149,21 @@ static uint32_t resolve(const struct orma_shm_arbiter *arbiter, uint32_t target_
 						       : arbiter->reservations[idx].target_buffer;
 }
 
-static bool has_to_wait(const struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
+static bool is_unbound(const struct orma_shm_arbiter *arbiter, uint32_t target_buffer)
 {
-	bool is_notice = event->kind == ORMA_SHM_EVENT_REGISTRATION ||
-			 event->kind == ORMA_SHM_EVENT_DEPARTURE;
-	uint32_t target_buffer =
-		is_notice ? block_of(event)->writer.target_buffer : event->target_buffer;
 	uint32_t idx = (target_buffer >> RESERVATION_SHIFT) - 1;
 
 	return ORMA_UNLIKELY(target_buffer >> RESERVATION_SHIFT != 0) &&
 	       !arbiter->reservations[idx].is_bound;
+}
+
+static bool has_to_wait(const struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
+{
+	bool is_notice = event->kind == ORMA_SHM_EVENT_REGISTRATION ||
+			 event->kind == ORMA_SHM_EVENT_DEPARTURE;
+
+	return is_unbound(arbiter,
+			  is_notice ? block_of(event)->writer.target_buffer : event->target_buffer);
 }
 
 static void add_waiting(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
@@ -372,10 +377,14 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 		uint16_t packets =
 			(uint16_t)(chunk.fragment_count | chunk.flags << ORMA_SHM_FLAGS_SHIFT);
 		uint32_t slot = chunk.page_idx * ORMA_SHM_CHUNKS_PER_PAGE + chunk.chunk_idx;
+		uint32_t target_buffer;
 
 		/* One fragment is under construction: with it alone there is nothing to hand out.
 		 */
 		if (chunk.state != ORMA_SHM_BEING_WRITTEN || chunk.fragment_count < 2)
+			continue;
+		target_buffer = arbiter->slots[slot].target_buffer;
+		if (is_unbound(arbiter, target_buffer))
 			continue;
 		memcpy(to, &chunk.chunk_id, 4);
 		memcpy(to + 4, &chunk.writer_id, 2);
@@ -385,7 +394,7 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 		arbiter->moves[arbiter->move_count++] = (struct orma_chunk_move){
 			.page_idx = chunk.page_idx,
 			.chunk_idx = chunk.chunk_idx,
-			.target_buffer = arbiter->slots[slot].target_buffer,
+			.target_buffer = resolve(arbiter, target_buffer),
 			.data = to,
 			.size = 8 + chunk.payload_bytes,
 			.is_incomplete = true,

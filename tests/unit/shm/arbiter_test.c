@@ -447,6 +447,30 @@ ORMA_TEST(without_shared_memory_commits_carry_the_chunks)
 	reader_done(&reader);
 }
 
+ORMA_TEST(chunks_in_progress_go_where_their_reservation_goes)
+{
+	struct orma_shm_view_position position = {0};
+	struct orma_shm_writer *writer;
+	struct orma_shm_batch batch;
+	uint32_t reservation;
+
+	reader_init_with(&reader, 1024 * KIB, 4096,
+			 (struct orma_shm_arbiter_options){.is_emulated = true});
+	reservation = orma_shm_arbiter_reserve(reader.arbiter);
+	CHECK_INT(orma_shm_writer_new(reader.arbiter, reservation, ORMA_SHM_DROP, &writer), 0);
+	write_packet(writer, 30);
+	write_packet(writer, 30);
+	CHECK(!orma_shm_arbiter_take_incomplete(reader.arbiter, &position, &batch));
+	orma_shm_arbiter_bind(reader.arbiter, reservation, 9);
+	position = (struct orma_shm_view_position){0};
+	CHECK(orma_shm_arbiter_take_incomplete(reader.arbiter, &position, &batch));
+	CHECK_INT(batch.commit.move_count, 1);
+	CHECK_INT(batch.commit.moves[0].target_buffer, 9);
+	orma_shm_arbiter_commit_done(reader.arbiter);
+	orma_shm_writer_free(writer);
+	reader_done(&reader);
+}
+
 ORMA_TEST(a_service_that_gives_our_chunks_away_breaks_no_list)
 {
 	struct orma_shm_writer *a, *b;
