@@ -2,7 +2,7 @@
  * host_commit.c - decoding the one message that arrives all the time.
  *
  * The tables of src/schema would allocate a struct per chunk from an arena; this walks the fields
- * once into flat arrays that keep their capacity. An entry with more than PATCHES_MAX patches is
+ * once into flat arrays that keep their capacity. An entry with more patches than a chunk may have is
  * dropped whole, as upstream does.
  */
 #include "host/host_commit.h"
@@ -13,8 +13,7 @@
 #include "base/alloc.h"
 #include "proto/reader.h"
 #include "schema/gen/commit_data.pb.h"
-
-#define PATCHES_MAX 1024 /* per chunk */
+#include "service/limits.h"
 
 void orma_host_commit_done(struct orma_host_commit *commit)
 {
@@ -144,7 +143,7 @@ static int decode_chunk_patch(struct orma_host_commit *commit, struct orma_str b
 			return result;
 	}
 	entry->count = commit->patch_count - first;
-	if (result == 0 && entry->count <= PATCHES_MAX)
+	if (result == 0 && entry->count <= ORMA_SERVICE_PATCHES_PER_CHUNK)
 		commit->first_patch[commit->chunk_patch_count++] = first;
 	return result;
 }

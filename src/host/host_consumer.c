@@ -20,7 +20,6 @@
 #define FLUSHES_MAX 64 /* unanswered ones per consumer */
 
 struct host_flush {
-	struct orma_host_consumer *consumer; /* NULL = it has left */
 	struct orma_ipc_call *call;
 	struct orma_list link;
 };
@@ -330,7 +329,6 @@ static int on_flush(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const
 	struct host_flush *flush = orma_base_zalloc(sizeof(*flush));
 	if (!flush)
 		return -ENOMEM;
-	flush->consumer = consumer;
 	flush->call = call;
 	orma_base_list_append(&consumer->flushes, &flush->link);
 	int result = orma_consumer_port_flush(

@@ -118,16 +118,15 @@ static int queue_early(struct host_producer *producer, const struct orma_buf *co
 	return 0;
 }
 
-/* 0 when the peer can be told, or the command is too large for a frame, which only its instance
- * suffers from. */
+/* 0 also when the command is too large for a frame: a flush of more instances than that holds, which
+ * then times out. */
 static int reply_command(struct host_producer *producer, const void *command, size_t size, int fd)
 {
 	int result = orma_ipc_call_reply(producer->commands, command, size, true, fd);
 
 	if (result != -EMSGSIZE)
 		return result;
-	orma_base_log(ORMA_LOG_WARNING,
-		      "a data source's config of %zu bytes does not fit into a frame", size);
+	orma_base_log(ORMA_LOG_WARNING, "a command of %zu bytes does not fit into a frame", size);
 	return 0;
 }
 

@@ -74,14 +74,13 @@ void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error
 void orma_ipc_connection_close_when_sent(struct orma_ipc_connection *connection, int error);
 
 /*
- * Sends one whole frame (header included), given as at most ORMA_IPC_SEND_IOV_MAX pieces, copying
- * what has to wait. `fd` (or -1) rides on its first byte; borrowed, duplicated when it has to wait.
+ * Sends one whole frame (header included), given as a few pieces, copying what has to
+ * wait. `fd` (or -1) rides on its first byte; borrowed, duplicated when it has to wait.
  * 0; -ECONNRESET (ended). Nothing was sent and the connection goes on: -ENOBUFS (over the queue
  * limit), -ENOMEM, -EMFILE.
  */
 int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struct iovec *pieces,
 			     size_t count, int fd);
-#define ORMA_IPC_SEND_IOV_MAX 1000
 
 /* A stream should go on: less than half of the queue limit is waiting. When not, ops->drained
  * follows. */

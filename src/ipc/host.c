@@ -77,17 +77,14 @@ static void finish_call(struct orma_ipc_call *call)
 
 /* A peer whose frames cannot be queued is one that does not read. */
 static int send_frame(struct orma_ipc_peer *peer, const struct orma_ipc_envelope *envelope,
-		      const struct iovec *pieces, size_t count, int fd)
+		      const void *body, size_t size, int fd)
 {
-	struct iovec all[ORMA_IPC_SEND_IOV_MAX];
-	size_t all_count = 0;
+	struct iovec pieces[] = {{(void *)envelope->prefix, envelope->prefix_size},
+				 {(void *)body, size},
+				 {(void *)envelope->suffix, envelope->suffix_size}};
+	int result =
+		orma_ipc_connection_send(&peer->connection, pieces, ORMA_ARRAY_SIZE(pieces), fd);
 
-	all[all_count++] = (struct iovec){(void *)envelope->prefix, envelope->prefix_size};
-	for (size_t i = 0; i < count; i++)
-		all[all_count++] = pieces[i];
-	if (envelope->suffix_size > 0)
-		all[all_count++] = (struct iovec){(void *)envelope->suffix, envelope->suffix_size};
-	int result = orma_ipc_connection_send(&peer->connection, all, all_count, fd);
 	if (result < 0) {
 		orma_ipc_connection_close(&peer->connection, result);
 		return -ECONNRESET;
@@ -118,35 +115,21 @@ int orma_ipc_call_take_fd(struct orma_ipc_call *call)
 	return call->is_in_handler ? orma_ipc_connection_take_fd(&call->peer->connection) : -1;
 }
 
-int orma_ipc_call_reply_pieces(struct orma_ipc_call *call, const struct iovec *pieces, size_t count,
-			       bool has_more, int fd)
+int orma_ipc_call_reply(struct orma_ipc_call *call, const void *reply, size_t size, bool has_more,
+			int fd)
 {
 	struct orma_ipc_envelope envelope;
-	size_t size = 0;
 	int result = 0;
 
 	if (call->is_finished)
 		return -EINVAL;
-	if (count > ORMA_IPC_SEND_IOV_MAX - 2)
-		return -EMSGSIZE;
-	for (size_t i = 0; i < count; i++)
-		if (__builtin_add_overflow(size, pieces[i].iov_len, &size))
-			return -EMSGSIZE;
 	if (orma_ipc_envelope_invoke_reply(&envelope, call->request_id, true, has_more, size) < 0)
 		return -EMSGSIZE;
 	if (call->wants_reply)
-		result = send_frame(call->peer, &envelope, pieces, count, fd);
+		result = send_frame(call->peer, &envelope, reply, size, fd);
 	if (!has_more)
 		finish_call(call);
 	return result;
-}
-
-int orma_ipc_call_reply(struct orma_ipc_call *call, const void *reply, size_t size, bool has_more,
-			int fd)
-{
-	struct iovec piece = {(void *)reply, size};
-
-	return orma_ipc_call_reply_pieces(call, &piece, size > 0 ? 1 : 0, has_more, fd);
 }
 
 void orma_ipc_call_reject(struct orma_ipc_call *call)
@@ -185,8 +168,7 @@ static void handle_bind(struct orma_ipc_peer *peer, const struct orma_ipc_frame 
 		orma_ipc_connection_close(&peer->connection, result);
 		return;
 	}
-	struct iovec piece = {fields.data, fields.size};
-	send_frame(peer, &envelope, &piece, fields.size > 0 ? 1 : 0, -1);
+	send_frame(peer, &envelope, fields.data, fields.size, -1);
 }
 
 static orma_ipc_method_fn *find_method(const struct orma_ipc_peer *peer, uint32_t service_id,
@@ -280,10 +262,9 @@ static void refuse_frame(struct orma_ipc_peer *peer, uint64_t request_id)
 {
 	static const char text[] = "unknown request";
 	struct orma_ipc_envelope envelope;
-	struct iovec piece = {(void *)text, sizeof(text) - 1};
 
-	if (orma_ipc_envelope_error(&envelope, request_id, piece.iov_len) == 0)
-		send_frame(peer, &envelope, &piece, 1, -1);
+	if (orma_ipc_envelope_error(&envelope, request_id, sizeof(text) - 1) == 0)
+		send_frame(peer, &envelope, text, sizeof(text) - 1, -1);
 }
 
 static struct orma_ipc_peer *peer_of(struct orma_ipc_connection *connection)

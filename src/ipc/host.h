@@ -19,7 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 
 #include "base/loop.h"
 
@@ -145,9 +144,6 @@ int orma_ipc_call_take_fd(struct orma_ipc_call *call);
  */
 int orma_ipc_call_reply(struct orma_ipc_call *call, const void *reply, size_t size, bool has_more,
 			int fd);
-/* The same from pieces, at most ORMA_IPC_SEND_IOV_MAX - 2 (else -EMSGSIZE). */
-int orma_ipc_call_reply_pieces(struct orma_ipc_call *call, const struct iovec *pieces, size_t count,
-			       bool has_more, int fd);
 /* success=false; finishes the call. */
 void orma_ipc_call_reject(struct orma_ipc_call *call);
 

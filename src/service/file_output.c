@@ -70,13 +70,11 @@ static void set_text(char *text, size_t size, const char *what, int error)
 	snprintf(text, size, "%s: %s", what, describe(error));
 }
 
-static int create_file(const struct orma_service_session *session, const char *path,
-		       struct orma_error *reterr)
+static int create_file(const char *path, struct orma_error *reterr)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	char text[128];
 
-	(void)session;
 	if (fd < 0) {
 		int error = errno;
 
@@ -133,7 +131,7 @@ int orma_service_output_open(struct orma_service_session *session, int file_fd,
 		r = orma_service_rotation_init(session, path, reterr);
 		if (r < 0)
 			return r;
-		fd = create_file(session, path, reterr);
+		fd = create_file(path, reterr);
 		if (fd < 0)
 			return fd;
 	} else {

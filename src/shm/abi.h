@@ -119,8 +119,6 @@ struct orma_shm_chunk_header {
 #define ORMA_SHM_FRAGMENT_SIZE_BYTES 4u
 /* In place of a size: the writer gave this packet up; it is the last fragment of its chunk. */
 #define ORMA_SHM_FRAGMENT_DROPPED 0x0fffffffu
-/* Patches for one chunk in one message; more are refused by the service. */
-#define ORMA_SHM_PATCHES_PER_CHUNK_MAX 1024u
 
 static_assert(sizeof(struct orma_shm_page_header) == 8, "page header");
 static_assert(offsetof(struct orma_shm_page_header, reserved) == 4, "page header");

@@ -66,11 +66,9 @@ static int on_fail(struct orma_ipc_peer *peer, struct orma_ipc_call *call, const
 static int on_stream(struct orma_ipc_peer *peer, struct orma_ipc_call *call, const void *args,
 		     size_t size)
 {
-	struct iovec pieces[] = {{"t", 1}, {"wo", 2}};
-
 	(void)peer, (void)args, (void)size;
 	CHECK_INT(orma_ipc_call_reply(call, "one", 3, true, -1), 0);
-	CHECK_INT(orma_ipc_call_reply_pieces(call, pieces, 2, true, -1), 0);
+	CHECK_INT(orma_ipc_call_reply(call, "two", 3, true, -1), 0);
 	return orma_ipc_call_reply(call, NULL, 0, false, -1);
 }
 
@@ -98,12 +96,10 @@ static int on_too_much(struct orma_ipc_peer *peer, struct orma_ipc_call *call, c
 		       size_t size)
 {
 	static uint8_t reply[ORMA_IPC_FRAME_BYTES_MAX];
-	struct iovec wrapping[] = {{reply, SIZE_MAX}, {reply, 2}};
 
 	(void)peer, (void)args, (void)size;
 	CHECK_INT(orma_ipc_call_reply(call, reply, sizeof(reply), false, -1), -EMSGSIZE);
-	CHECK_INT(orma_ipc_call_reply_pieces(call, wrapping, 2, false, -1), -EMSGSIZE);
-	CHECK_INT(orma_ipc_call_reply_pieces(call, wrapping, 999, false, -1), -EMSGSIZE);
+	CHECK_INT(orma_ipc_call_reply(call, reply, SIZE_MAX, false, -1), -EMSGSIZE);
 	CHECK_INT(orma_ipc_call_reply(call, reply, ORMA_IPC_BODY_BYTES_MAX, false, -1), 0);
 	CHECK_INT(orma_ipc_call_reply(call, NULL, 0, false, -1), -EINVAL);
 	return 0;
