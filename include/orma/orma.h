@@ -13,6 +13,7 @@
 #include <orma/packet.h>
 #include <orma/service.h>
 #include <orma/session.h>
+#include <orma/state.h>
 #include <orma/stats.h>
 #include <orma/track.h>
 #include <orma/track_event.h>

@@ -34,6 +34,7 @@
 
 #include <orma/api.h>
 #include <orma/error.h>
+#include <orma/state.h>
 #include <orma/stats.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,6 +47,24 @@ extern "C" {
 struct orma_session;
 
 /* --- connecting ------------------------------------------------------------------------------- */
+
+/* A data source of a producer began or ended to record for the session. */
+struct orma_instance_event {
+	size_t struct_size;
+	const char *producer_name, *data_source_name;
+	bool is_started;
+};
+
+/* A trigger that a CLONE_SNAPSHOT config waits for: whoever observes may clone the session. The
+ * members go into orma_session_clone_options as they are. */
+struct orma_trigger_event {
+	size_t struct_size;
+	uint64_t session_id;
+	const char *trigger_name, *producer_name;
+	uint32_t producer_uid;
+	uint64_t boot_time_ns; /* CLOCK_BOOTTIME of the service's machine */
+	uint64_t delay_ms;     /* that the config asked for; it has passed */
+};
 
 struct orma_session_options {
 	size_t struct_size;          /* sizeof(struct orma_session_options) */
@@ -74,6 +93,9 @@ struct orma_session_options {
 	bool connects_later;
 	/* With connects_later, once: error is NULL or says why there is no connection. */
 	void (*on_connected)(void *ctx, const struct orma_error *error);
+	/* What on_events is told, event by event, as structs; valid during the call. */
+	void (*on_instance)(void *ctx, const struct orma_instance_event *event);
+	void (*on_trigger)(void *ctx, const struct orma_trigger_event *event);
 };
 
 /**
@@ -215,6 +237,15 @@ ORMA_API int orma_session_free_buffers(struct orma_session *session);
  */
 ORMA_API int orma_session_read_stats(struct orma_session *session, struct orma_trace_stats **ret);
 /**
+ * orma_session_read_state() - who is connected to the service, and what it has to do.
+ * @sessions_only: leaves producers and data sources out.
+ * @ret: owned by the caller, see orma_service_state_free().
+ *
+ * Returns 0, -ENOTSUP (services before 2020), -EBADMSG.
+ */
+ORMA_API int orma_session_read_state(struct orma_session *session, bool sessions_only,
+				     struct orma_service_state **ret);
+/**
  * orma_session_get_stats(), orma_session_query_state(), orma_session_query_capabilities() -
  * serialized TraceStats, TracingServiceState, TracingServiceCapabilities.
  * @ret_data: owned by the caller, freed with orma_config_free().
@@ -235,7 +266,7 @@ enum {
 	ORMA_OBSERVE_CLONE_TRIGGER = 4, /* a trigger of a CLONE_SNAPSHOT config was hit */
 };
 /**
- * orma_session_observe() - choose the events that on_events is told.
+ * orma_session_observe() - choose the events that on_events, on_instance and on_trigger are told.
  * @event_types: ORMA_OBSERVE_... bits; 0 = none any more.
  *
  * Does not wait.

@@ -13,7 +13,9 @@
 #define ORMA_CLIENT_COMMANDS_MAX   4096 /* of the in-process service, not yet carried out */
 #define ORMA_CLIENT_DESCRIPTOR_MAX ((size_t)64 * 1024) /* bytes of a data source's descriptor */
 #define ORMA_CLIENT_CONFIG_MAX                                                                     \
-	((size_t)1024 * 1024)              /* bytes of an instance's, over a custom transport */
+	((size_t)1024 * 1024) /* bytes of an instance's, over a custom transport */
+#define ORMA_CLIENT_STATE_BYTES_MAX                                                                \
+	((size_t)64 * 1024 * 1024)         /* of a service's state, as structs */
 #define ORMA_CLIENT_STATS_BUFFERS_MAX 4096 /* of a service's statistics */
 #define ORMA_CLIENT_QUEUE_BYTES       ((size_t)4 * 1024 * 1024) /* not yet sent to a daemon */
 

@@ -40,6 +40,58 @@ static void note_started(struct orma_session *session)
 		session->options.on_started(session->options.ctx);
 }
 
+static void
+tell_instance(const struct orma_session *session, struct orma_arena *arena,
+	      const struct orma_pb_observable_events_data_source_instance_state_change *change)
+{
+	const struct orma_instance_event event = {
+		.struct_size = sizeof(event),
+		.producer_name = orma_base_arena_strdup(arena, change->producer_name),
+		.data_source_name = orma_base_arena_strdup(arena, change->data_source_name),
+		.is_started =
+			change->state ==
+			ORMA_PB_OBSERVABLE_EVENTS_DATA_SOURCE_INSTANCE_STATE_DATA_SOURCE_INSTANCE_STATE_STARTED,
+	};
+
+	if (event.producer_name && event.data_source_name)
+		session->options.on_instance(session->options.ctx, &event);
+}
+
+static void tell_trigger(const struct orma_session *session, struct orma_arena *arena,
+			 const struct orma_pb_observable_events_clone_trigger_hit *hit)
+{
+	const struct orma_trigger_event event = {
+		.struct_size = sizeof(event),
+		.session_id = (uint64_t)hit->tracing_session_id,
+		.trigger_name = orma_base_arena_strdup(arena, hit->trigger_name),
+		.producer_name = orma_base_arena_strdup(arena, hit->producer_name),
+		.producer_uid = hit->producer_uid,
+		.boot_time_ns = hit->boot_time_ns,
+		.delay_ms = hit->trigger_delay_ms,
+	};
+
+	if (event.trigger_name && event.producer_name)
+		session->options.on_trigger(session->options.ctx, &event);
+}
+
+/* Only those that the caller wishes: the session itself may listen to more. */
+static void tell_as_structs(const struct orma_session *session, struct orma_str events_untrusted)
+{
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct orma_pb_observable_events *events;
+	uint32_t wished = session->wished;
+
+	if (orma_proto_decode(&orma_pb_observable_events_desc, events_untrusted.data,
+			      events_untrusted.size, &arena, &events) < 0)
+		return;
+	if (session->options.on_instance && wished & ORMA_OBSERVE_INSTANCES)
+		for (size_t i = 0; i < events->instance_state_changes.count; i++)
+			tell_instance(session, &arena, events->instance_state_changes.items[i]);
+	if (session->options.on_trigger && wished & ORMA_OBSERVE_CLONE_TRIGGER &&
+	    events->clone_trigger_hit)
+		tell_trigger(session, &arena, events->clone_trigger_hit);
+}
+
 static void on_events(void *ctx, const struct orma_ipc_reply *reply)
 {
 	struct orma_session *session = ORMA_CONTAINER_OF(ctx, struct orma_session, observe_ctx);
@@ -56,9 +108,13 @@ static void on_events(void *ctx, const struct orma_ipc_reply *reply)
 				   &field) == 1 &&
 	    field.value)
 		note_started(session);
-	if (has_wished(session, events.bytes) && session->options.on_events)
+	if (!has_wished(session, events.bytes))
+		return;
+	if (session->options.on_events)
 		session->options.on_events(session->options.ctx, events.bytes.data,
 					   events.bytes.size);
+	if (session->options.on_instance || session->options.on_trigger)
+		tell_as_structs(session, events.bytes);
 }
 
 int orma_client_session_observe(struct orma_session *session, uint32_t types)

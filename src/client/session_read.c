@@ -267,6 +267,20 @@ int orma_session_query_state(struct orma_session *session, bool sessions_only, v
 			 ret_data, ret_size);
 }
 
+int orma_session_read_state(struct orma_session *session, bool sessions_only,
+			    struct orma_service_state **ret)
+{
+	void *data;
+	size_t size;
+	int r = orma_session_query_state(session, sessions_only, &data, &size);
+
+	if (r < 0)
+		return r;
+	r = orma_service_state_parse(data, size, ret);
+	orma_config_free(data);
+	return r;
+}
+
 int orma_session_query_capabilities(struct orma_session *session, void **ret_data, size_t *ret_size)
 {
 	return run_query(session, ORMA_SESSION_QUERY_CAPABILITIES, ret_data, ret_size);

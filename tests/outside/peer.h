@@ -193,6 +193,11 @@ static inline int peer_sync(void *ctx)
 	return orma_transport_synced(((struct peer *)ctx)->transport);
 }
 
+static inline void peer_activate_triggers(void *ctx, const char *const *names, size_t count)
+{
+	orma_producer_port_activate_triggers(((struct peer *)ctx)->port, names, count);
+}
+
 static const struct orma_transport_ops peer_ops = {
 	.struct_size = sizeof(peer_ops),
 	.connect = peer_connect,
@@ -207,6 +212,7 @@ static const struct orma_transport_ops peer_ops = {
 	.data_source_started = peer_started,
 	.data_source_stopped = peer_stopped,
 	.sync = peer_sync,
+	.activate_triggers = peer_activate_triggers,
 };
 
 static inline struct orma_init_options peer_options(struct peer *peer)

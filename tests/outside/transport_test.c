@@ -148,6 +148,26 @@ ORMA_TEST(packets_come_inside_commits)
 	check_recording(true);
 }
 
+ORMA_TEST(triggers_go_the_same_way)
+{
+	const char *const names[] = {"nobody's", "go"};
+	struct source_log log = {0};
+	struct orma_data_source *source;
+	struct peer peer;
+
+	peer_open(&peer, false);
+	begin(&peer);
+	source = register_source(&log);
+	CHECK_INT(orma_sync(10000), 0);
+	peer_enable(&peer, "trigger_config { trigger_mode: START_TRACING trigger_timeout_ms: 60000 "
+			   "triggers { name: \"go\" stop_delay_ms: 60000 } } " CONFIG);
+	PEER_TURN_UNTIL(&peer, log.setups == 1);
+	CHECK_INT(log.starts, 0);
+	CHECK_INT(orma_activate_triggers(names, 2, 0), 0);
+	PEER_TURN_UNTIL(&peer, orma_data_source_started(source) == 1);
+	end(&peer);
+}
+
 ORMA_TEST(a_connection_that_is_lost_is_made_again_with_everything_registered)
 {
 	struct source_log log = {0};

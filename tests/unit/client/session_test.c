@@ -47,6 +47,8 @@ static void place_close(struct place *place)
 
 /* What a session told its owner. */
 struct told {
+	int instances_started, instances_stopped, triggers;
+	uint64_t session_id;
 	struct orma_session *session;
 	int connected, started, stopped, errors, done, events;
 	int error; /* of the last callback that had one */
@@ -80,6 +82,31 @@ static void on_events(void *ctx, const void *events, size_t size)
 	(void)events;
 	CHECK(size > 0);
 	told->events++;
+}
+
+static void on_instance(void *ctx, const struct orma_instance_event *event)
+{
+	struct told *told = ctx;
+
+	CHECK_INT(event->struct_size, sizeof(*event));
+	CHECK_STR(event->producer_name, "test.producer");
+	CHECK_STR(event->data_source_name, "test.source");
+	told->instances_started += event->is_started;
+	told->instances_stopped += !event->is_started;
+}
+
+static void on_trigger(void *ctx, const struct orma_trigger_event *event)
+{
+	struct told *told = ctx;
+
+	CHECK_INT(event->struct_size, sizeof(*event));
+	CHECK_STR(event->trigger_name, "snap");
+	CHECK_STR(event->producer_name, "test.producer");
+	CHECK_INT(event->producer_uid, getuid());
+	CHECK(event->boot_time_ns > 0);
+	CHECK_INT(event->delay_ms, 1);
+	told->session_id = event->session_id;
+	told->triggers++;
 }
 
 static void on_started(void *ctx)
@@ -155,6 +182,8 @@ static struct orma_session_options options_for(const struct place *place, struct
 		.on_started = on_started,
 		.on_error = on_error,
 		.on_connected = on_connected,
+		.on_instance = on_instance,
+		.on_trigger = on_trigger,
 	};
 }
 
@@ -500,6 +529,93 @@ ORMA_TEST(a_session_is_detached_attached_and_cloned_without_waiting)
 	CHECK_INT(count_values(&other.packets, 1, 2), 2);
 	packets_done(&other.packets);
 	orma_session_free(copy);
+	place_close(&place);
+}
+
+static void check_events(bool is_daemon)
+{
+	static const char *const names[] = {"snap"};
+	struct told told = {0}, other = {0};
+	struct orma_session_clone_options clone = {.struct_size = sizeof(clone)};
+	struct place place;
+	struct orma_session *session, *copy;
+
+	place_open(&place, is_daemon);
+	session = open_session(&place, &told);
+	CHECK_INT(orma_session_observe(session, ORMA_OBSERVE_INSTANCES), 0);
+	session_enable(session,
+		       "trigger_config { trigger_mode: CLONE_SNAPSHOT trigger_timeout_ms: 60000 "
+		       "triggers { name: \"snap\" stop_delay_ms: 1 } } " SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	dispatch_until(session, &told.instances_started, 1);
+	CHECK(told.events > 0);
+	told.instances_stopped = 0; /* as it was before the start */
+	CHECK_INT(orma_session_observe(session, ORMA_OBSERVE_CLONE_TRIGGER), 0);
+	emit(place.source, 1);
+	CHECK_INT(orma_activate_triggers(names, 1, 0), 0);
+	dispatch_until(session, &told.triggers, 1);
+	/* Which one it was, is what the event says. */
+	copy = open_session(&place, &other);
+	clone.session_id = told.session_id;
+	clone.trigger_name = "snap";
+	CHECK_INT(orma_session_clone(copy, &clone, NULL, NULL), 0);
+	CHECK_INT(orma_session_read(copy, add_packet, &other), 0);
+	CHECK_INT(count_values(&other.packets, 1, 1), 1);
+	packets_done(&other.packets);
+	orma_session_free(copy);
+	/* Not wished any more. */
+	session_stop(session);
+	CHECK_INT(told.instances_stopped, 0);
+	orma_session_free(session);
+	place_close(&place);
+}
+
+ORMA_TEST(events_in_process_come_as_structs)
+{
+	check_events(false);
+}
+
+ORMA_TEST(events_of_a_daemon_come_as_structs)
+{
+	check_events(true);
+}
+
+ORMA_TEST(a_session_reads_who_is_there)
+{
+	struct told told = {0};
+	struct orma_service_state *state;
+	struct place place;
+	struct orma_session *session;
+	bool is_there = false;
+
+	place_open(&place, true);
+	session = open_session(&place, &told);
+	session_enable(session, "unique_session_name: \"mine\" duration_ms: 77000 " SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	CHECK_INT(orma_session_read_state(session, false, &state), 0);
+	CHECK_INT(state->producer_count, 1);
+	CHECK_STR(state->producers[0]->name, "test.producer");
+	CHECK_INT(state->producers[0]->pid, getpid());
+	CHECK(strstr(state->producers[0]->sdk_version, "orma"));
+	for (size_t i = 0; i < state->data_source_count; i++)
+		is_there |= strcmp(state->data_sources[i]->name, "test.source") == 0 &&
+			    state->data_sources[i]->producer_id == state->producers[0]->id &&
+			    state->data_sources[i]->descriptor_size > 0;
+	CHECK(is_there);
+	CHECK_INT(state->started_count, 1);
+	CHECK(state->lists_sessions);
+	CHECK_INT(state->listed_count, 1);
+	CHECK_STR(state->sessions[0]->unique_name, "mine");
+	CHECK_STR(state->sessions[0]->state, "STARTED");
+	CHECK(state->sessions[0]->is_started);
+	CHECK_INT(state->sessions[0]->duration_ms, 77000);
+	CHECK_INT(state->sessions[0]->buffers_bytes, 1024 * 1024);
+	orma_service_state_free(state);
+	CHECK_INT(orma_session_read_state(session, true, &state), 0);
+	CHECK_INT(state->producer_count + state->data_source_count, 0);
+	CHECK_INT(state->listed_count, 1);
+	orma_service_state_free(state);
+	orma_session_free(session);
 	place_close(&place);
 }
 
