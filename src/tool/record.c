@@ -3,8 +3,9 @@
  *
  * The recorder sleeps in poll() on the session, the signals and a progress tick. The first SIGINT
  * SIGTERM or SIGHUP flushes and stops the session and still writes the whole trace; a second one
- * gives up, and after the first a pipe that takes nothing is waited for only STUCK_MS. Without an
- * answer from the service for LATE_MS beyond the duration it gives up too.
+ * waits for neither and writes what is there. While that is written a further one gives up, and a
+ * pipe that takes nothing is waited for only STUCK_MS. Without an answer from the service for
+ * LATE_MS beyond the duration it gives up too.
  */
 #include "tool/record.h"
 
@@ -55,6 +56,7 @@ struct recorder {
 	bool shows_progress;
 	bool is_ready;
 	bool is_output_stuck;
+	int stop_error;       /* what asking for the stop came to */
 	bool makes_snapshots; /* the service tells of triggers that want one */
 	struct orma_snapshots snapshots;
 	char error[512]; /* why the service ended the session */
@@ -188,19 +190,31 @@ static void count_signals(struct recorder *recorder)
 		recorder->signal_count++;
 }
 
-/* Signals have come: 0 to go on, negative to give up. */
+static void on_last_flush(void *ctx, const struct orma_error *error)
+{
+	struct recorder *recorder = ctx;
+	if (error && error->code == -EIO)
+		orma_tool_warn("some data sources did not answer the last flush in time");
+	recorder->stop_error = orma_session_stop(recorder->session);
+}
+
+/* Signals have come: 0 to go on, -EINTR not to wait any longer. */
 static int take_signals(struct recorder *recorder)
 {
+	bool is_first = recorder->signal_count == 0;
 	count_signals(recorder);
 	if (recorder->signal_count == 0 || orma_session_is_stopped(recorder->session))
 		return 0;
 	if (recorder->signal_count > 1)
 		return -EINTR;
+	if (!is_first)
+		return 0;
 	clear_progress(recorder);
+	if (recorder->shows_progress)
+		fputs("Stopping (Ctrl-C again does not wait for what is on its way)\n", stderr);
 	recorder->shows_progress = false;
-	if (orma_session_flush(recorder->session, 0, FLUSH_TRACE_STOP) == -EIO)
-		orma_tool_warn("some data sources did not answer the last flush in time");
-	return orma_session_stop(recorder->session);
+	return orma_session_flush_async(recorder->session, 0, FLUSH_TRACE_STOP, on_last_flush,
+					recorder);
 }
 
 static bool is_late(const struct recorder *recorder)
@@ -230,6 +244,8 @@ static int wait_until_stopped(struct recorder *recorder)
 			result = take_signals(recorder);
 		if (result == 0 && is_late(recorder))
 			result = -ETIMEDOUT;
+		if (result == 0)
+			result = recorder->stop_error;
 	}
 	clear_progress(recorder);
 	while (result == 0 &&
@@ -340,6 +356,14 @@ static int run_clone(struct recorder *recorder)
 	return result || clone_result.was_write_into_file ? result : read_back(recorder);
 }
 
+/* What the service has is the trace. Signals count anew: the next one gives up. */
+static int cut_short(struct recorder *recorder)
+{
+	recorder->signal_count = 1;
+	orma_tool_warn("interrupted twice: what data sources had not handed over is missing");
+	return orma_session_stop(recorder->session);
+}
+
 static int run_session(struct recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
@@ -369,6 +393,8 @@ static int run_session(struct recorder *recorder)
 		return result;
 	wait_ready(recorder);
 	result = wait_until_stopped(recorder);
+	if (result == -EINTR)
+		result = cut_short(recorder);
 	if (result || recorder->error[0] || recorder->out_fd < 0 || sends_fd)
 		return result;
 	empty_output(recorder);
@@ -433,8 +459,6 @@ static int finish(struct recorder *recorder, int result, double seconds)
 	if (recorder->is_output_stuck)
 		return orma_tool_fail("%s takes no data: gave up, the trace is not whole",
 				      options->out_path);
-	if (result == -EINTR)
-		return orma_tool_fail("interrupted twice: gave up, the trace is not whole");
 	if (result == -ETIMEDOUT)
 		return orma_tool_fail("the service does not answer any more: gave up");
 	if (result == -ECONNRESET)
