@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "ipc/address.h"
 #include "tool/daemon.h"
+#include "tool/private_folder.h"
 #include "tool/probes_run.h"
 #include "tool/record.h"
 
@@ -27,7 +27,7 @@ struct orma_embedded {
 	struct orma_probes *probes;
 	pthread_t daemon_thread, probes_thread;
 	bool has_daemon_thread, has_probes_thread, has_daemon;
-	char folder[64]; /* "" = not made */
+	struct orma_private_folder folder;
 	char consumer_address[96];
 };
 
@@ -62,16 +62,14 @@ static int start_daemon(struct orma_embedded *embedded, struct orma_error *reter
 		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
 	};
 	const char *parent = getenv("TMPDIR");
-	char folder[sizeof(embedded->folder)];
 	if (!parent || strlen(parent) > 32)
 		parent = "/tmp";
-	snprintf(folder, sizeof(folder), "%s/orma-record-XXXXXX", parent);
-	if (!mkdtemp(folder))
-		return orma_base_error_set(reterr, -errno, "%s: %s", folder, strerror(errno));
-	memcpy(embedded->folder, folder, sizeof(folder));
-	snprintf(embedded->consumer_address, sizeof(embedded->consumer_address), "%s/consumer",
-		 folder);
-	int result = orma_daemon_init(&embedded->daemon, &options, reterr);
+	int result = orma_private_folder_make(parent, &embedded->folder, reterr);
+	if (result)
+		return result;
+	snprintf(embedded->consumer_address, sizeof(embedded->consumer_address),
+		 "%s/" ORMA_PRIVATE_FOLDER_SOCKET, embedded->folder.path);
+	result = orma_daemon_init(&embedded->daemon, &options, reterr);
 	if (result == -EADDRINUSE)
 		return orma_base_error_set(reterr, result,
 					   "%s is taken: another recording runs without a daemon; "
@@ -139,7 +137,6 @@ void orma_embedded_stop(struct orma_embedded *embedded)
 	}
 	if (embedded->has_daemon)
 		orma_daemon_done(&embedded->daemon);
-	if (embedded->folder[0])
-		rmdir(embedded->folder);
+	orma_private_folder_remove(&embedded->folder);
 	orma_base_free(embedded);
 }

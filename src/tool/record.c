@@ -115,6 +115,9 @@ static int connect_or_serve(struct recorder *recorder)
 			result = connect_session(recorder,
 						 orma_embedded_consumer_address(recorder->embedded),
 						 &error);
+		if (result == 0)
+			recorder->snapshots.consumer_address =
+				orma_embedded_consumer_address(recorder->embedded);
 	}
 	if (result)
 		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));

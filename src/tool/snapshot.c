@@ -88,10 +88,12 @@ void orma_snapshots_take_events(struct orma_snapshots *snapshots, const void *ev
 	orma_base_arena_done(&arena);
 }
 
-static int take(const struct orma_session_clone_options *options, struct orma_error *reterr)
+static int take(const char *consumer_address, const struct orma_session_clone_options *options,
+		struct orma_error *reterr)
 {
 	struct orma_session_options session_options = {
 		.struct_size = sizeof(session_options),
+		.consumer_socket = consumer_address,
 		.timeout_ms = ORMA_CLONE_TIMEOUT_MS,
 	};
 	struct orma_session_clone_result clone = {.struct_size = sizeof(clone)};
@@ -122,7 +124,7 @@ static int take_into(const struct orma_snapshots *snapshots, struct hit *hit, co
 	}
 	if (hit->options.file_fd < 0)
 		return orma_base_error_set(reterr, -errno, "%s", strerror(errno));
-	int result = take(&hit->options, reterr);
+	int result = take(snapshots->consumer_address, &hit->options, reterr);
 	*ret_bytes = fstat(hit->options.file_fd, &info) == 0 ? info.st_size : 0;
 	orma_base_fd_close(hit->options.file_fd);
 	if (result && is_new)

@@ -17,6 +17,7 @@
 /* The hits of CLONE_SNAPSHOT triggers that wait for their clone. */
 struct orma_snapshots {
 	const char *out_path;
+	const char *consumer_address; /* where the clones are asked for; NULL = the default */
 	bool no_clobber;
 	struct orma_list hits;
 	size_t waiting_count;
