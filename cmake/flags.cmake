@@ -1,6 +1,6 @@
 # Warnings and sanitizers, for every target of this project.
 add_library(orma_flags INTERFACE)
-target_compile_definitions(orma_flags INTERFACE _GNU_SOURCE ORMA_VERSION_STRING="${PROJECT_VERSION}")
+target_compile_definitions(orma_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64 ORMA_VERSION_STRING="${PROJECT_VERSION}")
 target_include_directories(orma_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(orma_flags INTERFACE
   -Wall -Wextra -Wshadow -Wvla -Wundef -Wformat=2 -Wcast-align -Wpointer-arith -Wimplicit-fallthrough

@@ -38,8 +38,9 @@ if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
   add_library(orma_shared SHARED ${CMAKE_BINARY_DIR}/shared.c)
   target_link_libraries(orma_shared PRIVATE orma_static)
   # nodelete: its thread and its threads' destructors outlive a dlclose() of the module that brought it.
+  # The map's path is relative to where the linker runs: no folder's name is then one that a shell would change.
   target_link_options(orma_shared PRIVATE ${roots} LINKER:-z,nodelete
-    LINKER:--version-script=${CMAKE_BINARY_DIR}/orma.map LINKER:-z,relro LINKER:-z,now)
+    LINKER:--version-script=orma.map LINKER:-z,relro LINKER:-z,now)
   set_target_properties(orma_shared PROPERTIES OUTPUT_NAME orma VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${CMAKE_BINARY_DIR}/orma.map)
   # Relocations take a tenth of the room when they are packed; the loader of glibc has known how since 2.36, and the library

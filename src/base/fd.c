@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -129,10 +130,8 @@ int orma_base_file_read(int dirfd, const char *path, size_t limit_bytes, struct 
 
 int orma_base_memfd_new(const char *name, size_t size)
 {
-#if SIZE_MAX > INT64_MAX
-	if (size > INT64_MAX)
+	if (size > SSIZE_MAX)
 		return -EFBIG;
-#endif
 	ORMA_AUTO(orma_base_fd_closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;

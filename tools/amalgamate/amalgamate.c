@@ -730,6 +730,9 @@ static const char source_head[] =
 	"#ifndef _GNU_SOURCE\n"
 	"#define _GNU_SOURCE\n"
 	"#endif\n"
+	"#ifndef _FILE_OFFSET_BITS\n"
+	"#define _FILE_OFFSET_BITS 64\n"
+	"#endif\n"
 	"#ifndef ORMA_VERSION_STRING\n"
 	"#define ORMA_VERSION_STRING \"%s\"\n"
 	"#endif\n"
@@ -743,6 +746,7 @@ static const char source_head[] =
 	"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
 	"#ifndef __clang__\n"
 	"#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"
+	"#pragma GCC diagnostic ignored \"-Wpsabi\"\n"
 	"#endif\n";
 /* clang-format on */
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * app.c - what somebody builds with orma.c: events, a data source and a session in one process.
- * Compiled as C11 and as C++17.
+ * Compiled as C11 and as C++17. "app system" emits to whoever records on this machine, as soon as
+ * somebody does.
  */
 #include <orma.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +38,7 @@ static int on_packet(void *ctx, const void *packet, size_t size)
 	return 0;
 }
 
-static void emit(struct orma_data_source *source)
+static void emit_events(void)
 {
 	for (int i = 0; i < 1000; i++) {
 		ORMA_SCOPE(app, "a frame");
@@ -44,6 +46,10 @@ static void emit(struct orma_data_source *source)
 		if (i == 500)
 			ORMA_INSTANT(app, "a mark");
 	}
+}
+
+static void emit_packets(struct orma_data_source *source)
+{
 	ORMA_FOR_EACH_INSTANCE(source, idx)
 	{
 		struct orma_packet *packet = orma_packet_begin(source, idx);
@@ -64,7 +70,26 @@ static int fail(const char *what, int result)
 	return 1;
 }
 
-int main(void)
+/* Other processes tell nobody when they are ready: asking again is all there is. */
+static int emit_to_system(void)
+{
+	int result = orma_init(NULL);
+
+	if (result == 0)
+		result = orma_track_event_register();
+	for (int i = 0; result == 0 && !ORMA_IS_ENABLED(app); i++) {
+		if (i == 30000)
+			return fail("waiting to be recorded", -110);
+		poll(NULL, 0, 1);
+	}
+	if (result < 0)
+		return fail("joining", result);
+	emit_events();
+	orma_shutdown();
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	static const char config[] = "buffers { size_kb: 4096 fill_policy: DISCARD }\n"
 				     "data_sources { config { name: \"track_event\" } }\n"
@@ -80,6 +105,8 @@ int main(void)
 	size_t size;
 	int result;
 
+	if (argc > 1 && strcmp(argv[1], "system") == 0)
+		return emit_to_system();
 	init.struct_size = sizeof(init);
 	init.backends = ORMA_BACKEND_IN_PROCESS;
 	source_options.struct_size = sizeof(source_options);
@@ -106,7 +133,8 @@ int main(void)
 		result = orma_session_wait_started(session, 10000);
 	if (result < 0)
 		return fail("starting", result);
-	emit(source);
+	emit_events();
+	emit_packets(source);
 	result = orma_session_stop(session);
 	if (result == 0)
 		result = orma_session_wait_stopped(session, 10000, &error);
