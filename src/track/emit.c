@@ -419,22 +419,10 @@ static inline bool emit_short(struct orma_packet *slot, const struct orma_track_
 	return true;
 }
 
-static const char *dynamic_category(const struct orma_track_event *event)
-{
-	struct orma_track_pair pair;
-	size_t at = 0;
-
-	while (orma_track_items_next(event->items, event->count, &at, &pair))
-		if (!pair.key && pair.value->kind == ORMA_ITEM_CATEGORY)
-			return pair.value->value.text;
-	return NULL;
-}
-
 static uint32_t emit_items(const struct orma_track_event *event)
 {
 	struct orma_data_source *source =
 		atomic_load_explicit(&orma_track_source, memory_order_acquire);
-	bool is_dynamic = event->category == &orma_category_dynamic;
 	uint32_t given = 0;
 
 	if (ORMA_UNLIKELY(!source))
@@ -445,12 +433,6 @@ static uint32_t emit_items(const struct orma_track_event *event)
 
 		if (ORMA_UNLIKELY(!slot))
 			continue;
-		if (ORMA_UNLIKELY(is_dynamic) &&
-		    !orma_track_dynamic_is_wanted(slot->state, idx, dynamic_category(event),
-						  NULL)) {
-			slot_close(slot);
-			continue;
-		}
 		if (!emit_short(slot, event))
 			orma_track_emit_slow(slot, idx, event);
 		slot_close(slot);

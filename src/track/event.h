@@ -56,6 +56,8 @@ static inline void orma_track_push(struct orma_track_sequence *sequence, bool is
 /* slice.c */
 /* Brings the sequence into a state in which events can be read. False: no room. */
 bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns);
+/* Something was lost: no short ways until the sequence has been prepared anew. */
+void orma_track_become_not_plain(struct orma_track_sequence *sequence);
 /* Whatever emit.c's short ways cannot do: also the first event, the first after a loss, the lost. */
 void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,
 			  const struct orma_track_event *event);

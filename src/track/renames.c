@@ -203,6 +203,8 @@ static void tell_one(struct orma_packet *slot, uint32_t idx, orma_track_tell_fn 
 
 	if ((slot->needs_state && !orma_track_prepare(slot, idx, now_ns)) || !fn(ctx, slot, now_ns))
 		slot->needs_state = true;
+	if (slot->needs_state)
+		orma_track_become_not_plain(slot->state);
 }
 
 void orma_track_tell(orma_track_tell_fn *fn, const void *ctx)

@@ -130,6 +130,9 @@ bool orma_track_site_arm(const struct orma_track_event *event)
 	/* Looked at already, and in vain: no lock again. */
 	if (__atomic_load_n(&event->site->id, __ATOMIC_RELAXED) == ORMA_TRACK_SITES_MAX)
 		return false;
+	/* Each of its events is judged by the category that it names. */
+	if (event->category == &orma_category_dynamic)
+		return false;
 	/* A state, and a counter whose name is none of the code's, are looked up each time. */
 	if (event->site->type == ORMA_EVENT_STATE ||
 	    (event->site->type == ORMA_EVENT_COUNTER && !event->site->name))

@@ -65,7 +65,7 @@ static bool write_late_ends(struct orma_packet *slot)
 
 /* --- the sequence ----------------------------------------------------------------------------- */
 
-static void become_not_plain(struct orma_track_sequence *sequence)
+void orma_track_become_not_plain(struct orma_track_sequence *sequence)
 {
 	if (!sequence->known.is_plain)
 		return;
@@ -110,14 +110,33 @@ static bool write_and_learn(struct orma_packet *slot, const struct orma_track_ev
 
 /* --- an event --------------------------------------------------------------------------------- */
 
+/* An event of `dynamic` is judged by the category that it names; one that names none is of none. */
+static bool is_wanted_here(struct orma_track_sequence *sequence, uint32_t idx,
+			   const struct orma_track_event *event)
+{
+	struct orma_track_pair pair;
+	size_t at = 0;
+
+	/* The end of a slice goes by its beginning. */
+	if (event->type == ORMA_EVENT_END)
+		return pop(sequence);
+	if (event->category != &orma_category_dynamic)
+		return true;
+	while (orma_track_items_next(event->items, event->count, &at, &pair))
+		if (!pair.key && pair.value->kind == ORMA_ITEM_CATEGORY)
+			return orma_track_dynamic_is_wanted(sequence, idx, pair.value->value.text,
+							    NULL);
+	return false;
+}
+
 static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track_event *event)
 {
 	struct orma_track_sequence *sequence = slot->state;
-	bool is_wanted = event->type != ORMA_EVENT_END || pop(sequence);
+	bool is_wanted = is_wanted_here(sequence, idx, event);
 	bool is_written = false;
 
 	if (slot->needs_state)
-		become_not_plain(sequence);
+		orma_track_become_not_plain(sequence);
 	/* Also at an end that is not wanted: the late ones of others may have room now. */
 	if (slot->needs_state && !((is_wanted || sequence->late_count > 0) &&
 				   orma_track_prepare(slot, idx, event->now_ns)))
@@ -125,7 +144,7 @@ static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track
 	else if (is_wanted)
 		is_written = write_and_learn(slot, event);
 	if (slot->needs_state)
-		become_not_plain(sequence);
+		orma_track_become_not_plain(sequence);
 	if (event->type == ORMA_EVENT_BEGIN)
 		orma_track_push(sequence, is_written);
 	else if (event->type == ORMA_EVENT_END && is_wanted && !is_written)
