@@ -181,9 +181,6 @@ uint64_t orma_track_uuid_at(const struct orma_track_sequence *sequence,
 bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track, uint64_t now_ns);
 /* The root of the trace, if the program has registered one. True without one. */
 bool orma_track_write_root(struct orma_packet *slot, uint64_t now_ns);
-/* The track of a counter that is known by its name alone. */
-bool orma_track_declare_counter(struct orma_packet *slot, const char *name, uint64_t uuid,
-				uint64_t now_ns);
 /* What to write for a value of a counter track that has been declared. */
 int64_t orma_track_delta_int(struct orma_track_sequence *sequence, const struct orma_track *track,
 			     uint64_t uuid, int64_t value);
@@ -219,7 +216,6 @@ struct orma_track_sequence {
 		uint64_t thread_time_at_ns;
 		uint64_t names[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t keys[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
-		uint64_t counters[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t categories[ORMA_TRACK_CATEGORIES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t dynamic[1 << ORMA_TRACK_DYNAMIC_BITS]; /* hashes of names, and answers */
 	} known;

@@ -357,15 +357,6 @@ bool orma_track_write_root(struct orma_packet *slot, uint64_t now_ns)
 	return !track || declare(slot, track, true, now_ns);
 }
 
-bool orma_track_declare_counter(struct orma_packet *slot, const char *name, uint64_t uuid,
-				uint64_t now_ns)
-{
-	const struct orma_track track = {.name = name, .kind = ORMA_TRACK_COUNTER};
-
-	write_track(orma_track_packet_begin(slot, now_ns), &track, uuid, orma_track_process.uuid);
-	return orma_track_packet_end(slot);
-}
-
 /* --- incremental counters --------------------------------------------------------------------- */
 
 int64_t orma_track_delta_int(struct orma_track_sequence *sequence, const struct orma_track *track,
