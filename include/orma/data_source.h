@@ -41,7 +41,9 @@ struct orma_data_source;
 enum orma_exhausted_policy {
 	/* shared memory full: drop the packet, count it, mark the gap in the trace */
 	ORMA_EXHAUSTED_DROP = 0,
-	ORMA_EXHAUSTED_STALL = 1, /* wait for room up to stall_timeout_ms, then drop; never abort */
+	/* wait for room up to stall_timeout_ms, then drop until there is room; never abort, also when
+	 * the config says so */
+	ORMA_EXHAUSTED_STALL = 1,
 };
 
 /* What a callback is told about the instance. Valid during the callback. */
@@ -82,6 +84,21 @@ struct orma_data_source_options {
 	enum orma_completion (*on_flush)(void *ctx, const struct orma_instance *instance);
 	void (*on_clear_incremental_state)(void *ctx, const struct orma_instance *instance);
 	void (*on_destroy)(void *ctx, const struct orma_instance *instance);
+	/* Services are not told when an instance has stopped, and do not wait for that. */
+	bool no_stop_notice;
+	/*
+	 * What each thread keeps for an instance: made when orma_packet_thread_state() or
+	 * orma_packet_incremental_state() asks for it, on that thread; deleted when the instance has
+	 * stopped or the thread ends, on any thread, and at the latest with the source, unless a
+	 * packet of it never ends. The incremental state stands for what the reader of the sequence
+	 * knows: it is cleared (false or no function: deleted and made anew) when the service asks
+	 * for that and after each loss. They may call nothing of this library.
+	 */
+	void *(*create_thread_state)(void *ctx, struct orma_data_source *source, uint32_t idx);
+	void (*delete_thread_state)(void *ctx, void *state);
+	void *(*create_incremental_state)(void *ctx, struct orma_data_source *source, uint32_t idx);
+	bool (*clear_incremental_state)(void *ctx, void *state);
+	void (*delete_incremental_state)(void *ctx, void *state);
 	/*
 	 * May an instance that orma_startup_tracing() began with one DataSourceConfig go on as one of
 	 * a session with another? NULL = if they are equal but for what the service fills in.
@@ -102,9 +119,12 @@ ORMA_API int orma_data_source_register(const struct orma_data_source_options *op
 /**
  * orma_data_source_unregister() - stop its instances (on_stop, on_destroy) and withdraw it.
  *
- * No thread may be emitting to it. Not from callbacks. Waits for the callbacks and for nothing
- * else: what they postpone counts as complete, and orma_data_source_complete() must not be called
- * any more. With caller_drives: on the thread that dispatches.
+ * Other threads may be emitting to it: packets that are open are waited for, at most 200 ms, and
+ * what comes later does nothing. The handle may be used so until 32 sources of other names
+ * were unregistered, or orma_shutdown(); the same name gets it again when it is registered. Not from callbacks, nor inside a packet. What callbacks
+ * postpone counts as complete, and orma_data_source_complete() must not be called any more. With
+ * caller_drives: on the thread that dispatches. (Where the kernel or its filters have no
+ * membarrier(), no other thread may be emitting.)
  */
 ORMA_API void orma_data_source_unregister(struct orma_data_source *source);
 /** Replaces the further descriptor fields. 0, -ENOMEM. */
@@ -138,6 +158,26 @@ ORMA_API void orma_packet_end(struct orma_packet *packet);
  * sequence_flags = 1 on that packet).
  */
 ORMA_API bool orma_packet_take_needs_state(struct orma_packet *packet);
+/**
+ * orma_packet_thread_state(), orma_packet_incremental_state() - what this thread keeps for the
+ * packet's instance.
+ *
+ * What the callback returned that made it, which may be now; NULL without one. Valid until the
+ * packet ends. When the incremental state is new, the caller has to emit what it stands for, and
+ * set sequence_flags = 1 on that packet.
+ */
+ORMA_API void *orma_packet_thread_state(struct orma_packet *packet);
+ORMA_API void *orma_packet_incremental_state(struct orma_packet *packet);
+/**
+ * orma_data_source_lock_instance() - the instance's context (on_setup's), safe to use until
+ * orma_data_source_unlock_instance().
+ *
+ * Meanwhile no other thread gets it, and its on_destroy waits: keep that short. False when there is
+ * no such instance. Not twice by one thread, and not from on_setup and on_destroy.
+ */
+ORMA_API bool orma_data_source_lock_instance(struct orma_data_source *source, uint32_t idx,
+					     void **ret_ctx);
+ORMA_API void orma_data_source_unlock_instance(struct orma_data_source *source, uint32_t idx);
 /** Hands the calling thread's unfinished chunk to the service. */
 ORMA_API void orma_data_source_flush_thread(struct orma_data_source *source, uint32_t idx);
 /** Packets that this process dropped for this instance since it started. */

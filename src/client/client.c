@@ -196,7 +196,7 @@ static void leave(void)
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
 		if (orma_client_source_at(i))
 			orma_client_end_source(orma_client_source_at(i));
-	orma_client_threads_discard(NULL);
+	orma_client_threads_discard();
 	finish_work();
 	say_farewell();
 	for (size_t i = 0; i < orma_client.link_count; i++)
@@ -227,6 +227,7 @@ static void free_options(void)
 static void forget_everything(void)
 {
 	orma_client_forget_sources(false);
+	orma_client_retired_free(0);
 	orma_client_local_free(ORMA_TAKE(orma_client.local));
 	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
 	free_options();

@@ -88,7 +88,11 @@ struct orma_client_instance {
 	struct orma_buf startup_config;
 	struct orma_client_link *link; /* NULL = gone */
 	uint64_t service_id;
-	void *ctx; /* what on_setup stored */
+	void *ctx; /* what on_setup stored; written under `lock` as well */
+
+	/* For orma_data_source_lock_instance(); held by the loop thread before on_destroy only. */
+	pthread_mutex_t lock;
+	bool has_ctx; /* `lock` */
 };
 
 /* What src/track/ needs beyond the public options. */
@@ -112,8 +116,8 @@ struct orma_client_source_extra {
 
 struct orma_data_source {
 	_Atomic uint32_t started; /* bit = instance; written by the loop thread, read relaxed */
-	uint32_t idx;
-	uint64_t id;                             /* for services; never used twice in a process */
+	uint32_t idx; /* changes with another registration, under late emitters: source_idx() */
+	uint64_t id;  /* for services; never used twice in a process */
 	struct orma_data_source_options options; /* name is a copy, descriptor NULL */
 	struct orma_client_source_extra extra;
 	/*
@@ -124,7 +128,13 @@ struct orma_data_source {
 	struct orma_buf *next_descriptor;
 	struct orma_buf *descriptor;
 	struct orma_client_instance instances[ORMA_INSTANCES_MAX];
+	struct orma_data_source *next_retired; /* mutex */
 };
+
+static inline uint32_t orma_client_source_idx(const struct orma_data_source *source)
+{
+	return __atomic_load_n(&source->idx, __ATOMIC_RELAXED);
+}
 
 /* --- links ------------------------------------------------------------------------------------ */
 
@@ -222,43 +232,82 @@ struct orma_packet {
 	uint64_t stamp;                 /* of the instance when last looked at */
 	uint64_t generation;            /* of the instance that `writer` belongs to */
 	uint64_t lost_seen;             /* of the writer's lost packets */
+	struct orma_data_source *source;
 	struct orma_client_instance *instance;
 	void *state; /* of source->extra.thread_state_bytes */
 	/* The source's; here because a thread may end after its source. */
 	void (*state_done)(void *state);
+	struct orma_client_user *user; /* NULL = none yet */
 	bool needs_state;
+	bool is_user_outdated; /* user->incremental_state is of the past */
+	/*
+	 * The owner is using the slot; the members above are the loop thread's otherwise, once the
+	 * instance has stopped: see thread.c. Accessed by orma_client_slot_is_open() and so on.
+	 */
 	bool is_open;
 };
 
+/* What the application keeps per thread and instance. */
+struct orma_client_user {
+	struct orma_client_user *next; /* in a list of those that go */
+	struct orma_data_source *source;
+	void *thread_state, *incremental_state;
+};
+
+static inline bool orma_client_slot_is_open(const struct orma_packet *slot)
+{
+	/* Pairs with the release of slot_leave(). */
+	return __atomic_load_n(&slot->is_open, __ATOMIC_ACQUIRE);
+}
+
+static inline void orma_client_slot_enter(struct orma_packet *slot)
+{
+	__atomic_store_n(&slot->is_open, true, __ATOMIC_RELAXED);
+	/* The loads that follow come later for the loop thread too: its membarrier() sees to that. */
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void orma_client_slot_leave(struct orma_packet *slot)
+{
+	__atomic_store_n(&slot->is_open, false, __ATOMIC_RELEASE);
+}
+
 struct orma_client_thread {
 	struct orma_list item; /* in client.threads; mutex */
-	/* ORMA_INSTANCES_MAX slots per source, made at its first use. */
+	/* ORMA_INSTANCES_MAX slots per source, made at its first use, under the mutex. */
 	struct orma_packet *slots[ORMA_DATA_SOURCES_MAX];
 };
 
 extern __thread struct orma_client_thread *orma_client_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, uint32_t idx,
-					     uint64_t stamp);
+struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, uint32_t idx);
 
 /*
- * The calling thread's slot of a started instance, ready for one packet; NULL when it is not
- * started, a packet is open, or there is no memory.
+ * The calling thread's slot of a started instance, entered and ready for one packet, until
+ * orma_client_slot_leave(); NULL when it is not started, a packet is open, or there is no memory.
  */
 static inline struct orma_packet *orma_client_slot_get(struct orma_data_source *source,
 						       uint32_t idx)
 {
-	uint64_t stamp = atomic_load_explicit(&source->instances[idx].stamp, memory_order_acquire);
 	struct orma_client_thread *self = orma_client_self;
 
-	if (ORMA_LIKELY(self && self->slots[source->idx])) {
-		struct orma_packet *slot = &self->slots[source->idx][idx];
+	uint32_t place = orma_client_source_idx(source);
 
-		if (ORMA_LIKELY(slot->stamp == stamp && !slot->is_open))
-			return slot->writer ? slot : NULL;
+	if (ORMA_LIKELY(self && self->slots[place])) {
+		struct orma_packet *slot = &self->slots[place][idx];
+		uint64_t stamp;
+
+		if (ORMA_UNLIKELY(orma_client_slot_is_open(slot)))
+			return NULL;
+		orma_client_slot_enter(slot);
+		stamp = atomic_load_explicit(&source->instances[idx].stamp, memory_order_acquire);
+		/* With 0 the rest of the slot is the loop thread's. */
+		if (ORMA_LIKELY(stamp != 0 && slot->stamp == stamp))
+			return slot;
+		orma_client_slot_leave(slot);
 	}
-	return orma_client_slot_refresh(source, idx, stamp);
+	return orma_client_slot_refresh(source, idx);
 }
 
 void orma_client_slot_lost(struct orma_packet *slot);
@@ -272,11 +321,18 @@ static inline bool orma_client_slot_check(struct orma_packet *slot)
 	return false;
 }
 
-/* The loop thread's own writer of an instance. */
-void orma_client_self_flush(const struct orma_data_source *source, uint32_t idx);
-void orma_client_self_discard(const struct orma_data_source *source, uint32_t idx);
-/* Frees the slots of all threads for a source, NULL = all; none may be in use. */
-void orma_client_threads_discard(const struct orma_data_source *source);
+/* The calling thread's own writer of an instance. */
+void orma_client_self_flush(struct orma_data_source *source, uint32_t idx);
+/*
+ * Loop thread: takes the writers of an instance that has stopped (its stamp is 0) from all threads
+ * that are not in a packet, and hands over what is in them. Those that are do that themselves when
+ * they come by next. The number of those.
+ */
+size_t orma_client_threads_reclaim(struct orma_data_source *source, uint32_t idx);
+/* Frees the slots of all threads; none may be in use. */
+void orma_client_threads_discard(void);
+/* What the application keeps; only with an open packet. */
+struct orma_client_user *orma_client_slot_user(struct orma_packet *slot);
 int orma_client_threads_init(void);
 /* In the child of a fork; async-signal-safe. */
 void orma_client_threads_forked(void);
@@ -301,8 +357,9 @@ struct orma_client {
 	struct orma_data_source *_Atomic sources[ORMA_DATA_SOURCES_MAX];
 
 	/* Of the mutex. */
-	struct orma_list work;    /* struct orma_client_work */
-	struct orma_list threads; /* struct orma_client_thread */
+	struct orma_data_source *retired; /* unregistered, newest first */
+	struct orma_list work;            /* struct orma_client_work */
+	struct orma_list threads;         /* struct orma_client_thread */
 	uint64_t next_stamp;
 	bool has_completions, has_new_descriptors;
 
@@ -386,6 +443,8 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 /* On the loop thread: what the application registered or changed since the last call. */
 void orma_client_sources_update(void);
 void orma_client_source_free(struct orma_data_source *source);
+/* Those that are unregistered; the newest `kept_count` stay. */
+void orma_client_retired_free(size_t kept_count);
 /* In the child of a fork: no instance, and not yet announced. */
 void orma_client_source_reset(struct orma_data_source *source);
 

@@ -159,6 +159,9 @@ static void set_up(struct place place, struct orma_client_link *link, const stru
 	info.config_size = config.size;
 	if (place.source->options.on_setup)
 		place.source->options.on_setup(place.source->options.ctx, &info, &instance->ctx);
+	pthread_mutex_lock(&instance->lock);
+	instance->has_ctx = true;
+	pthread_mutex_unlock(&instance->lock);
 }
 
 /* An instance that began before there was a session, and may go on as the one that is wanted. */
@@ -300,11 +303,14 @@ static void destroy(struct place place)
 
 	atomic_fetch_and_explicit(&place.source->started, ~bit_of(place), memory_order_relaxed);
 	atomic_store_explicit(&instance->stamp, 0, memory_order_release);
-	orma_client_self_discard(place.source, place.idx);
+	orma_client_threads_reclaim(place.source, place.idx);
 	pthread_mutex_lock(&orma_client.mutex);
 	forget_in_flushes(place);
 	instance->memory = NULL;
 	pthread_mutex_unlock(&orma_client.mutex);
+	pthread_mutex_lock(&instance->lock);
+	instance->has_ctx = false;
+	pthread_mutex_unlock(&instance->lock);
 	if (place.source->options.on_destroy)
 		place.source->options.on_destroy(place.source->options.ctx, &info);
 	instance->link = NULL;
@@ -315,7 +321,8 @@ static void destroy(struct place place)
 	if (link && link->endpoint && !instance->is_startup) {
 		/* What on_stop wrote has to arrive before the service is told. */
 		orma_client_link_commit(link);
-		link->endpoint->ops->source_stopped(link->endpoint, service_id);
+		if (!place.source->options.no_stop_notice)
+			link->endpoint->ops->source_stopped(link->endpoint, service_id);
 		orma_client_link_update(link, place.source);
 	}
 }
@@ -538,6 +545,28 @@ void orma_data_source_complete(struct orma_data_source *source, uint64_t complet
 	pthread_mutex_unlock(&orma_client.mutex);
 	if (is_known)
 		orma_base_loop_wake(orma_client.loop);
+}
+
+bool orma_data_source_lock_instance(struct orma_data_source *source, uint32_t idx, void **ret_ctx)
+{
+	struct orma_client_instance *instance;
+
+	if (!source || idx >= ORMA_INSTANCES_MAX || !ret_ctx)
+		return false;
+	instance = &source->instances[idx];
+	pthread_mutex_lock(&instance->lock);
+	if (instance->has_ctx) {
+		*ret_ctx = instance->ctx;
+		return true;
+	}
+	pthread_mutex_unlock(&instance->lock);
+	return false;
+}
+
+void orma_data_source_unlock_instance(struct orma_data_source *source, uint32_t idx)
+{
+	if (source && idx < ORMA_INSTANCES_MAX)
+		pthread_mutex_unlock(&source->instances[idx].lock);
 }
 
 void orma_client_complete_all(void)

@@ -19,6 +19,8 @@
 #define ORMA_CLIENT_STATS_BUFFERS_MAX 4096 /* of a service's statistics */
 #define ORMA_CLIENT_QUEUE_BYTES       ((size_t)4 * 1024 * 1024) /* not yet sent to a daemon */
 
+#define ORMA_CLIENT_RETIRED_MAX       32 /* unregistered data sources whose handles can still be used */
+#define ORMA_CLIENT_LINGER_MS         200 /* how long unregistering waits for packets to end */
 #define ORMA_CLIENT_TRIGGERS_MAX      64 /* calls that a service is still to hear of; the oldest goes */
 #define ORMA_CLIENT_TRIGGER_BYTES_MAX ((size_t)16 * 1024) /* names of one call, with their NULs */
 #define ORMA_CLIENT_STARTUP_MS        10000 /* how long startup tracing waits for a session */

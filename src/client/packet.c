@@ -22,7 +22,6 @@ struct orma_packet *orma_packet_begin(struct orma_data_source *source, uint32_t 
 	slot = orma_client_slot_get(source, idx);
 	if (!slot)
 		return NULL;
-	slot->is_open = true;
 	orma_shm_writer_packet_begin(slot->writer);
 	return slot;
 }
@@ -32,8 +31,8 @@ void orma_packet_end(struct orma_packet *packet)
 	if (!packet || !packet->is_open)
 		return;
 	orma_shm_writer_packet_end(packet->writer);
-	packet->is_open = false;
 	orma_client_slot_check(packet);
+	orma_client_slot_leave(packet);
 }
 
 bool orma_packet_take_needs_state(struct orma_packet *packet)
@@ -42,6 +41,20 @@ bool orma_packet_take_needs_state(struct orma_packet *packet)
 
 	packet->needs_state = false;
 	return needs_state;
+}
+
+void *orma_packet_thread_state(struct orma_packet *packet)
+{
+	struct orma_client_user *user = orma_client_slot_user(packet);
+
+	return user ? user->thread_state : NULL;
+}
+
+void *orma_packet_incremental_state(struct orma_packet *packet)
+{
+	struct orma_client_user *user = orma_client_slot_user(packet);
+
+	return user ? user->incremental_state : NULL;
 }
 
 void orma_data_source_flush_thread(struct orma_data_source *source, uint32_t idx)

@@ -4,7 +4,9 @@
  * The table has a fixed number of places, so that a thread's slots are found by an index. The
  * application's threads put sources and new descriptors in; the loop thread takes a descriptor over
  * before it announces it, so that nothing is sent under the mutex. A source leaves in one piece of
- * work on the loop thread, which the application waits for.
+ * work on the loop thread, which the application waits for. What is left is its handle: threads that
+ * come too late find that nothing is started. It is the handle again when the same name is
+ * registered, so that their number is that of the names, and limited besides.
  *
  * The library answers for every source that it starts and stops asynchronously and forgets its
  * incremental state on demand, because it does so whatever callbacks there are. no_flush stays
@@ -14,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "client/client.h"
 #include "proto/writer.h"
 #include "schema/gen/data_source_descriptor.pb.h"
@@ -34,9 +37,10 @@ static void descriptor_free(struct orma_buf *descriptor)
 	orma_base_free(descriptor);
 }
 
-static int descriptor_new(const char *name, uint64_t id, const void *fields, size_t size,
+static int descriptor_new(const struct orma_data_source *source, const void *fields, size_t size,
 			  struct orma_buf **ret)
 {
+	bool notifies_on_stop = !source->options.no_stop_notice;
 	struct orma_proto_heap_writer heap;
 	struct orma_buf *descriptor;
 	int r;
@@ -47,11 +51,12 @@ static int descriptor_new(const char *name, uint64_t id, const void *fields, siz
 	if (!descriptor)
 		return -ENOMEM;
 	orma_proto_heap_writer_init(&heap, descriptor);
-	orma_proto_write_string(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_NAME, name);
+	orma_proto_write_string(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_NAME,
+				source->options.name);
 	/* Services change descriptors of sources with an id only. */
-	orma_proto_write_varint(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_ID, id);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_ID, source->id);
 	orma_proto_write_bool(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_STOP,
-			      true);
+			      notifies_on_stop);
 	orma_proto_write_bool(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_START,
 			      true);
 	orma_proto_write_bool(&heap.writer,
@@ -66,14 +71,23 @@ static int descriptor_new(const char *name, uint64_t id, const void *fields, siz
 	return 0;
 }
 
+/* All but the handle. */
+static void source_end(struct orma_data_source *source)
+{
+	if (source->extra.freed)
+		source->extra.freed(source->options.ctx);
+	source->extra.freed = NULL;
+	descriptor_free(ORMA_TAKE(source->descriptor));
+	descriptor_free(ORMA_TAKE(source->next_descriptor));
+}
+
 void orma_client_source_free(struct orma_data_source *source)
 {
 	if (!source)
 		return;
-	if (source->extra.freed)
-		source->extra.freed(source->options.ctx);
-	descriptor_free(source->descriptor);
-	descriptor_free(source->next_descriptor);
+	source_end(source);
+	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
+		pthread_mutex_destroy(&source->instances[i].lock);
 	orma_base_free((char *)source->options.name);
 	orma_base_free(source);
 }
@@ -102,7 +116,8 @@ void orma_client_source_reset(struct orma_data_source *source)
 		struct orma_client_instance *instance = &source->instances[i];
 
 		instance->state = ORMA_CLIENT_INSTANCE_FREE;
-		instance->is_startup = false;
+		instance->is_startup = instance->has_ctx = false;
+		pthread_mutex_init(&instance->lock, NULL);
 		instance->memory = NULL;
 		instance->link = NULL;
 		atomic_store_explicit(&instance->stamp, 0, memory_order_relaxed);
@@ -111,6 +126,23 @@ void orma_client_source_reset(struct orma_data_source *source)
 	if (!source->next_descriptor)
 		source->next_descriptor = source->descriptor;
 	source->descriptor = NULL;
+}
+
+void orma_client_retired_free(size_t kept_count)
+{
+	struct orma_data_source **at = &orma_client.retired, *first;
+
+	pthread_mutex_lock(&orma_client.mutex);
+	for (size_t i = 0; i < kept_count && *at; i++)
+		at = &(*at)->next_retired;
+	first = ORMA_TAKE(*at);
+	pthread_mutex_unlock(&orma_client.mutex);
+	while (first) {
+		struct orma_data_source *source = first;
+
+		first = source->next_retired;
+		orma_client_source_free(source);
+	}
 }
 
 void orma_client_sources_update(void)
@@ -129,8 +161,49 @@ void orma_client_sources_update(void)
 		orma_client_link_announce(&orma_client.links[j]);
 }
 
-static int insert_locked(struct orma_data_source *source)
+/* The one of the same name, whose handle threads may have kept. */
+static struct orma_data_source *take_retired_locked(const char *name)
 {
+	struct orma_data_source *source;
+
+	for (struct orma_data_source **at = &orma_client.retired; *at; at = &(*at)->next_retired) {
+		if (strcmp((*at)->options.name, name) != 0)
+			continue;
+		source = *at;
+		*at = source->next_retired;
+		return source;
+	}
+	return NULL;
+}
+
+/*
+ * Puts what is registered under the handle that it had before, if it had one. *ret_rest is to be
+ * freed: as a rule the given one.
+ */
+static struct orma_data_source *come_back_locked(struct orma_data_source *source,
+						 struct orma_data_source **ret_rest)
+{
+	struct orma_data_source *old = take_retired_locked(source->options.name);
+	const char *name;
+
+	*ret_rest = NULL;
+	if (!old)
+		return source;
+	name = old->options.name;
+	old->options = source->options;
+	old->options.name = name;
+	old->extra = source->extra;
+	old->id = source->id;
+	old->next_descriptor = ORMA_TAKE(source->next_descriptor);
+	source->extra.freed = NULL;
+	*ret_rest = source;
+	return old;
+}
+
+/* On failure the source is still the caller's. */
+static int insert_locked(struct orma_data_source **source_inout, struct orma_data_source **ret_rest)
+{
+	struct orma_data_source *source = *source_inout;
 	size_t place = ORMA_DATA_SOURCES_MAX;
 
 	for (size_t i = ORMA_DATA_SOURCES_MAX; i-- > 0;) {
@@ -143,7 +216,8 @@ static int insert_locked(struct orma_data_source *source)
 	}
 	if (place == ORMA_DATA_SOURCES_MAX)
 		return -ENOSPC;
-	source->idx = (uint32_t)place;
+	*source_inout = source = come_back_locked(source, ret_rest);
+	__atomic_store_n(&source->idx, (uint32_t)place, __ATOMIC_RELAXED);
 	atomic_store_explicit(&orma_client.sources[place], source, memory_order_release);
 	orma_client.has_new_descriptors = true;
 	return 0;
@@ -164,9 +238,11 @@ static int source_make(const struct orma_data_source_options *options,
 	source->options.name = orma_base_strdup(options->name);
 	if (extra)
 		source->extra = *extra;
+	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
+		pthread_mutex_init(&source->instances[i].lock, NULL);
 	r = source->options.name
-		    ? descriptor_new(options->name, source->id, options->descriptor,
-				     options->descriptor_size, &source->next_descriptor)
+		    ? descriptor_new(source, options->descriptor, options->descriptor_size,
+				     &source->next_descriptor)
 		    : -ENOMEM;
 	if (r < 0) {
 		orma_client_source_free(source);
@@ -180,7 +256,7 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 			   const struct orma_client_source_extra *extra,
 			   struct orma_data_source **ret)
 {
-	struct orma_data_source *source;
+	struct orma_data_source *source, *rest = NULL;
 	int r;
 
 	if (!options || !ret || options->struct_size != sizeof(*options) || !options->name ||
@@ -193,7 +269,7 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 		orma_client_source_free(source);
 		return -ENOTCONN;
 	}
-	r = insert_locked(source);
+	r = insert_locked(&source, &rest);
 	/* A source of that name, perhaps with the same context, goes on. */
 	if (r < 0)
 		source->extra.freed = NULL;
@@ -201,9 +277,8 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 	if (r == 0)
 		*ret = source;
 	pthread_mutex_unlock(&orma_client.mutex);
-	if (r < 0)
-		orma_client_source_free(source);
-	else
+	orma_client_source_free(r < 0 ? source : rest);
+	if (r == 0)
 		orma_base_loop_wake(orma_client.loop);
 	return r;
 }
@@ -221,7 +296,7 @@ int orma_data_source_update(struct orma_data_source *source, const void *descrip
 
 	if (!source || (!descriptor && size > 0))
 		return -EINVAL;
-	r = descriptor_new(source->options.name, source->id, descriptor, size, &next);
+	r = descriptor_new(source, descriptor, size, &next);
 	if (r < 0)
 		return r;
 	if (!orma_client_lock()) {
@@ -237,6 +312,21 @@ int orma_data_source_update(struct orma_data_source *source, const void *descrip
 	return 0;
 }
 
+/* Threads in the middle of a packet finish it; one that does not end is left behind. */
+static void wait_for_packets(struct orma_data_source *source)
+{
+	const struct timespec pause = {.tv_nsec = (long)ORMA_NS_PER_MS};
+	size_t open_count = 1;
+
+	for (int turn = 0; open_count > 0 && turn < ORMA_CLIENT_LINGER_MS; turn++) {
+		if (turn > 0)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		open_count = 0;
+		for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
+			open_count += orma_client_threads_reclaim(source, idx);
+	}
+}
+
 static void withdraw(void *ctx)
 {
 	struct orma_data_source *source = ctx;
@@ -244,16 +334,21 @@ static void withdraw(void *ctx)
 	orma_client_end_source(source);
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_withdraw(&orma_client.links[i], source);
-	orma_client_threads_discard(source);
+	wait_for_packets(source);
 	pthread_mutex_lock(&orma_client.mutex);
 	atomic_store_explicit(&orma_client.sources[source->idx], NULL, memory_order_release);
+	pthread_mutex_unlock(&orma_client.mutex);
+	source_end(source);
+	pthread_mutex_lock(&orma_client.mutex);
+	source->next_retired = orma_client.retired;
+	orma_client.retired = source;
 	pthread_mutex_unlock(&orma_client.mutex);
 }
 
 void orma_data_source_unregister(struct orma_data_source *source)
 {
 	if (source && orma_client_post_and_wait(withdraw, source) == 0)
-		orma_client_source_free(source);
+		orma_client_retired_free(ORMA_CLIENT_RETIRED_MAX);
 }
 
 uint32_t orma_data_source_started(const struct orma_data_source *source)

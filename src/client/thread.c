@@ -9,15 +9,28 @@
  * freed, one for the instance that is there is made, or (same generation: incremental state was
  * cleared) only the state is forgotten.
  *
- * Why no lock is needed against an instance that stops meanwhile: the writer belongs to the thread,
- * and keeps the arbiter and its memory alive; a packet that is finished too late goes into a chunk
- * that the service ignores or nobody reads. The mutex is taken when a writer is made, and when the
- * thread ends.
+ * Why no lock is needed against an instance that stops meanwhile: the writer belongs to the thread
+ * while it is in the slot (`is_open`), and keeps the arbiter and its memory alive; a packet that is
+ * finished too late goes into a chunk that the service ignores or nobody reads.
  *
- * Rejected: stopping threads to reclaim their writers (signals, unbounded waits); a hash table of
- * slots (the table of pointers is 256 bytes per thread and takes one load).
+ * Threads that sleep would keep their chunks after a session has stopped, and many of them all of the
+ * memory. The loop thread therefore takes their writers away:
+ *
+ *   owner:  is_open = 1; (compiler barrier) read stamp     loop:  stamp = 0; membarrier(); read is_open
+ *
+ * membarrier() makes every running thread of the process execute a full barrier, so that either the
+ * owner sees the stamp 0 and keeps off, or the loop sees that it is inside and leaves it the slot. The
+ * emit path pays one plain store. Where the kernel has no membarrier(), nothing is taken away: owners
+ * free what is old when they come by, or end. The mutex is taken when a writer is made, freed by
+ * somebody else, and when the thread ends.
+ *
+ * Rejected: stopping threads to reclaim their writers (signals, unbounded waits); a full barrier per
+ * event; a hash table of slots (the table of pointers is 256 bytes per thread and takes one load).
  */
 #include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "client/client.h"
@@ -32,12 +45,27 @@ static _Atomic bool has_thread_key; /* written once, read in the child of a fork
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 static int thread_key_error;
 
+static void user_free(struct orma_client_user *user)
+{
+	const struct orma_data_source_options *options;
+
+	if (!user)
+		return;
+	options = &user->source->options;
+	if (user->incremental_state && options->delete_incremental_state)
+		options->delete_incremental_state(options->ctx, user->incremental_state);
+	if (user->thread_state && options->delete_thread_state)
+		options->delete_thread_state(options->ctx, user->thread_state);
+	orma_base_free(user);
+}
+
 static void slots_free(struct orma_packet *slots)
 {
 	if (!slots)
 		return;
 	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
 		orma_shm_writer_free(slots[i].writer);
+		user_free(slots[i].user);
 		if (slots[i].state && slots[i].state_done)
 			slots[i].state_done(slots[i].state);
 		orma_base_free(slots[i].state);
@@ -102,17 +130,56 @@ static struct orma_client_thread *self_new(void)
 static void slot_forget(struct orma_packet *slot, const struct orma_data_source *source,
 			bool is_new)
 {
-	slot->needs_state = true;
+	slot->needs_state = slot->is_user_outdated = true;
 	if (slot->state && source->extra.state_lost)
 		source->extra.state_lost(slot->state, is_new);
 	else if (slot->state)
 		memset(slot->state, 0, source->extra.thread_state_bytes);
 }
 
+/* What a slot gives up, to be freed without the mutex. */
+struct taken {
+	struct orma_shm_writer *writer;
+	struct orma_client_user *user;
+};
+
+static void take_locked(struct orma_packet *slot, struct taken *taken)
+{
+	if (slot->writer) {
+		slot->writer->next = taken->writer;
+		taken->writer = ORMA_TAKE(slot->writer);
+	}
+	if (slot->user) {
+		slot->user->next = taken->user;
+		taken->user = ORMA_TAKE(slot->user);
+	}
+	slot->stamp = slot->generation = 0;
+}
+
+static void taken_free(struct taken *taken)
+{
+	while (taken->writer) {
+		struct orma_shm_writer *writer = taken->writer;
+
+		taken->writer = writer->next;
+		orma_shm_writer_free(writer);
+	}
+	while (taken->user) {
+		struct orma_client_user *user = taken->user;
+
+		taken->user = user->next;
+		user_free(user);
+	}
+}
+
 static void slot_discard(struct orma_packet *slot)
 {
-	orma_shm_writer_free(ORMA_TAKE(slot->writer));
-	slot->stamp = slot->generation = 0;
+	struct taken taken = {0};
+
+	pthread_mutex_lock(&orma_client.mutex);
+	take_locked(slot, &taken);
+	pthread_mutex_unlock(&orma_client.mutex);
+	taken_free(&taken);
 }
 
 struct wanted_writer {
@@ -147,6 +214,7 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 			return -ENOMEM;
 		slot->state_done = source->extra.state_done;
 	}
+	slot->source = source;
 	slot->instance = &source->instances[idx];
 	look_at_instance(slot->instance, &wanted);
 	if (wanted.memory)
@@ -163,43 +231,72 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 	return 0;
 }
 
-static struct orma_packet *slot_find(struct orma_data_source *source, uint32_t idx)
+static struct orma_packet *slots_add(struct orma_client_thread *self, uint32_t source_idx)
+{
+	struct orma_packet *slots =
+		orma_base_alloc_array(ORMA_INSTANCES_MAX, sizeof(struct orma_packet));
+
+	pthread_mutex_lock(&orma_client.mutex);
+	self->slots[source_idx] = slots;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return slots;
+}
+
+static struct orma_packet *slot_find(uint32_t place, uint32_t idx)
 {
 	struct orma_client_thread *self = orma_client_self;
+	struct orma_packet *slots;
 
 	if (!self)
 		self = self_new();
 	if (!self)
 		return NULL;
-	if (!self->slots[source->idx])
-		self->slots[source->idx] =
-			orma_base_alloc_array(ORMA_INSTANCES_MAX, sizeof(struct orma_packet));
-	return self->slots[source->idx] ? &self->slots[source->idx][idx] : NULL;
+	slots = self->slots[place];
+	if (!slots)
+		slots = slots_add(self, place);
+	return slots ? &slots[idx] : NULL;
 }
 
-static struct orma_packet *refresh(struct orma_data_source *source, uint32_t idx, uint64_t stamp)
+/* The slot is entered. */
+static int slot_update(struct orma_packet *slot, struct orma_data_source *source, uint32_t idx)
 {
 	struct orma_client_instance *instance = &source->instances[idx];
-	struct orma_packet *slot;
+	uint64_t stamp = atomic_load_explicit(&instance->stamp, memory_order_acquire);
 
 	if (stamp == 0) {
-		orma_client_self_discard(source, idx);
-		return NULL;
+		/* Where the loop thread can, it has; nothing of another source's in this place. */
+		if (slot->instance == instance)
+			slot_discard(slot);
+		return -ENOTCONN;
 	}
-	slot = slot_find(source, idx);
-	if (!slot || slot->is_open)
-		return NULL;
-	if (slot->writer &&
+	if (slot->writer && slot->instance == instance &&
 	    slot->generation == atomic_load_explicit(&instance->generation, memory_order_relaxed)) {
 		slot->stamp = stamp;
 		slot_forget(slot, source, false);
-		return slot;
+		return 0;
 	}
-	return slot_renew(slot, source, idx) < 0 ? NULL : slot;
+	return slot_renew(slot, source, idx);
 }
 
-struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, uint32_t idx,
-					     uint64_t stamp)
+static struct orma_packet *refresh(struct orma_data_source *source, uint32_t idx)
+{
+	bool is_started =
+		atomic_load_explicit(&source->instances[idx].stamp, memory_order_relaxed) != 0;
+	uint32_t place = orma_client_source_idx(source);
+	struct orma_packet *slot = NULL;
+
+	if (is_started || (orma_client_self && orma_client_self->slots[place]))
+		slot = slot_find(place, idx);
+	if (!slot || orma_client_slot_is_open(slot))
+		return NULL;
+	orma_client_slot_enter(slot);
+	if (slot_update(slot, source, idx) == 0)
+		return slot;
+	orma_client_slot_leave(slot);
+	return NULL;
+}
+
+struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, uint32_t idx)
 {
 	struct orma_packet *slot;
 	int saved_errno;
@@ -212,7 +309,7 @@ struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, ui
 	}
 	saved_errno = errno;
 	is_refreshing = true;
-	slot = refresh(source, idx, stamp);
+	slot = refresh(source, idx);
 	is_refreshing = false;
 	errno = saved_errno;
 	return slot;
@@ -225,37 +322,65 @@ void orma_client_slot_lost(struct orma_packet *slot)
 	atomic_fetch_add_explicit(&slot->instance->dropped, lost - slot->lost_seen,
 				  memory_order_relaxed);
 	slot->lost_seen = lost;
-	slot->needs_state = true;
+	slot->needs_state = slot->is_user_outdated = true;
 }
 
-static struct orma_packet *own_slot(const struct orma_data_source *source, uint32_t idx)
+void orma_client_self_flush(struct orma_data_source *source, uint32_t idx)
 {
 	struct orma_client_thread *self = orma_client_self;
 	struct orma_packet *slot;
 
-	if (!self || !self->slots[source->idx])
-		return NULL;
-	slot = &self->slots[source->idx][idx];
-	return slot->writer && !slot->is_open ? slot : NULL;
+	if (!self || !self->slots[orma_client_source_idx(source)])
+		return;
+	slot = orma_client_slot_get(source, idx);
+	if (!slot)
+		return;
+	orma_shm_writer_flush(slot->writer);
+	orma_client_slot_leave(slot);
 }
 
-void orma_client_self_flush(const struct orma_data_source *source, uint32_t idx)
+/* --- taking away ------------------------------------------------------------------------------ */
+
+/* Loop thread. False: the kernel cannot, or must not. */
+static bool have_all_threads_pass_a_barrier(void)
 {
-	struct orma_packet *slot = own_slot(source, idx);
+	static bool is_registered;
 
-	if (slot)
-		orma_shm_writer_flush(slot->writer);
+	if (!is_registered &&
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) < 0)
+		return false;
+	is_registered = true;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0)
+		return true;
+	/* Of a fork's parent, perhaps. */
+	is_registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
+	return is_registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0;
 }
 
-void orma_client_self_discard(const struct orma_data_source *source, uint32_t idx)
+size_t orma_client_threads_reclaim(struct orma_data_source *source, uint32_t idx)
 {
-	struct orma_packet *slot = own_slot(source, idx);
+	bool has_barrier = have_all_threads_pass_a_barrier();
+	struct orma_client_thread *thread;
+	struct taken taken = {0};
+	size_t open_count = 0;
 
-	if (slot)
-		slot_discard(slot);
+	pthread_mutex_lock(&orma_client.mutex);
+	ORMA_LIST_FOR_EACH (thread, &orma_client.threads, item) {
+		struct orma_packet *slots = thread->slots[source->idx];
+
+		if (!slots || (!has_barrier && thread != orma_client_self))
+			continue;
+		if (orma_client_slot_is_open(&slots[idx]))
+			open_count++;
+		else if (slots[idx].instance == &source->instances[idx])
+			take_locked(&slots[idx], &taken);
+	}
+	pthread_mutex_unlock(&orma_client.mutex);
+	taken_free(&taken);
+	return open_count;
 }
 
-static void threads_discard_source(uint32_t source_idx)
+void orma_client_threads_discard(void)
 {
 	struct orma_client_thread *thread;
 	struct orma_packet *slots;
@@ -263,22 +388,48 @@ static void threads_discard_source(uint32_t source_idx)
 	do {
 		slots = NULL;
 		pthread_mutex_lock(&orma_client.mutex);
-		ORMA_LIST_FOR_EACH (thread, &orma_client.threads, item) {
-			slots = ORMA_TAKE(thread->slots[source_idx]);
-			if (slots)
-				break;
-		}
+		ORMA_LIST_FOR_EACH (thread, &orma_client.threads, item)
+			for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX && !slots; i++)
+				slots = ORMA_TAKE(thread->slots[i]);
 		pthread_mutex_unlock(&orma_client.mutex);
 		slots_free(slots);
 	} while (slots);
 }
 
-void orma_client_threads_discard(const struct orma_data_source *source)
+/* --- what the application keeps --------------------------------------------------------------- */
+
+static void renew_incremental(struct orma_client_user *user, uint32_t idx)
 {
-	if (source) {
-		threads_discard_source(source->idx);
+	const struct orma_data_source_options *options = &user->source->options;
+
+	if (user->incremental_state && options->clear_incremental_state &&
+	    options->clear_incremental_state(options->ctx, user->incremental_state))
 		return;
+	if (user->incremental_state && options->delete_incremental_state)
+		options->delete_incremental_state(options->ctx, user->incremental_state);
+	user->incremental_state =
+		options->create_incremental_state
+			? options->create_incremental_state(options->ctx, user->source, idx)
+			: NULL;
+}
+
+struct orma_client_user *orma_client_slot_user(struct orma_packet *slot)
+{
+	const struct orma_data_source_options *options = &slot->source->options;
+	uint32_t idx = (uint32_t)(slot->instance - slot->source->instances);
+
+	if (!slot->user) {
+		slot->user = orma_base_zalloc(sizeof(*slot->user));
+		if (!slot->user)
+			return NULL;
+		slot->user->source = slot->source;
+		if (options->create_thread_state)
+			slot->user->thread_state =
+				options->create_thread_state(options->ctx, slot->source, idx);
 	}
-	for (uint32_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
-		threads_discard_source(i);
+	if (slot->is_user_outdated) {
+		slot->is_user_outdated = false;
+		renew_incremental(slot->user, idx);
+	}
+	return slot->user;
 }

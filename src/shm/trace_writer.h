@@ -74,6 +74,7 @@ struct orma_shm_writer {
 	uint64_t acquired_mark; /* the arbiter's turnover when the chunk was taken */
 	uint64_t lost_packets;
 
+	struct orma_shm_writer *next; /* the owner's, for a list */
 	struct orma_shm_arbiter *arbiter;
 	uint32_t target_buffer;
 	uint32_t stall_timeout_ms; /* the owner may set it; 0 = the arbiter's */

@@ -307,7 +307,6 @@ static inline struct orma_packet *slot_open(struct orma_data_source *source, uin
 
 	if (ORMA_UNLIKELY(!slot))
 		return NULL;
-	slot->is_open = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	return slot;
 }
@@ -315,7 +314,7 @@ static inline struct orma_packet *slot_open(struct orma_data_source *source, uin
 static inline void slot_close(struct orma_packet *slot)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	slot->is_open = false;
+	orma_client_slot_leave(slot);
 }
 
 static __attribute__((cold, noinline)) void emit_slow(struct orma_packet *slot, uint32_t idx,

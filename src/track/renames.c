@@ -218,9 +218,8 @@ void orma_track_tell(orma_track_tell_fn *fn, const void *ctx)
 		struct orma_packet *slot = orma_client_slot_get(source, idx);
 
 		if (slot) {
-			slot->is_open = true;
 			tell_one(slot, idx, fn, ctx);
-			slot->is_open = false;
+			orma_client_slot_leave(slot);
 		}
 	}
 }

@@ -415,7 +415,7 @@ static void *fork_and_join(void *ctx)
 		pid_t child = fork();
 
 		if (child == 0) {
-			if (CHILD_ALLOCATES)
+			if (CHILD_ALLOCATES && CHILD_MAKES_THREADS)
 				orma_data_source_started(emitter->source);
 			_exit(0);
 		}
