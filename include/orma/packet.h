@@ -27,6 +27,7 @@ struct orma_nested {
 	void *opaque[4];
 };
 
+/* One field of that number each, by its type in the .proto file: uint32, uint64 */
 ORMA_API void orma_packet_varint(struct orma_packet *packet, uint32_t field_id, uint64_t value);
 /* int32, int64, enum */
 ORMA_API void orma_packet_int(struct orma_packet *packet, uint32_t field_id, int64_t value);

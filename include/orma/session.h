@@ -343,6 +343,8 @@ typedef void orma_session_done_fn(void *ctx, const struct orma_error *error);
 /* The same with a serialized message, which is valid during the call; NULL on errors. */
 typedef void orma_session_data_fn(void *ctx, const struct orma_error *error, const void *data,
 				  size_t size);
+/* The same with how many bytes were written, in any case. */
+typedef void orma_session_file_fn(void *ctx, const struct orma_error *error, uint64_t bytes);
 typedef void orma_session_clone_fn(void *ctx, const struct orma_error *error,
 				   const struct orma_session_clone_result *result);
 
@@ -365,11 +367,23 @@ ORMA_API int orma_session_flush_async(struct orma_session *session, uint32_t tim
 				      uint64_t flags, orma_session_done_fn *done, void *ctx);
 ORMA_API int orma_session_read_async(struct orma_session *session, orma_packet_fn *packet,
 				     orma_session_done_fn *done, void *ctx);
+/* The descriptor must stay open until the end, and may block. */
+ORMA_API int orma_session_read_into_fd_async(struct orma_session *session, int fd,
+					     orma_session_file_fn *done, void *ctx);
 ORMA_API int orma_session_query_async(struct orma_session *session, enum orma_session_query what,
 				      orma_session_data_fn *done, void *ctx);
 ORMA_API int orma_session_clone_async(struct orma_session *session,
 				      const struct orma_session_clone_options *options,
 				      orma_session_clone_fn *done, void *ctx);
+
+ORMA_API int orma_session_change_config_async(struct orma_session *session, const void *config,
+					      size_t size, orma_session_done_fn *done, void *ctx);
+ORMA_API int orma_session_free_buffers_async(struct orma_session *session,
+					     orma_session_done_fn *done, void *ctx);
+ORMA_API int orma_session_detach_async(struct orma_session *session, const char *key,
+				       orma_session_done_fn *done, void *ctx);
+ORMA_API int orma_session_attach_async(struct orma_session *session, const char *key,
+				       orma_session_done_fn *done, void *ctx);
 
 #ifdef __cplusplus
 }

@@ -12,10 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "client/session.h"
-#include "ipc/frame.h"
 #include "proto/codec.h"
-#include "proto/writer.h"
-#include "schema/gen/consumer_port.pb.h"
 #include "schema/gen/trace_config.pb.h"
 
 int orma_config_parse(const char *name, const char *text, size_t size, void **ret_config,
@@ -75,36 +72,4 @@ int orma_session_enable_text(struct orma_session *session, const char *name, con
 		return orma_base_error_set(reterr, r, "enabling failed: %s",
 					   orma_base_error_words(r));
 	return 0;
-}
-
-int orma_session_change_config(struct orma_session *session, const void *config, size_t size)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
-	struct orma_client_call call = {0};
-	struct orma_proto_heap_writer heap;
-	int r;
-
-	if (!config && size > 0)
-		return -EINVAL;
-	if (!session->is_enabled || session->is_stopped)
-		return -ESTALE;
-	if (size > ORMA_IPC_BODY_BYTES_MAX - ORMA_PROTO_SCALAR_FIELD_MAX)
-		return -EMSGSIZE;
-	orma_proto_heap_writer_init(&heap, &args);
-	orma_proto_write_bytes(&heap.writer, ORMA_PB_CHANGE_TRACE_CONFIG_REQUEST_TRACE_CONFIG,
-			       config, size);
-	r = orma_proto_heap_writer_finish(&heap);
-	if (r == 0)
-		r = orma_client_session_call(session, ORMA_CLIENT_CHANGE_CONFIG, &args,
-					     session->timeout_ns, &call);
-	return r == -EREMOTEIO ? -ESTALE : r;
-}
-
-int orma_session_free_buffers(struct orma_session *session)
-{
-	struct orma_client_call call = {0};
-	int r = orma_client_session_call(session, ORMA_CLIENT_FREE_BUFFERS, NULL,
-					 session->timeout_ns, &call);
-
-	return r == -EREMOTEIO ? -ESTALE : r;
 }

@@ -34,7 +34,6 @@
 #include "schema/gen/consumer_port.pb.h"
 
 #define DEFAULT_TIMEOUT_MS 10000
-#define FLUSH_FLAGS        0x34 /* explicit, by a consumer's library */
 
 static const char *const method_names[] = {
 	[ORMA_CLIENT_ENABLE_TRACING] = "EnableTracing",
@@ -346,7 +345,8 @@ static void on_enable_reply(void *ctx, const struct orma_ipc_reply *reply)
 	session_ended(session);
 }
 
-static int send_enable(struct orma_session *session, const struct orma_buf *args, int file_fd)
+int orma_client_session_send_enable(struct orma_session *session, const struct orma_buf *args,
+				    int file_fd)
 {
 	int r;
 
@@ -387,33 +387,7 @@ int orma_session_enable(struct orma_session *session, const void *config, size_t
 	r = orma_client_session_observe(session, session->observed | ORMA_CLIENT_ALL_STARTED);
 	if (r < 0 && r != -ENOTSUP)
 		return r;
-	return send_enable(session, &args, file_fd);
-}
-
-int orma_client_start_error(const struct orma_session *session, int error,
-			    struct orma_error *reterr)
-{
-	if (session->is_stopped && session->stop_error.code < 0) {
-		if (reterr)
-			*reterr = session->stop_error;
-		return session->stop_error.code;
-	}
-	if (error == -EREMOTEIO)
-		return orma_base_error_set(reterr, -EPROTO,
-					   "the service did not start the session");
-	if (error < 0)
-		return orma_base_error_set(reterr, error, "starting the session failed: %s",
-					   orma_base_error_words(error));
-	return 0;
-}
-
-int orma_session_start(struct orma_session *session, struct orma_error *reterr)
-{
-	struct orma_client_call call = {0};
-	int r = orma_client_session_call(session, ORMA_CLIENT_START_TRACING, NULL,
-					 session->timeout_ns, &call);
-
-	return orma_client_start_error(session, r, reterr);
+	return orma_client_session_send_enable(session, &args, file_fd);
 }
 
 static void on_disable_reply(void *ctx, const struct orma_ipc_reply *reply)
@@ -465,96 +439,4 @@ int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms,
 bool orma_session_is_stopped(const struct orma_session *session)
 {
 	return session->is_stopped;
-}
-
-int orma_client_flush_encode(uint32_t timeout_ms, uint64_t flags, struct orma_buf *args)
-{
-	struct orma_proto_heap_writer heap;
-
-	orma_proto_heap_writer_init(&heap, args);
-	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_TIMEOUT_MS, timeout_ms);
-	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_FLAGS,
-				flags ? flags : FLUSH_FLAGS);
-	return orma_proto_heap_writer_finish(&heap);
-}
-
-/* The service's own timeout comes first, so that its answer says which of the two it was. */
-uint64_t orma_client_flush_timeout_ns(const struct orma_session *session, uint32_t timeout_ms)
-{
-	return timeout_ms * ORMA_NS_PER_MS + session->timeout_ns;
-}
-
-int orma_client_flush_error(int error, struct orma_error *reterr)
-{
-	if (error == -EREMOTEIO)
-		return orma_base_error_set(reterr, -EIO, "some data source did not answer in time");
-	if (error < 0)
-		return orma_base_error_set(reterr, error, "the flush failed: %s",
-					   orma_base_error_words(error));
-	return 0;
-}
-
-int orma_session_flush(struct orma_session *session, uint32_t timeout_ms, uint64_t flags)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
-	struct orma_client_call call = {0};
-	int r = orma_client_flush_encode(timeout_ms, flags, &args);
-
-	if (r < 0)
-		return r;
-	r = orma_client_session_call(session, ORMA_CLIENT_FLUSH, &args,
-				     orma_client_flush_timeout_ns(session, timeout_ms), &call);
-	return orma_client_flush_error(r, NULL);
-}
-
-/* --- leaving and taking over ------------------------------------------------------------------ */
-
-static int call_with_key(struct orma_session *session, enum orma_client_session_method method,
-			 uint32_t field_id, const char *key)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
-	struct orma_client_call call = {0};
-	struct orma_proto_heap_writer heap;
-	int r;
-
-	if (!key || !*key)
-		return -EINVAL;
-	orma_proto_heap_writer_init(&heap, &args);
-	orma_proto_write_string(&heap.writer, field_id, key);
-	r = orma_proto_heap_writer_finish(&heap);
-	if (r < 0)
-		return r;
-	return orma_client_session_call(session, method, &args, session->timeout_ns, &call);
-}
-
-int orma_session_detach(struct orma_session *session, const char *key)
-{
-	int r;
-
-	if (!session->is_enabled || session->is_stopped)
-		return -ESTALE;
-	r = call_with_key(session, ORMA_CLIENT_DETACH, ORMA_PB_DETACH_REQUEST_KEY, key);
-	if (r < 0)
-		return r == -EREMOTEIO ? -EEXIST : r;
-	orma_ipc_client_forget(session->ipc, &session->enable_ctx);
-	session->is_enabled = false;
-	return 0;
-}
-
-int orma_session_attach(struct orma_session *session, const char *key)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
-	struct orma_proto_heap_writer heap;
-	int r;
-
-	if (session->is_enabled)
-		return -EBUSY;
-	r = call_with_key(session, ORMA_CLIENT_ATTACH, ORMA_PB_ATTACH_REQUEST_KEY, key);
-	if (r < 0)
-		return r == -EREMOTEIO ? -ENOENT : r;
-	orma_proto_heap_writer_init(&heap, &args);
-	orma_proto_write_bool(&heap.writer, ORMA_PB_ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY,
-			      true);
-	r = orma_proto_heap_writer_finish(&heap);
-	return r < 0 ? r : send_enable(session, &args, -1);
 }

@@ -104,15 +104,12 @@ int orma_client_session_begin(struct orma_session *session, enum orma_client_ses
 /* Frees the calls that are under way. */
 void orma_client_session_discard_calls(struct orma_session *session);
 
+/* Sends EnableTracing. */
+int orma_client_session_send_enable(struct orma_session *session, const struct orma_buf *args,
+				    int file_fd);
+
 /* What the waiting and the other form of a call share: its arguments, what its replies do, and what
  * its errors are called. */
-int orma_client_flush_encode(uint32_t timeout_ms, uint64_t flags, struct orma_buf *args);
-uint64_t orma_client_flush_timeout_ns(const struct orma_session *session, uint32_t timeout_ms);
-/* 0 or the error that a rejected or failed call has for the caller; fills `reterr`. */
-int orma_client_start_error(const struct orma_session *session, int error,
-			    struct orma_error *reterr);
-int orma_client_flush_error(int error, struct orma_error *reterr);
-
 struct orma_client_read {
 	struct orma_client_call call;
 	orma_packet_fn *fn;
@@ -121,6 +118,15 @@ struct orma_client_read {
 };
 void orma_client_read_init(struct orma_client_read *read, orma_packet_fn *fn, void *ctx);
 int orma_client_read_error(int error, struct orma_error *reterr);
+
+/* Packets into a trace file, in larger pieces: orma_client_file_packet is an orma_packet_fn. */
+struct orma_client_file {
+	int fd;
+	uint64_t bytes; /* written so far */
+	struct orma_buf batch;
+};
+int orma_client_file_packet(void *ctx, const void *packet, size_t size);
+int orma_client_file_write(struct orma_client_file *file); /* what is left */
 
 struct orma_client_query {
 	struct orma_client_call call;

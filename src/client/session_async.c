@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_async.c - the calls of a session that nobody waits for.
+ * session_async.c - the calls of a session that bring data, and that nobody waits for.
  *
  * Each is one allocation: what the waiting form has on its stack, with the caller's callback beside
  * it. What goes over the wire and what errors mean comes from the files of the waiting forms.
@@ -22,72 +22,6 @@ static void fill(int r, struct orma_error *error, const char *what)
 {
 	if (r < 0 && !error->message[0])
 		orma_base_error_set(error, r, "%s failed: %s", what, orma_base_error_words(r));
-}
-
-/* --- calls with nothing but an end ------------------------------------------------------------ */
-
-struct plain {
-	struct orma_client_call call;
-	bool is_flush;
-	orma_session_done_fn *done;
-	void *ctx;
-};
-
-static void discard_plain(struct orma_client_call *call)
-{
-	orma_base_free(ORMA_CONTAINER_OF(call, struct plain, call));
-}
-
-static void finish_plain(struct orma_client_call *call)
-{
-	struct plain plain = *ORMA_CONTAINER_OF(call, struct plain, call);
-	struct orma_error error = {0};
-	int r = plain.is_flush
-			? orma_client_flush_error(plain.call.error, &error)
-			: orma_client_start_error(plain.call.session, plain.call.error, &error);
-
-	discard_plain(call);
-	plain.done(plain.ctx, or_null(r, &error));
-}
-
-static int begin_plain(struct orma_session *session, enum orma_client_session_method method,
-		       const struct orma_buf *args, uint64_t timeout_ns, orma_session_done_fn *done,
-		       void *ctx)
-{
-	struct plain *plain;
-	int r;
-
-	if (!done)
-		return -EINVAL;
-	plain = orma_base_zalloc(sizeof(*plain));
-	if (!plain)
-		return -ENOMEM;
-	*plain = (struct plain){.call = {.finish = finish_plain, .discard = discard_plain},
-				.is_flush = method == ORMA_CLIENT_FLUSH,
-				.done = done,
-				.ctx = ctx};
-	r = orma_client_session_begin(session, method, args, -1, timeout_ns, &plain->call);
-	if (r < 0)
-		discard_plain(&plain->call);
-	return r;
-}
-
-int orma_session_start_async(struct orma_session *session, orma_session_done_fn *done, void *ctx)
-{
-	return begin_plain(session, ORMA_CLIENT_START_TRACING, NULL, session->timeout_ns, done,
-			   ctx);
-}
-
-int orma_session_flush_async(struct orma_session *session, uint32_t timeout_ms, uint64_t flags,
-			     orma_session_done_fn *done, void *ctx)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
-	int r = orma_client_flush_encode(timeout_ms, flags, &args);
-
-	if (r < 0)
-		return r;
-	return begin_plain(session, ORMA_CLIENT_FLUSH, &args,
-			   orma_client_flush_timeout_ns(session, timeout_ms), done, ctx);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -139,6 +73,66 @@ int orma_session_read_async(struct orma_session *session, orma_packet_fn *packet
 				      session->timeout_ns, &read->read.call);
 	if (r < 0)
 		discard_read(&read->read.call);
+	return r;
+}
+
+struct async_file {
+	struct orma_client_read read;
+	struct orma_client_file file;
+	orma_session_file_fn *done;
+	void *ctx;
+};
+
+static struct async_file *file_of(struct orma_client_call *call)
+{
+	return ORMA_CONTAINER_OF(call, struct async_file, read.call);
+}
+
+static void discard_file(struct orma_client_call *call)
+{
+	orma_base_buf_done(&file_of(call)->read.partial);
+	orma_base_buf_done(&file_of(call)->file.batch);
+	orma_base_free(file_of(call));
+}
+
+static void finish_file(struct orma_client_call *call)
+{
+	struct async_file *file = file_of(call);
+	struct orma_error error = {0};
+	orma_session_file_fn *done = file->done;
+	void *ctx = file->ctx;
+	uint64_t bytes;
+	int r = orma_client_read_error(call->error, &error);
+
+	if (r == 0)
+		r = orma_client_file_write(&file->file);
+	bytes = file->file.bytes;
+	discard_file(call);
+	fill(r, &error, "writing the trace");
+	done(ctx, or_null(r, &error), bytes);
+}
+
+int orma_session_read_into_fd_async(struct orma_session *session, int fd,
+				    orma_session_file_fn *done, void *ctx)
+{
+	struct async_file *file;
+	int r;
+
+	if (!done || fd < 0)
+		return -EINVAL;
+	file = orma_base_zalloc(sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	orma_client_read_init(&file->read, orma_client_file_packet, &file->file);
+	file->read.call.finish = finish_file;
+	file->read.call.discard = discard_file;
+	file->file.fd = fd;
+	file->done = done;
+	file->ctx = ctx;
+	r = orma_client_session_begin(session, ORMA_CLIENT_READ_BUFFERS, NULL, -1,
+				      session->timeout_ns, &file->read.call);
+	if (r < 0)
+		discard_file(&file->read.call);
 	return r;
 }
 

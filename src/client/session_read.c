@@ -106,13 +106,7 @@ int orma_session_read(struct orma_session *session, orma_packet_fn *fn, void *ct
 
 /* --- into a file ------------------------------------------------------------------------------ */
 
-struct file_writer {
-	int fd;
-	uint64_t bytes;
-	struct orma_buf batch;
-};
-
-static int write_batch(struct file_writer *file)
+int orma_client_file_write(struct orma_client_file *file)
 {
 	int r = orma_base_fd_write_all(file->fd, file->batch.data, file->batch.size);
 
@@ -122,9 +116,9 @@ static int write_batch(struct file_writer *file)
 	return r;
 }
 
-static int write_packet(void *ctx, const void *packet, size_t size)
+int orma_client_file_packet(void *ctx, const void *packet, size_t size)
 {
-	struct file_writer *file = ctx;
+	struct orma_client_file *file = ctx;
 	uint8_t head[ORMA_PROTO_SCALAR_FIELD_MAX];
 	uint8_t *end =
 		orma_proto_put_varint(head, orma_proto_tag(TRACE_PACKET_FIELD, ORMA_PROTO_BYTES));
@@ -135,17 +129,17 @@ static int write_packet(void *ctx, const void *packet, size_t size)
 	if (r == 0)
 		r = orma_base_buf_append(&file->batch, packet, size);
 	if (r == 0 && file->batch.size >= WRITE_BATCH_BYTES)
-		r = write_batch(file);
+		r = orma_client_file_write(file);
 	return r;
 }
 
 int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *ret_bytes)
 {
-	struct file_writer file = {.fd = fd};
-	int r = orma_session_read(session, write_packet, &file);
+	struct orma_client_file file = {.fd = fd};
+	int r = orma_session_read(session, orma_client_file_packet, &file);
 
 	if (r == 0)
-		r = write_batch(&file);
+		r = orma_client_file_write(&file);
 	orma_base_buf_done(&file.batch);
 	if (r == 0 && ret_bytes)
 		*ret_bytes = file.bytes;

@@ -442,11 +442,20 @@ static void check_change(bool is_daemon)
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	CHECK_INT(place.log.setups, 0);
 	CHECK_INT(orma_config_parse(NULL, after, strlen(after), &config, &size, NULL), 0);
-	CHECK_INT(orma_session_change_config(session, config, size), 0);
+	if (is_daemon) {
+		CHECK_INT(orma_session_change_config_async(session, config, size, on_done, &told),
+			  0);
+		dispatch_until(session, &told.done, 1);
+		CHECK_INT(told.error, 0);
+	} else {
+		CHECK_INT(orma_session_change_config(session, config, size), 0);
+	}
 	wait_for(&place.log.is_started);
 	CHECK_INT(orma_session_change_config(session, "\x0a\x7f", 2), 0);
 	CHECK_INT(orma_session_change_config(session, config, 1 << 20), -EMSGSIZE);
 	CHECK_INT(orma_session_change_config(session, NULL, 1), -EINVAL);
+	CHECK_INT(orma_session_change_config_async(session, NULL, 1, on_done, &told), -EINVAL);
+	CHECK_INT(orma_session_change_config_async(session, "", 0, NULL, &told), -EINVAL);
 	orma_config_free(config);
 	session_stop(session);
 	orma_session_free(session);
@@ -474,8 +483,11 @@ ORMA_TEST(freed_buffers_end_the_session)
 	session_enable(session, SOURCE_CONFIG);
 	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
 	emit(place.source, 1);
-	CHECK_INT(orma_session_free_buffers(session), 0);
+	CHECK_INT(orma_session_free_buffers_async(session, on_done, &told), 0);
+	dispatch_until(session, &told.done, 1);
 	CHECK_INT(orma_session_wait_stopped(session, WAIT_MS, NULL), 0);
+	/* Once more: there are none. */
+	CHECK_INT(orma_session_free_buffers(session), 0);
 	wait_for(&place.log.is_destroyed);
 	orma_session_read(session, add_packet, &told);
 	CHECK_INT(told.packets.list.count, 0);
@@ -496,8 +508,12 @@ ORMA_TEST(a_session_is_detached_attached_and_cloned_without_waiting)
 	session_enable(session, "unique_session_name: \"original\" " SOURCE_CONFIG);
 	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
 	emit(place.source, 1);
-	CHECK_INT(orma_session_detach(session, "key"), 0);
+	CHECK_INT(orma_session_detach_async(session, "", on_done, &told), -EINVAL);
+	CHECK_INT(orma_session_detach_async(session, "key", on_done, &told), 0);
+	dispatch_until(session, &told.done, 1);
+	CHECK_INT(told.error, 0);
 	CHECK_INT(told.stopped, 0);
+	CHECK_INT(orma_session_detach_async(session, "key", on_done, &told), -ESTALE);
 	CHECK_INT(orma_session_detach(session, "key"), -ESTALE);
 	orma_session_free(session);
 
@@ -519,7 +535,14 @@ ORMA_TEST(a_session_is_detached_attached_and_cloned_without_waiting)
 	dispatch_until(copy, &other.done, 2);
 	CHECK_INT(other.error, -EPROTO);
 	CHECK(other.text[0]);
-	CHECK_INT(orma_session_attach(copy, "key"), 0);
+	CHECK_INT(orma_session_attach_async(copy, NULL, on_done, &other), -EINVAL);
+	CHECK_INT(orma_session_attach_async(copy, "other", on_done, &other), 0);
+	dispatch_until(copy, &other.done, 3);
+	CHECK_INT(other.error, -ENOENT);
+	CHECK_INT(orma_session_attach_async(copy, "key", on_done, &other), 0);
+	dispatch_until(copy, &other.done, 4);
+	CHECK_INT(other.error, 0);
+	CHECK_INT(orma_session_attach_async(copy, "key", on_done, &other), -EBUSY);
 	CHECK_INT(orma_session_attach(copy, "key"), -EBUSY);
 	CHECK_INT(orma_session_clone_async(copy, &clone, on_clone, &other), -EBUSY);
 	emit(place.source, 2);
@@ -580,6 +603,49 @@ ORMA_TEST(events_of_a_daemon_come_as_structs)
 	check_events(true);
 }
 
+static void on_file(void *ctx, const struct orma_error *error, uint64_t bytes)
+{
+	on_done(ctx, error);
+	((struct told *)ctx)->data_size = bytes;
+}
+
+ORMA_TEST(a_trace_is_read_into_a_file_without_waiting)
+{
+	struct told told = {0};
+	struct place place;
+	struct orma_session *session;
+	int fd = memfd_create("trace", MFD_CLOEXEC), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0 && full >= 0);
+	place_open(&place, true);
+	session = open_session(&place, &told);
+	CHECK_INT(orma_session_read_into_fd_async(session, -1, on_file, &told), -EINVAL);
+	CHECK_INT(orma_session_read_into_fd_async(session, fd, NULL, &told), -EINVAL);
+	session_enable(session, SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	for (uint64_t i = 1; i <= 5000; i++)
+		emit(place.source, i);
+	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
+	CHECK_INT(orma_session_read_into_fd_async(session, fd, on_file, &told), 0);
+	dispatch_until(session, &told.done, 1);
+	CHECK_INT(told.error, 0);
+	CHECK(told.data_size > 5000);
+	CHECK_INT(lseek(fd, 0, SEEK_END), told.data_size);
+	emit(place.source, 1);
+	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
+	CHECK_INT(orma_session_read_into_fd_async(session, full, on_file, &told), 0);
+	dispatch_until(session, &told.done, 2);
+	CHECK_INT(told.error, -ENOSPC);
+	CHECK(told.text[0]);
+	CHECK_INT(told.data_size, 0);
+	CHECK_INT(orma_session_read_into_fd_async(session, fd, on_file, &told), 0);
+	orma_session_free(session);
+	CHECK_INT(told.done, 2);
+	close(fd);
+	close(full);
+	place_close(&place);
+}
+
 ORMA_TEST(a_session_reads_who_is_there)
 {
 	struct told told = {0};
@@ -628,13 +694,12 @@ ORMA_TEST(a_data_source_that_does_not_answer_fails_the_flush_and_not_the_session
 	place_open(&place, false);
 	place.log.flush_completion = ORMA_POSTPONE;
 	session = open_session(&place, &told);
-	session_enable(session, SOURCE_CONFIG);
+	session_enable(session, "flush_timeout_ms: 20 " SOURCE_CONFIG);
 	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
 	CHECK_INT(orma_session_flush_async(session, 1, 0, on_done, &told), 0);
 	dispatch_until(session, &told.done, 1);
 	CHECK_INT(told.error, -EIO);
 	CHECK_INT(orma_session_flush(session, 1, 0), -EIO);
-	place.log.flush_completion = ORMA_COMPLETE;
 	session_stop(session);
 	orma_session_free(session);
 	place_close(&place);
@@ -814,6 +879,10 @@ static int begin_call(struct orma_session *session, int kind, struct told *told)
 		return orma_session_query_async(session, ORMA_SESSION_QUERY_STATE, on_data, told);
 	case 3:
 		return orma_session_clone_async(session, &clone, on_clone, told);
+	case 4:
+		return orma_session_attach_async(session, "key", on_done, told);
+	case 5:
+		return orma_session_read_into_fd_async(session, 0, on_file, told);
 	default:
 		return orma_session_start_async(session, on_done, told);
 	}
@@ -824,7 +893,7 @@ ORMA_TEST(calls_survive_any_failing_allocation)
 	struct place place;
 
 	place_open(&place, false);
-	for (int kind = 0; kind < 5; kind++) {
+	for (int kind = 0; kind < 7; kind++) {
 		struct told told = {0};
 		struct orma_session *session = open_session(&place, &told);
 		int r = -ENOMEM;
