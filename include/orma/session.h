@@ -375,7 +375,6 @@ ORMA_API int orma_session_query_async(struct orma_session *session, enum orma_se
 ORMA_API int orma_session_clone_async(struct orma_session *session,
 				      const struct orma_session_clone_options *options,
 				      orma_session_clone_fn *done, void *ctx);
-
 ORMA_API int orma_session_change_config_async(struct orma_session *session, const void *config,
 					      size_t size, orma_session_done_fn *done, void *ctx);
 ORMA_API int orma_session_free_buffers_async(struct orma_session *session,
