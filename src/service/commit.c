@@ -32,7 +32,7 @@ static void store_chunk(struct orma_producer_port *port, const struct orma_shm_c
 		service->chunks_discarded++;
 		return;
 	}
-	sequence = orma_service_session_sequence(buffer, port->id, chunk->writer_id);
+	sequence = orma_service_session_sequence(buffer, port, chunk->writer_id);
 	if (!sequence) {
 		service->chunks_discarded++;
 		return;
@@ -104,11 +104,19 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 	struct orma_service_session_buffer *buffer =
 		orma_service_producer_grant(port, patch->target_buffer);
 	struct orma_buffer_patch patches[64];
+	uint32_t sequence_id;
 	size_t count;
 
 	if (!buffer || patch->writer_id == 0 || patch->writer_id > UINT16_MAX ||
 	    patch->count > ORMA_SERVICE_PATCHES_PER_CHUNK) {
 		service->patches_discarded += patch->count;
+		return;
+	}
+	/* The chunk may be one of a producer that had this id before. */
+	sequence_id = orma_service_session_sequence_id(buffer, port, (uint16_t)patch->writer_id);
+	if (!orma_service_buffer_has_sequence(buffer->trace_buffer, (uint16_t)port->id,
+					      (uint16_t)patch->writer_id, sequence_id)) {
+		orma_service_buffer_patches_failed(buffer->trace_buffer, patch->count);
 		return;
 	}
 	for (size_t at = 0; at < patch->count || at == 0; at += count) {

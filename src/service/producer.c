@@ -113,7 +113,7 @@ int orma_producer_port_open(struct orma_service *service, const struct orma_prod
 		(void)orma_service_memory_map_provided(port, whole.shm_fd);
 	orma_base_list_append(&service->producers, &port->link);
 	service->producer_count++;
-	service->producers_seen++;
+	port->serial = ++service->producers_seen;
 	service->last_producer_id = port->id;
 	if (ret_uses_own_memory)
 		*ret_uses_own_memory = port->has_memory;

@@ -3,7 +3,8 @@
  *
  * A sequence is one writer of one producer; its id counts from 2 in each session (1 is the
  * service). A writer that writes to two buffers has one id and two records, because the histograms
- * are told per buffer. The records die with the session.
+ * are told per buffer. The records die with the session. Producers are told apart by how many came
+ * before them, for their ids are used again.
  *
  * They lie in blocks, and a clone shares its source's: there may be a million of them, and to copy
  * all would hold up other sessions. Whoever is about to change a block that is shared gets one of
@@ -27,9 +28,11 @@ struct orma_service_sequence_block {
 const uint32_t orma_service_histogram_bounds[ORMA_SERVICE_HISTOGRAM_BUCKETS - 1] = {
 	8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384};
 
-static uint64_t make_key(uint32_t buffer_idx, uint32_t producer_id, uint32_t writer_id)
+static uint64_t make_key(uint32_t buffer_idx, const struct orma_producer_port *port,
+			 uint16_t writer_id)
 {
-	return (uint64_t)buffer_idx << 32 | producer_id << 16 | writer_id;
+	_Static_assert(ORMA_SERVICE_BUFFERS_PER_SESSION <= 1 << 7, "an index has 7 bits");
+	return port->serial << 23 | (uint64_t)buffer_idx << 16 | writer_id;
 }
 
 static struct orma_service_sequence *get(const struct orma_service_sequences *sequences, size_t idx)
@@ -43,16 +46,25 @@ static size_t find(const struct orma_service_sequences *sequences, uint64_t key)
 	return (uintptr_t)orma_base_map_get(&sequences->by_key, key);
 }
 
-static uint32_t find_id(const struct orma_service_session *session, uint32_t producer_id,
-			uint32_t writer_id)
+static uint32_t find_id(const struct orma_service_session *session,
+			const struct orma_producer_port *port, uint16_t writer_id)
 {
 	for (uint32_t i = 0; i < session->buffer_count; i++) {
-		size_t found = find(&session->sequences, make_key(i, producer_id, writer_id));
+		size_t found = find(&session->sequences, make_key(i, port, writer_id));
 
 		if (found)
 			return get(&session->sequences, found - 1)->id;
 	}
 	return 0;
+}
+
+uint32_t orma_service_session_sequence_id(const struct orma_service_session_buffer *buffer,
+					  const struct orma_producer_port *port, uint16_t writer_id)
+{
+	const struct orma_service_sequences *sequences = &buffer->session->sequences;
+	size_t found = find(sequences, make_key(buffer->idx, port, writer_id));
+
+	return found ? get(sequences, found - 1)->id : 0;
 }
 
 static void let_go(struct orma_service_sequence_block *block)
@@ -105,12 +117,12 @@ static int reserve(struct orma_service_sequences *sequences)
 }
 
 struct orma_service_sequence *
-orma_service_session_sequence(struct orma_service_session_buffer *buffer, uint32_t producer_id,
-			      uint32_t writer_id)
+orma_service_session_sequence(struct orma_service_session_buffer *buffer,
+			      const struct orma_producer_port *port, uint16_t writer_id)
 {
 	struct orma_service_session *session = buffer->session;
 	struct orma_service_sequences *sequences = &session->sequences;
-	uint64_t key = make_key(buffer->idx, producer_id, writer_id);
+	uint64_t key = make_key(buffer->idx, port, writer_id);
 	size_t found = find(sequences, key);
 	struct orma_service_sequence *sequence;
 	uint32_t id;
@@ -119,14 +131,14 @@ orma_service_session_sequence(struct orma_service_session_buffer *buffer, uint32
 		return get_own(sequences, found - 1);
 	if (sequences->count >= ORMA_SERVICE_SEQUENCES_MAX || reserve(sequences) < 0)
 		return NULL;
-	id = find_id(session, producer_id, writer_id);
+	id = find_id(session, port, writer_id);
 	if (orma_base_map_put(&sequences->by_key, key, (void *)((uintptr_t)sequences->count + 1)) <
 	    0)
 		return NULL;
 	sequence = get(sequences, sequences->count++);
 	*sequence = (struct orma_service_sequence){
 		.id = id ? id : ++session->last_sequence_id,
-		.producer_id = producer_id,
+		.producer_id = port->id,
 		.writer_id = writer_id,
 		.buffer_idx = buffer->idx,
 	};

@@ -68,7 +68,8 @@ struct orma_service_grant {
 struct orma_producer_port {
 	struct orma_service *service;
 	struct orma_list link;
-	uint32_t id; /* 1..65535 */
+	uint32_t id;     /* 1..65535 */
+	uint64_t serial; /* no other ever has it; from 1 */
 	uid_t uid;
 	pid_t pid;
 	uint32_t machine_id;
@@ -219,7 +220,8 @@ struct orma_service_sequence {
 /* All of a session, in order of first use, in blocks that clones share; see sequence.c. */
 struct orma_service_sequence_block;
 struct orma_service_sequences {
-	struct orma_map by_key; /* buffer_idx << 32 | producer id << 16 | writer id -> index + 1 */
+	struct orma_map
+		by_key; /* producer's serial << 23 | buffer_idx << 16 | writer -> index + 1 */
 	struct orma_service_sequence_block **blocks;
 	size_t block_capacity;
 	uint32_t count;
@@ -654,8 +656,12 @@ void orma_service_flush_forget_consumer(struct orma_service_session *session, bo
 
 /* sequence.c; what is returned is to be changed at once, not to be kept. NULL without memory. */
 struct orma_service_sequence *
-orma_service_session_sequence(struct orma_service_session_buffer *buffer, uint32_t producer_id,
-			      uint32_t writer_id);
+orma_service_session_sequence(struct orma_service_session_buffer *buffer,
+			      const struct orma_producer_port *port, uint16_t writer_id);
+/* 0 = it has written nothing to that buffer. */
+uint32_t orma_service_session_sequence_id(const struct orma_service_session_buffer *buffer,
+					  const struct orma_producer_port *port,
+					  uint16_t writer_id);
 void orma_service_session_sequence_count(struct orma_service_sequence *sequence,
 					 uint64_t payload_bytes);
 extern const uint32_t orma_service_histogram_bounds[ORMA_SERVICE_HISTOGRAM_BUCKETS - 1];

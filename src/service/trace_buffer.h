@@ -156,6 +156,11 @@ void orma_service_buffer_clear(struct orma_trace_buffer *buffer);
 int orma_service_buffer_write_chunk(struct orma_trace_buffer *buffer,
 				    const struct orma_buffer_chunk *chunk);
 
+/* The writer of these ids whose chunks came last is the one of that sequence. */
+bool orma_service_buffer_has_sequence(const struct orma_trace_buffer *buffer, uint16_t producer_id,
+				      uint16_t writer_id, uint32_t sequence_id);
+/* Counts patches that are not for that one. */
+void orma_service_buffer_patches_failed(struct orma_trace_buffer *buffer, size_t count);
 /* Overwrites four bytes per patch in a chunk; has_more = false makes the chunk readable. All
  * patches are applied or none. 0, -ENOENT (the chunk is gone), -EPROTO (outside of the chunk).
  * Counted per patch. */

@@ -348,6 +348,19 @@ int orma_service_buffer_write_chunk(struct orma_trace_buffer *buffer,
 	return result < 0 ? result : (int)staged.payload;
 }
 
+bool orma_service_buffer_has_sequence(const struct orma_trace_buffer *buffer, uint16_t producer_id,
+				      uint16_t writer_id, uint32_t sequence_id)
+{
+	uint32_t number = orma_service_sequence_find(&buffer->sequences, producer_id, writer_id);
+
+	return number && buffer->sequences.slots[number - 1].writer.sequence_id == sequence_id;
+}
+
+void orma_service_buffer_patches_failed(struct orma_trace_buffer *buffer, size_t count)
+{
+	buffer->stats.patches_failed += count;
+}
+
 static struct orma_record_entry *find_record(const struct orma_trace_buffer *buffer,
 					     uint16_t producer_id, uint16_t writer_id,
 					     uint32_t chunk_id)

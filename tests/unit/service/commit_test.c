@@ -78,6 +78,45 @@ ORMA_TEST(committed_chunk_is_copied_and_its_page_is_free_again)
 	close_scene(&s);
 }
 
+/* Ids of producers have 16 bits: whoever connects often enough has one that somebody had. */
+static void take_over_id(struct scene *s)
+{
+	struct producer passing;
+
+	producer_close(&s->producer);
+	for (uint32_t id = 2; id <= ORMA_SERVICE_PRODUCER_ID_MAX; id++) {
+		producer_open(&s->world, &passing, "passing");
+		producer_close(&passing);
+	}
+	producer_open(&s->world, &s->producer, "heir");
+	CHECK_INT(register_source(&s->producer, "name: 'test'"), 0);
+}
+
+ORMA_TEST(producer_with_the_id_of_one_that_has_left_has_neither_its_sequence_nor_its_chunks)
+{
+	struct orma_patch patch = {.offset = 6, .data = {'F', 'A', 'K', 'E'}};
+	struct orma_chunk_patch entry = {.writer_id = 1, .patches = &patch, .count = 1};
+	struct orma_commit commit = {.patches = &entry, .patch_count = 1};
+	uint32_t ids[2];
+	size_t seen = 0;
+	struct scene s;
+
+	open_scene(&s);
+	send_packet(&s.producer, 0, "genuine");
+	take_over_id(&s);
+	entry.target_buffer = s.producer.target_buffer;
+	orma_producer_port_commit(s.producer.port, &commit);
+	send_packet(&s.producer, 1, "heir's");
+	CHECK_STR(texts(&s), "genuine heir's");
+	for (size_t i = 0; i < s.packets.count; i++)
+		if (s.packets.items[i]->for_testing)
+			ids[seen++] = s.packets.items[i]->trusted_packet_sequence_id;
+	CHECK_INT(seen, 2);
+	CHECK_INT(ids[0], 2);
+	CHECK_INT(ids[1], 3);
+	close_scene(&s);
+}
+
 ORMA_TEST(packets_carry_trusted_fields_and_one_id_per_writer)
 {
 	struct scene s;
