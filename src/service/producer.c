@@ -141,11 +141,17 @@ static struct orma_service_data_source *find_data_source(struct orma_producer_po
 	return NULL;
 }
 
+/* From where nobody knows: producers choose the names. */
+static uint64_t hash_name(const struct orma_service *service, struct orma_str text)
+{
+	return orma_base_fnv1a(service->name_seed, text.data, text.size);
+}
+
 struct orma_service_name *orma_service_name_find(const struct orma_service *service,
 						 struct orma_str text)
 {
-	struct orma_service_name *name = orma_base_map_get(
-		&service->by_name, orma_base_fnv1a(ORMA_FNV1A_INIT, text.data, text.size));
+	struct orma_service_name *name =
+		orma_base_map_get(&service->by_name, hash_name(service, text));
 
 	while (name && !orma_base_str_is(text, name->text))
 		name = name->next;
@@ -162,7 +168,7 @@ static int get_name(struct orma_service *service, struct orma_str text,
 		name = orma_base_zalloc(sizeof(*name) + text.size + 1);
 		if (!name)
 			return -ENOMEM;
-		name->hash = orma_base_fnv1a(ORMA_FNV1A_INIT, text.data, text.size);
+		name->hash = hash_name(service, text);
 		orma_base_list_init(&name->data_sources);
 		memcpy(name->text, text.data, text.size);
 		name->next = orma_base_map_get(&service->by_name, name->hash);

@@ -111,6 +111,7 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 		return -ENOMEM;
 	}
 	service->uid = whole.has_uid ? whole.uid : geteuid();
+	service->random(service->ctx, &service->name_seed, sizeof(service->name_seed));
 	orma_service_timers_init(&service->timers);
 	orma_base_list_init(&service->producers);
 	orma_base_list_init(&service->consumers);

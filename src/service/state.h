@@ -43,7 +43,7 @@
 struct orma_service_name {
 	uint64_t hash; /* key in service->by_name */
 	struct orma_service_name
-		*next; /* another name of the same hash: peers can make them collide */
+		*next; /* another name of the same hash: two may collide all the same */
 	struct orma_list data_sources;
 	char text[];
 };
@@ -460,6 +460,7 @@ struct orma_service {
 	size_t descriptor_bytes; /* of all data sources */
 	struct orma_map producers_by_id, instances_by_id;
 	struct orma_map by_name; /* name hash -> first struct orma_service_name */
+	uint64_t name_seed;      /* of these hashes */
 	uint32_t last_producer_id, last_buffer_id;
 	size_t relay_count;
 	uint64_t last_instance_id, last_session_id, last_flush_id, last_relay_news;
