@@ -16,8 +16,10 @@
  * loop from the others; level-triggered epoll brings us back. Reading until EAGAIN would cost a
  * system call more per wake-up and has no bound. A frame of ten bytes may ask for work of
  * milliseconds, so handling frames has a time per turn too; what is left of them is handed out by a
- * task, and nothing is received before that. Counting frames instead was rejected: what would let
- * costly ones starve the loop would slow cheap ones down.
+ * task, and nothing is received before that. It is the thread's own time, which costs more to read,
+ * so the wall clock says when to look: on a busy machine the frames of an honest peer stay together.
+ * Counting frames instead was rejected: what would let costly ones starve the loop would slow cheap
+ * ones down.
  *
  * A timer watches for peers that take nothing. Blocking sends with a timeout, as upstream has,
  * freeze everybody else meanwhile.
@@ -391,9 +393,32 @@ static ssize_t receive_some(struct orma_ipc_connection *connection, uint8_t *dat
 
 static void on_frames_task(struct orma_task *task);
 
+struct turn {
+	uint64_t wall_end_ns;
+	uint64_t thread_end_ns; /* 0 = not looked at yet */
+};
+
+static struct turn begin_turn(void)
+{
+	return (struct turn){.wall_end_ns =
+				     orma_base_clock_ns(CLOCK_MONOTONIC) + HANDLING_NS_PER_TURN};
+}
+
+static bool is_turn_over(struct turn *turn)
+{
+	uint64_t thread_ns;
+
+	if (orma_base_clock_ns(CLOCK_MONOTONIC) < turn->wall_end_ns)
+		return false;
+	thread_ns = orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (turn->thread_end_ns == 0)
+		turn->thread_end_ns = thread_ns + HANDLING_NS_PER_TURN;
+	return thread_ns >= turn->thread_end_ns;
+}
+
 /* Hands out the whole frames that are there, as time allows; false when nothing more is to be
  * received in this turn, or the connection is gone. */
-static bool dispatch_frames(struct orma_ipc_connection *connection, uint64_t end_ns,
+static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn *turn,
 			    const bool *is_gone)
 {
 	const uint8_t *data;
@@ -404,7 +429,7 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, uint64_t end
 		connection->ops->frame(connection, data, size);
 		if (*is_gone || connection->is_closed || connection->closes_when_sent)
 			return false;
-		if (orma_base_clock_ns(CLOCK_MONOTONIC) >= end_ns) {
+		if (is_turn_over(turn)) {
 			orma_base_loop_defer(connection->loop, &connection->frames_task,
 					     on_frames_task);
 			return false;
@@ -416,7 +441,7 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, uint64_t end
 }
 
 /* One recvmsg() and the frames that it completed; false when it is enough for this turn. */
-static bool receive_once(struct orma_ipc_connection *connection, uint64_t end_ns,
+static bool receive_once(struct orma_ipc_connection *connection, struct turn *turn,
 			 const bool *is_gone)
 {
 	uint8_t *window;
@@ -435,24 +460,19 @@ static bool receive_once(struct orma_ipc_connection *connection, uint64_t end_ns
 		return false;
 	}
 	orma_ipc_assembler_fill(&connection->assembler, (size_t)received);
-	return dispatch_frames(connection, end_ns, is_gone) && (size_t)received == size;
-}
-
-static uint64_t turn_end_ns(void)
-{
-	return orma_base_clock_ns(CLOCK_MONOTONIC) + HANDLING_NS_PER_TURN;
+	return dispatch_frames(connection, turn, is_gone) && (size_t)received == size;
 }
 
 static void on_readable(struct orma_ipc_connection *connection, const bool *is_gone)
 {
-	uint64_t end_ns;
+	struct turn turn;
 
 	/* The window may be full of them. */
 	if (connection->frames_task.is_queued)
 		return;
-	end_ns = turn_end_ns();
+	turn = begin_turn();
 	for (int i = 0; i < RECEIVES_PER_TURN; i++)
-		if (!receive_once(connection, end_ns, is_gone))
+		if (!receive_once(connection, &turn, is_gone))
 			break;
 	if (!*is_gone && !connection->is_closed)
 		orma_ipc_assembler_trim(&connection->assembler);
@@ -462,12 +482,13 @@ static void on_frames_task(struct orma_task *task)
 {
 	struct orma_ipc_connection *connection =
 		ORMA_CONTAINER_OF(task, struct orma_ipc_connection, frames_task);
+	struct turn turn = begin_turn();
 	bool is_gone = false;
 
 	if (connection->closes_when_sent)
 		return;
 	connection->is_gone = &is_gone;
-	(void)dispatch_frames(connection, turn_end_ns(), &is_gone);
+	(void)dispatch_frames(connection, &turn, &is_gone);
 	if (is_gone)
 		return;
 	connection->is_gone = NULL;
