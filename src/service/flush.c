@@ -27,14 +27,12 @@ static void free_flush(struct orma_service_flush *flush)
 	orma_base_free(flush);
 }
 
-static void complete(struct orma_service_flush *flush, bool is_complete)
+static void finish(struct orma_service_flush *flush, bool is_complete)
 {
 	struct orma_service_session *session = flush->session;
 	struct orma_service_flush copy = *flush;
 
 	free_flush(flush);
-	/* Producers may hold chunks that they could not finish; take what is there. */
-	orma_service_scrape_all(session);
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_FLUSHED,
 			       true);
 	if (is_complete)
@@ -47,6 +45,13 @@ static void complete(struct orma_service_flush *flush, bool is_complete)
 		orma_service_clone_flushed(copy.clone, copy.group, is_complete);
 	if (copy.after)
 		copy.after(session, is_complete);
+}
+
+static void complete(struct orma_service_flush *flush, bool is_complete)
+{
+	/* Producers may hold chunks that they could not finish; take what is there. */
+	orma_service_scrape_all(flush->session);
+	finish(flush, is_complete);
 }
 
 static void list_slow(struct orma_service_flush *flush)
@@ -279,6 +284,7 @@ static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
 {
 	struct orma_service_session *session;
 	struct orma_service_flush *flush;
+	uint64_t scraped_id = 0;
 
 	ORMA_LIST_FOR_EACH (session, &port->service->sessions, link) {
 		ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
@@ -287,9 +293,14 @@ static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
 			forget(flush, port->id);
 		}
 	}
-	/* What follows a flush may end its session, so look anew each time. */
-	while ((flush = find_answered(port->service)))
-		complete(flush, true);
+	/* What follows a flush may end its session, so look anew each time. One answer may be to a
+	 * thousand flushes, and scraping costs as much as there is memory: once will do. */
+	while ((flush = find_answered(port->service))) {
+		if (flush->session->id != scraped_id)
+			orma_service_scrape_all(flush->session);
+		scraped_id = flush->session->id;
+		finish(flush, true);
+	}
 }
 
 void orma_service_flush_acknowledge(struct orma_producer_port *port, uint64_t request_id)

@@ -24,8 +24,13 @@ static struct orma_session *wait_in_daemon(const struct daemon *daemon)
 	const struct orma_session_options options = {.struct_size = sizeof(options),
 						     .consumer_socket = daemon->consumer};
 	struct orma_session *session = session_new(&options);
+	void *answer;
+	size_t size;
 
 	session_enable(session, WAITING_CONFIG);
+	/* The trigger comes over another connection: the config must have arrived before. */
+	CHECK_INT(orma_session_query_capabilities(session, &answer, &size), 0);
+	orma_config_free(answer);
 	return session;
 }
 

@@ -410,6 +410,37 @@ static void leave_unfinished(struct scene *s)
 		    TEXTS("one", "two"));
 }
 
+static uint64_t copies_of_chunks(struct scene *s)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_trace_stats *stats;
+	const void *data;
+	size_t size;
+	uint64_t count = 0;
+
+	CHECK_INT(orma_consumer_port_get_stats(s->consumer.port, &data, &size), 0);
+	CHECK_INT(orma_pb_trace_stats_decode(data, size, &arena, &stats), 0);
+	CHECK_INT(stats->writer_stats.count, 1);
+	for (size_t i = 0; i < ORMA_SERVICE_HISTOGRAM_BUCKETS; i++)
+		count += stats->writer_stats.items[0]->chunk_payload_histogram_counts.items[i];
+	orma_base_arena_done(&arena);
+	return count;
+}
+
+ORMA_TEST(one_answer_to_many_flushes_scrapes_once)
+{
+	struct scene s;
+
+	open_scene(&s);
+	leave_unfinished(&s);
+	for (int i = 0; i < 100; i++)
+		flush(&s.consumer, 0);
+	answer_flush(&s.producer);
+	CHECK_INT(copies_of_chunks(&s), 1);
+	CHECK_STR(texts(&s), "one two");
+	close_scene(&s);
+}
+
 ORMA_TEST(flush_scrapes_what_is_finished_and_the_commit_later_adds_the_rest)
 {
 	struct scene s;
