@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trigger_test.c - triggers reach the services that are there, and those that come in time.
  */
+#include "schema/gen/service_state.pb.h"
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 
@@ -34,6 +35,25 @@ static struct orma_session *wait_in_daemon(const struct daemon *daemon)
 	return session;
 }
 
+/* The in-process service alone is enough for orma_sync(). */
+static void await_producer(struct orma_session *session)
+{
+	size_t count;
+
+	do {
+		struct orma_arena arena = {0};
+		struct orma_pb_tracing_service_state *state;
+		void *data;
+		size_t size;
+
+		CHECK_INT(orma_session_query_state(session, false, &data, &size), 0);
+		CHECK_INT(orma_pb_tracing_service_state_decode(data, size, &arena, &state), 0);
+		count = state->data_sources.count;
+		orma_base_arena_done(&arena);
+		orma_config_free(data);
+	} while (count == 0);
+}
+
 static const char *const names[] = {"nobody waits for this", "go"};
 
 ORMA_TEST(all_services_that_are_connected_hear_of_a_trigger)
@@ -50,7 +70,7 @@ ORMA_TEST(all_services_that_are_connected_hear_of_a_trigger)
 	here = session_new(NULL);
 	session_enable(here, WAITING_CONFIG);
 	there = wait_in_daemon(&daemon);
-	CHECK_INT(orma_sync(WAIT_MS), 0);
+	await_producer(there);
 	CHECK_INT(log.starts, 0);
 	CHECK_INT(orma_activate_triggers(names, 1, 0), 0);
 	CHECK_INT(orma_sync(WAIT_MS), 0);
