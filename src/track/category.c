@@ -521,7 +521,9 @@ static void describe_tags(struct orma_proto_writer *writer, const char *tags)
 	while (tags && *tags) {
 		size_t size = strcspn(tags, ",");
 
-		orma_proto_write_bytes(writer, ORMA_PB_TRACK_EVENT_CATEGORY_TAGS, tags, size);
+		if (size > 0)
+			orma_track_write_text(writer, ORMA_PB_TRACK_EVENT_CATEGORY_TAGS, tags,
+					      size);
 		tags += size + (tags[size] == ',');
 	}
 }
@@ -547,12 +549,12 @@ int orma_track_describe(struct orma_buf *buf)
 			continue;
 		orma_proto_nested_begin(&heap.writer, &one,
 					ORMA_PB_TRACK_EVENT_DESCRIPTOR_AVAILABLE_CATEGORIES);
-		orma_proto_write_string(&heap.writer, ORMA_PB_TRACK_EVENT_CATEGORY_NAME,
-					category->name);
+		orma_track_write_text(&heap.writer, ORMA_PB_TRACK_EVENT_CATEGORY_NAME,
+				      category->name, strlen(category->name));
 		if (category->description)
-			orma_proto_write_string(&heap.writer,
-						ORMA_PB_TRACK_EVENT_CATEGORY_DESCRIPTION,
-						category->description);
+			orma_track_write_text(&heap.writer,
+					      ORMA_PB_TRACK_EVENT_CATEGORY_DESCRIPTION,
+					      category->description, strlen(category->description));
 		describe_tags(&heap.writer, category->tags);
 		orma_proto_nested_end(&heap.writer, &one);
 	}

@@ -29,7 +29,8 @@ bool orma_track_write_thread(struct orma_packet *slot, int32_t tid,
 	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_PID, orma_track_process.pid);
 	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_TID, tid);
 	if (as->name[0])
-		orma_proto_write_string(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, as->name);
+		orma_track_write_text(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, as->name,
+				      strlen(as->name));
 	orma_proto_nested_end(writer, &thread);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID,
 				orma_track_process.uuid);
@@ -48,7 +49,7 @@ static void write_cmdline(struct orma_proto_writer *writer, uint32_t field_id,
 	for (size_t at = 0; at < texts->cmdline_size;) {
 		size_t size = strnlen(texts->cmdline + at, texts->cmdline_size - at);
 
-		orma_proto_write_bytes(writer, field_id, texts->cmdline + at, size);
+		orma_track_write_text(writer, field_id, texts->cmdline + at, size);
 		at += size + 1;
 	}
 }
@@ -59,6 +60,8 @@ bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns)
 	struct orma_proto_nested track, message;
 	struct orma_track_process_texts texts;
 	struct orma_proto_writer *writer;
+	const char *name;
+	size_t size;
 
 	orma_track_process_look(&texts);
 	writer = orma_track_packet_begin(slot, now_ns);
@@ -67,12 +70,10 @@ bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns)
 	orma_proto_nested_begin(writer, &message, ORMA_PB_TRACK_DESCRIPTOR_PROCESS);
 	orma_proto_write_int(writer, ORMA_PB_PROCESS_DESCRIPTOR_PID, process->pid);
 	write_cmdline(writer, ORMA_PB_PROCESS_DESCRIPTOR_CMDLINE, &texts);
-	if (texts.name[0])
-		orma_proto_write_string(writer, ORMA_PB_PROCESS_DESCRIPTOR_PROCESS_NAME,
-					texts.name);
-	else if (texts.cmdline_size > 0)
-		orma_proto_write_bytes(writer, ORMA_PB_PROCESS_DESCRIPTOR_PROCESS_NAME,
-				       texts.cmdline, strnlen(texts.cmdline, texts.cmdline_size));
+	name = texts.name[0] ? texts.name : texts.cmdline;
+	size = strnlen(name, texts.name[0] ? sizeof(texts.name) : texts.cmdline_size);
+	if (size > 0)
+		orma_track_write_text(writer, ORMA_PB_PROCESS_DESCRIPTOR_PROCESS_NAME, name, size);
 	if (process->start_ns)
 		orma_proto_write_varint(writer, ORMA_PB_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS,
 					process->start_ns);

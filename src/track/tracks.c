@@ -154,13 +154,18 @@ uint64_t orma_track_uuid(const struct orma_track *track)
 
 /* --- describing ------------------------------------------------------------------------------- */
 
+static void write_text(struct orma_proto_writer *writer, uint32_t field_id, const char *text)
+{
+	orma_track_write_text(writer, field_id, text, strlen(text));
+}
+
 static void write_list(struct orma_proto_writer *writer, uint32_t field_id, const char *list)
 {
 	while (list && *list) {
 		size_t size = strcspn(list, ",");
 
 		if (size > 0)
-			orma_proto_write_bytes(writer, field_id, list, size);
+			orma_track_write_text(writer, field_id, list, size);
 		list += size + (list[size] == ',');
 	}
 }
@@ -179,11 +184,10 @@ static void write_counter(struct orma_proto_writer *writer, const struct orma_tr
 	if (track->is_incremental)
 		orma_proto_write_bool(writer, ORMA_PB_COUNTER_DESCRIPTOR_IS_INCREMENTAL, true);
 	if (track->unit_name)
-		orma_proto_write_string(writer, ORMA_PB_COUNTER_DESCRIPTOR_UNIT_NAME,
-					track->unit_name);
+		write_text(writer, ORMA_PB_COUNTER_DESCRIPTOR_UNIT_NAME, track->unit_name);
 	if (track->y_axis_share_key)
-		orma_proto_write_string(writer, ORMA_PB_COUNTER_DESCRIPTOR_Y_AXIS_SHARE_KEY,
-					track->y_axis_share_key);
+		write_text(writer, ORMA_PB_COUNTER_DESCRIPTOR_Y_AXIS_SHARE_KEY,
+			   track->y_axis_share_key);
 	orma_proto_nested_end(writer, &counter);
 }
 
@@ -195,8 +199,7 @@ static void write_merge(struct orma_proto_writer *writer, const struct orma_trac
 	if (track->merge != ORMA_TRACK_MERGE_BY_KEY)
 		return;
 	if (track->merge_key)
-		orma_proto_write_string(writer, ORMA_PB_TRACK_DESCRIPTOR_SIBLING_MERGE_KEY,
-					track->merge_key);
+		write_text(writer, ORMA_PB_TRACK_DESCRIPTOR_SIBLING_MERGE_KEY, track->merge_key);
 	else
 		orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_SIBLING_MERGE_KEY_INT,
 					track->merge_key_id);
@@ -211,8 +214,7 @@ static void write_look(struct orma_proto_writer *writer, const struct orma_track
 		orma_proto_write_int(writer, ORMA_PB_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK,
 				     track->rank);
 	if (track->description)
-		orma_proto_write_string(writer, ORMA_PB_TRACK_DESCRIPTOR_DESCRIPTION,
-					track->description);
+		write_text(writer, ORMA_PB_TRACK_DESCRIPTOR_DESCRIPTION, track->description);
 	write_merge(writer, track);
 	if (track->is_process_order_explicit)
 		orma_proto_write_int(
@@ -232,10 +234,10 @@ static void write_track(struct orma_proto_writer *writer, const struct orma_trac
 	orma_proto_nested_begin(writer, &nested, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID, uuid);
 	if (track->name)
-		orma_proto_write_string(writer,
-					track->is_name_static ? ORMA_PB_TRACK_DESCRIPTOR_STATIC_NAME
-							      : ORMA_PB_TRACK_DESCRIPTOR_NAME,
-					track->name);
+		write_text(writer,
+			   track->is_name_static ? ORMA_PB_TRACK_DESCRIPTOR_STATIC_NAME
+						 : ORMA_PB_TRACK_DESCRIPTOR_NAME,
+			   track->name);
 	if (parent_uuid)
 		orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_PARENT_UUID, parent_uuid);
 	if (track->kind == ORMA_TRACK_COUNTER)

@@ -194,7 +194,8 @@ ORMA_TEST(strange_tracks_are_described_too_and_end)
 	enum { SIZE = 1 << 20 };
 	struct orma_track circle = {.name = "circle"}, other = {.name = "other", .parent = &circle},
 			  nameless = {.id = 5}, raw = {.uuid = 77, .parent = &other},
-			  enormous = {.id = 6};
+			  enormous = {.id = 6},
+			  broken = {.name = "a\xff\xc3", .description = "\x80"};
 	struct orma_session *session = start(CONFIG(""));
 	char *text = malloc(SIZE);
 
@@ -205,11 +206,17 @@ ORMA_TEST(strange_tracks_are_described_too_and_end)
 	orma_track_announce(&circle);
 	orma_track_announce(&nameless);
 	orma_track_announce(&raw);
+	orma_track_announce(&broken);
+	/* More than the memory holds: it may be lost. */
 	orma_track_announce(&enormous);
+	ORMA_INSTANT(gfx, "on", ORMA_ON(&enormous));
 	finish(session);
 	CHECK(find_one(&circle)->parent_uuid == orma_track_process.uuid);
 	CHECK(!orma_pb_track_descriptor_has_name(find_one(&nameless)));
 	CHECK(find_one(&raw)->parent_uuid == orma_track_uuid(&other));
+	/* Readers get UTF-8. */
+	check_text(find_one(&broken)->name, "a??");
+	check_text(find_one(&broken)->description, "?");
 	packets_done(&packets);
 	free(text);
 }

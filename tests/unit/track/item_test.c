@@ -80,17 +80,15 @@ static const char *name_of(struct trace *trace, const struct orma_pb_track_event
 }
 
 /* The argument at a place, whose key is this one. */
-static const struct orma_pb_debug_annotation *argument(struct trace *trace,
-						       const struct orma_pb_track_event *event,
-						       size_t idx, const char *key)
+static const struct orma_pb_debug_annotation *
+argument(struct trace *trace, const struct orma_pb_track_event *event, size_t idx, const char *key)
 {
 	const struct orma_pb_debug_annotation *argument;
 
 	CHECK(idx < event->debug_annotations.count);
 	argument = event->debug_annotations.items[idx];
-	CHECK_STR(orma_pb_debug_annotation_has_name_iid(argument)
-			  ? trace->keys[argument->name_iid]
-			  : text_of(trace, argument->name),
+	CHECK_STR(orma_pb_debug_annotation_has_name_iid(argument) ? trace->keys[argument->name_iid]
+								  : text_of(trace, argument->name),
 		  key);
 	return argument;
 }
@@ -135,8 +133,8 @@ ORMA_TEST(arguments_of_every_type_arrive_as_they_were_said)
 	for (int i = 0; i < 3; i++)
 		emit_every_type(text, &number);
 	for (int i = -1; i <= 1; i++)
-		ORMA_INSTANT(gfx, "short", "b", (bool)true, "i", i * INT64_C(1) << 40, "d", 1.5, "s",
-			     text, "p", (const void *)&number, "u", (unsigned)(i + 1));
+		ORMA_INSTANT(gfx, "short", "b", (bool)true, "i", i * INT64_C(1) << 40, "d", 1.5,
+			     "s", text, "p", (const void *)&number, "u", (unsigned)(i + 1));
 	trace_read(trace);
 	for (int i = 0; i < 3; i++)
 		check_every_type(trace, &number);
@@ -195,9 +193,10 @@ ORMA_TEST(dictionaries_and_arrays_nest)
 	const struct orma_pb_track_event *event;
 	const struct orma_pb_debug_annotation *dict, *array;
 
-	ORMA_INSTANT(gfx, "nested", "d",
-		     ORMA_DICT("x", 1, "list", ORMA_ARRAY(1, "two", ORMA_DICT("deep", 3.5)), "y", 2),
-		     "after", 4);
+	ORMA_INSTANT(
+		gfx, "nested", "d",
+		ORMA_DICT("x", 1, "list", ORMA_ARRAY(1, "two", ORMA_DICT("deep", 3.5)), "y", 2),
+		"after", 4);
 	trace_read(trace);
 	event = next(trace);
 	CHECK_INT(event->debug_annotations.count, 2);
@@ -218,9 +217,8 @@ ORMA_TEST(dictionaries_and_arrays_nest)
 ORMA_TEST(what_is_nested_too_deep_is_cut_and_said_so)
 {
 	struct orma_item items[40][2];
-	static struct orma_call_site site = {.category = &orma_category_gfx,
-					     .name = "deep",
-					     .type = ORMA_EVENT_INSTANT};
+	static struct orma_call_site site = {
+		.category = &orma_category_gfx, .name = "deep", .type = ORMA_EVENT_INSTANT};
 	const struct orma_pb_debug_annotation *at;
 	struct trace *trace = trace_start();
 	int depth = 0;

@@ -396,8 +396,9 @@ ORMA_TEST(names_beyond_the_limit_are_written_out)
 
 	for (int i = 0; i < 3000; i++) {
 		snprintf(names[i], sizeof(names[i]), "n%d", i);
-		sites[i] = (struct orma_call_site){
-			.category = &orma_category_gfx, .name = names[i], .type = ORMA_EVENT_INSTANT};
+		sites[i] = (struct orma_call_site){.category = &orma_category_gfx,
+						   .name = names[i],
+						   .type = ORMA_EVENT_INSTANT};
 		orma_event_emit(&sites[i]);
 	}
 	sites[2999].type = ORMA_EVENT_COUNTER;
