@@ -53,7 +53,7 @@ struct head {
 	uint64_t id, extra;
 };
 
-#define PAYLOAD_MAX (1024 * 1024)
+#define PAYLOAD_MAX ((size_t)1024 * 1024)
 
 struct frame {
 	struct head head;
@@ -440,7 +440,7 @@ static void write_packet(FILE *file, const struct orma_trace_slice *slices, size
 
 static int write_trace(struct parent *parent, const char *path)
 {
-	FILE *file = fopen(path, "w");
+	FILE *file = fopen(path, "we");
 	struct orma_trace_batch batch;
 	size_t packets = 0;
 
@@ -449,7 +449,7 @@ static int write_trace(struct parent *parent, const char *path)
 	do {
 		size_t first = 0;
 
-		if (orma_consumer_port_read(parent->consumer, 256 * 1024, &batch) < 0)
+		if (orma_consumer_port_read(parent->consumer, (size_t)256 * 1024, &batch) < 0)
 			break;
 		for (size_t i = 0; i < batch.count; i++) {
 			if (!batch.slices[i].ends_packet)

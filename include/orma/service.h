@@ -485,7 +485,7 @@ ORMA_API int orma_consumer_port_attach(struct orma_consumer_port *port, const ch
 /**
  * Makes this consumer the owner of a copy of a session of the same user (root: of any user), to be
  * read. The session goes on. `done` runs exactly once, maybe before this returns, unless the port
- * is closed first; with was_write_into_file the whole trace is in the file then.
+ * is closed first; it may be NULL. With was_write_into_file the whole trace is in the file then.
  */
 ORMA_API void orma_consumer_port_clone(struct orma_consumer_port *port,
 				       const struct orma_clone_request *request,

@@ -110,7 +110,8 @@ static void report(struct orma_service_clone *clone)
 		result.was_write_into_file = clone->file_fd >= 0;
 	}
 	free_clone(clone);
-	done(done_ctx, &result);
+	if (done)
+		done(done_ctx, &result);
 }
 
 size_t orma_service_clone_count(const struct orma_service *service, int64_t uid)
@@ -532,5 +533,6 @@ void orma_consumer_port_clone(struct orma_consumer_port *port,
 	if (!error.message[0])
 		orma_base_error_set(&error, r, "no memory for the clone");
 	result.error = error.message;
-	done(done_ctx, &result);
+	if (done)
+		done(done_ctx, &result);
 }
