@@ -83,7 +83,8 @@ ORMA_API void orma_event_emit(struct orma_call_site *site);
 /* Any number of items. Those of a counter begin with its value, those of a state with the state. */
 ORMA_API void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items,
 				    size_t count);
-/* An end without items. */
+/* A begin, an end without items. */
+ORMA_API void orma_event_emit_begin(struct orma_call_site *site);
 ORMA_API void orma_event_emit_end(struct orma_category *category);
 ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value);
 ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double value);
@@ -99,7 +100,7 @@ ORMA_API uint64_t orma_now_ns(void);
 /* --- events ----------------------------------------------------------------------------------- */
 
 /* (category, name, items...) */
-#define ORMA_BEGIN(...)   ORMA_EVENT_OF_(ORMA_EVENT_BEGIN, __VA_ARGS__)
+#define ORMA_BEGIN(...)   ORMA_CONCAT(ORMA_BEGIN_, ORMA_HAS_MORE_THAN_2_(__VA_ARGS__))(__VA_ARGS__)
 #define ORMA_INSTANT(...) ORMA_EVENT_OF_(ORMA_EVENT_INSTANT, __VA_ARGS__)
 /* (category, items...) */
 #define ORMA_END(...) ORMA_CONCAT(ORMA_END_, ORMA_HAS_MORE_THAN_1_(__VA_ARGS__))(__VA_ARGS__)
@@ -190,6 +191,14 @@ template <class T> inline void orma_event_emit_counter(orma_call_site *site, T v
 			orma_event_emit(&orma_site_);                                              \
 		}                                                                                  \
 	} while (0)
+#define ORMA_BEGIN_0(id, name)                                                                     \
+	do {                                                                                       \
+		if (ORMA_IS_ENABLED(id)) {                                                         \
+			ORMA_CALL_SITE_ orma_site_ = ORMA_SITE_(id, ORMA_EVENT_BEGIN, name);       \
+			orma_event_emit_begin(&orma_site_);                                        \
+		}                                                                                  \
+	} while (0)
+#define ORMA_BEGIN_1(id, name, ...) ORMA_EVENT_1(ORMA_EVENT_BEGIN, id, name, __VA_ARGS__)
 #define ORMA_EVENT_1(type, id, name, ...)                                                          \
 	do {                                                                                       \
 		if (ORMA_IS_ENABLED(id)) {                                                         \

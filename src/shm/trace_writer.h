@@ -135,18 +135,28 @@ static inline uint8_t *orma_shm_writer_try_reserve(struct orma_shm_writer *write
 	return writer->proto.cursor + 1;
 }
 
+/* The packet is complete; [begin, end) has been written, and begin is what was reserved. */
+static inline void orma_shm_writer_commit_at(struct orma_shm_writer *writer, uint8_t *begin,
+					     uint8_t *end)
+{
+	uint16_t packets = (uint16_t)(writer->packets + 1);
+
+	begin[-1] = (uint8_t)(end - begin);
+	writer->proto.cursor = end;
+	writer->packets = packets;
+	/* Pairs with the scraper's acquire in orma_shm_view_next(): the bytes above are seen first.
+	 */
+	atomic_store_explicit(writer->packets_word, packets, memory_order_release);
+	if (ORMA_UNLIKELY((packets & ORMA_SHM_FRAGMENT_COUNT_MASK) >= ORMA_SHM_FRAGMENT_COUNT_MAX))
+		orma_shm_writer_set_full(writer);
+}
+
 /* `size` bytes have been written, at most what was reserved. */
 static inline void orma_shm_writer_commit(struct orma_shm_writer *writer, size_t size)
 {
-	*writer->proto.cursor = (uint8_t)size;
-	writer->proto.cursor += size + 1;
-	writer->packets++;
-	/* Pairs with the scraper's acquire in orma_shm_view_next(): the bytes above are seen first.
-	 */
-	atomic_store_explicit(writer->packets_word, writer->packets, memory_order_release);
-	if (ORMA_UNLIKELY((writer->packets & ORMA_SHM_FRAGMENT_COUNT_MASK) >=
-			  ORMA_SHM_FRAGMENT_COUNT_MAX))
-		orma_shm_writer_set_full(writer);
+	uint8_t *begin = writer->proto.cursor + 1;
+
+	orma_shm_writer_commit_at(writer, begin, begin + size);
 }
 
 #endif

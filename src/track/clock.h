@@ -51,28 +51,40 @@ extern struct orma_track_clock orma_track_clock;
 /* When the line does not hold: draws a new one if it is time, and asks the system. */
 uint64_t orma_track_clock_slow(void) __attribute__((cold, noinline));
 
-static inline uint64_t orma_track_now_ns(void)
+/* False: the line does not hold. */
+static inline bool orma_track_clock_try(uint64_t *ret_ns)
 {
 #if ORMA_TRACK_HAS_TICKS
 	uint32_t seq = atomic_load_explicit(&orma_track_clock.seq, memory_order_acquire);
 	uint64_t base_ns = atomic_load_explicit(&orma_track_clock.base_ns, memory_order_acquire);
 	uint64_t scale = atomic_load_explicit(&orma_track_clock.scale, memory_order_acquire);
-	uint64_t ticks = orma_track_ticks() -
-			 atomic_load_explicit(&orma_track_clock.base_ticks, memory_order_acquire);
+	uint64_t window_ticks =
+		atomic_load_explicit(&orma_track_clock.window_ticks, memory_order_acquire);
+	uint64_t ticks;
 
+	/* Reading the counter in vain would cost as much as the rest. */
+	if (ORMA_UNLIKELY(window_ticks == 0))
+		return false;
+	ticks = orma_track_ticks() -
+		atomic_load_explicit(&orma_track_clock.base_ticks, memory_order_acquire);
+	if (ORMA_UNLIKELY(ticks >= window_ticks))
+		return false;
 	/* Within the window the product stays below 2^64. */
-	if (ORMA_LIKELY(ticks < atomic_load_explicit(&orma_track_clock.window_ticks,
-						     memory_order_acquire))) {
-		uint64_t now_ns = base_ns + (ticks * scale >> 32);
-
-		/* Acquire in all loads above: this one comes after them. ThreadSanitizer knows no
-		 * fences. */
-		if (ORMA_LIKELY(atomic_load_explicit(&orma_track_clock.seq, memory_order_relaxed) ==
-				(seq & ~1u)))
-			return now_ns;
-	}
+	*ret_ns = base_ns + (ticks * scale >> 32);
+	/* Acquire in all loads above: this one comes after them. ThreadSanitizer knows no fences. */
+	return ORMA_LIKELY(atomic_load_explicit(&orma_track_clock.seq, memory_order_relaxed) ==
+			   (seq & ~1u));
+#else
+	(void)ret_ns;
+	return false;
 #endif
-	return orma_track_clock_slow();
+}
+
+static inline uint64_t orma_track_now_ns(void)
+{
+	uint64_t now_ns;
+
+	return ORMA_LIKELY(orma_track_clock_try(&now_ns)) ? now_ns : orma_track_clock_slow();
 }
 
 /* What the system's clock is called in the trace (enum BuiltinClock). */
