@@ -256,7 +256,8 @@ static void try_to_draw(void)
 
 uint64_t orma_track_clock_slow(void)
 {
-	try_to_draw();
+	if (orma_track_clock_uses_ticks())
+		try_to_draw();
 	return orma_base_clock_ns(system_clock);
 }
 

@@ -238,8 +238,24 @@ static inline uint8_t *put_flow(uint8_t *at, const struct orma_item *item)
 	return at + sizeof(id);
 }
 
-static inline uint8_t *put_items(uint8_t *at, const uint8_t *limit,
-				 const struct orma_track_event *event)
+/* NULL: the reader does not know it yet, or it is none that has an id. */
+static inline uint8_t *put_name(const struct orma_track_sequence *sequence, uint8_t *at,
+				const char *text)
+{
+	uint32_t id;
+
+	if (!text)
+		return NULL;
+	id = orma_track_name_intern_size(text, strnlen(text, ORMA_TRACK_DYNAMIC_NAME_BYTES + 1),
+					 true);
+	if (id == 0 || !orma_track_has_bit(sequence->known.names, id))
+		return NULL;
+	*at++ = ORMA_PB_TRACK_EVENT_NAME_IID << 3 | ORMA_PROTO_VARINT;
+	return put_varint(at, id);
+}
+
+static inline uint8_t *put_items(const struct orma_track_sequence *sequence, uint8_t *at,
+				 const uint8_t *limit, const struct orma_track_event *event)
 {
 	const struct orma_call_site *site = event->site;
 	uint32_t idx = 0;
@@ -252,6 +268,12 @@ static inline uint8_t *put_items(uint8_t *at, const uint8_t *limit,
 			return NULL;
 		if (item->kind == ORMA_ITEM_FLOW || item->kind == ORMA_ITEM_TERMINATING_FLOW) {
 			at = put_flow(at, item);
+			continue;
+		}
+		if (item->kind == ORMA_ITEM_NAME && !site->name) {
+			at = put_name(sequence, at, item->value.text);
+			if (!at)
+				return NULL;
 			continue;
 		}
 		if (item->kind != ORMA_ITEM_LITERAL || idx >= site->key_count ||
@@ -275,7 +297,7 @@ static inline uint8_t *put_with_items(struct orma_track_sequence *sequence, uint
 	uint8_t *begin = at;
 
 	memcpy(at, event->site->blob, BLOB_BYTES);
-	at = put_items(at + event->site->blob_size - TAIL_PREFIX,
+	at = put_items(sequence, at + event->site->blob_size - TAIL_PREFIX,
 		       begin + PACKET_BYTES_MAX - TAIL_BYTES, event);
 	if (!at)
 		return NULL;
@@ -363,9 +385,9 @@ static inline bool is_revival(uint32_t instances)
 }
 
 /* Begins and instants without arguments. */
-static __attribute__((noinline)) uint32_t emit_plain(struct orma_call_site *site, uint32_t type)
+static __attribute__((noinline)) uint32_t emit_plain(struct orma_call_site *site, uint32_t type,
+						     uint64_t now_ns)
 {
-	uint64_t now_ns = orma_track_now_ns();
 	struct orma_data_source *source =
 		atomic_load_explicit(&orma_track_source, memory_order_acquire);
 	uint32_t given = 0;
@@ -389,9 +411,8 @@ static __attribute__((noinline)) uint32_t emit_plain(struct orma_call_site *site
 }
 
 /* To the instances of which the bits are set. */
-static __attribute__((noinline)) void emit_end(uint32_t instances)
+static __attribute__((noinline)) void emit_end(uint32_t instances, uint64_t now_ns)
 {
-	uint64_t now_ns = orma_track_now_ns();
 	struct orma_data_source *source =
 		atomic_load_explicit(&orma_track_source, memory_order_acquire);
 
@@ -477,17 +498,14 @@ static inline struct orma_packet *hot_slot(uint32_t instances)
 }
 
 /* The plain event of an armed site. False: nothing has been done. */
-static inline bool emit_hot(struct orma_call_site *site, uint32_t instances, bool is_begin)
+static inline bool emit_hot_at(struct orma_call_site *site, uint32_t instances, bool is_begin,
+			       uint64_t now_ns)
 {
-	struct orma_packet *slot;
+	struct orma_packet *slot = hot_slot(instances);
 	struct orma_track_sequence *sequence;
 	struct orma_shm_writer *writer;
-	uint64_t now_ns;
 	uint8_t *at;
 
-	if (ORMA_UNLIKELY(!orma_track_clock_try(&now_ns)))
-		return false;
-	slot = hot_slot(instances);
 	if (ORMA_UNLIKELY(!slot))
 		return false;
 	sequence = slot->state;
@@ -505,16 +523,20 @@ static inline bool emit_hot(struct orma_call_site *site, uint32_t instances, boo
 	return true;
 }
 
-static inline bool emit_end_hot(uint32_t instances)
+static inline bool emit_hot(struct orma_call_site *site, uint32_t instances, bool is_begin)
 {
-	struct orma_packet *slot;
-	struct orma_track_sequence *sequence;
 	uint64_t now_ns;
+
+	return ORMA_LIKELY(orma_track_clock_try(&now_ns)) &&
+	       emit_hot_at(site, instances, is_begin, now_ns);
+}
+
+static inline bool emit_end_hot_at(uint32_t instances, uint64_t now_ns)
+{
+	struct orma_packet *slot = hot_slot(instances);
+	struct orma_track_sequence *sequence;
 	uint8_t *at;
 
-	if (ORMA_UNLIKELY(!orma_track_clock_try(&now_ns)))
-		return false;
-	slot = hot_slot(instances);
 	if (ORMA_UNLIKELY(!slot))
 		return false;
 	sequence = slot->state;
@@ -528,6 +550,13 @@ static inline bool emit_end_hot(uint32_t instances)
 	orma_shm_writer_commit_at(slot->writer, at, put_end(sequence, at, now_ns));
 	slot_close(slot);
 	return true;
+}
+
+static inline bool emit_end_hot(uint32_t instances)
+{
+	uint64_t now_ns;
+
+	return ORMA_LIKELY(orma_track_clock_try(&now_ns)) && emit_end_hot_at(instances, now_ns);
 }
 
 /* --- the public functions --------------------------------------------------------------------- */
@@ -544,15 +573,43 @@ emit_site_items(struct orma_call_site *site, const struct orma_item *items, size
 		.count = items ? count : 0,
 	};
 
-	return emit_items(&event);
+	struct orma_packet *slot = hot_slot(enabled(event.category));
+
+	if (ORMA_UNLIKELY(!slot || event.category == &orma_category_dynamic))
+		return emit_items(&event);
+	slot->is_open = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (ORMA_UNLIKELY(!emit_short(slot, &event)))
+		orma_track_emit_slow(slot, 0, &event);
+	slot_close(slot);
+	return 1;
+}
+
+/* With the system's clock, or when something is to be done first. */
+static __attribute__((noinline)) uint32_t emit_timed(struct orma_call_site *site, uint32_t type)
+{
+	uint32_t instances = enabled(site->category);
+	uint64_t now_ns = orma_track_now_ns();
+
+	return ORMA_LIKELY(emit_hot_at(site, instances, type == ORMA_EVENT_BEGIN, now_ns))
+		       ? instances
+		       : emit_plain(site, type, now_ns);
+}
+
+static __attribute__((noinline)) void emit_end_timed(uint32_t instances)
+{
+	uint64_t now_ns = orma_track_now_ns();
+
+	if (ORMA_UNLIKELY(!emit_end_hot_at(instances, now_ns)))
+		emit_end(instances, now_ns);
 }
 
 static __attribute__((noinline)) void emit_any(struct orma_call_site *site)
 {
-	if (site->type == ORMA_EVENT_INSTANT || site->type == ORMA_EVENT_BEGIN)
-		emit_plain(site, site->type);
+	if (ORMA_LIKELY(site->type == ORMA_EVENT_INSTANT || site->type == ORMA_EVENT_BEGIN))
+		emit_timed(site, site->type);
 	else if (site->type == ORMA_EVENT_END)
-		emit_end(enabled(site->category));
+		emit_end_timed(enabled(site->category));
 	else
 		emit_site_items(site, NULL, 0);
 }
@@ -567,7 +624,7 @@ void orma_event_emit(struct orma_call_site *site)
 void orma_event_emit_begin(struct orma_call_site *site)
 {
 	if (ORMA_UNLIKELY(!emit_hot(site, enabled(site->category), true)))
-		emit_plain(site, ORMA_EVENT_BEGIN);
+		emit_timed(site, ORMA_EVENT_BEGIN);
 }
 
 void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items, size_t count)
@@ -580,7 +637,7 @@ void orma_event_emit_end(struct orma_category *category)
 	uint32_t instances = enabled(category);
 
 	if (ORMA_UNLIKELY(!emit_end_hot(instances)))
-		emit_end(instances);
+		emit_end_timed(instances);
 }
 
 void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value)
@@ -606,7 +663,7 @@ uint32_t orma_event_scope_begin(struct orma_call_site *site, const struct orma_i
 		return emit_site_items(site, items, count);
 	/* The one instance, if it is one. */
 	return ORMA_LIKELY(emit_hot(site, instances, true)) ? instances
-							    : emit_plain(site, ORMA_EVENT_BEGIN);
+							    : emit_timed(site, ORMA_EVENT_BEGIN);
 }
 
 void orma_event_scope_end(struct orma_scope *scope)
@@ -618,7 +675,7 @@ void orma_event_scope_end(struct orma_scope *scope)
 	/* An instance that has stopped meanwhile wants nothing; its place may be another's now. */
 	instances &= enabled(scope->category);
 	if (ORMA_UNLIKELY(!emit_end_hot(instances)))
-		emit_end(instances);
+		emit_end_timed(instances);
 }
 
 uint64_t orma_now_ns(void)

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * events.c - what an event costs the thread that emits it, into the service of this process.
+ *
+ *	bench_events [--clock-only]
+ *
+ * ORMA_CLOCK in the environment chooses the clock; with --clock-only the kinds on one thread alone
+ * run. Ends with 1 when anything was lost, because losing is faster than writing.
+ */
+#include <orma/orma.h>
+#include <stdbool.h>
+
+#include "event_loop.h"
+
+ORMA_CATEGORY_DEFINE(on, "on", "Recorded");
+ORMA_CATEGORY_DEFINE(off, "off", "Not recorded");
+
+#define SHM_BYTES (4u << 20)
+/* Events take 15 bytes. */
+#define WARM_UP_BATCHES (2 * (int)SHM_BYTES / (15 * EVENT_BATCH))
+
+static const char *title = "a title of 24 bytes long";
+static const char *name = "a name of the moment";
+static struct orma_data_source *source;
+static char payload[10000];
+static size_t payload_size;
+
+/* The machine's own least: what time it is, and three words. */
+static void floor_of_machine(unsigned count)
+{
+	static __thread uint64_t memory[8192];
+	uint64_t *at = memory;
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t now = event_ticks();
+
+		at[0] = now;
+		at[1] = i;
+		at[2] = now;
+		at = at + 6 < memory + 8192 ? at + 3 : memory;
+		__asm__ volatile("" : : "r"(at) : "memory");
+	}
+}
+
+static void disabled(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ORMA_INSTANT(off, "instant");
+}
+
+static void instant(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ORMA_INSTANT(on, "instant");
+}
+
+static void slice(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		ORMA_BEGIN(on, "slice");
+		ORMA_END(on);
+	}
+}
+
+static void two_integers(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ORMA_INSTANT(on, "integers", "number", i, "limit", 1000);
+}
+
+static void string(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ORMA_INSTANT(on, "string", "title", title);
+}
+
+static void counter(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ORMA_COUNTER(on, "counter", 0.5 * i);
+}
+
+static void dynamic_name(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ORMA_INSTANT(on, ORMA_DYNAMIC(name));
+}
+
+static void packet(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct orma_packet *one = orma_packet_begin(source, 0);
+
+		orma_packet_raw(one, payload, payload_size);
+		orma_packet_end(one);
+	}
+}
+
+static struct orma_session *start(void)
+{
+	static const char text[] =
+		"buffers { size_kb: 65536 } "
+		"data_sources { config { name: \"bench\" } } "
+		"data_sources { config { name: \"track_event\" track_event_config "
+		"{ enabled_categories: \"on\" disabled_categories: \"*\" } } }";
+	const struct orma_init_options init = {.struct_size = sizeof(init),
+					       .backends = ORMA_BACKEND_IN_PROCESS,
+					       .shm_size_bytes = SHM_BYTES};
+	const struct orma_session_options options = {.struct_size = sizeof(options),
+						     .in_process = true};
+	const struct orma_data_source_options own = {.struct_size = sizeof(own), .name = "bench"};
+	struct orma_session *session;
+	struct orma_error error;
+	void *config;
+	size_t size;
+
+	if (orma_init(&init) < 0 || orma_data_source_register(&own, &source) < 0 ||
+	    orma_sync(5000) < 0 || orma_session_new(&options, &session, &error) < 0 ||
+	    orma_config_parse("bench", text, sizeof(text) - 1, &config, &size, &error) < 0 ||
+	    orma_session_enable(session, config, size, -1) < 0 ||
+	    orma_session_wait_started(session, 5000) < 0) {
+		fputs("bench_events: no session\n", stderr);
+		exit(1);
+	}
+	orma_config_free(config);
+	return session;
+}
+
+static int check_losses(struct orma_session *session)
+{
+	struct orma_trace_stats *stats;
+	uint64_t lost;
+
+	orma_session_flush(session, 5000, 0);
+	if (orma_session_read_stats(session, &stats) < 0)
+		return 1;
+	lost = stats->lost_packets;
+	orma_trace_stats_free(stats);
+	if (lost > 0)
+		fprintf(stderr, "bench_events: %llu packets were lost\n", (unsigned long long)lost);
+	return lost > 0;
+}
+
+static void report_packets(void)
+{
+	static const size_t sizes[] = {31, 100, 1000, 10000};
+	static const uint8_t head[] = {0xa2, 0x38}; /* field 900, for_testing */
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const struct event_kind kind = {text, packet, 1, sizes[i] > 1000 ? 100 : 1000};
+		size_t size = sizes[i] - (sizes[i] < 128 ? 3 : 4), at = sizeof(head);
+
+		memcpy(payload, head, sizeof(head));
+		if (size >= 128)
+			payload[at++] = (char)(size | 0x80);
+		payload[at] = (char)(size < 128 ? size : size >> 7);
+		payload_size = sizes[i];
+		snprintf(text, sizeof(text), "packet of %zu bytes", sizes[i]);
+		event_report_warm(&kind, 1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct event_kind kinds[] = {
+		{"floor: TSC and 24 bytes", floor_of_machine, 1, 0},
+		{"disabled", disabled, 1, 0},
+		{"instant", instant, 1, 0},
+		{"begin and end, each", slice, 2, 0},
+		{"instant with two integers", two_integers, 1, 0},
+		{"instant with a string", string, 1, 0},
+		{"counter", counter, 1, 0},
+		{"instant with a dynamic name", dynamic_name, 1, 0},
+	};
+	bool is_short = argc > 1 && strcmp(argv[1], "--clock-only") == 0;
+	struct orma_session *session = start();
+	int result;
+
+	/* The clock is calibrated, the memory touched: neither is the price of an event. */
+	for (int i = 0; i < WARM_UP_BATCHES; i++) {
+		instant(EVENT_BATCH);
+		event_pause();
+	}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		event_report_warm(&kinds[i], 1);
+		if (is_short || i < 2)
+			continue;
+		event_report_warm(&kinds[i], 2);
+		event_report_warm(&kinds[i], 4);
+		event_report_cold(&kinds[i]);
+	}
+	if (!is_short) {
+		event_report_tail(&kinds[2]);
+		report_packets();
+	}
+	result = check_losses(session);
+	orma_shutdown();
+	return result;
+}
