@@ -41,7 +41,7 @@ fuzz:
 
 # The daemons side by side; QUICK=1 for a glance. docs/performance.md explains the table.
 bench:
-	@tools/install-packages build
+	@tools/install-packages build bench
 	@cmake --preset bench >/dev/null
 	@$(build) --preset bench
 	@bench/run $(if $(QUICK),--quick)

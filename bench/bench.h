@@ -14,7 +14,7 @@
 enum bench_side { BENCH_ORMA, BENCH_PEER, BENCH_SIDES };
 
 #define BENCH_RUNS_MAX 32
-#define BENCH_ROWS_MAX 96
+#define BENCH_ROWS_MAX 192
 #define BENCH_NAME_MAX 96
 #define BENCH_NOTE_MAX 128
 
