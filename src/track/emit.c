@@ -485,16 +485,19 @@ static inline struct orma_packet *hot_slot(uint32_t instances)
 		atomic_load_explicit(&orma_track_source, memory_order_acquire);
 	struct orma_client_thread *self = orma_client_self;
 	struct orma_packet *slot;
+	uint64_t stamp;
 
 	if (ORMA_UNLIKELY(instances != 1 || !source || !self))
 		return NULL;
-	slot = self->slots[source->idx];
-	if (ORMA_UNLIKELY(!slot ||
-			  slot->stamp != atomic_load_explicit(&source->instances[0].stamp,
-							      memory_order_acquire) ||
-			  slot->is_open || !slot->writer))
+	slot = self->slots[orma_client_source_idx(source)];
+	if (ORMA_UNLIKELY(!slot || orma_client_slot_is_open(slot)))
 		return NULL;
-	return slot;
+	orma_client_slot_enter(slot);
+	stamp = atomic_load_explicit(&source->instances[0].stamp, memory_order_acquire);
+	if (ORMA_LIKELY(stamp != 0 && slot->stamp == stamp))
+		return slot;
+	orma_client_slot_leave(slot);
+	return NULL;
 }
 
 /* The plain event of an armed site. False: nothing has been done. */
@@ -511,11 +514,11 @@ static inline bool emit_hot_at(struct orma_call_site *site, uint32_t instances, 
 	sequence = slot->state;
 	writer = slot->writer;
 	at = orma_shm_writer_try_reserve(writer, PLAIN_ROOM);
-	if (ORMA_UNLIKELY(!at || !can_use(sequence, site)))
+	if (ORMA_UNLIKELY(!at || !can_use(sequence, site))) {
+		slot_close(slot);
 		return false;
+	}
 	__builtin_prefetch(at + PREFETCH_BYTES, 1);
-	slot->is_open = true;
-	atomic_signal_fence(memory_order_seq_cst);
 	if (is_begin)
 		orma_track_push(sequence, true);
 	orma_shm_writer_commit_at(writer, at, put_plain(sequence, at, site, now_ns));
@@ -541,11 +544,11 @@ static inline bool emit_end_hot_at(uint32_t instances, uint64_t now_ns)
 		return false;
 	sequence = slot->state;
 	at = orma_shm_writer_try_reserve(slot->writer, PLAIN_ROOM);
-	if (ORMA_UNLIKELY(!at || !sequence->known.is_plain || !is_end_wanted(sequence)))
+	if (ORMA_UNLIKELY(!at || !sequence->known.is_plain || !is_end_wanted(sequence))) {
+		slot_close(slot);
 		return false;
+	}
 	__builtin_prefetch(at + PREFETCH_BYTES, 1);
-	slot->is_open = true;
-	atomic_signal_fence(memory_order_seq_cst);
 	sequence->depth--;
 	orma_shm_writer_commit_at(slot->writer, at, put_end(sequence, at, now_ns));
 	slot_close(slot);
@@ -575,10 +578,8 @@ emit_site_items(struct orma_call_site *site, const struct orma_item *items, size
 
 	struct orma_packet *slot = hot_slot(enabled(event.category));
 
-	if (ORMA_UNLIKELY(!slot || event.category == &orma_category_dynamic))
+	if (ORMA_UNLIKELY(!slot))
 		return emit_items(&event);
-	slot->is_open = true;
-	atomic_signal_fence(memory_order_seq_cst);
 	if (ORMA_UNLIKELY(!emit_short(slot, &event)))
 		orma_track_emit_slow(slot, 0, &event);
 	slot_close(slot);
