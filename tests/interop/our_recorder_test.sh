@@ -37,7 +37,7 @@ case_our_recorder_hands_their_daemon_a_file_to_write_into() {
 	start_probes ours
 	record ours stream "$dir/trace"
 	check_trace theirs "$dir/trace" --owners "${daemon_pid[probes]}" \
-		--source sys_stats:20 --source process_stats:5 --source process_tree
+		--source sys_stats --source process_stats --source process_tree
 }
 
 case_our_interrupted_recording_from_their_daemon_is_whole() {

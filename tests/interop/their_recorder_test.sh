@@ -50,7 +50,7 @@ case_our_daemon_writes_their_probes_into_the_file_of_their_recorder() {
 	start_probes theirs
 	record theirs stream "$dir/trace"
 	check_trace ours "$dir/trace" --owners "${daemon_pid[probes]}" \
-		--source sys_stats:20 --source process_stats:5 --source process_tree
+		--source sys_stats --source process_stats --source process_tree
 	check_dump "$dir/trace"
 }
 
