@@ -28,6 +28,7 @@ struct hostile {
 	const struct script *script;
 	size_t count;
 	bool rejects;
+	_Atomic bool is_mute;
 	sem_t connections; /* GetAsyncCommand arrived */
 	sem_t lost;        /* a producer went away */
 	sem_t started, stopped, flushed;
@@ -42,7 +43,7 @@ static int accept_hello(struct orma_ipc_peer *peer, struct orma_ipc_call *call, 
 	(void)size;
 	if (hostile->rejects)
 		orma_ipc_call_reject(call);
-	else
+	else if (!hostile->is_mute)
 		orma_ipc_call_reply(call, NULL, 0, false, -1);
 	return 0;
 }
@@ -50,10 +51,12 @@ static int accept_hello(struct orma_ipc_peer *peer, struct orma_ipc_call *call, 
 static int accept_any(struct orma_ipc_peer *peer, struct orma_ipc_call *call, const void *args,
 		      size_t size)
 {
-	(void)peer;
+	struct hostile *hostile = orma_ipc_peer_host_ctx(peer);
+
 	(void)args;
 	(void)size;
-	orma_ipc_call_reply(call, NULL, 0, false, -1);
+	if (!hostile->is_mute)
+		orma_ipc_call_reply(call, NULL, 0, false, -1);
 	return 0;
 }
 
@@ -299,4 +302,58 @@ ORMA_TEST(an_instance_that_starts_without_memory_emits_nothing)
 	CHECK(!orma_packet_begin(source, 0));
 	end(&hostile);
 	CHECK_INT(log.destroys, 1);
+}
+
+ORMA_TEST(a_service_that_never_answers_holds_nobody_up)
+{
+	static const char *const trigger = "t";
+	struct hostile hostile = {.is_mute = true};
+	struct source_log log = {0};
+	struct orma_data_source *source = begin(&hostile, NULL, 0, &log);
+
+	wait_for(&hostile.connections);
+	CHECK(!orma_is_connected());
+	CHECK_INT(orma_sync(1), -ETIMEDOUT);
+	CHECK_INT(orma_activate_triggers(&trigger, 1, 0), 0);
+	orma_data_source_unregister(source);
+	end(&hostile);
+}
+
+ORMA_TEST(a_service_that_falls_silent_holds_the_end_up_for_a_second_at_most)
+{
+	struct hostile hostile = {0};
+	struct source_log log = {0};
+
+	begin(&hostile, NULL, 0, &log);
+	wait_for(&hostile.connections);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	hostile.is_mute = true;
+	CHECK_INT(orma_sync(1), -ETIMEDOUT);
+	end(&hostile);
+}
+
+ORMA_TEST(a_service_whose_buffers_do_not_exist_gets_no_reservation)
+{
+	/* setup 1 of test.source with target_buffer 65536, which no service has */
+	static const uint8_t setup[] = {0x32, 0x15, 0x08, 1,    0x12, 17,   0x0a, 11,
+					't',  'e',  's',  't',  '.',  's',  'o',  'u',
+					'r',  'c',  'e',  0x10, 0x80, 0x80, 0x04};
+	static const uint8_t start[] = {0x0a, 0x02, 0x08, 1};
+	int fd = orma_base_memfd_new("x", 64 * 1024);
+	const struct script script[] = {
+		{(const uint8_t[])SETUP_TRACING(4), 4, fd},
+		{setup, sizeof(setup), -1},
+		{start, sizeof(start), -1},
+	};
+	struct hostile hostile = {0};
+	struct source_log log = {0};
+	struct orma_data_source *source = begin(&hostile, script, 3, &log);
+
+	wait_for(&hostile.started);
+	/* More than the memory holds: what nobody frees is lost, and counted. */
+	for (uint64_t i = 1; i <= 20000; i++)
+		emit(source, i);
+	CHECK(orma_data_source_dropped(source, 0) > 0);
+	end(&hostile);
+	orma_base_fd_close(fd);
 }
