@@ -185,13 +185,14 @@ static void send_patches(struct orma_shm_writer *writer)
 	while (writer->patch_first) {
 		struct orma_shm_patch *patch =
 			ORMA_CONTAINER_OF(writer->patch_first, struct orma_shm_patch, event);
-		struct orma_shm_patch *next;
 
 		if (patch->data[0] == 0)
 			return;
 		list_take_first(&writer->patch_first, &writer->patch_last);
-		next = ORMA_CONTAINER_OF(writer->patch_first, struct orma_shm_patch, event);
-		patch->has_more = writer->patch_first && next->chunk_id == patch->chunk_id;
+		patch->has_more =
+			writer->patch_first &&
+			ORMA_CONTAINER_OF(writer->patch_first, struct orma_shm_patch, event)
+					->chunk_id == patch->chunk_id;
 		atomic_fetch_add_explicit(&writer->arbiter->patches_sent, 1, memory_order_relaxed);
 		if (!orma_shm_arbiter_push(writer->arbiter, &patch->event))
 			orma_shm_arbiter_return_patch(writer->arbiter, patch);

@@ -375,15 +375,6 @@ static inline bool is_end_wanted(const struct orma_track_sequence *sequence)
 	for (uint32_t left_ = (bits), idx; left_ && ((idx) = (uint32_t)__builtin_ctz(left_), 1);   \
 	     left_ &= left_ - 1)
 
-/* In the child of a fork, which becomes a producer of its own with this. */
-static inline bool is_revival(uint32_t instances)
-{
-	if (ORMA_LIKELY(!(instances & ORMA_TRACK_REVIVE)))
-		return false;
-	orma_client_revive();
-	return true;
-}
-
 /* Begins and instants without arguments. */
 static __attribute__((noinline)) uint32_t emit_plain(struct orma_call_site *site, uint32_t type,
 						     uint64_t now_ns)
