@@ -35,8 +35,8 @@ static bool is_continuation(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-void orma_proto_lexer_init(struct orma_proto_lexer *lexer, const char *name, const char *text,
-			   size_t size, struct orma_error *reterr)
+static void init(struct orma_proto_lexer *lexer, const char *name, const char *text, size_t size,
+		 struct orma_error *reterr)
 {
 	lexer->name = name;
 	lexer->begin = lexer->at = text ? text : "";
@@ -47,15 +47,53 @@ void orma_proto_lexer_init(struct orma_proto_lexer *lexer, const char *name, con
 	orma_proto_lexer_next(lexer);
 }
 
-static const char *skip_space(const char *at, const char *end)
+void orma_proto_lexer_init(struct orma_proto_lexer *lexer, const char *name, const char *text,
+			   size_t size, struct orma_error *reterr)
 {
-	while (at < end) {
-		if (*at == '#')
-			while (at < end && *at != '\n')
-				at++;
-		else if (is_space(*at))
-			at++;
-		else
+	lexer->has_c_comments = false;
+	init(lexer, name, text, size, reterr);
+}
+
+void orma_proto_lexer_init_schema(struct orma_proto_lexer *lexer, const char *name,
+				  const char *text, size_t size, struct orma_error *reterr)
+{
+	lexer->has_c_comments = true;
+	init(lexer, name, text, size, reterr);
+}
+
+static const char *skip_line(const char *at, const char *end)
+{
+	const char *line_end = memchr(at, '\n', (size_t)(end - at));
+
+	return line_end ? line_end : end;
+}
+
+/* Behind the comment that may begin here; one that does not end is none. */
+static const char *skip_c_comment(const char *at, const char *end)
+{
+	const char *close;
+
+	if (end - at < 2 || (at[1] != '/' && at[1] != '*'))
+		return at;
+	if (at[1] == '/')
+		return skip_line(at, end);
+	close = memmem(at + 2, (size_t)(end - at - 2), "*/", 2);
+	return close ? close + 2 : at;
+}
+
+static const char *skip_space(const struct orma_proto_lexer *lexer)
+{
+	const char *at = lexer->at, *end = lexer->end, *next;
+
+	for (; at < end; at = next) {
+		next = at;
+		if (is_space(*at))
+			next = at + 1;
+		else if (*at == '#' && !lexer->has_c_comments)
+			next = skip_line(at, end);
+		else if (*at == '/' && lexer->has_c_comments)
+			next = skip_c_comment(at, end);
+		if (next == at)
 			break;
 	}
 	return at;
@@ -76,7 +114,7 @@ static const char *number_end(const char *at, const char *end)
 
 void orma_proto_lexer_next(struct orma_proto_lexer *lexer)
 {
-	const char *at = skip_space(lexer->at, lexer->end), *end = lexer->end, *begin = at;
+	const char *at = skip_space(lexer), *end = lexer->end, *begin = at;
 	enum orma_proto_token_kind kind = ORMA_PROTO_TOKEN_PUNCT;
 
 	if (at == end) {

@@ -28,12 +28,16 @@ struct orma_proto_token {
 struct orma_proto_lexer {
 	const char *name; /* of the source, for errors */
 	const char *begin, *at, *end;
+	bool has_c_comments;           /* instead of those from # to the end of the line */
 	struct orma_proto_token token; /* the one to look at */
 	struct orma_error *reterr;
 };
 
 void orma_proto_lexer_init(struct orma_proto_lexer *lexer, const char *name, const char *text,
 			   size_t size, struct orma_error *reterr);
+/* The same for the language of .proto files. */
+void orma_proto_lexer_init_schema(struct orma_proto_lexer *lexer, const char *name,
+				  const char *text, size_t size, struct orma_error *reterr);
 /* Moves on to the next token. */
 void orma_proto_lexer_next(struct orma_proto_lexer *lexer);
 

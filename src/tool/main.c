@@ -21,6 +21,7 @@ static const struct command commands[] = {
 	{"dump", orma_tool_dump, "print a trace as text"},
 	{"query", orma_tool_query, "show the daemon's producers, data sources and sessions"},
 	{"trigger", orma_tool_trigger, "activate triggers that sessions wait for"},
+	{"protogen", orma_tool_protogen, "make a C header of setters from a .proto file"},
 	{"traced", orma_tool_traced, "the tracing daemon"},
 	{"probes", orma_tool_probes, "the operating system's data sources, for a daemon"},
 	{"traced_probes", orma_tool_probes, NULL},

@@ -22,6 +22,7 @@ int orma_tool_traced(int argc, char **argv);
 int orma_tool_probes(int argc, char **argv);
 int orma_tool_dump(int argc, char **argv);
 int orma_tool_query(int argc, char **argv);
+int orma_tool_protogen(int argc, char **argv);
 int orma_tool_trigger(int argc, char **argv);
 int orma_tool_trigger_perfetto(int argc, char **argv); /* unknown options are ignored */
 

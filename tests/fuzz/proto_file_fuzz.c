@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * proto_file_fuzz.c - any text as a .proto file, and the header for it.
+ *
+ * What is refused has an error that says so; what is not has a header with its guard.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/proto_file.h"
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			abort();                                                                   \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct orma_tool_proto_set set = {0};
+	struct orma_tool_proto_file *file;
+	struct orma_buf out = {0};
+	int err = orma_tool_proto_parse(&set, "fuzz.proto", (const char *)data, size, &file);
+
+	if (err == 0)
+		err = orma_tool_proto_resolve(&set);
+	if (err == 0)
+		err = orma_tool_proto_emit(&set, file, "FUZZ_H", size % 2 ? "prefix" : NULL, &out);
+	if (err == 0)
+		CHECK(strstr(orma_base_buf_cstr(&out), "#endif\n") != NULL);
+	else
+		CHECK(err == -EBADMSG && set.error.code == err && set.error.message[0] != '\0');
+	orma_base_buf_done(&out);
+	orma_tool_proto_set_done(&set);
+	return 0;
+}
