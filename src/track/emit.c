@@ -157,14 +157,11 @@ static inline bool write_end(struct orma_packet *slot, uint64_t now_ns)
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-static inline uint8_t *put_counter(struct orma_track_sequence *sequence, uint8_t *at,
-				   const struct orma_track_event *event)
+/* The value, the packet's length and its tail. */
+static inline uint8_t *put_counter_value(struct orma_track_sequence *sequence, uint8_t *begin,
+					 uint8_t *at, const struct orma_item *value,
+					 uint64_t now_ns)
 {
-	const struct orma_item *value = event->items;
-	uint8_t *begin = at;
-
-	memcpy(at, event->site->blob, BLOB_BYTES);
-	at += event->site->blob_size;
 	if (value->kind == ORMA_ITEM_DOUBLE) {
 		const uint8_t tag[] = {
 			(ORMA_PB_TRACK_EVENT_DOUBLE_COUNTER_VALUE << 3 & 0x7f) | 0x80 |
@@ -181,7 +178,41 @@ static inline uint8_t *put_counter(struct orma_track_sequence *sequence, uint8_t
 		at = put_varint(at, value->value.number);
 	}
 	begin[1] = (uint8_t)(at - begin - 2);
-	return put_tail(sequence, at, event->now_ns);
+	return put_tail(sequence, at, now_ns);
+}
+
+static inline uint8_t *put_counter(struct orma_track_sequence *sequence, uint8_t *at,
+				   const struct orma_track_event *event)
+{
+	memcpy(at, event->site->blob, BLOB_BYTES);
+	return put_counter_value(sequence, at, at + event->site->blob_size, event->items,
+				 event->now_ns);
+}
+
+/* NULL: on a track that is not described yet, or with more to say. */
+static uint8_t *put_counter_on(struct orma_track_sequence *sequence, uint8_t *begin,
+			       const struct orma_track_event *event)
+{
+	const struct orma_track *track = event->items[1].value.track;
+	struct orma_item value = event->items[0];
+	uint8_t *at = begin;
+
+	if (event->count != 2 || event->items[1].kind != ORMA_ITEM_TRACK || !track)
+		return NULL;
+	*at++ = ORMA_PB_TRACE_PACKET_TRACK_EVENT << 3 | ORMA_PROTO_BYTES;
+	*at++ = 0;
+	*at++ = ORMA_PB_TRACK_EVENT_TYPE << 3 | ORMA_PROTO_VARINT;
+	*at++ = ORMA_EVENT_COUNTER;
+	at = orma_track_put_described(sequence, at, track);
+	if (!at)
+		return NULL;
+	if (track->is_incremental && value.kind == ORMA_ITEM_DOUBLE)
+		value.value.real = orma_track_delta_double(
+			sequence, track, orma_track_uuid_at(sequence, track), value.value.real);
+	else if (track->is_incremental)
+		value.value.integer = orma_track_delta_int(
+			sequence, track, orma_track_uuid_at(sequence, track), value.value.integer);
+	return put_counter_value(sequence, begin, at, &value, event->now_ns);
 }
 
 /* --- arguments -------------------------------------------------------------------------------- */
@@ -254,7 +285,7 @@ static inline uint8_t *put_name(const struct orma_track_sequence *sequence, uint
 	return put_varint(at, id);
 }
 
-static inline uint8_t *put_items(const struct orma_track_sequence *sequence, uint8_t *at,
+static inline uint8_t *put_items(struct orma_track_sequence *sequence, uint8_t *at,
 				 const uint8_t *limit, const struct orma_track_event *event)
 {
 	const struct orma_call_site *site = event->site;
@@ -268,6 +299,12 @@ static inline uint8_t *put_items(const struct orma_track_sequence *sequence, uin
 			return NULL;
 		if (item->kind == ORMA_ITEM_FLOW || item->kind == ORMA_ITEM_TERMINATING_FLOW) {
 			at = put_flow(at, item);
+			continue;
+		}
+		if (item->kind == ORMA_ITEM_TRACK) {
+			at = orma_track_put_described(sequence, at, item->value.track);
+			if (!at)
+				return NULL;
 			continue;
 		}
 		if (item->kind == ORMA_ITEM_NAME && !site->name) {
@@ -314,9 +351,9 @@ static inline enum result write_with_items(struct orma_packet *slot,
 	uint8_t *begin = in_chunk ? in_chunk : bytes, *end;
 
 	if (event->type == ORMA_EVENT_COUNTER)
-		end = event->count == 1 && event->items->kind < ORMA_ITEM_TEXT
-			      ? put_counter(slot->state, begin, event)
-			      : NULL;
+		end = event->count == 0 || event->items->kind >= ORMA_ITEM_TEXT ? NULL
+		      : event->count == 1 ? put_counter(slot->state, begin, event)
+					  : put_counter_on(slot->state, begin, event);
 	else
 		end = put_with_items(slot->state, begin, event);
 	if (ORMA_UNLIKELY(!end))

@@ -181,6 +181,12 @@ uint64_t orma_track_uuid_at(const struct orma_track_sequence *sequence,
 bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track, uint64_t now_ns);
 /* The root of the trace, if the program has registered one. True without one. */
 bool orma_track_write_root(struct orma_packet *slot, uint64_t now_ns);
+/*
+ * The field of a TrackEvent that names the track, none for NULL; `at` has room for 11 bytes. NULL: the
+ * sequence has not described it.
+ */
+uint8_t *orma_track_put_described(struct orma_track_sequence *sequence, uint8_t *at,
+				  const struct orma_track *track);
 /* What to write for a value of a counter track that has been declared. */
 int64_t orma_track_delta_int(struct orma_track_sequence *sequence, const struct orma_track *track,
 			     uint64_t uuid, int64_t value);

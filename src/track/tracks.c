@@ -25,6 +25,7 @@
 #include "schema/gen/counter_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_descriptor.pb.h"
+#include "schema/gen/track_event.pb.h"
 
 /* What upstream mixes into the uuids of tracks that are not for slices. */
 #define COUNTER_MAGIC UINT64_C(0xb1a4a67d7970839e)
@@ -336,6 +337,20 @@ static bool declare(struct orma_packet *slot, const struct orma_track *track, bo
 bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track, uint64_t now_ns)
 {
 	return !track || declare(slot, track, false, now_ns);
+}
+
+uint8_t *orma_track_put_described(struct orma_track_sequence *sequence, uint8_t *at,
+				  const struct orma_track *track)
+{
+	uint64_t uuid;
+
+	if (!track)
+		return at;
+	uuid = orma_track_uuid_at(sequence, track);
+	if (!orma_track_set_find(&sequence->tracks, uuid))
+		return NULL;
+	*at++ = ORMA_PB_TRACK_EVENT_TRACK_UUID << 3 | ORMA_PROTO_VARINT;
+	return orma_proto_put_varint(at, uuid);
 }
 
 static bool announce(const void *ctx, struct orma_packet *slot, uint64_t now_ns)
