@@ -256,6 +256,8 @@ static int join_new(struct orma_service_session *session, struct orma_service_so
 
 		if (has_instance(source, data_source))
 			continue;
+		if (orma_service_instances_are_full(session, 0))
+			return 0;
 		r = orma_service_instance_new(session, source, data_source, &instance);
 		if (r < 0)
 			return r;

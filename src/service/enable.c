@@ -179,6 +179,8 @@ static int make_sources(struct orma_service_session *session, struct orma_error 
 
 static int make_instances(struct orma_service_session *session)
 {
+	size_t looked_at_count = 0;
+
 	for (size_t i = 0; i < session->source_count; i++) {
 		struct orma_service_source *source = &session->sources[i];
 		struct orma_service_name *name =
@@ -189,8 +191,11 @@ static int make_instances(struct orma_service_session *session)
 		if (!name)
 			continue;
 		ORMA_LIST_FOR_EACH (data_source, &name->data_sources, name_link) {
-			int r = orma_service_instance_new(session, source, data_source, &instance);
+			int r;
 
+			if (orma_service_instances_are_full(session, looked_at_count++))
+				return 0;
+			r = orma_service_instance_new(session, source, data_source, &instance);
 			if (r < 0)
 				return r;
 		}

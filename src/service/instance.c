@@ -15,6 +15,17 @@
 #include "base/log.h"
 #include "service/state.h"
 
+bool orma_service_instances_are_full(const struct orma_service_session *session,
+				     size_t looked_at_count)
+{
+	if (session->instance_count < ORMA_SERVICE_INSTANCES_PER_SESSION &&
+	    looked_at_count < ORMA_SERVICE_MATCHES_AT_ONCE)
+		return false;
+	orma_base_log(ORMA_LOG_WARNING, "session %llu: too many data sources, some are left out",
+		      (unsigned long long)session->id);
+	return true;
+}
+
 int orma_service_instance_new(struct orma_service_session *session,
 			      struct orma_service_source *source,
 			      struct orma_service_data_source *data_source,
@@ -30,12 +41,6 @@ int orma_service_instance_new(struct orma_service_session *session,
 	if (source->buffer_idx >= session->buffer_count ||
 	    !orma_service_source_matches(session, source, producer))
 		return 0;
-	if (session->instance_count >= ORMA_SERVICE_INSTANCES_PER_SESSION) {
-		orma_base_log(ORMA_LOG_WARNING,
-			      "session %llu: too many data sources, \"%s\" of \"%s\" is left out",
-			      (unsigned long long)session->id, source->name, producer->name);
-		return 0;
-	}
 	r = orma_service_memory_create(producer, session->config);
 	if (r == 0)
 		r = orma_service_producer_add_grant(producer,
@@ -141,6 +146,8 @@ static void join_session(struct orma_service_session *session,
 
 		if (!orma_base_str_is(name, session->sources[i].name))
 			continue;
+		if (orma_service_instances_are_full(session, 0))
+			return;
 		r = orma_service_instance_new(session, &session->sources[i], data_source,
 					      &instance);
 		if (r < 0)

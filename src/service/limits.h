@@ -53,6 +53,8 @@
 #define ORMA_SERVICE_BUFFERS_PER_SESSION   128u
 #define ORMA_SERVICE_BUFFER_ID_MAX         65535u
 #define ORMA_SERVICE_INSTANCES_PER_SESSION 65536u
+/* Pairs of an entry of the config and a data source. */
+#define ORMA_SERVICE_MATCHES_AT_ONCE       (4u << 20)
 #define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
 #define ORMA_SERVICE_REGEX_GROUPS_MAX      32u     /* capturing ones */
 #define ORMA_SERVICE_REGEX_NAME_STEPS      2000u   /* of one match of a producer's name, */

@@ -610,6 +610,9 @@ uint32_t orma_service_pick_buffer_id(struct orma_service *service);
 void orma_service_session_delete(struct orma_service_session *session); /* any half-built one */
 
 /* instance.c */
+/* True when no more may be made, or looked for in this turn; says so. */
+bool orma_service_instances_are_full(const struct orma_service_session *session,
+				     size_t looked_at_count);
 /* Creates the instances of one source for one data source; nothing is sent yet. 1 = made, 0 = no
  * match, -ENOMEM. */
 int orma_service_instance_new(struct orma_service_session *session,

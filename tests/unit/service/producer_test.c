@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "fixture.h"
 #include "service/state.h"
 
@@ -104,6 +105,42 @@ ORMA_TEST(late_data_source_joins_and_an_early_one_leaves)
 	consumer_close(&consumer);
 	producer_close(&producer);
 	producer_close(&other);
+	world_close(&world);
+}
+
+static void count_message(void *ctx, enum orma_log_level level, const char *message)
+{
+	(void)level;
+	(void)message;
+	++*(size_t *)ctx;
+}
+
+/* Each entry of the config meets each data source: some sixteen million times. */
+ORMA_TEST(instances_beyond_the_limit_are_left_out_at_once_and_with_one_message)
+{
+	struct orma_buf text = {0};
+	struct world world;
+	struct producer producer;
+	struct consumer consumer;
+	size_t messages = 0;
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	consumer_open(&world, &consumer);
+	for (unsigned i = 0; i < ORMA_SERVICE_SOURCES_PER_PRODUCER; i++)
+		CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	CHECK_INT(orma_base_buf_printf(&text, "%s", ONE_BUFFER), 0);
+	for (unsigned i = 1; i < ORMA_SERVICE_SOURCES_PER_CONFIG; i++)
+		CHECK_INT(orma_base_buf_printf(&text, "data_sources { config { name: 'test' } } "),
+			  0);
+	orma_log_set_sink(count_message, &messages);
+	enable_ok(&consumer, orma_base_buf_cstr(&text));
+	CHECK_INT(messages, 1);
+	CHECK_INT(register_source(&producer, "name: 'test'"), -EINVAL);
+	orma_log_set_sink(NULL, NULL);
+	orma_base_buf_done(&text);
+	consumer_close(&consumer);
+	producer_close(&producer);
 	world_close(&world);
 }
 
