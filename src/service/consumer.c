@@ -204,9 +204,12 @@ static size_t count_new_names(const struct orma_service_source *source,
 static int add_names(struct orma_service_session *session, struct orma_service_source *source,
 		     const struct orma_pb_trace_config_data_source *wanted)
 {
-	size_t added = count_new_names(source, wanted), count = source->producer_name_count;
+	size_t added, count = source->producer_name_count;
 	const char **names;
 
+	if (wanted->producer_name_filter.count > ORMA_SERVICE_FILTERS_PER_SOURCE)
+		return -EMSGSIZE;
+	added = count_new_names(source, wanted);
 	if (added == 0)
 		return 0;
 	if (added > ORMA_SERVICE_FILTERS_PER_SOURCE - count)
@@ -235,14 +238,25 @@ static bool has_instance(const struct orma_service_source *source,
 {
 	struct orma_service_instance *instance;
 
-	ORMA_LIST_FOR_EACH (instance, &data_source->producer->instances, producer_link) {
-		if (instance->source == source && instance->data_source == data_source)
+	ORMA_LIST_FOR_EACH (instance, &data_source->instances, source_link) {
+		if (instance->source == source)
 			return true;
 	}
 	return false;
 }
 
-static int join_new(struct orma_service_session *session, struct orma_service_source *source)
+/* The source has got the names from `first` on. */
+static bool is_of_new_name(const struct orma_service_source *source, size_t first,
+			   const struct orma_producer_port *producer)
+{
+	for (size_t i = first; i < source->producer_name_count; i++)
+		if (strcmp(source->producer_names[i], producer->name) == 0)
+			return true;
+	return false;
+}
+
+static int join_new(struct orma_service_session *session, struct orma_service_source *source,
+		    size_t first_name)
 {
 	struct orma_service_name *name =
 		orma_service_name_find(session->service, orma_base_str(source->name));
@@ -254,7 +268,8 @@ static int join_new(struct orma_service_session *session, struct orma_service_so
 	ORMA_LIST_FOR_EACH (data_source, &name->data_sources, name_link) {
 		int r;
 
-		if (has_instance(source, data_source))
+		if (!is_of_new_name(source, first_name, data_source->producer) ||
+		    has_instance(source, data_source))
 			continue;
 		if (orma_service_instances_are_full(session, 0))
 			return 0;
@@ -307,17 +322,22 @@ int orma_consumer_port_change_config(struct orma_consumer_port *port, const void
 	    session->state != ORMA_SERVICE_SESSION_STARTED)
 		return -ESTALE;
 	r = orma_proto_decode(&orma_pb_trace_config_desc, config, size, &arena, &wanted);
+	if (r >= 0 && wanted->data_sources.count > ORMA_SERVICE_SOURCES_PER_CONFIG)
+		return -EMSGSIZE;
 	for (size_t i = 0; i < session->source_count && r >= 0; i++) {
 		struct orma_service_source *source = &session->sources[i];
-		const struct orma_pb_trace_config_data_source *entry =
-			find_entry(wanted, session, i);
+		size_t count_before = source->producer_name_count;
+		const struct orma_pb_trace_config_data_source *entry;
 
 		/* A source without a filter takes every producer already: only additions count. */
-		if (!entry || source->producer_name_count + source->producer_regex_count == 0)
+		if (source->producer_name_count + source->producer_regex_count == 0)
+			continue;
+		entry = find_entry(wanted, session, i);
+		if (!entry)
 			continue;
 		r = add_names(session, source, entry);
 		if (r > 0)
-			r = join_new(session, source);
+			r = join_new(session, source, count_before);
 	}
 	return ORMA_MIN(r, 0);
 }

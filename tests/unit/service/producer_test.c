@@ -259,6 +259,49 @@ ORMA_TEST(changed_config_adds_producers_and_nothing_else)
 	world_close(&world);
 }
 
+static void put_entries(struct orma_buf *text, const char *producer)
+{
+	CHECK_INT(orma_base_buf_printf(text, "buffers { size_kb: 64 } "), 0);
+	for (unsigned i = 0; i < ORMA_SERVICE_SOURCES_PER_CONFIG; i++)
+		CHECK_INT(orma_base_buf_printf(text,
+					       "data_sources { config { name: 'test' } "
+					       "producer_name_filter: '%s' } ",
+					       producer),
+			  0);
+}
+
+/* Of all instances, those of another data source are not to be looked at, or this would take
+ * minutes. */
+ORMA_TEST(changing_a_config_of_many_entries_with_many_instances_ends)
+{
+	struct orma_buf text = {0};
+	struct world world;
+	struct producer producer;
+	struct consumer consumer;
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	consumer_open(&world, &consumer);
+	for (int i = 0; i < 16; i++)
+		CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	put_entries(&text, "p");
+	enable_ok(&consumer, orma_base_buf_cstr(&text));
+	for (char name[] = "q"; name[0] < 'u'; name[0]++) {
+		struct orma_buf other;
+
+		text.size = 0;
+		put_entries(&text, name);
+		other = encode_text(&orma_pb_trace_config_desc, orma_base_buf_cstr(&text));
+		CHECK_INT(orma_consumer_port_change_config(consumer.port, other.data, other.size),
+			  0);
+		orma_base_buf_done(&other);
+	}
+	orma_base_buf_done(&text);
+	consumer_close(&consumer);
+	producer_close(&producer);
+	world_close(&world);
+}
+
 ORMA_TEST(changed_config_cannot_widen_a_filter_to_everybody)
 {
 	struct world world;
