@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -420,6 +421,90 @@ ORMA_TEST(any_thread_may_ask_a_waiting_session_to_stop)
 	CHECK(orma_session_is_stopped(session));
 	orma_session_free(session);
 	place_close(&place);
+}
+
+static struct orma_session *signalled_session;
+
+static void on_signal(int number)
+{
+	(void)number;
+	orma_session_request_stop(signalled_session);
+}
+
+static void *send_signal(void *ctx)
+{
+	pthread_kill(*(pthread_t *)ctx, SIGUSR1);
+	return NULL;
+}
+
+ORMA_TEST(a_signal_handler_may_ask_a_waiting_session_to_stop)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+	pthread_t waiting = pthread_self(), thread;
+	struct told told = {0};
+	struct place place;
+	struct orma_session *session;
+
+	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+	place_open(&place, false);
+	session = signalled_session = open_session(&place, &told);
+	session_enable(session, SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	CHECK_INT(pthread_create(&thread, NULL, send_signal, &waiting), 0);
+	CHECK_INT(orma_session_wait_stopped(session, WAIT_MS, NULL), 0);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	orma_session_free(session);
+	place_close(&place);
+}
+
+static void *record_elsewhere(void *ctx)
+{
+	struct told *told = ctx;
+
+	session_enable(told->session, SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(told->session, WAIT_MS), 0);
+	return NULL;
+}
+
+ORMA_TEST(a_session_may_move_from_thread_to_thread)
+{
+	struct told told = {0};
+	struct packets packets = {0};
+	struct place place;
+	pthread_t thread;
+
+	place_open(&place, true);
+	open_session(&place, &told);
+	CHECK_INT(pthread_create(&thread, NULL, record_elsewhere, &told), 0);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	CHECK_INT(told.started, 1);
+	emit(place.source, 1);
+	session_finish(told.session, &packets);
+	CHECK_INT(count_values(&packets, 1, 1), 1);
+	packets_done(&packets);
+	place_close(&place);
+}
+
+ORMA_TEST(a_session_survives_the_library_whose_service_it_used)
+{
+	struct told told = {0};
+	struct place place;
+	struct orma_session *session;
+	struct orma_trace_stats *stats;
+
+	place_open(&place, false);
+	session = open_session(&place, &told);
+	session_enable(session, SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	orma_shutdown();
+	CHECK_INT(orma_session_wait_stopped(session, WAIT_MS, NULL), -ECONNRESET);
+	CHECK_INT(told.errors, 1);
+	CHECK_INT(told.stopped, 1);
+	CHECK_INT(orma_session_read_stats(session, &stats), -ECONNRESET);
+	CHECK_INT(orma_session_stop(session), -ECONNRESET);
+	orma_session_request_stop(session);
+	CHECK_INT(orma_session_dispatch(session), -ECONNRESET);
+	orma_session_free(session);
 }
 
 static void check_change(bool is_daemon)
