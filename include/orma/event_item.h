@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+struct orma_category;
 struct orma_track;
 
 enum orma_item_kind {
@@ -96,6 +97,7 @@ struct orma_item {
 		const struct orma_items *nested;
 		const struct orma_bytes *bytes;
 		const struct orma_track *track;
+		const struct orma_category *category;
 		struct orma_source_location *location;
 	} value;
 };
@@ -200,6 +202,15 @@ static inline struct orma_item orma_item_of_track(const struct orma_track *track
 	item.kind = ORMA_ITEM_TRACK;
 	item.number = 0;
 	item.value.track = track;
+	return item;
+}
+static inline struct orma_item orma_item_of_category(const struct orma_category *category)
+{
+	struct orma_item item;
+
+	item.kind = ORMA_ITEM_CATEGORY;
+	item.number = 1;
+	item.value.category = category;
 	return item;
 }
 static inline struct orma_item orma_item_of_items(uint32_t kind, const struct orma_item *items,
@@ -425,8 +436,11 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 #define ORMA_AT_CLOCK(time, clock) orma_item_of_number(ORMA_ITEM_TIME, (clock), (time))
 /* In the place of the name: one that is known only at run time. */
 #define ORMA_DYNAMIC(text) NULL, orma_item_of_text(ORMA_ITEM_NAME, 0, (text))
-/* The category of an event of `dynamic`, see orma/category.h: ORMA_INSTANT(dynamic, "x", ORMA_CATEGORY(text)). */
+/* The category of an event of `dynamic`, see orma/category.h: ORMA_INSTANT(dynamic, "x",
+ * ORMA_CATEGORY(text)). The end of a slice needs none: it goes by the beginning. */
 #define ORMA_CATEGORY(text) orma_item_of_text(ORMA_ITEM_CATEGORY, 0, (text))
+/* The same with tags: name and tags of a const struct orma_category *, which is not added. */
+#define ORMA_CATEGORY_OF(category) orma_item_of_category(category)
 /* Where in the source the event is: file, function and line. */
 #define ORMA_HERE orma_item_of_location(ORMA_LOCATION_(__FILE__, __func__, __LINE__))
 /* The name is written out in this event, and not remembered. */

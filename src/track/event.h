@@ -31,6 +31,16 @@ bool orma_track_items_next(const struct orma_item *items, size_t count, size_t *
 /* The name among the items, or the site's; NULL = none. */
 const char *orma_track_event_name(const struct orma_track_event *event, bool *ret_is_dynamic);
 
+/* What ORMA_CATEGORY() or ORMA_CATEGORY_OF() says; NULL = nothing. */
+static inline const char *orma_track_item_category(const struct orma_item *item,
+						   const char **ret_tags)
+{
+	const struct orma_category *category = item->number ? item->value.category : NULL;
+
+	*ret_tags = category ? category->tags : NULL;
+	return category ? category->name : item->number ? NULL : item->value.text;
+}
+
 /* site.c */
 /*
  * Gives the site an id, encodes what is the same in all its events, remembers the keys that are

@@ -115,6 +115,7 @@ static bool is_wanted_here(struct orma_track_sequence *sequence, uint32_t idx,
 			   const struct orma_track_event *event)
 {
 	struct orma_track_pair pair;
+	const char *name, *tags;
 	size_t at = 0;
 
 	/* The end of a slice goes by its beginning. */
@@ -122,10 +123,12 @@ static bool is_wanted_here(struct orma_track_sequence *sequence, uint32_t idx,
 		return pop(sequence);
 	if (event->category != &orma_category_dynamic)
 		return true;
-	while (orma_track_items_next(event->items, event->count, &at, &pair))
-		if (!pair.key && pair.value->kind == ORMA_ITEM_CATEGORY)
-			return orma_track_dynamic_is_wanted(sequence, idx, pair.value->value.text,
-							    NULL);
+	while (orma_track_items_next(event->items, event->count, &at, &pair)) {
+		if (pair.key || pair.value->kind != ORMA_ITEM_CATEGORY)
+			continue;
+		name = orma_track_item_category(pair.value, &tags);
+		return orma_track_dynamic_is_wanted(sequence, idx, name, tags);
+	}
 	return false;
 }
 

@@ -404,10 +404,11 @@ static void write_head(struct pass *pass)
 static void write_category(struct pass *pass)
 {
 	const struct orma_category *category = pass->event->category;
+	const char *tags;
 
 	if (pass->category)
 		write_string(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORIES,
-			     pass->category->value.text);
+			     orma_track_item_category(pass->category, &tags));
 	else if (category->id < ORMA_TRACK_CATEGORIES_MAX &&
 		 use_id(pass, NEW_CATEGORY, category->id))
 		orma_proto_write_varint(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS,

@@ -173,8 +173,10 @@ ORMA_TEST(states_have_a_track_of_their_name_or_the_one_that_they_name)
 
 ORMA_TEST(categories_that_events_name_are_judged_by_the_config)
 {
-	struct orma_session *session =
-		start(CONFIG("disabled_categories: \"*\" enabled_categories: \"net.*\""));
+	struct orma_session *session = start(CONFIG(
+		"disabled_categories: \"*\" enabled_categories: \"net.*\" enabled_tags: \"on\""));
+	static const struct orma_category tagged = {.name = "sys.all", .tags = "x,on"},
+					  untagged = {.name = "sys.one", .tags = "x"};
 	static const char *const names[] = {"net.dns", "disk", "net.tcp", "gfx"};
 	size_t types[8] = {0};
 
@@ -195,6 +197,9 @@ ORMA_TEST(categories_that_events_name_are_judged_by_the_config)
 	ORMA_END(dynamic);
 	ORMA_COUNTER(dynamic, "counter without a category", 5);
 	ORMA_INSTANT(dynamic, "event of none", ORMA_CATEGORY(NULL));
+	ORMA_INSTANT(dynamic, "event of none", ORMA_CATEGORY_OF(NULL));
+	ORMA_INSTANT(dynamic, "event of a category with tags", ORMA_CATEGORY_OF(&tagged));
+	ORMA_INSTANT(dynamic, "event of a category with tags", ORMA_CATEGORY_OF(&untagged));
 	finish(session);
 	CHECK(!ORMA_IS_ENABLED(dynamic));
 	for (size_t i = 0; i < packets.list.count; i++) {
@@ -208,7 +213,7 @@ ORMA_TEST(categories_that_events_name_are_judged_by_the_config)
 		CHECK_INT(event->categories.count, 1);
 		CHECK(event->categories.items[0].size == 7);
 	}
-	CHECK_INT(types[ORMA_EVENT_INSTANT], 200);
+	CHECK_INT(types[ORMA_EVENT_INSTANT], 201);
 	CHECK_INT(types[ORMA_EVENT_BEGIN], 8);
 	CHECK_INT(types[ORMA_EVENT_END], 8);
 	CHECK_INT(types[ORMA_EVENT_COUNTER], 0);
