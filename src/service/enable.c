@@ -193,8 +193,10 @@ static int make_instances(struct orma_service_session *session)
 		ORMA_LIST_FOR_EACH (data_source, &name->data_sources, name_link) {
 			int r;
 
-			if (orma_service_instances_are_full(session, looked_at_count++))
+			if (orma_service_instances_are_full(session, looked_at_count))
 				return 0;
+			looked_at_count +=
+				1 + source->producer_regex_count * ORMA_SERVICE_MATCHES_PER_REGEX;
 			r = orma_service_instance_new(session, source, data_source, &instance);
 			if (r < 0)
 				return r;

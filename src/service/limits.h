@@ -53,8 +53,9 @@
 #define ORMA_SERVICE_BUFFERS_PER_SESSION   128u
 #define ORMA_SERVICE_BUFFER_ID_MAX         65535u
 #define ORMA_SERVICE_INSTANCES_PER_SESSION 65536u
-/* Pairs of an entry of the config and a data source. */
+/* Pairs of an entry of the config and a data source; an expression is worth some of them. */
 #define ORMA_SERVICE_MATCHES_AT_ONCE       (4u << 20)
+#define ORMA_SERVICE_MATCHES_PER_REGEX     32u
 #define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
 #define ORMA_SERVICE_REGEX_GROUPS_MAX      32u     /* capturing ones */
 #define ORMA_SERVICE_REGEX_NAME_STEPS      2000u   /* of one match of a producer's name, */
@@ -105,8 +106,10 @@
 #define ORMA_SERVICE_SUSPEND_CHECK_NS                                                              \
 	ORMA_NS_PER_SEC /* how late a suspend-aware deadline may be noticed */
 
-#define ORMA_SERVICE_SEQUENCES_MAX     (1u << 20) /* of one session */
-#define ORMA_SERVICE_SEQUENCE_ID       1u         /* the service's own packets */
+#define ORMA_SERVICE_SEQUENCES_MAX (1u << 20) /* of one session */
+#define ORMA_SERVICE_SEQUENCE_ID   1u         /* the service's own packets */
+/* Stats of more are asked for without them: no frame holds so many, and all take a second to sort. */
+#define ORMA_SERVICE_WRITERS_PER_QUERY 8192u
 #define ORMA_SERVICE_HISTOGRAM_BUCKETS 11u
 
 /* --- read-back -------------------------------------------------------------------------------- */

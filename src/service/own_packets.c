@@ -492,7 +492,7 @@ static int write_stats(struct orma_service_session *session)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf stats = {0};
 	struct orma_proto_heap_writer heap;
-	int r = orma_service_stats_encode(session, &stats);
+	int r = orma_service_stats_encode(session, SIZE_MAX, &stats);
 
 	if (r < 0)
 		return r;

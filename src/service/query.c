@@ -41,8 +41,10 @@ int orma_consumer_port_get_stats(struct orma_consumer_port *port, const void **r
 	if (!port->session)
 		return -ENOENT;
 	service->reply.size = 0;
-	return reply(service, orma_service_stats_encode(port->session, &service->reply), ret_data,
-		     ret_size);
+	return reply(service,
+		     orma_service_stats_encode(port->session, ORMA_SERVICE_WRITERS_PER_QUERY,
+					       &service->reply),
+		     ret_data, ret_size);
 }
 
 static void write_producer(struct orma_proto_writer *writer, const struct orma_producer_port *port)

@@ -760,7 +760,9 @@ int orma_service_trigger_hit_write(struct orma_service *service,
 void orma_service_trigger_hit_done(struct orma_service_trigger_hit *hit);
 
 /* stats.c */
-int orma_service_stats_encode(struct orma_service_session *session, struct orma_buf *buf);
+/* With what each writer did only when they are at most so many. */
+int orma_service_stats_encode(const struct orma_service_session *session, size_t max_writers,
+			      struct orma_buf *buf);
 
 /* file_output.c */
 extern const struct orma_service_file_ops orma_service_file_ops_sync;

@@ -76,13 +76,15 @@ static void write_writer(struct orma_proto_writer *writer,
 	orma_proto_nested_end(writer, &nested);
 }
 
-static void write_writers(struct orma_proto_writer *writer, struct orma_service_session *session)
+static void write_writers(struct orma_proto_writer *writer,
+			  const struct orma_service_session *session, size_t max_count)
 {
 	const struct orma_pb_trace_config_builtin_data_source *builtin =
 		session->config->builtin_data_sources;
 	struct orma_service_sequence **sequences;
 
-	if (builtin && builtin->disable_chunk_usage_histograms)
+	if ((builtin && builtin->disable_chunk_usage_histograms) ||
+	    session->sequences.count > max_count)
 		return;
 	sequences = orma_service_session_sequences_sorted(session);
 	if (!sequences)
@@ -124,9 +126,10 @@ static void write_filter(struct orma_proto_writer *writer,
 	orma_proto_nested_end(writer, &nested);
 }
 
-int orma_service_stats_encode(struct orma_service_session *session, struct orma_buf *buf)
+int orma_service_stats_encode(const struct orma_service_session *session, size_t max_writers,
+			      struct orma_buf *buf)
 {
-	struct orma_service *service = session->service;
+	const struct orma_service *service = session->service;
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_writer *writer = &heap.writer;
 
@@ -159,6 +162,6 @@ int orma_service_stats_encode(struct orma_service_session *session, struct orma_
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FINAL_FLUSH_OUTCOME,
 				session->final_flush_outcome);
 	write_filter(writer, session);
-	write_writers(writer, session);
+	write_writers(writer, session, max_writers);
 	return orma_proto_heap_writer_finish(&heap);
 }

@@ -415,6 +415,29 @@ ORMA_TEST(histograms_tell_how_full_each_writers_chunks_were)
 	close_scene(&s);
 }
 
+ORMA_TEST(what_each_of_very_many_writers_did_is_in_the_trace_and_not_in_answers)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_trace_stats *stats;
+	const void *data;
+	struct scene s;
+	size_t size;
+
+	open_scene(&s, "buffers { size_kb: 4 } data_sources { config { name: 'test' } }");
+	for (uint32_t i = 1; i <= ORMA_SERVICE_WRITERS_PER_QUERY + 1; i++) {
+		write_chunk(&s.producer, (struct chunk){.writer_id = (uint16_t)i}, TEXTS("a"));
+		commit_page(&s.producer, 0, s.producer.target_buffer);
+	}
+	CHECK_INT(orma_consumer_port_get_stats(s.consumer.port, &data, &size), 0);
+	CHECK_INT(orma_pb_trace_stats_decode(data, size, &arena, &stats), 0);
+	CHECK_INT(stats->writer_stats.count, 0);
+	CHECK_INT(stats->buffer_stats.items[0]->chunks_written, ORMA_SERVICE_WRITERS_PER_QUERY + 1);
+	orma_base_arena_done(&arena);
+	kinds(&s);
+	CHECK_INT(stats_of(&s.packets)->writer_stats.count, ORMA_SERVICE_WRITERS_PER_QUERY + 1);
+	close_scene(&s);
+}
+
 ORMA_TEST(events_of_other_sessions_are_recorded_when_asked_for)
 {
 	const struct orma_pb_concurrent_session_event *event;
