@@ -312,21 +312,6 @@ int orma_data_source_update(struct orma_data_source *source, const void *descrip
 	return 0;
 }
 
-/* Threads in the middle of a packet finish it; one that does not end is left behind. */
-static void wait_for_packets(struct orma_data_source *source)
-{
-	const struct timespec pause = {.tv_nsec = (long)ORMA_NS_PER_MS};
-	size_t open_count = 1;
-
-	for (int turn = 0; open_count > 0 && turn < ORMA_CLIENT_LINGER_MS; turn++) {
-		if (turn > 0)
-			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-		open_count = 0;
-		for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
-			open_count += orma_client_threads_reclaim(source, idx);
-	}
-}
-
 static void withdraw(void *ctx)
 {
 	struct orma_data_source *source = ctx;
@@ -334,21 +319,51 @@ static void withdraw(void *ctx)
 	orma_client_end_source(source);
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_withdraw(&orma_client.links[i], source);
-	wait_for_packets(source);
 	pthread_mutex_lock(&orma_client.mutex);
 	atomic_store_explicit(&orma_client.sources[source->idx], NULL, memory_order_release);
 	pthread_mutex_unlock(&orma_client.mutex);
+}
+
+struct reclaiming {
+	struct orma_data_source *source;
+	size_t open_count;
+};
+
+static void reclaim(void *ctx)
+{
+	struct reclaiming *reclaiming = ctx;
+
+	reclaiming->open_count = 0;
+	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
+		reclaiming->open_count += orma_client_threads_reclaim(reclaiming->source, idx);
+}
+
+/* Threads in the middle of a packet finish it; one that does not end is left behind. The loop thread
+ * does not wait with us. */
+static void wait_for_packets(struct orma_data_source *source)
+{
+	const struct timespec pause = {.tv_nsec = (long)ORMA_NS_PER_MS};
+	struct reclaiming reclaiming = {.source = source};
+
+	for (int turn = 0; turn < ORMA_CLIENT_LINGER_MS; turn++) {
+		if (orma_client_post_and_wait(reclaim, &reclaiming) < 0 ||
+		    reclaiming.open_count == 0)
+			return;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+}
+
+void orma_data_source_unregister(struct orma_data_source *source)
+{
+	if (!source || orma_client_post_and_wait(withdraw, source) < 0)
+		return;
+	wait_for_packets(source);
 	source_end(source);
 	pthread_mutex_lock(&orma_client.mutex);
 	source->next_retired = orma_client.retired;
 	orma_client.retired = source;
 	pthread_mutex_unlock(&orma_client.mutex);
-}
-
-void orma_data_source_unregister(struct orma_data_source *source)
-{
-	if (source && orma_client_post_and_wait(withdraw, source) == 0)
-		orma_client_retired_free(ORMA_CLIENT_RETIRED_MAX);
+	orma_client_retired_free(ORMA_CLIENT_RETIRED_MAX);
 }
 
 uint32_t orma_data_source_started(const struct orma_data_source *source)

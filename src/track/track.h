@@ -49,13 +49,14 @@ struct orma_track_sequence;
 
 /* What an instance was configured with; constant while it is started. */
 struct orma_track_instance {
-	uint64_t unit_ns;  /* of timestamps */
-	uint32_t clock_id; /* of timestamps by default */
-	bool is_incremental;
-	bool filters_arguments,
+	/* Atomic, because a thread may begin a sequence of the instance that was here before. */
+	_Atomic uint64_t unit_ns;  /* of timestamps */
+	_Atomic uint32_t clock_id; /* of timestamps by default */
+	_Atomic bool is_incremental;
+	_Atomic bool filters_arguments,
 		filters_names; /* of events; names that are known at run time only */
-	bool samples_time;
-	uint64_t time_step_ns; /* thread times are read at most this often */
+	_Atomic bool samples_time;
+	_Atomic uint64_t time_step_ns; /* thread times are read at most this often */
 
 	/* Of the mutex of category.c. */
 	bool is_started;
