@@ -63,6 +63,18 @@ static inline void orma_track_push(struct orma_track_sequence *sequence, bool is
 	sequence->depth++;
 }
 
+/* loss.c: counts, and slices on tracks that are no thread's. */
+void orma_track_loss_add(struct orma_track_sequence *sequence, const struct orma_category *category,
+			 uint64_t now_ns);
+/* False: there is no room for saying so. */
+bool orma_track_losses_write(struct orma_packet *slot, uint64_t now_ns);
+void orma_track_async_push(uint32_t idx, uint64_t uuid, bool is_written);
+/* True when the begin of the track's innermost slice is in the trace, as far as is known. */
+bool orma_track_async_pop(uint32_t idx, uint64_t uuid);
+/* The instance begins anew. */
+void orma_track_async_forget(uint32_t idx);
+void orma_track_asyncs_forked(void);
+
 /* slice.c */
 /* Brings the sequence into a state in which events can be read. False: no room. */
 bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns);

@@ -22,7 +22,11 @@
 /* Open slices per thread and instance whose ends are matched; deeper ones are not emitted. */
 #define ORMA_TRACK_DEPTH_MAX 256
 /* Ends that wait for room; of more than that only the last time is kept. */
-#define ORMA_TRACK_LATE_ENDS_MAX 32
+#define ORMA_TRACK_LATE_ENDS_MAX 16
+/* Categories of which a thread counts the losses, the last of them for all others. */
+#define ORMA_TRACK_LOSSES_MAX 6
+/* Tracks with slices whose begins were lost; of further ones an end may be too many. */
+#define ORMA_TRACK_ASYNC_MAX 64
 /* Tracks that a thread has described to an instance: 1 << this; beyond it describes all of them anew. */
 #define ORMA_TRACK_SET_BITS_MAX       13
 #define ORMA_TRACK_CMDLINE_BYTES      4096

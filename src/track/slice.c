@@ -29,17 +29,26 @@ static bool pop(struct orma_track_sequence *sequence)
 	       orma_track_has_bit(sequence->written, sequence->depth);
 }
 
-static void remember_end(struct orma_track_sequence *sequence, uint64_t now_ns)
+static void remember_end(struct orma_track_sequence *sequence, uint64_t now_ns, uint64_t uuid)
 {
 	uint32_t idx = ORMA_MIN(sequence->late_count, ORMA_TRACK_LATE_ENDS_MAX - 1u);
 
 	sequence->late_ns[idx] = now_ns;
+	sequence->late_uuids[idx] = uuid;
 	sequence->late_count++;
 }
 
-static bool write_late_end(struct orma_packet *slot, uint64_t now_ns)
+static bool write_late_end(struct orma_packet *slot, uint32_t idx)
 {
-	const struct orma_track_event event = {.type = ORMA_EVENT_END, .now_ns = now_ns};
+	const struct orma_track_sequence *sequence = slot->state;
+	uint64_t uuid = sequence->late_uuids[idx];
+	/* The track has been described: by whoever wrote the begin. */
+	const struct orma_item track =
+		orma_item_of_number(ORMA_ITEM_FIELD_VARINT, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
+	const struct orma_track_event event = {.type = ORMA_EVENT_END,
+					       .now_ns = sequence->late_ns[idx],
+					       .items = &track,
+					       .count = uuid != 0};
 	bool ignored;
 
 	return orma_track_write(slot, &event, &ignored);
@@ -51,14 +60,15 @@ static bool write_late_ends(struct orma_packet *slot)
 	uint32_t done = 0, kept;
 
 	while (done < sequence->late_count &&
-	       write_late_end(slot,
-			      sequence->late_ns[ORMA_MIN(done, ORMA_TRACK_LATE_ENDS_MAX - 1u)]))
+	       write_late_end(slot, ORMA_MIN(done, ORMA_TRACK_LATE_ENDS_MAX - 1u)))
 		done++;
 	if (done == 0)
 		return sequence->late_count == 0;
 	kept = ORMA_MIN(sequence->late_count, (uint32_t)ORMA_TRACK_LATE_ENDS_MAX);
-	for (uint32_t i = 0; i + done < kept; i++)
+	for (uint32_t i = 0; i + done < kept; i++) {
 		sequence->late_ns[i] = sequence->late_ns[i + done];
+		sequence->late_uuids[i] = sequence->late_uuids[i + done];
+	}
 	sequence->late_count -= done;
 	return sequence->late_count == 0;
 }
@@ -79,7 +89,8 @@ bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
 	uint64_t begin_ns = sequence->late_count > 0 ? sequence->late_ns[0] : now_ns;
 
 	orma_track_clock_check();
-	if (!orma_track_sequence_begin(slot, idx, begin_ns) || !write_late_ends(slot))
+	if (!orma_track_sequence_begin(slot, idx, begin_ns) || !write_late_ends(slot) ||
+	    !orma_track_losses_write(slot, now_ns))
 		return false;
 	sequence->known.is_plain = sequence->is_incremental && sequence->unit_ns == 1 &&
 				   !sequence->filters_arguments && !sequence->filters_names &&
@@ -110,9 +121,24 @@ static bool write_and_learn(struct orma_packet *slot, const struct orma_track_ev
 
 /* --- an event --------------------------------------------------------------------------------- */
 
+/* The track that the event names, when it is not the thread's own; else 0. */
+static uint64_t other_track(const struct orma_track_event *event)
+{
+	struct orma_track_pair pair;
+	size_t at = 0;
+	uint64_t uuid = 0;
+
+	if (event->type != ORMA_EVENT_BEGIN && event->type != ORMA_EVENT_END)
+		return 0;
+	while (orma_track_items_next(event->items, event->count, &at, &pair))
+		if (!pair.key && pair.value->kind == ORMA_ITEM_TRACK && pair.value->value.track)
+			uuid = orma_track_uuid(pair.value->value.track);
+	return uuid == 0 || uuid == orma_track_uuid(NULL) ? 0 : uuid;
+}
+
 /* An event of `dynamic` is judged by the category that it names; one that names none is of none. */
 static bool is_wanted_here(struct orma_track_sequence *sequence, uint32_t idx,
-			   const struct orma_track_event *event)
+			   const struct orma_track_event *event, uint64_t uuid)
 {
 	struct orma_track_pair pair;
 	const char *name, *tags;
@@ -120,7 +146,7 @@ static bool is_wanted_here(struct orma_track_sequence *sequence, uint32_t idx,
 
 	/* The end of a slice goes by its beginning. */
 	if (event->type == ORMA_EVENT_END)
-		return pop(sequence);
+		return uuid ? orma_track_async_pop(idx, uuid) : pop(sequence);
 	if (event->category != &orma_category_dynamic)
 		return true;
 	while (orma_track_items_next(event->items, event->count, &at, &pair)) {
@@ -132,10 +158,28 @@ static bool is_wanted_here(struct orma_track_sequence *sequence, uint32_t idx,
 	return false;
 }
 
+/* Keeps what has become of it: what is open, what is late, what is lost. */
+static void note(struct orma_track_sequence *sequence, uint32_t idx,
+		 const struct orma_track_event *event, uint64_t uuid, bool is_lost, bool is_written)
+{
+	if (event->type == ORMA_EVENT_END) {
+		if (is_lost)
+			remember_end(sequence, event->now_ns, uuid);
+		return;
+	}
+	if (is_lost)
+		orma_track_loss_add(sequence, event->category, event->now_ns);
+	if (event->type == ORMA_EVENT_BEGIN && uuid)
+		orma_track_async_push(idx, uuid, is_written);
+	else if (event->type == ORMA_EVENT_BEGIN)
+		orma_track_push(sequence, is_written);
+}
+
 static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track_event *event)
 {
 	struct orma_track_sequence *sequence = slot->state;
-	bool is_wanted = is_wanted_here(sequence, idx, event);
+	uint64_t uuid = other_track(event);
+	bool is_wanted = is_wanted_here(sequence, idx, event, uuid);
 	bool is_written = false;
 
 	if (slot->needs_state)
@@ -148,10 +192,7 @@ static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track
 		is_written = write_and_learn(slot, event);
 	if (slot->needs_state)
 		orma_track_become_not_plain(sequence);
-	if (event->type == ORMA_EVENT_BEGIN)
-		orma_track_push(sequence, is_written);
-	else if (event->type == ORMA_EVENT_END && is_wanted && !is_written)
-		remember_end(sequence, event->now_ns);
+	note(sequence, idx, event, uuid, is_wanted && !is_written, is_written);
 }
 
 void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,

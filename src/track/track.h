@@ -223,6 +223,7 @@ struct orma_track_sequence {
 		uint64_t thread_time_at_ns;
 		uint64_t names[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t keys[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
+		uint64_t locations[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t categories[ORMA_TRACK_CATEGORIES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t dynamic[1 << ORMA_TRACK_DYNAMIC_BITS]; /* hashes of names, and answers */
 	} known;
@@ -241,7 +242,12 @@ struct orma_track_sequence {
 	uint64_t written[ORMA_TRACK_DEPTH_MAX / ORMA_TRACK_WORD_BITS];
 	uint32_t depth;
 	uint32_t late_count; /* ends without room so far, the first ORMA_TRACK_LATE_ENDS_MAX with */
-	uint64_t late_ns[ORMA_TRACK_LATE_ENDS_MAX]; /* their times */
+	uint64_t late_ns[ORMA_TRACK_LATE_ENDS_MAX];    /* their times */
+	uint64_t late_uuids[ORMA_TRACK_LATE_ENDS_MAX]; /* their tracks, 0 = the thread's */
+	struct orma_track_loss {
+		uint32_t name, events;
+		uint64_t begin_ns;
+	} losses[ORMA_TRACK_LOSSES_MAX];
 };
 
 static inline bool orma_track_has_bit(const uint64_t *words, uint32_t idx)

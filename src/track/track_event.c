@@ -20,6 +20,7 @@ static void on_setup(void *ctx, const struct orma_instance *instance, void **ret
 {
 	(void)ctx;
 	(void)ret_instance_ctx;
+	orma_track_async_forget(instance->idx);
 	orma_track_configure(instance->idx, instance->config, instance->config_size);
 }
 
@@ -64,6 +65,7 @@ static void on_forked(void *ctx)
 	orma_track_categories_forked();
 	orma_track_names_forked();
 	orma_track_sites_forked();
+	orma_track_asyncs_forked();
 	orma_track_clock_forked();
 }
 

@@ -11,6 +11,8 @@
  * Arguments may hold dictionaries and arrays; they are walked with a stack of limited depth. Rejected:
  * declaring in a packet of its own, before (twice the packets at the first events of each thread).
  */
+#include <stdio.h>
+
 #include "proto/writer.h"
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/interned_data.pb.h"
@@ -23,7 +25,7 @@
 #define TOO_DEEP "(nested too deep)"
 #define NO_TEXT  "NULL"
 
-enum new_kind { NEW_CATEGORY, NEW_NAME, NEW_KEY };
+enum new_kind { NEW_CATEGORY, NEW_NAME, NEW_KEY, NEW_LOCATION };
 
 struct new_id {
 	enum new_kind kind;
@@ -38,6 +40,7 @@ struct pass {
 	const struct orma_track_event *event;
 	struct new_id news[NEW_MAX];
 	uint32_t news_count;
+	const struct orma_source_location *location; /* the only one that is declared */
 	/* The items with a meaning of their own, at most one of each. */
 	const struct orma_track *track;
 	const struct orma_item *time, *category, *value;
@@ -55,9 +58,11 @@ static uint64_t *known_words(struct orma_track_sequence *sequence, enum new_kind
 	case NEW_NAME:
 		return sequence->known.names;
 	case NEW_KEY:
+		return sequence->known.keys;
+	case NEW_LOCATION:
 		break;
 	}
-	return sequence->known.keys;
+	return sequence->known.locations;
 }
 
 /* True when the id will mean something to the reader. */
@@ -81,12 +86,30 @@ static void note_known(struct pass *pass)
 				   pass->news[i].id, true);
 }
 
+static void write_string(struct orma_proto_writer *writer, uint32_t field_id, const char *text)
+{
+	if (!text)
+		text = NO_TEXT;
+	orma_track_write_text(writer, field_id, text, strlen(text));
+}
+
+static void write_place(struct orma_proto_writer *writer,
+			const struct orma_source_location *location)
+{
+	if (location->file)
+		write_string(writer, ORMA_PB_SOURCE_LOCATION_FILE_NAME, location->file);
+	if (location->function)
+		write_string(writer, ORMA_PB_SOURCE_LOCATION_FUNCTION_NAME, location->function);
+	orma_proto_write_varint(writer, ORMA_PB_SOURCE_LOCATION_LINE_NUMBER, location->line);
+}
+
 static void declare(struct pass *pass)
 {
 	static const uint32_t fields[] = {
 		[NEW_CATEGORY] = ORMA_PB_INTERNED_DATA_EVENT_CATEGORIES,
 		[NEW_NAME] = ORMA_PB_INTERNED_DATA_EVENT_NAMES,
 		[NEW_KEY] = ORMA_PB_INTERNED_DATA_DEBUG_ANNOTATION_NAMES,
+		[NEW_LOCATION] = ORMA_PB_INTERNED_DATA_SOURCE_LOCATIONS,
 	};
 	struct orma_proto_nested data, one;
 
@@ -102,6 +125,11 @@ static void declare(struct pass *pass)
 		/* All interned texts have the same two fields. */
 		orma_proto_nested_begin(pass->writer, &one, fields[new_id.kind]);
 		orma_proto_write_varint(pass->writer, ORMA_PB_EVENT_NAME_IID, new_id.id);
+		if (new_id.kind == NEW_LOCATION) {
+			write_place(pass->writer, pass->location);
+			orma_proto_nested_end(pass->writer, &one);
+			continue;
+		}
 		orma_track_write_text(pass->writer, ORMA_PB_EVENT_NAME_NAME, text, strlen(text));
 		orma_proto_nested_end(pass->writer, &one);
 	}
@@ -109,13 +137,6 @@ static void declare(struct pass *pass)
 }
 
 /* --- arguments -------------------------------------------------------------------------------- */
-
-static void write_string(struct orma_proto_writer *writer, uint32_t field_id, const char *text)
-{
-	if (!text)
-		text = NO_TEXT;
-	orma_track_write_text(writer, field_id, text, strlen(text));
-}
 
 static void write_key(struct pass *pass, const struct orma_item *key)
 {
@@ -292,20 +313,34 @@ static void write_fields(struct orma_proto_writer *writer, const struct orma_ite
 	}
 }
 
-static void write_location(struct orma_proto_writer *writer,
-			   const struct orma_source_location *location)
+/* A place has the id of its text; 0 = too long, or too many. */
+static uint32_t location_id(const struct orma_source_location *location)
+{
+	char text[ORMA_TRACK_DYNAMIC_NAME_BYTES];
+	int size = snprintf(text, sizeof(text), "%s:%u:%s", location->file ? location->file : "",
+			    (unsigned)location->line, location->function ? location->function : "");
+
+	if (size < 0 || (size_t)size >= sizeof(text))
+		return 0;
+	return orma_track_name_intern_size(text, (size_t)size, true);
+}
+
+static void write_location(struct pass *pass, const struct orma_source_location *location)
 {
 	struct orma_proto_nested nested;
+	uint32_t id;
 
-	if (!location)
+	if (!location || pass->location)
 		return;
-	orma_proto_nested_begin(writer, &nested, ORMA_PB_TRACK_EVENT_SOURCE_LOCATION);
-	if (location->file)
-		write_string(writer, ORMA_PB_SOURCE_LOCATION_FILE_NAME, location->file);
-	if (location->function)
-		write_string(writer, ORMA_PB_SOURCE_LOCATION_FUNCTION_NAME, location->function);
-	orma_proto_write_varint(writer, ORMA_PB_SOURCE_LOCATION_LINE_NUMBER, location->line);
-	orma_proto_nested_end(writer, &nested);
+	pass->location = location;
+	id = location_id(location);
+	if (id != 0 && use_id(pass, NEW_LOCATION, id)) {
+		orma_proto_write_varint(pass->writer, ORMA_PB_TRACK_EVENT_SOURCE_LOCATION_IID, id);
+		return;
+	}
+	orma_proto_nested_begin(pass->writer, &nested, ORMA_PB_TRACK_EVENT_SOURCE_LOCATION);
+	write_place(pass->writer, location);
+	orma_proto_nested_end(pass->writer, &nested);
 }
 
 static void write_flow(struct orma_proto_writer *writer, uint32_t field_id,
@@ -334,7 +369,7 @@ static void write_special(struct pass *pass, const struct orma_item *item)
 		write_string(writer, ORMA_PB_TRACK_EVENT_CORRELATION_ID_STR, item->value.text);
 		break;
 	case ORMA_ITEM_SOURCE_LOCATION:
-		write_location(writer, item->value.location);
+		write_location(pass, item->value.location);
 		break;
 	default:
 		if (item->kind >= ORMA_ITEM_FIELD_VARINT && item->kind <= ORMA_ITEM_FIELD_NESTED)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <orma/track.h>
 #include <orma/track_event.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "unit/client/fixture.h"
@@ -294,5 +295,157 @@ ORMA_TEST(errno_is_as_it_was)
 		CHECK_INT(errno, 77);
 	}
 	trace_read(trace);
+	trace_done(trace);
+}
+
+ORMA_TEST(bytes_that_are_no_utf8_become_question_marks_everywhere)
+{
+	static const char *const texts[][2] = {
+		{"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+		{"a\xff"
+		 "b",
+		 "a?b"},
+		{"\xc3", "?"},
+		{"\xe2\x82", "??"},
+		{"\xc0\x80|\xed\xa0\x80|\xf4\x90\x80\x80", "??|???|????"},
+		{"\xf0\x9f\x98\x80\x80", "\xf0\x9f\x98\x80?"},
+	};
+	struct trace *trace = trace_start();
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(texts); i++)
+		for (int j = 0; j < 2; j++) {
+			ORMA_INSTANT(gfx, ORMA_DYNAMIC(texts[i][0]), "short", texts[i][0]);
+			ORMA_INSTANT(gfx, "long", texts[i][0], ORMA_ARRAY(texts[i][0]));
+		}
+	trace_read(trace);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(texts) * 2; i++) {
+		const struct orma_pb_track_event *event = next(trace);
+		const char *expected = texts[i / 2][1];
+
+		CHECK_STR(name_of(trace, event), expected);
+		CHECK_STR(text_of(trace, argument(trace, event, 0, "short")->string_value),
+			  expected);
+		event = next(trace);
+		CHECK_STR(text_of(trace, argument(trace, event, 0, expected)
+						 ->array_values.items[0]
+						 ->string_value),
+			  expected);
+	}
+	trace_done(trace);
+}
+
+ORMA_TEST(empty_null_and_enormous_texts_arrive)
+{
+	struct trace *trace = trace_start();
+	size_t size = 20000;
+	char *enormous = calloc(1, size + 1);
+	const char *none = NULL;
+	const struct orma_pb_track_event *event;
+
+	CHECK(enormous);
+	memset(enormous, 'x', size);
+	for (int i = 0; i < 2; i++) {
+		ORMA_INSTANT(gfx, "", "empty", "", "none", none, "", 1);
+		ORMA_INSTANT(gfx, ORMA_DYNAMIC(none), none, 2);
+		ORMA_INSTANT(gfx, "enormous", "text", enormous);
+		ORMA_INSTANT(gfx, ORMA_DYNAMIC(enormous), enormous, 3);
+	}
+	trace_read(trace);
+	for (int i = 0; i < 2; i++) {
+		event = next(trace);
+		CHECK_STR(name_of(trace, event), "");
+		CHECK_INT(argument(trace, event, 0, "empty")->string_value.size, 0);
+		CHECK_STR(text_of(trace, argument(trace, event, 1, "none")->string_value), "NULL");
+		CHECK_INT(argument(trace, event, 2, "")->int_value, 1);
+		event = next(trace);
+		CHECK(!orma_pb_track_event_has_name(event));
+		CHECK_INT(argument(trace, event, 0, "NULL")->int_value, 2);
+		event = next(trace);
+		CHECK_INT(argument(trace, event, 0, "text")->string_value.size, size);
+		event = next(trace);
+		CHECK_STR(name_of(trace, event), enormous);
+		CHECK_INT(argument(trace, event, 0, enormous)->int_value, 3);
+	}
+	trace_done(trace);
+	free(enormous);
+}
+
+ORMA_TEST(flows_correlations_and_fields_arrive)
+{
+	struct trace *trace = trace_start();
+	const struct orma_pb_track_event *event;
+	uint64_t ids[2];
+
+	for (int i = 0; i < 2; i++)
+		ORMA_INSTANT(gfx, "flow", ORMA_FLOW(7), ORMA_TERMINATING_FLOW_GLOBAL(8));
+	ORMA_INSTANT(gfx, "number", ORMA_CORRELATION(77));
+	ORMA_INSTANT(gfx, "text", ORMA_CORRELATION_TEXT("request"));
+	ORMA_INSTANT(gfx, "fields",
+		     ORMA_FIELD_NESTED(33, ORMA_FIELD_STRING(2, "a.c"), ORMA_FIELD_VARINT(4, 12)),
+		     ORMA_FIELD_FIXED64(47, 5), ORMA_FIELD_BYTES(23, "bytes", 5),
+		     ORMA_FIELD_VARINT(0, 1), ORMA_FIELD_VARINT(UINT32_MAX, 1));
+	trace_read(trace);
+	for (int i = 0; i < 2; i++) {
+		event = next(trace);
+		ids[i] = event->flow_ids.items[0];
+		CHECK(ids[i] != 7);
+		CHECK_INT(event->terminating_flow_ids.items[0], 8);
+	}
+	CHECK(ids[0] == ids[1]);
+	CHECK_INT(next(trace)->correlation_id, 77);
+	CHECK_STR(text_of(trace, next(trace)->correlation_id_str), "request");
+	event = next(trace);
+	CHECK_STR(text_of(trace, event->source_location->file_name), "a.c");
+	CHECK_INT(event->source_location->line_number, 12);
+	CHECK_INT(event->flow_ids.items[0], 5);
+	trace_done(trace);
+}
+
+ORMA_TEST(times_of_ones_own_leave_the_others_alone)
+{
+	struct trace *trace = trace_start();
+	uint64_t before = orma_now_ns();
+
+	ORMA_INSTANT(gfx, "earlier", ORMA_AT(before - 1000));
+	ORMA_INSTANT(gfx, "clock", ORMA_AT_CLOCK(55, 3));
+	ORMA_INSTANT(gfx, "now");
+	trace_read(trace);
+	CHECK(trace->events[0]->timestamp == before - 1000);
+	CHECK_INT(trace->events[0]->timestamp_clock_id, 6);
+	CHECK_INT(trace->events[1]->timestamp, 55);
+	CHECK_INT(trace->events[1]->timestamp_clock_id, 3);
+	CHECK(!orma_pb_trace_packet_has_timestamp_clock_id(trace->events[2]));
+	trace_done(trace);
+}
+
+static void *end_it(void *ctx)
+{
+	ORMA_END(gfx, ORMA_ON(ctx));
+	return NULL;
+}
+
+ORMA_TEST(a_slice_on_a_track_may_end_on_another_thread)
+{
+	static const struct orma_track track = {.name = "request", .id = 7};
+	struct trace *trace = trace_start();
+	const struct orma_pb_track_event *begin = NULL, *end = NULL;
+	pthread_t thread;
+
+	ORMA_BEGIN(gfx, "request", ORMA_ON(&track));
+	CHECK_INT(pthread_create(&thread, NULL, end_it, (void *)&track), 0);
+	pthread_join(thread, NULL);
+	/* It was not on this thread's own track. */
+	ORMA_END(gfx);
+	trace_read(trace);
+	CHECK_INT(trace->count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct orma_pb_track_event *event = next(trace);
+
+		if (event->type == ORMA_EVENT_BEGIN)
+			begin = event;
+		else
+			end = event;
+	}
+	CHECK(begin && end && begin->track_uuid == end->track_uuid && begin->track_uuid != 0);
 	trace_done(trace);
 }

@@ -298,6 +298,21 @@ static void *flush_and_read(void *ctx)
 	return NULL;
 }
 
+/* What the instants "events lost" say of a category. */
+static uint64_t lost_events(const struct packets *packets, const char *category)
+{
+	for (size_t i = 0; i < packets->list.count; i++) {
+		const struct orma_pb_track_event *event = packets->list.items[i]->track_event;
+
+		if (event && event->categories.count == 1 &&
+		    orma_base_str_is(event->categories.items[0], "orma.loss") &&
+		    event->debug_annotations.count == 3 &&
+		    orma_base_str_is(event->debug_annotations.items[0]->string_value, category))
+			return event->debug_annotations.items[1]->uint_value;
+	}
+	return 0;
+}
+
 ORMA_TEST(a_loss_takes_whole_slices_and_an_end_that_found_no_room_comes_late)
 {
 	const struct orma_data_source_options options = {
@@ -344,12 +359,16 @@ ORMA_TEST(a_loss_takes_whole_slices_and_an_end_that_found_no_room_comes_late)
 	CHECK(instants > 1000 && instants < 30000);
 	reader = read_trace(&packets);
 	CHECK_INT(reader->resets, 2);
-	CHECK_INT(reader->count, 5);
+	CHECK_INT(reader->count, 7);
 	check_event(reader, 0, 1, "gfx", "outer");
 	check_event(reader, 1, 1, "gfx", "inner");
 	check_event(reader, 2, 2, NULL, NULL);
 	check_event(reader, 3, 2, NULL, NULL);
-	check_event(reader, 4, 3, "gfx", "after");
+	check_event(reader, 4, 3, NULL, "events lost");
+	check_event(reader, 5, 3, NULL, "events lost");
+	check_event(reader, 6, 3, "gfx", "after");
+	CHECK_INT(lost_events(&packets, "net"), 30000 - instants);
+	CHECK_INT(lost_events(&packets, "gfx"), 1);
 	CHECK(reader->events[2].ts <= end_ns);
 	CHECK(reader->events[3].ts >= end_ns);
 	CHECK(reader->events[4].ts > reader->events[3].ts);
