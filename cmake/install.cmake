@@ -67,6 +67,22 @@ install(DIRECTORY include/orma DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MAT
 foreach(section 1 7)
   install(FILES docs/man/orma.${section} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
+# The pages of section 3 are what the headers say.
+file(GLOB headers CONFIGURE_DEPENDS include/orma/*.h)
+set(pages)
+foreach(header ${headers})
+  get_filename_component(name ${header} NAME_WE)
+  set(page ${CMAKE_BINARY_DIR}/man/orma_${name}.3)
+  if(name STREQUAL orma)
+    set(page ${CMAKE_BINARY_DIR}/man/orma.3)
+  endif()
+  add_custom_command(OUTPUT ${page} COMMAND ${PROJECT_SOURCE_DIR}/tools/header-page -o ${page} ${header}
+    DEPENDS ${header} ${PROJECT_SOURCE_DIR}/tools/header-page VERBATIM)
+  list(APPEND pages ${page})
+endforeach()
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/man)
+add_custom_target(man_pages ALL DEPENDS ${pages})
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
 
 # Both package files find the rest from where they are, so that an installed tree may be moved.
 foreach(kind pkgconfig cmake/orma)

@@ -97,12 +97,14 @@ ORMA_API int orma_transport_down(struct orma_transport *transport, int error);
  * orma_transport_setup_tracing() - the memory, once, before the first data source is set up.
  * @memory_fd: a memfd sealed against shrinking, duplicated; -1 = none that is shared.
  * @page_size_bytes: as the service says.
+ *
+ * Returns what orma_transport_up() says.
  */
 ORMA_API int orma_transport_setup_tracing(struct orma_transport *transport, int memory_fd,
 					  uint32_t page_size_bytes);
 /**
  * What the callbacks of struct orma_producer_callbacks were told. `config` is a serialized
- * DataSourceConfig. All pointers are borrowed.
+ * DataSourceConfig. All pointers are borrowed. Return what orma_transport_up() says.
  */
 ORMA_API int orma_transport_setup_data_source(struct orma_transport *transport,
 					      uint64_t instance_id, const void *config,
@@ -116,7 +118,7 @@ ORMA_API int orma_transport_flush(struct orma_transport *transport, uint64_t req
 				  const uint64_t *instance_ids, size_t count, uint64_t flags);
 ORMA_API int orma_transport_clear_incremental_state(struct orma_transport *transport,
 						    const uint64_t *instance_ids, size_t count);
-/** orma_transport_synced() - the answer to one sync(). */
+/** orma_transport_synced() - the answer to one sync(). Returns what orma_transport_up() says. */
 ORMA_API int orma_transport_synced(struct orma_transport *transport);
 
 /**
