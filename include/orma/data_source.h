@@ -138,10 +138,12 @@ ORMA_API void orma_data_source_complete(struct orma_data_source *source, uint64_
 
 /** Bit i set = instance i is started. One relaxed load. */
 ORMA_API uint32_t orma_data_source_started(const struct orma_data_source *source);
+/* NOLINTBEGIN(bugprone-macro-parentheses): the index is a name, declared here */
 #define ORMA_FOR_EACH_INSTANCE(source, idx)                                                        \
 	for (uint32_t orma_bits_ = orma_data_source_started(source), idx = 0; orma_bits_;          \
 	     orma_bits_ >>= 1, (idx)++)                                                            \
 		if (orma_bits_ & 1)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /**
  * orma_packet_begin(), orma_packet_end() - one packet to the calling thread's sequence of an

@@ -225,7 +225,7 @@ template <class T> inline void orma_event_emit_counter(orma_call_site *site, T v
 #define ORMA_SCOPE_IN_(id, begin)                                                                  \
 	struct orma_scope ORMA_CONCAT(orma_scope_, __LINE__)                                       \
 		__attribute__((cleanup(orma_event_scope_end), unused)) = {                         \
-			&orma_category_##id, ORMA_IS_ENABLED(id) ? begin : 0}
+			&orma_category_##id, ORMA_IS_ENABLED(id) ? (begin) : 0}
 #define ORMA_SCOPE_0(id, name)                                                                     \
 	ORMA_CALL_SITE_ ORMA_CONCAT(orma_scope_site_, __LINE__) =                                  \
 		ORMA_SITE_(id, ORMA_EVENT_BEGIN, name);                                            \

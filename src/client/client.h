@@ -149,9 +149,7 @@ struct orma_client_flush {
 struct orma_client_link {
 	struct orma_loop *loop;
 	struct orma_client_local *local;       /* NULL = a daemon, or: */
-	bool is_custom;                        /* the program's own transport */
 	struct orma_client_endpoint *endpoint; /* NULL = not connected */
-	bool is_up;
 	struct orma_client_memory *memory;
 	/* `memory`, for the child of a fork: set after it, cleared before it goes; relaxed. */
 	struct orma_client_memory *_Atomic inherited;
@@ -159,8 +157,6 @@ struct orma_client_link {
 	int own_fd;
 	uint32_t own_page_bytes;
 	struct orma_timer startup_timer; /* when startup tracing is given up */
-	bool wants_incomplete;
-	bool is_committing;
 	struct orma_watch arbiter_watch;
 	struct orma_timer commit_timer;
 	struct orma_list flushes;   /* in the order of their arrival; mutex */
@@ -172,8 +168,13 @@ struct orma_client_link {
 
 	struct orma_timer retry_timer;
 	uint64_t retry_ns;
-	int folder_fd; /* inotify while not connected, or -1 */
 	struct orma_watch folder_watch;
+	int folder_fd; /* inotify while not connected, or -1 */
+
+	bool is_custom; /* the program's own transport */
+	bool is_up;
+	bool wants_incomplete;
+	bool is_committing;
 };
 
 /* link.c; all on the loop thread */

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "track/track.h"
 
-#define PLACES (ORMA_TRACK_NAMES_MAX * 2)
+#define PLACES (ORMA_TRACK_NAMES_MAX * (size_t)2)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t name_count; /* mutex */
