@@ -196,6 +196,55 @@ ORMA_TEST(a_connection_that_is_lost_is_made_again_with_everything_registered)
 	end(&peer);
 }
 
+static int count_marks(void *ctx, const void *packet, size_t size)
+{
+	*(int *)ctx += memmem(packet, size, MARK, strlen(MARK)) != NULL;
+	return 0;
+}
+
+ORMA_TEST(a_transport_works_beside_the_service_of_this_process)
+{
+	const struct orma_session_options session_options = {.struct_size = sizeof(session_options),
+							     .in_process = true};
+	struct source_log log = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct orma_init_options options;
+	struct peer peer;
+	int marks = 0;
+
+	peer_open(&peer, true);
+	options = peer_options(&peer);
+	options.backends |= ORMA_BACKEND_IN_PROCESS;
+	CHECK_INT(orma_init(&options), 0);
+	source = register_source(&log);
+	CHECK_INT(orma_sync(10000), 0);
+	peer_enable(&peer, CONFIG);
+	CHECK_INT(orma_session_new(&session_options, &session, NULL), 0);
+	CHECK_INT(orma_session_enable_text(session, NULL, CONFIG, strlen(CONFIG), -1, NULL), 0);
+	CHECK_INT(orma_session_wait_started(session, 10000), 0);
+	PEER_TURN_UNTIL(&peer, orma_data_source_started(source) == 3);
+	for (int i = 0; i < 20; i++) {
+		ORMA_FOR_EACH_INSTANCE(source, idx)
+		{
+			struct orma_packet *packet = orma_packet_begin(source, idx);
+
+			CHECK(packet);
+			orma_packet_string(packet, 900, MARK);
+			orma_packet_end(packet);
+		}
+	}
+	CHECK_INT(peer_flush_all(&peer), 1);
+	CHECK_INT(peer_read_and_count(&peer, MARK, strlen(MARK)), 20);
+	CHECK_INT(orma_session_flush(session, 10000, 0), 0);
+	CHECK_INT(orma_session_stop(session), 0);
+	CHECK_INT(orma_session_wait_stopped(session, 10000, NULL), 0);
+	CHECK_INT(orma_session_read(session, count_marks, &marks), 0);
+	CHECK_INT(marks, 20);
+	orma_session_free(session);
+	end(&peer);
+}
+
 ORMA_TEST(without_room_commits_wait)
 {
 	struct source_log log = {0};
