@@ -5,8 +5,8 @@
  *	ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames and drawing");     // in one .c file
  *	ORMA_CATEGORY_DEFINE_TAGGED(gfx_verbose, "gfx.verbose", "Every draw call", "gfx,slow");
  *
- * A category announces itself when its program or library is loaded, and leaves with it; one that is loaded
- * while a session runs takes part at once.
+ * A category announces itself when its program or library is loaded, and leaves with it; one that
+ * is loaded while a session runs takes part at once.
  *
  * Which categories a session enables: its TrackEventConfig is asked for exact names first, then for
  * patterns (one '*' at the end), then for the lone "*"; each time enabled_categories enable,
@@ -51,24 +51,23 @@ ORMA_API void orma_category_add(struct orma_category *category);
  * inside the module's code then; a callback that is under way is waited for. */
 ORMA_API void orma_category_remove(struct orma_category *category);
 
-/*
- * @instance_idx: which instance; `is_change`: it is the first that wants the category, or was the last.
- */
+/* `is_change`: the instance is the first that wants the category, or was the last. */
 typedef void orma_category_fn(void *ctx, struct orma_category *category, uint32_t instance_idx,
 			      bool is_enabled, bool is_change);
 /**
  * orma_category_set_callback() - be told when instances begin and cease to want a category.
- * @fn:  NULL = no more; replaces the one before. Called on the library's thread (or inside orma_dispatch()), soon
- *       also for instances that want the category already.
+ * @fn:  NULL = no more; replaces the one before. Called on the library's thread (or inside
+ *       orma_dispatch()), soon also for instances that want the category already.
  * @ctx: borrowed until the callback is replaced or the category removed.
  *
- * When this returns, on another thread than the library's, the callback before is not running and will not
- * be called. Returns 0, -EINVAL (NULL, or not added), -ENOMEM.
+ * When this returns, on another thread than the library's, the callback before is not running and
+ * will not be called. Returns 0, -EINVAL (NULL, or not added), -ENOMEM.
  */
 ORMA_API int orma_category_set_callback(struct orma_category *category, orma_category_fn *fn,
 					void *ctx);
 
-/* Enabled by every instance: the category of events that name theirs at run time, with ORMA_CATEGORY(). */
+/* Enabled by every instance: the category of events that name theirs at run time, with
+ * ORMA_CATEGORY(). */
 ORMA_API extern struct orma_category orma_category_dynamic;
 
 #define ORMA_CATEGORY_DECLARE(id) extern struct orma_category orma_category_##id

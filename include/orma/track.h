@@ -11,10 +11,10 @@
  *	...
  *	struct orma_track request = {.name = "request", .id = request_number};
  *
- * What tells tracks apart is their uuid, made of parent, name and id; equal ones are one track, whoever
- * emits to it. The rest describes the track, and should be the same wherever the uuid is. A thread describes
- * a track when it first emits to it, and again when a reader may have missed that: a track costs its
- * description once per thread.
+ * What tells tracks apart is their uuid, made of parent, name and id; equal ones are one track,
+ * whoever emits to it. The rest describes the track, and should be the same wherever the uuid is. A
+ * thread describes a track when it first emits to it, and again when a reader may have missed that:
+ * a track costs its description once per thread.
  *
  * Uuids are those of Perfetto's C SDK: two libraries in one process agree on its tracks. For
  * those of the C++ SDK add ORMA_TRACK_ID_CPP_NAMED or ORMA_TRACK_ID_CPP_STATE to the id with ^.
@@ -83,8 +83,8 @@ struct orma_track {
 
 	/* The name was known when the program was compiled: it tells nothing about its user. */
 	bool is_name_static;
-	/* Counters: what is written are differences, per thread. The values handed in are not: the library
-	 * subtracts. For counters that one thread alone counts. */
+	/* Counters: what is written are differences, per thread. The values handed in are not: the
+	 * library subtracts. For counters that one thread alone counts. */
 	bool is_incremental;
 	/* Threads: keep apart from what others, the kernel for one, know of the thread. */
 	bool is_kept_apart;
@@ -135,7 +135,8 @@ ORMA_API uint64_t orma_track_uuid(const struct orma_track *track);
  * orma_track_register() - compute once what events to the track would compute each time.
  * @track: borrowed for ever, with its texts and parents, which change no more.
  *
- * Returns 0, -EINVAL (NULL, or more than ORMA_TRACK_PARENTS_MAX parents). Before any thread emits to it.
+ * Returns 0, -EINVAL (NULL, or more than ORMA_TRACK_PARENTS_MAX parents). Before any thread emits
+ * to it.
  */
 ORMA_API int orma_track_register(struct orma_track *track);
 
@@ -150,17 +151,19 @@ ORMA_API int orma_track_new(const struct orma_track *model, struct orma_track **
 ORMA_API void orma_track_free(struct orma_track *track);
 
 /**
- * orma_track_announce() - describe a track now, in every trace that is being recorded, again if need be.
+ * orma_track_announce() - describe a track now, in every trace that is being recorded, again if
+ * need be.
  *
- * For tracks without events, and for what has changed: a rank, a description. Of tracks of kind ORMA_TRACK_THREAD
- * this is the way to say what is not in their name: `rank`, `is_kept_apart`. A registered track of kind
- * ORMA_TRACK_GLOBAL is described by itself in every trace from then on; there is one, the last.
+ * For tracks without events, and for what has changed: a rank, a description. Of tracks of kind
+ * ORMA_TRACK_THREAD this is the way to say what is not in their name: `rank`, `is_kept_apart`. A
+ * registered track of kind ORMA_TRACK_GLOBAL is described by itself in every trace from then on;
+ * there is one, the last.
  */
 ORMA_API void orma_track_announce(const struct orma_track *track);
 
 /**
- * orma_thread_set_name() - name the calling thread, for the kernel (its first 15 bytes) and in traces, also
- * in those that are being recorded.
+ * orma_thread_set_name() - name the calling thread, for the kernel (its first 15 bytes) and in
+ * traces, also in those that are being recorded.
  *
  * A name that was given otherwise, by prctl() or pthread_setname_np(), is noticed within a second
  * while a trace is recorded. Cut behind 63 bytes. Returns 0, -EINVAL (NULL), -ENOMEM.

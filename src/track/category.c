@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * category.c - the categories of the program, and which of them an instance enables.
  *
- * Categories are static structs that constructors put into one list, before and after the data source
- * is registered, and destructors take out of it. Each has a word with one bit per instance, set and
- * cleared under the mutex; emitters read it relaxed. Which ones a config enables is upstream's rule
- * for C++: exact names first, then patterns (one trailing '*'), then the lone '*', and in each round
- * enabled categories, disabled categories, disabled tags, enabled tags. What nothing matches is
- * enabled. Configs are kept decoded, so that a category that comes later, or is named by an event, is
- * judged by the same rule; what a sequence has learned about names of events it keeps in a few
- * places, chosen by the name's hash.
+ * Categories are static structs that constructors put into one list, before and after the data
+ * source is registered, and destructors take out of it. Each has a word with one bit per instance,
+ * set and cleared under the mutex; emitters read it relaxed. Which ones a config enables is
+ * upstream's rule for C++: exact names first, then patterns (one trailing '*'), then the lone '*',
+ * and in each round enabled categories, disabled categories, disabled tags, enabled tags. What
+ * nothing matches is enabled. Configs are kept decoded, so that a category that comes later, or is
+ * named by an event, is judged by the same rule; what a sequence has learned about names of events
+ * it keeps in a few places, chosen by the name's hash.
  *
- * What others have to be told, the service of new categories and the program of changed bits, is done by
- * one piece of work on the loop thread, posted when there is none: a million categories in a row
- * are described a few times and not a million times.
+ * What others have to be told, the service of new categories and the program of changed bits, is
+ * done by one piece of work on the loop thread, posted when there is none: a million categories in
+ * a row are described a few times and not a million times.
  *
  * Rejected: upstream's other rule, for C, where an empty config enables nothing; calling callbacks
  * from where the bits change (a constructor inside of dlopen() would run the program's code).
@@ -438,7 +438,8 @@ void orma_category_add(struct orma_category *category)
 	orma_track_event_want();
 }
 
-/* Takes the watch away and waits until its callback is not running; on its own thread it is that very callback. */
+/* Takes the watch away and waits until its callback is not running; on its own thread it is that
+ * very callback. */
 static struct orma_category_watch *unwatch_locked(struct orma_category *category)
 {
 	struct orma_category_watch *watch = ORMA_TAKE(category->watch);

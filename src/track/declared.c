@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * declared.c - the tracks that a sequence has described: a set of their uuids, and the last value of
- * each incremental counter.
+ * declared.c - the tracks that a sequence has described: a set of their uuids, and the last value
+ * of each incremental counter.
  *
- * Open addressing with linear probing, at most three quarters full; a place with the uuid 0 is free, and
- * nothing is ever taken out but everything at once. A few places lie in the sequence's own state, so that
- * most threads allocate nothing; more are allocated, four times as many at a time, up to a limit. Whoever
- * finds the set full has the sequence's whole state forgotten, which is correct at any time.
+ * Open addressing with linear probing, at most three quarters full; a place with the uuid 0 is
+ * free, and nothing is ever taken out but everything at once. A few places lie in the sequence's
+ * own state, so that most threads allocate nothing; more are allocated, four times as many at a
+ * time, up to a limit. Whoever finds the set full has the sequence's whole state forgotten, which
+ * is correct at any time.
  *
- * Rejected: a small set that forgets when it is full (the last values of counters cannot be forgotten
- * without the reader), ids for tracks and bitmaps (tracks come and go with requests, ids would not).
+ * Rejected: a small set that forgets when it is full (the last values of counters cannot be
+ * forgotten without the reader), ids for tracks and bitmaps (tracks come and go with requests, ids
+ * would not).
  */
 #include "base/alloc.h"
 #include "track/track.h"
@@ -27,7 +29,8 @@ static uint64_t key(uint64_t uuid)
 	return uuid ? uuid : 1;
 }
 
-/* The place of the uuid, or the free one where it belongs. Names' hashes are spread anyway; ids are not. */
+/* The place of the uuid, or the free one where it belongs. Names' hashes are spread anyway; ids are
+ * not. */
 static struct orma_track_known *probe(struct orma_track_known *at, uint32_t bits, uint64_t uuid)
 {
 	uint32_t mask = (UINT32_C(1) << bits) - 1;

@@ -3,8 +3,8 @@
  *
  * Every sequence begins with both, its thread's and the process's: whichever sequences survive in a
  * full buffer, their events have a name. A process that began by a fork of one that traced adds who
- * its parent is, as a process_tree: readers know that as the origin of processes, and descriptors of
- * tracks have no place for it.
+ * its parent is, as a process_tree: readers know that as the origin of processes, and descriptors
+ * of tracks have no place for it.
  */
 #include "proto/writer.h"
 #include "schema/gen/counter_descriptor.pb.h"

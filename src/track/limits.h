@@ -27,7 +27,8 @@
 #define ORMA_TRACK_LOSSES_MAX 6
 /* Tracks with slices whose begins were lost; of further ones an end may be too many. */
 #define ORMA_TRACK_ASYNC_MAX 64
-/* Tracks that a thread has described to an instance: 1 << this; beyond it describes all of them anew. */
+/* Tracks that a thread has described to an instance: 1 << this; beyond it describes all of them
+ * anew. */
 #define ORMA_TRACK_SET_BITS_MAX       13
 #define ORMA_TRACK_CMDLINE_BYTES      4096
 #define ORMA_TRACK_COMM_BYTES         16 /* what the kernel keeps of a thread's name */

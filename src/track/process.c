@@ -3,8 +3,8 @@
  * them.
  *
  * Read once when track events are registered, so that emitting reads no files. The uuid is
- * upstream's hash of start time and pid: the same for all sequences of a process and for all libraries
- * in it, theirs included; different for a later process with the same pid.
+ * upstream's hash of start time and pid: the same for all sequences of a process and for all
+ * libraries in it, theirs included; different for a later process with the same pid.
  */
 #include <fcntl.h>
 #include <unistd.h>

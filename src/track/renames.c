@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * renames.c - what threads and the process are called, and what readers are told when that changes.
  *
- * A thread has a record from its first description on: its name as the reader knows it, the longer one that
- * it gave itself, its rank. The kernel tells nobody when a thread is renamed. So while an instance runs, the
- * loop thread compares the records with /proc, a few hundred at a time, every half second, at flushes and
- * at the end; what has changed it describes in its own sequence, because a track belongs to the
- * trace and not to the sequence that describes it. The threads that emit notice nothing.
+ * A thread has a record from its first description on: its name as the reader knows it, the longer
+ * one that it gave itself, its rank. The kernel tells nobody when a thread is renamed. So while an
+ * instance runs, the loop thread compares the records with /proc, a few hundred at a time, every
+ * half second, at flushes and at the end; what has changed it describes in its own sequence,
+ * because a track belongs to the trace and not to the sequence that describes it. The threads that
+ * emit notice nothing.
  *
  * Invariant: the mutex is held over no system call and no packet.
  *
- * Rejected: asking for the name at each event (a system call), wrapping pthread_setname_np() (misses
- * prctl(), and takes a symbol of the program's), marks that make threads describe themselves again (a
- * thread that has ceased to emit would keep its old name).
+ * Rejected: asking for the name at each event (a system call), wrapping pthread_setname_np()
+ * (misses prctl(), and takes a symbol of the program's), marks that make threads describe
+ * themselves again (a thread that has ceased to emit would keep its old name).
  */
 #include <errno.h>
 #include <fcntl.h>

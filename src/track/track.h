@@ -70,8 +70,8 @@ extern struct orma_track_instance orma_track_instances[ORMA_INSTANCES_MAX];
 bool orma_track_category_matches(const struct orma_pb_track_event_config *config, const char *name,
 				 const char *tags);
 /*
- * Whether the instance wants an event of a category that the event names itself; `tags` may be NULL.
- * A category of events like that is orma_category_dynamic.
+ * Whether the instance wants an event of a category that the event names itself; `tags` may be
+ * NULL. A category of events like that is orma_category_dynamic.
  */
 bool orma_track_dynamic_is_wanted(struct orma_track_sequence *sequence, uint32_t idx,
 				  const char *name, const char *tags);
@@ -82,8 +82,8 @@ void orma_track_enable(uint32_t idx);
 void orma_track_disable(uint32_t idx);
 /* Sets the word of every category; async-signal-safe. */
 void orma_track_mark_all(uint32_t enabled);
-/* In the child of a fork; async-signal-safe. Every category is marked: no instance's bit is set, and
- * the first event calls orma_client_revive(). */
+/* In the child of a fork; async-signal-safe. Every category is marked: no instance's bit is set,
+ * and the first event calls orma_client_revive(). */
 void orma_track_categories_forked(void);
 void orma_track_names_forked(void);
 #define ORMA_TRACK_REVIVE (UINT32_C(1) << 31)
@@ -135,12 +135,13 @@ void orma_track_process_look(struct orma_track_process_texts *ret);
 bool orma_track_process_read_cmdline(void);
 
 /*
- * Calls `fn` with the calling thread's slot of each instance that runs, its sequence begun. False: it
- * was lost.
+ * Calls `fn` with the calling thread's slot of each instance that runs, its sequence begun. False:
+ * it was lost.
  */
 typedef bool orma_track_tell_fn(const void *ctx, struct orma_packet *slot, uint64_t now_ns);
 void orma_track_tell(orma_track_tell_fn *fn, const void *ctx);
-/* All on the loop thread: an instance starts, or is about to stop; what has changed is described. */
+/* All on the loop thread: an instance starts, or is about to stop; what has changed is described.
+ * */
 void orma_track_renames_start(void);
 void orma_track_renames_stop(void);
 void orma_track_renames_check(void);
@@ -183,8 +184,8 @@ bool orma_track_declare(struct orma_packet *slot, const struct orma_track *track
 /* The root of the trace, if the program has registered one. True without one. */
 bool orma_track_write_root(struct orma_packet *slot, uint64_t now_ns);
 /*
- * The field of a TrackEvent that names the track, none for NULL; `at` has room for 11 bytes. NULL: the
- * sequence has not described it.
+ * The field of a TrackEvent that names the track, none for NULL; `at` has room for 11 bytes. NULL:
+ * the sequence has not described it.
  */
 uint8_t *orma_track_put_described(struct orma_track_sequence *sequence, uint8_t *at,
 				  const struct orma_track *track);
@@ -213,8 +214,8 @@ struct orma_track_sequence {
 	/* Forgotten when incremental state is lost. */
 	struct {
 		uint64_t last_ns;
-		/* Bit = id of a call site whose pre-encoded bytes are right here: the sequence can be
-		 * read and has lost nothing since, its timestamps are incremental and of 1 ns,
+		/* Bit = id of a call site whose pre-encoded bytes are right here: the sequence can
+		 * be read and has lost nothing since, its timestamps are incremental and of 1 ns,
 		 * nothing is added or filtered, and the site's name, category and remembered keys
 		 * have been declared. The last one is never set. */
 		uint64_t sites[ORMA_TRACK_SITES_MAX / ORMA_TRACK_WORD_BITS + 1];

@@ -4,14 +4,15 @@
  *   uuid = base ^ hash      base: 0, the process's uuid, or that of the emitting thread
  *                           hash: the xor of name, kind and id of the track and all its parents
  *
- * Since everything is combined by xor, the part that does not depend on process and thread is computed
- * once where a track is registered, and holds in the child of a fork. Parents are walked in a loop
- * with a limit; a track with more of them, or with itself among them, counts as one without any.
+ * Since everything is combined by xor, the part that does not depend on process and thread is
+ * computed once where a track is registered, and holds in the child of a fork. Parents are walked
+ * in a loop with a limit; a track with more of them, or with itself among them, counts as one
+ * without any.
  *
  * A sequence describes a track in front of its first event there, parents first. Which ones it has
  * described is the set of declared.c. Rejected: a table of all tracks of the process (a lock on
- * the emit path, and tracks of requests never leave it), serialized descriptors in registered tracks
- * (a second copy of every text; describing is rare).
+ * the emit path, and tracks of requests never leave it), serialized descriptors in registered
+ * tracks (a second copy of every text; describing is rare).
  */
 #include "track/track.h"
 

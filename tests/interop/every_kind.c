@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * every_kind.c - emits track events of every kind, once and always the same, when a session asks for them.
+ * every_kind.c - emits track events of every kind, once and always the same, when a session asks
+ * for them.
  *
  *	every_kind SECONDS
  *
- * Waits for a session that wants the category "kinds", emits, and waits for its end; afterwards for the next, until
- * SECONDS have passed. What it emits depends on nothing that differs between two runs but addresses,
- * times and thread ids, which trace_events does not print.
+ * Waits for a session that wants the category "kinds", emits, and waits for its end; afterwards for
+ * the next, until SECONDS have passed. What it emits depends on nothing that differs between two
+ * runs but addresses, times and thread ids, which trace_events does not print.
  */
 #include <orma/orma.h>
 #include <pthread.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_events.c - prints the track events of one process, one a line, in words that do not depend on how and
- * when they were recorded: two recordings of one program can be compared.
+ * trace_events.c - prints the track events of one process, one a line, in words that do not depend
+ * on how and when they were recorded: two recordings of one program can be compared.
  *
  *	trace_events FILE PID
  *
- * Names are resolved, tracks are written as paths of names, ids of flows are counted, differences are added
- * up, times are left out unless the event brought its own. Lines are ordered by thread, then as they
- * came; below them stand the tracks. The invariant: an event relies on nothing but packets of its
- * sequence before it, and on descriptors of tracks anywhere. Not the product's reader: see trace_packet.h.
+ * Names are resolved, tracks are written as paths of names, ids of flows are counted, differences
+ * are added up, times are left out unless the event brought its own. Lines are ordered by thread,
+ * then as they came; below them stand the tracks. The invariant: an event relies on nothing but
+ * packets of its sequence before it, and on descriptors of tracks anywhere. Not the product's
+ * reader: see trace_packet.h.
  */
 #include "trace_packet.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host.c - loads and unloads libraries that trace, while a session of its own runs, on the public API alone.
+ * host.c - loads and unloads libraries that trace, while a session of its own runs, on the public
+ * API alone.
  *
- * The service must be told of what comes and goes; what was emitted must be in the trace; nothing of a
- * library may be used when it is gone: its memory is no more, and a look at it ends the program.
+ * The service must be told of what comes and goes; what was emitted must be in the trace; nothing
+ * of a library may be used when it is gone: its memory is no more, and a look at it ends the
+ * program.
  */
 #include <dlfcn.h>
 #include <orma/orma.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * category_callback_test.c - what the program and the service are told of categories while a session runs.
+ * category_callback_test.c - what the program and the service are told of categories while a
+ * session runs.
  */
 #include <orma/category.h>
 #include <orma/track_event.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * on_track_test.c - events on tracks of their own, counters, states, and what a config does to events.
+ * on_track_test.c - events on tracks of their own, counters, states, and what a config does to
+ * events.
  */
 #include <orma/orma.h>
 #include <stdio.h>
@@ -311,5 +312,47 @@ ORMA_TEST(the_time_of_a_thread_is_read_no_more_often_than_asked_for)
 	CHECK(thread_time(&count, &zeros) > 0);
 	CHECK_INT(count, 10);
 	CHECK_INT(zeros, 9);
+	packets_done(&packets);
+}
+
+static sem_t is_cleared;
+
+static void on_clear(void *ctx, const struct orma_instance *instance)
+{
+	(void)ctx;
+	(void)instance;
+	sem_post(&is_cleared);
+}
+
+ORMA_TEST(a_slice_that_is_open_when_state_is_cleared_has_its_end)
+{
+	static const struct orma_track sums = {
+		.kind = ORMA_TRACK_COUNTER, .name = "sums", .is_incremental = true};
+	const struct orma_data_source_options options = {.struct_size = sizeof(options),
+							 .name = "test.source",
+							 .on_clear_incremental_state = on_clear};
+	struct orma_data_source *source;
+	struct orma_session *session;
+
+	init_in_process();
+	CHECK_INT(orma_data_source_register(&options, &source), 0);
+	session = session_start(CONFIG("") "data_sources { config { name: \"test.source\" } } "
+					   "incremental_state_config { clear_period_ms: 20 }");
+	ORMA_BEGIN(gfx, "slice");
+	ORMA_COUNTER(gfx, "", 100, ORMA_ON(&sums));
+	/* Once more from now on. */
+	while (sem_trywait(&is_cleared) == 0)
+		;
+	wait_for(&is_cleared);
+	/* All sources of a session hear of it before anything else happens. */
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	ORMA_END(gfx);
+	ORMA_COUNTER(gfx, "", 150, ORMA_ON(&sums));
+	finish(session);
+	CHECK(count_resets() > 1);
+	event_at(2, 0);
+	/* Absolute again, for a reader who has forgotten. */
+	CHECK_INT(event_at(4, 0)->counter_value, 100);
+	CHECK_INT(event_at(4, 1)->counter_value, 150);
 	packets_done(&packets);
 }
