@@ -163,8 +163,8 @@ struct orma_client_link {
 	uint32_t announced;         /* bit = source that the service knows */
 	uint32_t outdated;          /* bit = source whose descriptor has changed since */
 	unsigned syncs_outstanding; /* fences sent and not answered */
-	struct orma_task failure;   /* ends the connection from the loop */
 	int failure_error;
+	struct orma_task failure; /* ends the connection from the loop, with that error */
 
 	struct orma_timer retry_timer;
 	uint64_t retry_ns;
