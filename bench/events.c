@@ -14,7 +14,7 @@
 ORMA_CATEGORY_DEFINE(on, "on", "Recorded");
 ORMA_CATEGORY_DEFINE(off, "off", "Not recorded");
 
-#define SHM_BYTES (4u << 20)
+#define SHM_BYTES (8u << 20)
 /* Events take 15 bytes. */
 #define WARM_UP_BATCHES (2 * (int)SHM_BYTES / (15 * EVENT_BATCH))
 

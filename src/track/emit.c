@@ -44,11 +44,15 @@ static inline bool can_use(const struct orma_track_sequence *sequence,
 	return orma_track_has_bit(sequence->known.sites, id);
 }
 
-/* Without branches below 2^28. May store 4 bytes, whatever it says. */
+/* Small ones are the most; the rest below 2^28 without branches. May store 4 bytes, whatever it says. */
 static inline uint8_t *put_varint(uint8_t *at, uint64_t value)
 {
 	uint32_t bytes, size;
 
+	if (ORMA_LIKELY(value < 0x80)) {
+		*at = (uint8_t)value;
+		return at + 1;
+	}
 	if (ORMA_UNLIKELY(value >= UINT64_C(1) << 28))
 		return orma_proto_put_varint(at, value);
 	size = ((63 - (uint32_t)__builtin_clzll(value | 1)) * 9 + 73) / 64;
@@ -529,8 +533,8 @@ static inline struct orma_packet *hot_slot(uint32_t instances)
 }
 
 /* The plain event of an armed site. False: nothing has been done. */
-static inline bool emit_hot_at(struct orma_call_site *site, uint32_t instances, bool is_begin,
-			       uint64_t now_ns)
+static inline __attribute__((always_inline)) bool
+emit_hot_at(struct orma_call_site *site, uint32_t instances, bool is_begin, uint64_t now_ns)
 {
 	struct orma_packet *slot = hot_slot(instances);
 	struct orma_track_sequence *sequence;
@@ -562,7 +566,8 @@ static inline bool emit_hot(struct orma_call_site *site, uint32_t instances, boo
 	       emit_hot_at(site, instances, is_begin, now_ns);
 }
 
-static inline bool emit_end_hot_at(uint32_t instances, uint64_t now_ns)
+static inline __attribute__((always_inline)) bool emit_end_hot_at(uint32_t instances,
+								  uint64_t now_ns)
 {
 	struct orma_packet *slot = hot_slot(instances);
 	struct orma_track_sequence *sequence;

@@ -134,7 +134,7 @@ ORMA_TEST(arguments_of_every_type_arrive_as_they_were_said)
 	for (int i = 0; i < 3; i++)
 		emit_every_type(text, &number);
 	for (int i = -1; i <= 1; i++)
-		ORMA_INSTANT(gfx, "short", "b", (bool)true, "i", i * INT64_C(1) << 40, "d", 1.5,
+		ORMA_INSTANT(gfx, "short", "b", (bool)true, "i", i * (INT64_C(1) << 40), "d", 1.5,
 			     "s", text, "p", (const void *)&number, "u", (unsigned)(i + 1));
 	trace_read(trace);
 	for (int i = 0; i < 3; i++)
@@ -143,7 +143,7 @@ ORMA_TEST(arguments_of_every_type_arrive_as_they_were_said)
 		const struct orma_pb_track_event *event = next(trace);
 
 		CHECK(argument(trace, event, 0, "b")->bool_value);
-		CHECK(argument(trace, event, 1, "i")->int_value == i * INT64_C(1) << 40);
+		CHECK(argument(trace, event, 1, "i")->int_value == i * (INT64_C(1) << 40));
 		CHECK(argument(trace, event, 2, "d")->double_value == 1.5);
 		CHECK_STR(text_of(trace, argument(trace, event, 3, "s")->string_value), "string");
 		CHECK(argument(trace, event, 4, "p")->pointer_value == (uintptr_t)&number);
