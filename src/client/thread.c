@@ -28,12 +28,14 @@
  * event; a hash table of slots (the table of pointers is 256 bytes per thread and takes one load).
  */
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "client/client.h"
+
+/* Of linux/membarrier.h, which is not where every C library looks: its private expedited commands. */
+enum { MEMBARRIER_NOW = 1 << 3, MEMBARRIER_REGISTER = 1 << 4 };
 
 __thread struct orma_client_thread *orma_client_self __attribute__((tls_model("initial-exec")));
 /* Allocations of this thread that come back here, from an allocator that is itself traced, do not
@@ -349,15 +351,14 @@ static bool have_all_threads_pass_a_barrier(void)
 {
 	static bool is_registered;
 
-	if (!is_registered &&
-	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) < 0)
+	if (!is_registered && syscall(SYS_membarrier, MEMBARRIER_REGISTER, 0) < 0)
 		return false;
 	is_registered = true;
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0)
+	if (syscall(SYS_membarrier, MEMBARRIER_NOW, 0) == 0)
 		return true;
 	/* Of a fork's parent, perhaps. */
-	is_registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
-	return is_registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0;
+	is_registered = syscall(SYS_membarrier, MEMBARRIER_REGISTER, 0) == 0;
+	return is_registered && syscall(SYS_membarrier, MEMBARRIER_NOW, 0) == 0;
 }
 
 size_t orma_client_threads_reclaim(struct orma_data_source *source, uint32_t idx)

@@ -746,7 +746,6 @@ static const char source_head[] =
 	"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
 	"#ifndef __clang__\n"
 	"#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"
-	"#pragma GCC diagnostic ignored \"-Wpsabi\"\n"
 	"#endif\n";
 /* clang-format on */
 
