@@ -37,14 +37,15 @@ static int put_snake(struct orma_buf *out, const char *name, size_t size)
 	int err = 0;
 
 	for (size_t i = 0; i < size; i++) {
-		char c = name[i], next = i + 1 < size ? name[i + 1] : '\0';
-		char last = i > 0 ? name[i - 1] : '_';
-		bool begins_word = isupper((unsigned char)c) && last != '_' && last != '.' &&
-				   (!isupper((unsigned char)last) || islower((unsigned char)next));
+		unsigned char at = (unsigned char)name[i];
+		bool is_inside = i > 0 && name[i - 1] != '_' && name[i - 1] != '.';
+		bool ends_capitals = i + 1 < size && islower((unsigned char)name[i + 1]);
+		bool begins_word = isupper(at) && is_inside &&
+				   (ends_capitals || !isupper((unsigned char)name[i - 1]));
+		char c = (char)(at == '.' ? '_' : tolower(at));
 
 		if (begins_word)
 			err |= orma_base_buf_append(out, "_", 1);
-		c = (char)(c == '.' ? '_' : tolower((unsigned char)c));
 		err |= orma_base_buf_append(out, &c, 1);
 	}
 	return err;

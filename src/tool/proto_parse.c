@@ -80,6 +80,7 @@ static int need(struct parser *p, char punct)
 
 static int need_name(struct parser *p, const char *what, struct orma_str *ret)
 {
+	*ret = (struct orma_str){0};
 	if (p->lexer->token.kind != ORMA_PROTO_TOKEN_IDENT)
 		return orma_proto_lexer_expected(p->lexer, "%s", what);
 	if (p->lexer->token.text.size > 200)
@@ -97,6 +98,7 @@ static int need_path(struct parser *p, const char *what, struct orma_str *ret)
 	struct orma_str part;
 	int err;
 
+	*ret = (struct orma_str){0};
 	if (orma_proto_lexer_take(p->lexer, '.'))
 		end = begin + 1;
 	do {
@@ -121,6 +123,7 @@ static int need_number(struct parser *p, const char *what, uint64_t max, uint64_
 {
 	struct orma_str text = p->lexer->token.text;
 
+	*ret = 0;
 	if (p->lexer->token.kind != ORMA_PROTO_TOKEN_NUMBER || !orma_proto_text_to_u64(text, ret))
 		return orma_proto_lexer_expected(p->lexer, "%s", what);
 	if (*ret > max)
@@ -146,6 +149,7 @@ static char *join_name(struct parser *p, const char *scope, struct orma_str name
 	if (scope_size > 0)
 		joined[scope_size++] = '.';
 	memcpy(joined + scope_size, name.data, name.size);
+	joined[scope_size + name.size] = '\0';
 	return joined;
 }
 
@@ -258,13 +262,13 @@ static int add_type(struct parser *p, struct orma_str name, bool is_enum,
 
 static int parse_type(struct parser *p, bool is_enum)
 {
-	struct orma_tool_proto_type *type;
+	struct orma_tool_proto_type *type = NULL;
 	struct orma_str name;
 	int err = need_name(p, is_enum ? "the enum's name" : "the message's name", &name);
 
 	if (err == 0)
 		err = add_type(p, name, is_enum, &type);
-	if (err < 0)
+	if (err != 0)
 		return err;
 	return push(p, is_enum ? BLOCK_ENUM : BLOCK_MESSAGE, type->name, type);
 }
@@ -375,7 +379,7 @@ static int parse_map_type(struct parser *p, struct orma_tool_proto_field *field)
 		err = need_path(p, "the type of the values", &value_name);
 	if (err == 0)
 		err = need(p, '>');
-	if (err < 0)
+	if (err != 0)
 		return err;
 	set_type_name(key, key_name);
 	set_type_name(value, value_name);
@@ -400,6 +404,11 @@ static int parse_map_type(struct parser *p, struct orma_tool_proto_field *field)
 	return 0;
 }
 
+static char to_upper(char c)
+{
+	return (char)(c >= 'a' && c <= 'z' ? c - ('a' - 'A') : c);
+}
+
 /* "my_map" -> MyMapEntry, protoc's name for it. */
 static int name_map_type(struct parser *p, struct orma_tool_proto_field *field)
 {
@@ -414,11 +423,15 @@ static int name_map_type(struct parser *p, struct orma_tool_proto_field *field)
 	for (size_t i = 0; i < field->name.size; i++) {
 		char c = field->name.data[i];
 
-		if (c != '_')
-			name[size++] = is_start && c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
-		is_start = c == '_';
+		is_start |= c == '_';
+		if (c == '_')
+			continue;
+		name[size++] = c;
+		if (is_start)
+			name[size - 1] = to_upper(c);
+		is_start = false;
 	}
-	memcpy(name + size, "Entry", 5);
+	memcpy(name + size, "Entry", sizeof("Entry"));
 	err = add_type(p, (struct orma_str){name, size + 5}, false, &field->type);
 	if (err < 0)
 		return err == -EBADMSG ? orma_proto_lexer_fail_at(p->lexer, field->name,
@@ -576,6 +589,8 @@ static int need_string(struct parser *p, const char *what, struct orma_str *ret_
 	struct orma_buf ORMA_AUTO(orma_base_buf_done) text = {0};
 	int err;
 
+	*ret = NULL;
+	*ret_at = (struct orma_str){0};
 	if (p->lexer->token.kind != ORMA_PROTO_TOKEN_STRING)
 		return orma_proto_lexer_expected(p->lexer, "%s", what);
 	*ret_at = p->lexer->token.text;
@@ -596,7 +611,7 @@ static int parse_syntax(struct parser *p)
 
 	if (err == 0)
 		err = need_string(p, "\"proto2\" or \"proto3\"", &at, &text);
-	if (err < 0)
+	if (err != 0)
 		return err;
 	if (strcmp(text, "proto2") != 0 && strcmp(text, "proto3") != 0)
 		return orma_proto_lexer_fail_at(p->lexer, at,
@@ -617,7 +632,7 @@ static int parse_import(struct parser *p)
 	if (!take_word(p, "public"))
 		take_word(p, "weak");
 	err = need_string(p, "the path of a .proto file", &import->at, &path);
-	if (err < 0)
+	if (err != 0)
 		return err;
 	import->path = path;
 	*p->imports_tail = import;
