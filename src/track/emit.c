@@ -53,6 +53,11 @@ static inline uint8_t *put_varint(uint8_t *at, uint64_t value)
 		*at = (uint8_t)value;
 		return at + 1;
 	}
+	if (value < 0x4000) {
+		at[0] = (uint8_t)(value | 0x80);
+		at[1] = (uint8_t)(value >> 7);
+		return at + 2;
+	}
 	if (ORMA_UNLIKELY(value >= UINT64_C(1) << 28))
 		return orma_proto_put_varint(at, value);
 	size = ((63 - (uint32_t)__builtin_clzll(value | 1)) * 9 + 73) / 64;
@@ -297,6 +302,7 @@ static inline uint8_t *put_items(struct orma_track_sequence *sequence, uint8_t *
 
 	for (size_t i = 0; i < event->count; i++) {
 		const struct orma_item *item = &event->items[i];
+		const struct orma_key *key = idx < site->key_count ? &site->keys[idx] : NULL;
 		uint8_t *begin = at;
 
 		if (at + ITEM_BYTES > limit)
@@ -317,13 +323,12 @@ static inline uint8_t *put_items(struct orma_track_sequence *sequence, uint8_t *
 				return NULL;
 			continue;
 		}
-		if (item->kind != ORMA_ITEM_LITERAL || idx >= site->key_count ||
-		    i + 1 >= event->count ||
-		    __atomic_load_n(&site->keys[idx].text, __ATOMIC_ACQUIRE) != item->value.text)
+		if (item->kind != ORMA_ITEM_LITERAL || !key || i + 1 >= event->count ||
+		    __atomic_load_n(&key->text, __ATOMIC_ACQUIRE) != item->value.text)
 			return NULL;
 		*at = ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS << 3 | ORMA_PROTO_BYTES;
-		memcpy(at + 2, &site->keys[idx].code, sizeof(site->keys[idx].code));
-		at = put_value(at + 2 + site->keys[idx].code_size, limit, &event->items[++i]);
+		memcpy(at + 2, &key->code, sizeof(key->code));
+		at = put_value(at + 2 + key->code_size, limit, &event->items[++i]);
 		if (!at)
 			return NULL;
 		begin[1] = (uint8_t)(at - begin - 2);
@@ -467,11 +472,25 @@ static __attribute__((noinline)) void emit_end(uint32_t instances, uint64_t now_
 	}
 }
 
+static inline const struct orma_track *track_of(const struct orma_track_event *event)
+{
+	for (size_t i = 0; i < event->count; i++)
+		if (event->items[i].kind == ORMA_ITEM_TRACK && event->items[i].value.track)
+			return event->items[i].value.track;
+	return NULL;
+}
+
 static inline bool emit_short(struct orma_packet *slot, const struct orma_track_event *event)
 {
 	struct orma_track_sequence *sequence = slot->state;
 	bool is_end = event->type == ORMA_EVENT_END;
+	const struct orma_track *track =
+		is_end || event->type == ORMA_EVENT_BEGIN ? track_of(event) : NULL;
 
+	/* Slices of other tracks are none of the thread's; see loss.c. */
+	if (ORMA_UNLIKELY(track != NULL))
+		return track->kind != ORMA_TRACK_THREAD && !orma_track_has_asyncs() &&
+		       can_use(sequence, event->site) && write_with_items(slot, event) == DONE;
 	if (!can_use(sequence, event->site) || (is_end && !is_end_wanted(sequence)) ||
 	    write_with_items(slot, event) != DONE)
 		return false;

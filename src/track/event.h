@@ -71,6 +71,8 @@ bool orma_track_losses_write(struct orma_packet *slot, uint64_t now_ns);
 void orma_track_async_push(uint32_t idx, uint64_t uuid, bool is_written);
 /* True when the begin of the track's innermost slice is in the trace, as far as is known. */
 bool orma_track_async_pop(uint32_t idx, uint64_t uuid);
+/* False: no slice of such a track is known to have been lost, and nothing need be noted. */
+bool orma_track_has_asyncs(void);
 /* The instance begins anew. */
 void orma_track_async_forget(uint32_t idx);
 void orma_track_asyncs_forked(void);

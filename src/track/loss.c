@@ -107,11 +107,16 @@ static struct async *find_locked(uint32_t idx, uint64_t uuid, bool can_add)
 	return free_one;
 }
 
+bool orma_track_has_asyncs(void)
+{
+	return atomic_load_explicit(&async_count, memory_order_relaxed) > 0;
+}
+
 void orma_track_async_push(uint32_t idx, uint64_t uuid, bool is_written)
 {
 	struct async *async;
 
-	if (is_written && atomic_load_explicit(&async_count, memory_order_relaxed) == 0)
+	if (is_written && !orma_track_has_asyncs())
 		return;
 	pthread_mutex_lock(&mutex);
 	async = find_locked(idx, uuid, !is_written);
@@ -127,7 +132,7 @@ bool orma_track_async_pop(uint32_t idx, uint64_t uuid)
 	bool is_written = true;
 	struct async *async;
 
-	if (atomic_load_explicit(&async_count, memory_order_relaxed) == 0)
+	if (!orma_track_has_asyncs())
 		return true;
 	pthread_mutex_lock(&mutex);
 	async = find_locked(idx, uuid, false);
