@@ -7,6 +7,10 @@
  * orma_dispatch().
  *
  * Threads: every function is MT-safe unless it says otherwise.
+ * dlclose: the module that contains this library (liborma.so, or one with liborma.a or orma.c inside)
+ *          stays loaded once orma_init() was called. Modules that are linked with liborma.so share
+ *          one client; one that has it inside has a client, a thread and a connection of its own. A
+ *          module that is unloaded unregisters its data sources before.
  * fork:    the child of a fork is silent at once: it holds no connection, no memory and no lock of
  *          its parent, and packets that were open go nowhere. At its next event it becomes a
  *          producer of its own with a new thread and connection, the data sources and categories

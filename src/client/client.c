@@ -407,6 +407,8 @@ static int start(const struct orma_init_options *options)
 {
 	int r = orma_client_forks_init();
 
+	orma_client_pin();
+
 	if (r == 0)
 		r = copy_options(options);
 	if (r == 0)

@@ -404,6 +404,8 @@ int orma_client_forks_init(void);
 bool orma_client_revival_begin(void);
 /* Negative: it failed, and the process stays silent. */
 void orma_client_revival_end(int error);
+/* pin.c: the module that this code is in stays loaded from now on. */
+void orma_client_pin(void);
 /* client.c, for fork.c: begins anew with these options (NULL = the parent's). */
 int orma_client_restart(const struct orma_init_options *options);
 /* client.c, for fork.c: as if there had never been one but for phase, sources and options. Async-

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -339,6 +340,37 @@ ORMA_TEST(a_child_whose_caller_drives_goes_on_so)
 		_exit(0);
 	}
 	join(child);
+	orma_shutdown();
+}
+
+ORMA_TEST(vfork_and_posix_spawn_go_unnoticed)
+{
+	static char *const arguments[] = {"true", NULL};
+	struct source_log log = {0};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	pid_t child;
+
+	init_in_process();
+	source = register_source("test.source", &log);
+	session = session_start(SOURCE_CONFIG);
+	emit(source, 1);
+	CHECK_INT(posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ), 0);
+	join(child);
+	emit(source, 2);
+	/* posix_spawn() is one; this is how programs call it themselves. */
+	child = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+	if (child == 0) {
+		execv("/bin/true", arguments);
+		_exit(1);
+	}
+	join(child);
+	CHECK_INT(orma_data_source_started(source), 1);
+	emit(source, 3);
+	session_finish(session, &packets);
+	CHECK_INT(count_values(&packets, 1, 3), 3);
+	packets_done(&packets);
 	orma_shutdown();
 }
 

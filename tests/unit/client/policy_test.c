@@ -216,6 +216,33 @@ static void flood_through(bool caller_drives)
 	orma_shutdown();
 }
 
+ORMA_TEST(errno_stays_what_it_was_wherever_a_packet_goes)
+{
+	struct blocked blocked = {0};
+	struct flusher flusher = {.config = SOURCE_CONFIG};
+	struct orma_data_source *source;
+	pthread_t thread;
+
+	init_in_process();
+	source = register_blocking(&blocked, ORMA_EXHAUSTED_STALL, 1);
+	CHECK_INT(pthread_create(&thread, NULL, flush_and_read, &flusher), 0);
+	wait_for(&flusher.is_running);
+	wait_for(&blocked.is_blocked);
+	/* The first packet, changes of chunks, a wait in vain, losses. */
+	for (uint64_t value = 1; value < TOO_MANY; value++) {
+		errno = 77;
+		emit_large(source, value);
+		orma_data_source_flush_thread(source, 1);
+		CHECK_INT(errno, 77);
+	}
+	CHECK(orma_data_source_dropped(source, 0) > 0);
+	sem_post(&blocked.go_on);
+	sem_post(&flusher.stop);
+	pthread_join(thread, NULL);
+	packets_done(&flusher.packets);
+	orma_shutdown();
+}
+
 ORMA_TEST(a_callback_may_write_more_than_the_memory_holds)
 {
 	flood_through(false);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pin.c - a module that contains the library stays loaded.
+ *
+ * A thread of ours runs in it, threads' destructors and the handlers of forks point into it: after a
+ * dlclose() they would run in memory that is no more. liborma.so is linked so that it stays; but a
+ * module may contain the library's archive or its one source file, and does not know. So whichever
+ * object this code is in is opened once more, for good, at the first orma_init().
+ *
+ * Where dlopen() is not part of the C library (glibc before 2.34 without libdl, static programs)
+ * nothing is done, and such a module must not be unloaded. Rejected: joining the thread in a
+ * destructor (it would wait for callbacks inside of dlclose(), and for whoever holds the loader's
+ * lock).
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+
+#include "client/client.h"
+
+static bool is_program(const Dl_info *info)
+{
+	uintptr_t headers = getauxval(AT_PHDR), begin = (uintptr_t)info->dli_fbase;
+
+	return headers >= begin && headers - begin < 4096;
+}
+
+static void pin(void)
+{
+	extern __typeof__(dladdr) dladdr __attribute__((weak));
+	extern __typeof__(dlopen) dlopen __attribute__((weak));
+	Dl_info info;
+
+	if (!dladdr || !dlopen || dladdr((const void *)&orma_client, &info) == 0 ||
+	    !info.dli_fname || is_program(&info))
+		return;
+	/* The handle is never closed. */
+	(void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+void orma_client_pin(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, pin);
+}
