@@ -121,7 +121,8 @@ ORMA_TEST(a_session_with_another_config_gets_an_instance_of_its_own)
 	daemon_addresses(&daemon);
 	init_system(&daemon);
 	source = register_source("test.source", &log);
-	CHECK_INT(start_early(SOURCE_CONFIG, 300), 1);
+	/* Long enough for all of this on a busy machine. */
+	CHECK_INT(start_early(SOURCE_CONFIG, 2500), 1);
 	emit_text(source, 1);
 	daemon_start(&daemon);
 	CHECK_INT(orma_sync(WAIT_MS), 0);
