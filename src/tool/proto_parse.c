@@ -250,12 +250,12 @@ static int add_type(struct parser *p, struct orma_str name, bool is_enum,
 		return -ENOMEM;
 	*type = (struct orma_tool_proto_type){
 		.name = full, .file = p->file, .is_enum = is_enum, .at = name};
+	*ret = type;
 	if (orma_tool_proto_find(p->set, full, strlen(full)))
 		return orma_proto_lexer_fail_at(p->lexer, name, "%s is defined already",
 						orma_proto_quote(orma_base_str(full)).text);
 	*p->types_tail = type;
 	p->types_tail = &type->next;
-	*ret = type;
 	return orma_base_map_put(&p->set->types,
 				 orma_base_fnv1a(ORMA_FNV1A_INIT, full, strlen(full)), type);
 }
