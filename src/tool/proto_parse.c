@@ -268,7 +268,7 @@ static int parse_type(struct parser *p, bool is_enum)
 
 	if (err == 0)
 		err = add_type(p, name, is_enum, &type);
-	if (err != 0)
+	if (err != 0 || !type)
 		return err;
 	return push(p, is_enum ? BLOCK_ENUM : BLOCK_MESSAGE, type->name, type);
 }
