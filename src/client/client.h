@@ -129,6 +129,7 @@ struct orma_data_source {
 	struct orma_buf *descriptor;
 	struct orma_client_instance instances[ORMA_INSTANCES_MAX];
 	struct orma_data_source *next_retired; /* mutex */
+	bool is_left; /* unregistered with a packet open: nobody gets this handle again */
 };
 
 static inline uint32_t orma_client_source_idx(const struct orma_data_source *source)

@@ -167,7 +167,7 @@ static struct orma_data_source *take_retired_locked(const char *name)
 	struct orma_data_source *source;
 
 	for (struct orma_data_source **at = &orma_client.retired; *at; at = &(*at)->next_retired) {
-		if (strcmp((*at)->options.name, name) != 0)
+		if ((*at)->is_left || strcmp((*at)->options.name, name) != 0)
 			continue;
 		source = *at;
 		*at = source->next_retired;
@@ -340,24 +340,26 @@ static void reclaim(void *ctx)
 
 /* Threads in the middle of a packet finish it; one that does not end is left behind. The loop thread
  * does not wait with us. */
-static void wait_for_packets(struct orma_data_source *source)
+static bool wait_for_packets(struct orma_data_source *source)
 {
 	const struct timespec pause = {.tv_nsec = (long)ORMA_NS_PER_MS};
 	struct reclaiming reclaiming = {.source = source};
 
 	for (int turn = 0; turn < ORMA_CLIENT_LINGER_MS; turn++) {
-		if (orma_client_post_and_wait(reclaim, &reclaiming) < 0 ||
-		    reclaiming.open_count == 0)
-			return;
+		if (orma_client_post_and_wait(reclaim, &reclaiming) < 0)
+			return false;
+		if (reclaiming.open_count == 0)
+			return true;
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	}
+	return false;
 }
 
 void orma_data_source_unregister(struct orma_data_source *source)
 {
 	if (!source || orma_client_post_and_wait(withdraw, source) < 0)
 		return;
-	wait_for_packets(source);
+	source->is_left = !wait_for_packets(source);
 	source_end(source);
 	pthread_mutex_lock(&orma_client.mutex);
 	source->next_retired = orma_client.retired;
