@@ -135,6 +135,11 @@ ORMA_TEST(beside_the_shared_memory_a_process_costs_64_kib_and_a_thread_4_kib)
 	emit_some();
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	process = heap_bytes() - begin;
+	/* Frames on their way are on the heap, too; what is meant is what stays. */
+	for (int i = 0; i < 20 && process > PROCESS_BYTES_MAX; i++) {
+		CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
+		process = heap_bytes() - begin;
+	}
 	silent = cost_of_threads(threads, false, session, &has_emitted, &leave);
 	thread = cost_of_threads(threads + THREADS, true, session, &has_emitted, &leave) - silent;
 	printf("heap: %zu bytes per process, %zu per thread\n", process, thread);
