@@ -267,10 +267,13 @@ static inline void peer_turn(struct peer *peer)
 }
 
 #define PEER_TURN_UNTIL(peer, condition)                                                           \
-	for (int turns_ = 0; !(condition); turns_++) {                                             \
-		CHECK(turns_ < 20000);                                                             \
-		peer_turn(peer);                                                                   \
-	}
+	do {                                                                                       \
+		int turns_ = 0;                                                                    \
+		while (!(condition)) {                                                             \
+			CHECK(turns_++ < 20000);                                                   \
+			peer_turn(peer);                                                           \
+		}                                                                                  \
+	} while (0)
 
 static inline void peer_on_flushed(void *ctx, bool is_complete)
 {

@@ -5,6 +5,7 @@
 #ifndef ORMA_TESTS_UNIT_CLIENT_FIXTURE_H
 #define ORMA_TESTS_UNIT_CLIENT_FIXTURE_H
 
+#include <malloc.h>
 #include <orma/data_source.h>
 #include <orma/init.h>
 #include <orma/session.h>
@@ -235,6 +236,18 @@ static inline void wait_for(sem_t *semaphore)
 	clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += WAIT_MS / 1000;
 	CHECK_INT(sem_timedwait(semaphore, &deadline), 0);
+}
+
+/* What is allocated. Of other C libraries' allocators, and of sanitizers', it says 0. */
+static inline size_t heap_bytes(void)
+{
+#if defined(__GLIBC__)
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+#else
+	return 0;
+#endif
 }
 
 #endif

@@ -23,7 +23,7 @@ static void put_file(const char *folder, const char *name)
 {
 	char path[256];
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	CHECK(snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path));
 	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
 	CHECK_INT(close(fd), 0);
