@@ -101,7 +101,9 @@ static void come_back(struct orma_data_source *source, struct source_log *log)
 {
 	if (!CHILD_MAKES_THREADS)
 		_exit(0);
+	errno = 77;
 	CHILD_CHECK(orma_data_source_started(source) == 0);
+	CHILD_CHECK(errno == 77);
 	while (sem_wait(&log->is_started) < 0)
 		;
 	CHILD_CHECK(orma_data_source_started(source) == 1);
@@ -127,10 +129,8 @@ ORMA_TEST(a_child_and_its_child_become_producers_of_their_own)
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	child = fork();
 	if (child == 0) {
-		errno = 77;
 		CHILD_CHECK(!orma_is_connected());
 		come_back(source, &log);
-		CHILD_CHECK(errno == 77);
 		CHILD_CHECK(orma_is_connected());
 		emit(source, 1001);
 		child = fork();
