@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -273,8 +274,21 @@ static bool is_wanted(const struct orma_test *test, int argc, char **argv)
 	return argc <= 1;
 }
 
+/* A daemon and its crowd of clients share a process here, which is more than the usual 1,024. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= FDS_MAX)
+		return;
+	limit.rlim_cur = limit.rlim_max < FDS_MAX ? limit.rlim_max : FDS_MAX;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		perror("setrlimit");
+}
+
 int main(int argc, char **argv)
 {
+	raise_descriptor_limit();
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (report == MAP_FAILED)
