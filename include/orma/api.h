@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/api.h - what marks a symbol as part of the stable ABI.
+ * orma/api.h - what marks a symbol as part of the stable ABI; structs with a size, in C and in C++.
  */
 #ifndef ORMA_API_H
 #define ORMA_API_H
@@ -13,5 +13,44 @@
 #else
 #define ORMA_API __attribute__((visibility("default")))
 #endif
+
+/*
+ * A struct that begins with struct_size: all zero but for that. For C++, which has designated
+ * initialisers from C++20 on only, and for whoever likes it better:
+ *
+ *	struct orma_init_options options = ORMA_SIZED(struct orma_init_options);
+ *	options.clock = ORMA_CLOCK_MONOTONIC;
+ */
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline T orma_sized()
+{
+	T sized = {};
+
+	sized.struct_size = sizeof(T);
+	return sized;
+}
+}
+#define ORMA_SIZED(type) orma_sized<type>()
+#else
+#define ORMA_SIZED(type) ((type){.struct_size = sizeof(type)})
+#endif
+
+/* The headers' own: what both languages and all their warnings agree with. */
+/* clang-format off */
+#ifdef __cplusplus
+#define ORMA_NULL_           nullptr
+#define ORMA_ZERO_           {}
+#define ORMA_INLINE_         constexpr inline /* what it makes can be static data */
+#define ORMA_CAST_(type, x)  static_cast<type>(x)
+#define ORMA_ADDRESS_(value) reinterpret_cast<uintptr_t>(value)
+#else
+#define ORMA_NULL_           NULL
+#define ORMA_ZERO_           {0}
+#define ORMA_INLINE_         static inline
+#define ORMA_CAST_(type, x)  ((type)(x))
+#define ORMA_ADDRESS_(value) ((uintptr_t)(value))
+#endif
+/* clang-format on */
 
 #endif

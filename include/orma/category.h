@@ -72,10 +72,11 @@ ORMA_API extern struct orma_category orma_category_dynamic;
 
 #define ORMA_CATEGORY_DECLARE(id) extern struct orma_category orma_category_##id
 #define ORMA_CATEGORY_DEFINE(id, name_text, description_text)                                      \
-	ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, NULL)
+	ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, ORMA_NULL_)
 #define ORMA_CATEGORY_DEFINE_TAGGED(id, name_text, description_text, tags_text)                    \
-	struct orma_category orma_category_##id = {(name_text), (description_text), NULL, 0,       \
-						   0,           (tags_text),        NULL, NULL};   \
+	struct orma_category orma_category_##id = {                                                \
+		(name_text), (description_text), ORMA_NULL_, 0,                                    \
+		0,           (tags_text),        ORMA_NULL_, ORMA_NULL_};                          \
 	__attribute__((constructor)) static void orma_category_add_##id(void)                      \
 	{                                                                                          \
 		orma_category_add(&orma_category_##id);                                            \

@@ -9,6 +9,10 @@
  * (in C++ also what has c_str()); a key without a value is written with its name alone, a value
  * without a key is left out.
  *
+ * In C before C23 `true`, `false` and comparisons are of type int, and arrive as numbers, 1 and 0:
+ * ORMA_BOOL(n > 1) makes them booleans, in all versions of C and C++, and so does (bool). A
+ * bit-field needs a + in front, or a cast: some compilers give it a type of its own.
+ *
  * Keys that are spelled as literals cost next to nothing; others are looked up by their text.
  * Strings are copied when the event is emitted. Bytes that are no UTF-8 arrive as '?'. NULL is the
  * text "NULL". Items are values: what they point to is borrowed until the event is emitted, for
@@ -160,7 +164,7 @@ static inline struct orma_item orma_item_pointer(const volatile void *value, boo
 	(void)is_literal;
 	item.kind = ORMA_ITEM_POINTER;
 	item.number = 0;
-	item.value.number = (uintptr_t)value;
+	item.value.number = ORMA_ADDRESS_(value);
 	return item;
 }
 static inline struct orma_item orma_item_self(struct orma_item item, bool is_literal)
@@ -195,6 +199,22 @@ static inline struct orma_item orma_item_of_double(uint32_t kind, double value)
 	item.value.real = value;
 	return item;
 }
+static inline struct orma_item orma_item_of_double_field(uint32_t field, double value)
+{
+	struct orma_item item;
+
+	item.kind = ORMA_ITEM_FIELD_FIXED64;
+	item.number = field;
+	item.value.real = value;
+	return item;
+}
+static inline struct orma_item orma_item_of_float_field(uint32_t field, float value)
+{
+	uint32_t bits;
+
+	__builtin_memcpy(&bits, &value, sizeof(bits));
+	return orma_item_of_number(ORMA_ITEM_FIELD_FIXED32, field, bits);
+}
 static inline struct orma_item orma_item_of_track(const struct orma_track *track)
 {
 	struct orma_item item;
@@ -219,7 +239,7 @@ static inline struct orma_item orma_item_of_items(uint32_t kind, const struct or
 	struct orma_item item;
 
 	item.kind = kind;
-	item.number = (uint32_t)count;
+	item.number = ORMA_CAST_(uint32_t, count);
 	item.value.items = items;
 	return item;
 }
@@ -415,27 +435,34 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 
 /* --- items that are more than values ---------------------------------------------------------- */
 
+/* Ids and times of any integer type. */
+#define ORMA_U64_(value) ORMA_CAST_(uint64_t, value)
+
+/* A boolean, also where the language has an int: ORMA_BOOL(true), ORMA_BOOL(n > 1). */
+#define ORMA_BOOL(value) orma_item_bool((value), false)
+
 /* Values of an argument: ORMA_DICT("x", 1, "y", 2), ORMA_ARRAY(1, 2, 3). */
 #define ORMA_DICT(...)  ORMA_ITEMS_OF_KIND_(ORMA_ITEM_DICT, __VA_ARGS__)
 #define ORMA_ARRAY(...) ORMA_ITEMS_OF_KIND_(ORMA_ITEM_ARRAY, __VA_ARGS__)
 
 /* Events with the same id are connected by arrows, in the order of their times. The ids are the
  * process's own; GLOBAL ones connect processes. */
-#define ORMA_FLOW(id)                    orma_item_of_number(ORMA_ITEM_FLOW, 0, (id))
-#define ORMA_TERMINATING_FLOW(id)        orma_item_of_number(ORMA_ITEM_TERMINATING_FLOW, 0, (id))
-#define ORMA_FLOW_GLOBAL(id)             orma_item_of_number(ORMA_ITEM_FLOW, 1, (id))
-#define ORMA_TERMINATING_FLOW_GLOBAL(id) orma_item_of_number(ORMA_ITEM_TERMINATING_FLOW, 1, (id))
+#define ORMA_FLOW(id)             orma_item_of_number(ORMA_ITEM_FLOW, 0, ORMA_U64_(id))
+#define ORMA_TERMINATING_FLOW(id) orma_item_of_number(ORMA_ITEM_TERMINATING_FLOW, 0, ORMA_U64_(id))
+#define ORMA_FLOW_GLOBAL(id)      orma_item_of_number(ORMA_ITEM_FLOW, 1, ORMA_U64_(id))
+#define ORMA_TERMINATING_FLOW_GLOBAL(id)                                                           \
+	orma_item_of_number(ORMA_ITEM_TERMINATING_FLOW, 1, ORMA_U64_(id))
 /* Belongs to the same request or frame as others with this number, or this text. */
-#define ORMA_CORRELATION(id)        orma_item_of_number(ORMA_ITEM_CORRELATION, 0, (id))
+#define ORMA_CORRELATION(id)        orma_item_of_number(ORMA_ITEM_CORRELATION, 0, ORMA_U64_(id))
 #define ORMA_CORRELATION_TEXT(text) orma_item_of_text(ORMA_ITEM_CORRELATION_TEXT, 0, (text))
 /* Not on the thread's track but on this one: a const struct orma_track *. */
 #define ORMA_ON(track) orma_item_of_track(track)
 /* Not now: nanoseconds of the trace's clock (orma_now_ns()), or of the clock with this number
  * (enum BuiltinClock). */
-#define ORMA_AT(time_ns)           orma_item_of_number(ORMA_ITEM_TIME, 0, (time_ns))
-#define ORMA_AT_CLOCK(time, clock) orma_item_of_number(ORMA_ITEM_TIME, (clock), (time))
+#define ORMA_AT(time_ns)           orma_item_of_number(ORMA_ITEM_TIME, 0, ORMA_U64_(time_ns))
+#define ORMA_AT_CLOCK(time, clock) orma_item_of_number(ORMA_ITEM_TIME, (clock), ORMA_U64_(time))
 /* In the place of the name: one that is known only at run time. */
-#define ORMA_DYNAMIC(text) NULL, orma_item_of_text(ORMA_ITEM_NAME, 0, (text))
+#define ORMA_DYNAMIC(text) ORMA_NULL_, orma_item_of_text(ORMA_ITEM_NAME, 0, (text))
 /* The category of an event of `dynamic`, see orma/category.h: ORMA_INSTANT(dynamic, "x",
  * ORMA_CATEGORY(text)). The end of a slice needs none: it goes by the beginning. */
 #define ORMA_CATEGORY(text) orma_item_of_text(ORMA_ITEM_CATEGORY, 0, (text))
@@ -447,9 +474,14 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 #define ORMA_NO_INTERN orma_item_of_number(ORMA_ITEM_NO_INTERN, 0, 0)
 
 /* Fields of the message TrackEvent that the rest has no words for, by their numbers. */
-#define ORMA_FIELD_VARINT(id, value)     orma_item_of_number(ORMA_ITEM_FIELD_VARINT, (id), (value))
-#define ORMA_FIELD_FIXED64(id, value)    orma_item_of_number(ORMA_ITEM_FIELD_FIXED64, (id), (value))
-#define ORMA_FIELD_FIXED32(id, value)    orma_item_of_number(ORMA_ITEM_FIELD_FIXED32, (id), (value))
+#define ORMA_FIELD_VARINT(id, value)                                                               \
+	orma_item_of_number(ORMA_ITEM_FIELD_VARINT, (id), ORMA_U64_(value))
+#define ORMA_FIELD_FIXED64(id, value)                                                              \
+	orma_item_of_number(ORMA_ITEM_FIELD_FIXED64, (id), ORMA_U64_(value))
+#define ORMA_FIELD_FIXED32(id, value)                                                              \
+	orma_item_of_number(ORMA_ITEM_FIELD_FIXED32, (id), ORMA_U64_(value))
+#define ORMA_FIELD_DOUBLE(id, value)     orma_item_of_double_field((id), (value))
+#define ORMA_FIELD_FLOAT(id, value)      orma_item_of_float_field((id), (value))
 #define ORMA_FIELD_STRING(id, text)      orma_item_of_text(ORMA_ITEM_FIELD_TEXT, (id), (text))
 #define ORMA_FIELD_BYTES(id, data, size) orma_item_of_bytes((id), ORMA_BYTES_((data), (size)))
 /* Its items are fields. */

@@ -11,6 +11,14 @@
  *	...
  *	struct orma_track request = {.name = "request", .id = request_number};
  *
+ * C++ before C++20 has no designated initialisers; these functions are for it, and for C:
+ *
+ *	static constexpr orma_track frames = orma_track_named("frames");
+ *	static constexpr orma_track late = orma_track_under(&frames, orma_track_named("late"));
+ *	orma_track request = orma_track_numbered("request", request_number);
+ *	orma_track heat = orma_track_counter("heat");
+ *	heat.unit_name = "degrees";
+ *
  * What tells tracks apart is their uuid, made of parent, name and id; equal ones are one track,
  * whoever emits to it. The rest describes the track, and should be the same wherever the uuid is. A
  * thread describes a track when it first emits to it, and again when a reader may have missed that:
@@ -116,6 +124,62 @@ struct orma_track {
 	uint64_t registered[2]; /* written by orma_track_register() */
 	uint64_t reserved[4];   /* zero */
 };
+
+/* --- making them ------------------------------------------------------------------------------ */
+
+/* Of slices and instants; the name is borrowed as the struct's. */
+ORMA_INLINE_ struct orma_track orma_track_named(const char *name)
+{
+	struct orma_track track = ORMA_ZERO_;
+
+	track.name = name;
+	return track;
+}
+ORMA_INLINE_ struct orma_track orma_track_numbered(const char *name, uint64_t id)
+{
+	struct orma_track track = orma_track_named(name);
+
+	track.id = id;
+	return track;
+}
+ORMA_INLINE_ struct orma_track orma_track_counter(const char *name)
+{
+	struct orma_track track = orma_track_named(name);
+
+	track.kind = ORMA_TRACK_COUNTER;
+	return track;
+}
+ORMA_INLINE_ struct orma_track orma_track_state(const char *name)
+{
+	struct orma_track track = orma_track_named(name);
+
+	track.kind = ORMA_TRACK_STATE;
+	return track;
+}
+/* Of the thread `tid`; 0 = of the one that emits. */
+ORMA_INLINE_ struct orma_track orma_track_of_thread(uint32_t tid)
+{
+	struct orma_track track = orma_track_numbered(ORMA_NULL_, tid);
+
+	track.kind = ORMA_TRACK_THREAD;
+	return track;
+}
+ORMA_INLINE_ struct orma_track orma_track_of_process(void)
+{
+	struct orma_track track = orma_track_named(ORMA_NULL_);
+
+	track.kind = ORMA_TRACK_PROCESS;
+	return track;
+}
+/* The track with another parent, which is borrowed as the struct's. */
+ORMA_INLINE_ struct orma_track orma_track_under(const struct orma_track *parent,
+						struct orma_track track)
+{
+	track.parent = parent;
+	return track;
+}
+
+/* --- naming and describing them --------------------------------------------------------------- */
 
 /* With ^ to an id: the uuid that Perfetto's C++ SDK gives to the NamedTrack, the StateTrack. */
 #define ORMA_TRACK_ID_CPP_NAMED UINT64_C(0xcd571ec5ead37024)

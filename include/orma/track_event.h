@@ -126,7 +126,7 @@ ORMA_API uint64_t orma_now_ns(void);
 #endif
 #define ORMA_SITE_(id, event_type, name_text)                                                      \
 	{                                                                                          \
-		&orma_category_##id, (name_text), NULL, 0, (event_type), 0, 0, 0,                  \
+		&orma_category_##id, (name_text), ORMA_NULL_, 0, (event_type), 0, 0, 0,            \
 		{                                                                                  \
 			0                                                                          \
 		}                                                                                  \
@@ -172,12 +172,18 @@ template <class T> inline void orma_event_emit_counter(orma_call_site *site, T v
 #define ORMA_CALL_WITH_ITEMS_(function, site, ...)                                                 \
 	function(site, (const struct orma_item[]){ORMA_ITEMS_(__VA_ARGS__)},                       \
 		 ORMA_COUNT_(__VA_ARGS__))
+static inline void orma_event_emit_counter_uint(struct orma_call_site *site, uint64_t value)
+{
+	orma_event_emit_counter_int(site, (int64_t)value);
+}
 /* clang-format off */
 #define ORMA_EMIT_COUNTER_(site, value)                                                            \
 	_Generic((value),                                                                          \
 		float: orma_event_emit_counter_double,                                             \
 		double: orma_event_emit_counter_double,                                            \
 		long double: orma_event_emit_counter_double,                                       \
+		unsigned long: orma_event_emit_counter_uint,                                       \
+		unsigned long long: orma_event_emit_counter_uint,                                  \
 		default: orma_event_emit_counter_int)(site, (value))
 /* clang-format on */
 #endif
@@ -213,7 +219,7 @@ template <class T> inline void orma_event_emit_counter(orma_call_site *site, T v
 		if (ORMA_IS_ENABLED(id))                                                           \
 			orma_event_emit_end(&orma_category_##id);                                  \
 	} while (0)
-#define ORMA_END_1(id, ...) ORMA_EVENT_1(ORMA_EVENT_END, id, NULL, __VA_ARGS__)
+#define ORMA_END_1(id, ...) ORMA_EVENT_1(ORMA_EVENT_END, id, ORMA_NULL_, __VA_ARGS__)
 #define ORMA_COUNTER_0(id, name, value)                                                            \
 	do {                                                                                       \
 		if (ORMA_IS_ENABLED(id)) {                                                         \
@@ -229,8 +235,8 @@ template <class T> inline void orma_event_emit_counter(orma_call_site *site, T v
 #define ORMA_SCOPE_0(id, name)                                                                     \
 	ORMA_CALL_SITE_ ORMA_CONCAT(orma_scope_site_, __LINE__) =                                  \
 		ORMA_SITE_(id, ORMA_EVENT_BEGIN, name);                                            \
-	ORMA_SCOPE_IN_(id,                                                                         \
-		       orma_event_scope_begin(&ORMA_CONCAT(orma_scope_site_, __LINE__), NULL, 0))
+	ORMA_SCOPE_IN_(id, orma_event_scope_begin(&ORMA_CONCAT(orma_scope_site_, __LINE__),        \
+						  ORMA_NULL_, 0))
 #define ORMA_SCOPE_1(id, name, ...)                                                                \
 	static struct orma_key ORMA_CONCAT(orma_scope_keys_,                                       \
 					   __LINE__)[(ORMA_COUNT_(__VA_ARGS__) + 1) / 2];          \

@@ -125,6 +125,30 @@ static void check_every_type(struct trace *trace, int *pointer)
 	CHECK(argument(trace, event, 13, "pointer")->pointer_value == (uintptr_t)pointer);
 }
 
+#if __STDC_VERSION__ < 202000L
+ORMA_TEST(what_c_calls_true_is_a_number_unless_it_is_made_a_boolean)
+{
+	struct trace *trace = trace_start();
+	volatile int three = 3;
+
+	for (int i = 0; i < 2; i++)
+		ORMA_INSTANT(gfx, "truths", "true", true, "comparison", three > 2, "cast",
+			     (bool)(three > 2), "item", ORMA_BOOL(three), "no", ORMA_BOOL(false));
+	trace_read(trace);
+	for (int i = 0; i < 2; i++) {
+		const struct orma_pb_track_event *event = next(trace);
+
+		CHECK_INT(argument(trace, event, 0, "true")->int_value, 1);
+		CHECK_INT(argument(trace, event, 1, "comparison")->int_value, 1);
+		CHECK(argument(trace, event, 2, "cast")->bool_value);
+		CHECK(argument(trace, event, 3, "item")->bool_value);
+		CHECK(orma_pb_debug_annotation_has_bool_value(argument(trace, event, 4, "no")));
+		CHECK(!argument(trace, event, 4, "no")->bool_value);
+	}
+	trace_done(trace);
+}
+#endif
+
 ORMA_TEST(arguments_of_every_type_arrive_as_they_were_said)
 {
 	struct trace *trace = trace_start();

@@ -44,6 +44,37 @@ ORMA_TEST(uuids_follow_the_rules_of_the_c_sdk)
 	CHECK(orma_track_uuid(&state) == (PROCESS ^ hash("mode") ^ UINT64_C(0x2e2398ec92e89138)));
 }
 
+ORMA_TEST(tracks_made_by_functions_are_those_made_by_hand)
+{
+	const struct orma_track named = {.name = "a"}, numbered = {.name = "a", .id = 5},
+				counter = {.kind = ORMA_TRACK_COUNTER, .name = "a"},
+				state = {.kind = ORMA_TRACK_STATE, .name = "a"},
+				thread = {.kind = ORMA_TRACK_THREAD, .id = 77},
+				process = {.kind = ORMA_TRACK_PROCESS},
+				child = {.name = "a", .id = 5, .parent = &named};
+	const struct orma_track made[] = {
+		orma_track_named("a"),
+		orma_track_numbered("a", 5),
+		orma_track_counter("a"),
+		orma_track_state("a"),
+		orma_track_of_thread(77),
+		orma_track_of_process(),
+		orma_track_under(&named, orma_track_numbered("a", 5)),
+	};
+	const struct orma_track *const expected[] = {&named,  &numbered, &counter, &state,
+						     &thread, &process,  &child};
+	struct orma_track all;
+
+	orma_track_process.uuid = PROCESS;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(made); i++) {
+		CHECK(orma_track_uuid(&made[i]) == orma_track_uuid(expected[i]));
+		CHECK_INT(made[i].kind, expected[i]->kind);
+		CHECK(made[i].parent == expected[i]->parent);
+	}
+	all = orma_track_named(NULL);
+	CHECK(!all.description && !all.fields && all.uuid == 0 && all.registered[0] == 0);
+}
+
 ORMA_TEST(threads_processes_and_the_root_of_the_trace_have_uuids_of_their_own)
 {
 	const struct orma_track thread = {.kind = ORMA_TRACK_THREAD},
