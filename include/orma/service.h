@@ -77,6 +77,14 @@ struct orma_service_file_ops {
 	 * that were not made so are left alone: -EEXIST. A failure comes as an event or as the
 	 * result. May be NULL: configs with max_file_count are refused. */
 	int (*rotate)(void *ctx, void *file, const char *path, uint32_t count);
+	/* Creates the file of TraceConfig.output_path, which must not exist, and path.1 up to
+	 * path.(count - 1) neither (count is 0 without max_file_count), somewhere else than on the
+	 * service's thread. An event follows: it is created, or a negative errno: -ENOTUNIQ = one of
+	 * those with numbers exists. close() may come before it, and is to remove what is created
+	 * then; as without `sync` it always removes a file that nothing was written to. May be NULL:
+	 * the service creates files itself, which takes as long as their file system takes. */
+	int (*create)(void *ctx, const char *path, uint32_t count, uint64_t session_id,
+		      void **ret_file);
 };
 
 /* Where a part of a text begins and ends; begin is SIZE_MAX when it took no part in the match. */
@@ -180,8 +188,13 @@ ORMA_API void orma_service_free(struct orma_service *service);
 ORMA_API uint64_t orma_service_next_deadline_ns(const struct orma_service *service);
 /** Does what is due, a bounded amount of it: the next deadline says whether that was all. */
 ORMA_API void orma_service_run(struct orma_service *service);
-/** A file that answered -EAGAIN takes more (status 0), failed (negative errno), or is closed
- * (status 1). Of a session that is gone: ignored. */
+enum orma_file_status {
+	ORMA_FILE_READY = 0, /* it answered -EAGAIN, and takes more now */
+	ORMA_FILE_CLOSED = 1,
+	ORMA_FILE_CREATED = 2,
+};
+/** What became of a file: orma_file_status, or a negative errno when it failed. Of a session that is
+ * gone: ignored. */
 ORMA_API void orma_service_file_event(struct orma_service *service, uint64_t session_id,
 				      int status);
 /** A block of a session's stream is compressed, or failed to be. */
@@ -438,6 +451,9 @@ ORMA_API void orma_consumer_port_close(struct orma_consumer_port *port);
  * @config: a serialized TraceConfig; orma_config_parse() makes it from text.
  * @file_fd: the output of write_into_file, -1 = none; duplicated.
  * @reterr: on failure, the text that the consumer should see. May be NULL.
+ *
+ * With output_path and file_ops.create() the session begins when its file is there; if that fails,
+ * or takes more than 10 s, nothing has changed either, and tracing_disabled says why.
  *
  * On failure nothing has changed. Returns 0, -EBUSY (the consumer has a session; too many
  * sessions), -EINVAL (the text names the field), -ENOTSUP (it asks for what the options do not

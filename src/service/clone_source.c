@@ -14,7 +14,7 @@
 static bool is_wanted(const struct orma_service_session *session,
 		      const struct orma_clone_request *request)
 {
-	if (session->is_orphaned)
+	if (session->is_orphaned || session->state == ORMA_SERVICE_SESSION_OPENING)
 		return false;
 	if (request->session_id == UINT64_MAX)
 		return session->state == ORMA_SERVICE_SESSION_STARTED &&

@@ -397,7 +397,7 @@ static int check_lengths(const struct check *c)
 
 static int check_rivals(const struct check *c)
 {
-	return orma_service_config_check_rivals(c->service, c->port, c->config, c->reterr);
+	return orma_service_config_check_rivals(c->service, c->port->uid, c->config, c->reterr);
 }
 
 static int check_file_count(const struct check *c)

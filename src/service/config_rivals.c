@@ -13,7 +13,7 @@
 
 struct check {
 	const struct orma_service *service;
-	const struct orma_consumer_port *port;
+	uid_t uid;
 	const struct orma_pb_trace_config *config;
 	struct orma_error *reterr;
 };
@@ -27,7 +27,7 @@ static int check_exclusive(const struct check *c)
 
 	if (c->service->is_shutting_down)
 		return orma_base_error_set(c->reterr, -ESHUTDOWN, "the service is shutting down");
-	if (wanted && c->port->uid != 0 && c->port->uid != c->service->uid)
+	if (wanted && c->uid != 0 && c->uid != c->service->uid)
 		return orma_base_error_set(c->reterr, -EACCES,
 					   "exclusive_prio: only root and the service's own user "
 					   "may ask for it");
@@ -125,14 +125,14 @@ static int check_caps(const struct check *c)
 		if (session->state == ORMA_SERVICE_SESSION_CLONED)
 			continue;
 		count++;
-		of_uid += session->uid == c->port->uid;
+		of_uid += session->uid == c->uid;
 	}
-	if (c->port->uid == ORMA_SERVICE_STATSD_UID)
+	if (c->uid == ORMA_SERVICE_STATSD_UID)
 		max_of_uid = ORMA_SERVICE_SESSIONS_OF_STATSD;
 	if (of_uid >= max_of_uid)
 		return orma_base_error_set(c->reterr, -EBUSY,
 					   "too many sessions: user %u has %u, the maximum",
-					   (unsigned)c->port->uid, of_uid);
+					   (unsigned)c->uid, of_uid);
 	if (count >= ORMA_SERVICE_SESSIONS_MAX)
 		return orma_base_error_set(c->reterr, -EBUSY,
 					   "too many sessions: the service has %u, the maximum",
@@ -140,8 +140,7 @@ static int check_caps(const struct check *c)
 	return 0;
 }
 
-int orma_service_config_check_rivals(const struct orma_service *service,
-				     const struct orma_consumer_port *port,
+int orma_service_config_check_rivals(const struct orma_service *service, uid_t uid,
 				     const struct orma_pb_trace_config *config,
 				     struct orma_error *reterr)
 {
@@ -151,7 +150,7 @@ int orma_service_config_check_rivals(const struct orma_service *service,
 		check_name_age,
 		check_caps,
 	};
-	struct check c = {service, port, config, reterr};
+	struct check c = {service, uid, config, reterr};
 	int r = check_exclusive(&c);
 
 	if (config->exclusive_prio)

@@ -64,6 +64,10 @@ int orma_consumer_port_start(struct orma_consumer_port *port, struct orma_error 
 	if (!session)
 		return orma_base_error_set(reterr, -ENOENT,
 					   "this consumer has no session to start");
+	if (session->state == ORMA_SERVICE_SESSION_OPENING && !session->starts_when_created) {
+		session->starts_when_created = true;
+		return 0;
+	}
 	if (session->state != ORMA_SERVICE_SESSION_CONFIGURED)
 		return orma_base_error_set(reterr, -EBUSY,
 					   "the session cannot be started: it is %s",
@@ -96,9 +100,12 @@ void orma_consumer_port_free_buffers(struct orma_consumer_port *port)
 int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms, uint64_t flags,
 			     orma_flush_done_fn *done, void *done_ctx)
 {
-	if (!port->session) {
+	/* Before the file is there no producer knows of the session: there is nothing to ask for. */
+	bool is_opening = port->session && port->session->state == ORMA_SERVICE_SESSION_OPENING;
+
+	if (!port->session || is_opening) {
 		if (done)
-			done(done_ctx, false);
+			done(done_ctx, is_opening);
 		return 0;
 	}
 	return orma_service_flush_begin(port->session, timeout_ms, flags, NULL, done, done_ctx);
@@ -263,7 +270,7 @@ static int join_new(struct orma_service_session *session, struct orma_service_so
 	struct orma_service_data_source *data_source;
 	struct orma_service_instance *instance;
 
-	if (!name)
+	if (!name || session->state == ORMA_SERVICE_SESSION_OPENING)
 		return 0;
 	ORMA_LIST_FOR_EACH (data_source, &name->data_sources, name_link) {
 		int r;
@@ -319,6 +326,7 @@ int orma_consumer_port_change_config(struct orma_consumer_port *port, const void
 	if (size > ORMA_SERVICE_CONFIG_BYTES_MAX)
 		return -EMSGSIZE;
 	if (session->state != ORMA_SERVICE_SESSION_CONFIGURED &&
+	    session->state != ORMA_SERVICE_SESSION_OPENING &&
 	    session->state != ORMA_SERVICE_SESSION_STARTED)
 		return -ESTALE;
 	r = orma_proto_decode(&orma_pb_trace_config_desc, config, size, &arena, &wanted);

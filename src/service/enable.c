@@ -4,7 +4,9 @@
  * Three steps: decode and check (nothing changes), build everything that can fail in a session that
  * nobody can see yet (buffers, expressions, instances, output file - the file last, because it is
  * visible), then make it known, which cannot fail. A failure in the first two leaves the service as
- * it was. Rejected: telling producers while building (upstream: a failed session has already set
+ * it was. Where creating a file may take long (file_create.c), the session waits for it between
+ * building what is its own and joining what is everybody's, in the list but known to its consumer
+ * alone. Rejected: telling producers while building (upstream: a failed session has already set
  * them up).
  */
 #include <errno.h>
@@ -205,6 +207,13 @@ static int make_instances(struct orma_service_session *session)
 	return 0;
 }
 
+static void free_instances(struct orma_service_session *session)
+{
+	while (!orma_base_list_is_empty(&session->instances))
+		orma_service_instance_free(ORMA_LIST_ENTRY(
+			session->instances.next, struct orma_service_instance, session_link));
+}
+
 static bool lockdown_after(const struct orma_service_session *session)
 {
 	switch (session->config->lockdown_mode) {
@@ -217,13 +226,12 @@ static bool lockdown_after(const struct orma_service_session *session)
 	}
 }
 
-static int build(struct orma_service_session *session, int file_fd, struct orma_error *reterr)
+/* What is the session's own. */
+static int build(struct orma_service_session *session, struct orma_error *reterr)
 {
-	struct orma_service *service = session->service;
-	bool was_locked_down = service->is_locked_down;
 	int r = take_config(session);
 
-	session->id = service->last_session_id + 1;
+	session->id = session->service->last_session_id + 1;
 	if (r == 0)
 		r = make_filter(session, reterr);
 	if (r == 0)
@@ -232,16 +240,25 @@ static int build(struct orma_service_session *session, int file_fd, struct orma_
 		r = make_sources(session, reterr);
 	if (r == 0)
 		r = orma_service_triggers_init(session, reterr);
-	if (r == 0) {
-		/* Which producers take part depends on it. */
-		service->is_locked_down = lockdown_after(session);
-		r = make_instances(session);
-	}
+	return r == 0 ? orma_service_output_init(session, reterr) : r;
+}
+
+/* What concerns others. */
+static int join(struct orma_service_session *session, int file_fd, struct orma_error *reterr)
+{
+	struct orma_service *service = session->service;
+	bool was_locked_down = service->is_locked_down;
+	int r;
+
+	/* Which producers take part depends on it. */
+	service->is_locked_down = lockdown_after(session);
+	r = make_instances(session);
 	if (r == 0)
 		r = orma_service_boost_begin(service, session->config, reterr);
-	if (r == 0)
+	if (r == 0 && !session->output.file)
 		r = orma_service_output_open(session, file_fd, reterr);
 	if (r < 0) {
+		free_instances(session);
 		service->is_locked_down = was_locked_down;
 		orma_service_boost_update(service);
 	}
@@ -269,26 +286,65 @@ static void note_name(struct orma_service *service, struct orma_str name)
 		(struct orma_service_name_use){hash, orma_service_boot_ns(service)};
 }
 
-static void make_known(struct orma_service_session *session, struct orma_consumer_port *port)
+static void enlist(struct orma_service_session *session, struct orma_consumer_port *port)
 {
 	struct orma_service *service = session->service;
-	struct orma_service_instance *instance, *next;
 
-	if (session->config->exclusive_prio)
-		orma_service_end_for_exclusive(service, session->config->exclusive_prio);
 	service->last_session_id = session->id;
 	service->session_count++;
 	orma_base_list_append(&service->sessions, &session->link);
 	session->consumer = port;
 	port->session = session;
+}
+
+static void begin(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_instance *instance, *next;
+
 	if (session->config->enable_extra_guardrails)
 		note_name(service, session->config->unique_session_name);
 	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
 		orma_service_instance_setup(instance);
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_CONFIGURED);
 	orma_service_triggers_arm(session);
-	if (!session->config->deferred_start && !orma_service_triggers_defer_start(session))
+	if (session->starts_when_created ||
+	    (!session->config->deferred_start && !orma_service_triggers_defer_start(session)))
 		orma_service_session_start(session);
+}
+
+static void explain(struct orma_error *error, int r)
+{
+	if (error->message[0])
+		return;
+	if (r == -ENOMEM)
+		orma_base_error_set(error, r, "no memory for the session");
+	else
+		orma_base_error_set(error, r, "no shared memory for a producer: %s",
+				    orma_base_error_words(r));
+}
+
+/* Others have come and gone meanwhile. It is out of the list until it is clear that it begins, so
+ * that nothing measures it against itself. */
+void orma_service_session_begin_created(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	struct orma_error error = {0};
+	int r;
+
+	orma_base_list_remove(&session->link);
+	r = orma_service_config_check_rivals(service, session->uid, session->config, &error);
+	if (r == 0)
+		r = join(session, -1, &error);
+	if (r == 0 && session->config->exclusive_prio)
+		orma_service_end_for_exclusive(service, session->config->exclusive_prio);
+	orma_base_list_append(&service->sessions, &session->link);
+	if (r == 0) {
+		begin(session);
+		return;
+	}
+	explain(&error, r);
+	orma_service_session_disable(session, true, error.message);
 }
 
 int orma_service_session_new(struct orma_consumer_port *port, struct orma_service_session **ret)
@@ -326,22 +382,30 @@ int orma_consumer_port_enable(struct orma_consumer_port *port, const void *confi
 			r = orma_service_config_check(port->service, port, session->config, file_fd,
 						      error);
 		if (r == 0)
-			r = build(session, file_fd, error);
+			r = build(session, error);
+		if (r == 0)
+			r = orma_service_creation_is_wanted(session)
+				    ? orma_service_creation_begin(session, error)
+				    : join(session, file_fd, error);
 		if (r < 0)
 			orma_service_session_delete(session);
 	}
-	if (r == -ENOMEM && error->message[0] == '\0')
-		orma_base_error_set(error, r, "no memory for the session");
-	else if (r < 0 && error->message[0] == '\0')
-		orma_base_error_set(error, r, "no shared memory for a producer: %s",
-				    orma_base_error_words(r));
-	if (r < 0)
+	if (r < 0) {
+		explain(error, r);
 		return r;
+	}
 	if (session->config->base.unknown)
 		orma_base_log(ORMA_LOG_WARNING,
 			      "session %llu: the config has fields that this service does not know",
 			      (unsigned long long)session->id);
-	make_known(session, port);
+	if (session->state == ORMA_SERVICE_SESSION_OPENING) {
+		enlist(session, port);
+		return 0;
+	}
+	if (session->config->exclusive_prio)
+		orma_service_end_for_exclusive(port->service, session->config->exclusive_prio);
+	enlist(session, port);
+	begin(session);
 	return 0;
 }
 
@@ -354,9 +418,7 @@ void orma_service_session_delete(struct orma_service_session *session)
 	orma_service_compression_done(session);
 	orma_service_own_done(session);
 	orma_service_triggers_done(session);
-	while (!orma_base_list_is_empty(&session->instances))
-		orma_service_instance_free(ORMA_LIST_ENTRY(
-			session->instances.next, struct orma_service_instance, session_link));
+	free_instances(session);
 	ORMA_LIST_FOR_EACH (port, &service->producers, link)
 		orma_service_producer_remove_grants(port, session);
 	for (size_t i = 0; i < session->buffer_count; i++) {

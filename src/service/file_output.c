@@ -65,11 +65,12 @@ static const char *describe(int error)
 	}
 }
 
-static void set_text(char *text, size_t size, const char *what, int error)
+void orma_service_output_explain(char *text, size_t size, const char *what, int error)
 {
 	snprintf(text, size, "%s: %s", what, describe(error));
 }
 
+/* In the calling thread; see file_create.c for the other way. */
 static int create_file(const char *path, struct orma_error *reterr)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -78,7 +79,8 @@ static int create_file(const char *path, struct orma_error *reterr)
 	if (fd < 0) {
 		int error = errno;
 
-		set_text(text, sizeof(text), "output_path: the file cannot be created", error);
+		orma_service_output_explain(text, sizeof(text),
+					    "output_path: the file cannot be created", error);
 		return orma_base_error_set(reterr, -error, "%s", text);
 	}
 	/* Traces are for everybody to read; a file system that has no modes does not matter. */
@@ -113,22 +115,30 @@ static void take_settings(struct orma_service_session *session)
 	}
 }
 
-int orma_service_output_open(struct orma_service_session *session, int file_fd,
-			     struct orma_error *reterr)
+int orma_service_output_init(struct orma_service_session *session, struct orma_error *reterr)
 {
 	const struct orma_pb_trace_config *config = session->config;
-	struct orma_service *service = session->service;
-	const char *path = NULL;
-	int fd, r;
 
 	if (!config->write_into_file)
 		return 0;
 	take_settings(session);
-	if (config->output_path.size) {
-		path = orma_base_arena_strdup(&session->arena, config->output_path);
-		if (!path)
-			return -ENOMEM;
-		r = orma_service_rotation_init(session, path, reterr);
+	if (!config->output_path.size)
+		return 0;
+	session->output.path = orma_base_arena_strdup(&session->arena, config->output_path);
+	return session->output.path ? orma_service_rotation_init(session, reterr) : -ENOMEM;
+}
+
+int orma_service_output_open(struct orma_service_session *session, int file_fd,
+			     struct orma_error *reterr)
+{
+	struct orma_service *service = session->service;
+	const char *path = session->output.path;
+	int fd, r;
+
+	if (!session->config->write_into_file)
+		return 0;
+	if (path) {
+		r = orma_service_rotation_check_names(session, reterr);
 		if (r < 0)
 			return r;
 		fd = create_file(path, reterr);
@@ -180,7 +190,8 @@ int orma_service_output_open_copy(struct orma_service_session *session, int file
 	if (r == 0)
 		r = orma_service_compression_copy(source, &output->refused);
 	if (r < 0)
-		set_text(session->error, sizeof(session->error), "the session's file", -r);
+		orma_service_output_explain(session->error, sizeof(session->error),
+					    "the session's file", -r);
 	return r;
 }
 
@@ -202,6 +213,11 @@ static void close_file(struct orma_service_session *session, bool sync)
 	service->file_ops.close(service->file_ctx, file, sync);
 }
 
+void orma_service_output_drop(struct orma_service_session *session)
+{
+	close_file(session, false);
+}
+
 /* May free the session. */
 static void close_and_end(struct orma_service_session *session, bool sync, const char *error)
 {
@@ -216,7 +232,7 @@ static void fail(struct orma_service_session *session, int error)
 {
 	char text[sizeof(session->error)];
 
-	set_text(text, sizeof(text), "write_into_file", -error);
+	orma_service_output_explain(text, sizeof(text), "write_into_file", -error);
 	if (session->error[0] == '\0')
 		memcpy(session->error, text, sizeof(text));
 	close_and_end(session, false, text);
@@ -480,12 +496,16 @@ void orma_service_output_event(struct orma_service_session *session, int status)
 {
 	struct orma_service_output *output = &session->output;
 
+	if (session->state == ORMA_SERVICE_SESSION_OPENING) {
+		orma_service_creation_event(session, status);
+		return;
+	}
 	if (output->is_closing) {
-		if (status == 0)
+		if (status == ORMA_FILE_READY || status == ORMA_FILE_CREATED)
 			return;
 		if (status < 0 && session->error[0] == '\0')
-			set_text(session->error, sizeof(session->error), "write_into_file",
-				 -status);
+			orma_service_output_explain(session->error, sizeof(session->error),
+						    "write_into_file", -status);
 		output->is_closing = false;
 		if (has_ended(session))
 			orma_service_session_finish(session);
@@ -495,7 +515,7 @@ void orma_service_output_event(struct orma_service_session *session, int status)
 		return;
 	if (status < 0) {
 		fail(session, status);
-	} else if (status == 0 && output->is_waiting) {
+	} else if (status == ORMA_FILE_READY && output->is_waiting) {
 		output->is_waiting = false;
 		drain(session);
 	}

@@ -25,13 +25,15 @@
 #include "service/state.h"
 
 /* That a file was there is to be known now, and not after hours of recording. */
-static int check_names(const char *path, uint32_t count, struct orma_error *reterr)
+int orma_service_rotation_check_names(const struct orma_service_session *session,
+				      struct orma_error *reterr)
 {
+	const struct orma_service_output *output = &session->output;
 	char name[ORMA_SERVICE_PATH_BYTES_MAX + 16];
 	struct stat info;
 
-	for (uint32_t i = 1; i < count; i++) {
-		snprintf(name, sizeof(name), "%s.%u", path, i);
+	for (uint32_t i = 1; i < output->max_files; i++) {
+		snprintf(name, sizeof(name), "%s.%u", output->path, i);
 		if (fstatat(AT_FDCWD, name, &info, AT_SYMLINK_NOFOLLOW) == 0)
 			return orma_base_error_set(reterr, -EEXIST,
 						   "max_file_count: a file called output_path.%u "
@@ -41,8 +43,7 @@ static int check_names(const char *path, uint32_t count, struct orma_error *rete
 	return 0;
 }
 
-int orma_service_rotation_init(struct orma_service_session *session, const char *path,
-			       struct orma_error *reterr)
+int orma_service_rotation_init(struct orma_service_session *session, struct orma_error *reterr)
 {
 	struct orma_service_output *output = &session->output;
 	uint64_t min_bytes = ORMA_SERVICE_ROTATED_BYTES_MIN + 2 * session->config_bytes.size;
@@ -56,9 +57,8 @@ int orma_service_rotation_init(struct orma_service_session *session, const char 
 					   "%llu with max_file_count, as each file has the config",
 					   (unsigned long long)output->max_bytes,
 					   (unsigned long long)min_bytes);
-	output->path = path;
 	output->max_files = count;
-	return check_names(path, count, reterr);
+	return 0;
 }
 
 int orma_service_rotation_carry(struct orma_service_session *session, size_t begin)

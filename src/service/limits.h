@@ -122,7 +122,8 @@
 #define ORMA_SERVICE_FILE_PERIOD_MS     5000u
 #define ORMA_SERVICE_FILE_PERIOD_MS_MIN 100u
 #define ORMA_SERVICE_FILE_STEPS_PER_RUN 4u
-#define ORMA_SERVICE_FILES_MAX          100u /* of one session with max_file_count */
+#define ORMA_SERVICE_FILE_CREATE_MS     10000u /* how long a session waits for its file */
+#define ORMA_SERVICE_FILES_MAX          100u   /* of one session with max_file_count */
 /* Of each of them, beside what it begins with. */
 #define ORMA_SERVICE_ROTATED_BYTES_MIN (64u << 10)
 /* What is compressed at once; a packet that is larger is a block of its own. */

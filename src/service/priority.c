@@ -6,7 +6,8 @@
  * others. That is for root and the service's own user, because it is power over everybody's
  * sessions. Clones record nothing and stay. priority_boost: the service's thread has the highest
  * of the priorities that sessions ask for, from their beginning to when they are freed, through the
- * embedder's boost(). Nothing is stored here: both are worked out from the sessions there are, so
+ * embedder's boost(). A session whose file is still being created has not begun: it neither keeps
+ * others away nor is ended by them, and is checked anew when it begins. Nothing is stored here: both are worked out from the sessions there are, so
  * no end of a session can be forgotten. Rejected: ending the others while the config is still being
  * checked (upstream: a config that is then refused has ended them all the same), changing the
  * priority without being asked to by the embedder (a library does not do that to its process).
@@ -27,7 +28,8 @@ uint32_t orma_service_exclusive_priority(const struct orma_service *service)
 
 	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
 		if (session->state != ORMA_SERVICE_SESSION_DISABLED &&
-		    session->state != ORMA_SERVICE_SESSION_CLONED)
+		    session->state != ORMA_SERVICE_SESSION_CLONED &&
+		    session->state != ORMA_SERVICE_SESSION_OPENING)
 			priority = ORMA_MAX(priority, session->config->exclusive_prio);
 	return priority;
 }
@@ -41,7 +43,8 @@ void orma_service_end_for_exclusive(struct orma_service *service, uint32_t prior
 			    "an exclusive session of priority %u has begun and ended this one",
 			    priority);
 	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link)
-		if (session->state != ORMA_SERVICE_SESSION_CLONED && !session->is_orphaned)
+		if (session->state != ORMA_SERVICE_SESSION_CLONED &&
+		    session->state != ORMA_SERVICE_SESSION_OPENING && !session->is_orphaned)
 			orma_service_session_abort(session, reason.message);
 }
 
@@ -72,7 +75,8 @@ static struct orma_service_boost highest(const struct orma_service *service,
 	if (config)
 		best = wanted_by(config);
 	ORMA_LIST_FOR_EACH (session, &service->sessions, link) {
-		if (session->state == ORMA_SERVICE_SESSION_CLONED)
+		if (session->state == ORMA_SERVICE_SESSION_CLONED ||
+		    session->state == ORMA_SERVICE_SESSION_OPENING)
 			continue;
 		one = wanted_by(session->config);
 		if (rank(&one) > rank(&best))

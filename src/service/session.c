@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * session.c - the life of a session after it was built.
  *
+ *   OPENING --file created--> CONFIGURED (file_create.c), or:
  *   CONFIGURED --start--> STARTED --disable--> STOPPING --all stopped, or timeout--> DISABLED -->
  * freed
  *        \____________________\___(at once, or nobody has to acknowledge)______________^
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "proto/writer.h"
 #include "schema/gen/concurrent_session_event.pb.h"
 #include "schema/gen/service_event.pb.h"
@@ -28,6 +30,7 @@ enum { FLUSH_FLAGS_PERIODIC = 0x11, FLUSH_FLAGS_STOP = 0x12 };
 const char *orma_service_session_state_name(const struct orma_service_session *session)
 {
 	switch (session->state) {
+	case ORMA_SERVICE_SESSION_OPENING: /* a word that every reader of states knows */
 	case ORMA_SERVICE_SESSION_CONFIGURED:
 		return "CONFIGURED";
 	case ORMA_SERVICE_SESSION_STARTED:
@@ -45,6 +48,7 @@ const char *orma_service_session_state_name(const struct orma_service_session *s
 static uint32_t concurrent_state(enum orma_service_session_state state)
 {
 	switch (state) {
+	case ORMA_SERVICE_SESSION_OPENING:
 	case ORMA_SERVICE_SESSION_CONFIGURED:
 		return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_CONFIGURED;
 	case ORMA_SERVICE_SESSION_STARTED:
@@ -101,6 +105,7 @@ void orma_service_session_set_state(struct orma_service_session *session,
 			listener->config->builtin_data_sources;
 
 		if (listener != session && builtin && builtin->enable_concurrent_session_events &&
+		    listener->state != ORMA_SERVICE_SESSION_OPENING &&
 		    listener->state != ORMA_SERVICE_SESSION_DISABLED &&
 		    listener->state != ORMA_SERVICE_SESSION_CLONED)
 			tell_session(listener, session);
@@ -371,6 +376,22 @@ static void disarm_periods(struct orma_service_session *session)
 	orma_service_timer_disarm(&session->trigger_timer);
 }
 
+/* Nobody but its consumer was told of it, and he may begin another one. */
+static void end_opening(struct orma_service_session *session)
+{
+	if (!session->consumer && session->detach_key)
+		orma_base_log(ORMA_LOG_WARNING, "session %llu, which is detached: %s",
+			      (unsigned long long)session->id, session->error);
+	session->state = ORMA_SERVICE_SESSION_DISABLED;
+	say_disabled(session);
+	if (session->consumer)
+		session->consumer->session = NULL;
+	session->consumer = NULL;
+	session->is_orphaned = true;
+	orma_base_free(ORMA_TAKE(session->detach_key));
+	orma_service_output_drop(session);
+}
+
 void orma_service_session_disable(struct orma_service_session *session, bool at_once,
 				  const char *error)
 {
@@ -379,7 +400,13 @@ void orma_service_session_disable(struct orma_service_session *session, bool at_
 	if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
 	    session->state == ORMA_SERVICE_SESSION_CLONED)
 		return;
+	if (session->state == ORMA_SERVICE_SESSION_OPENING && !error)
+		error = "output_path: the session ended before its file was there";
 	set_error(session, error);
+	if (session->state == ORMA_SERVICE_SESSION_OPENING) {
+		end_opening(session);
+		return;
+	}
 	if (session->state == ORMA_SERVICE_SESSION_STOPPING) {
 		if (at_once)
 			end(session);

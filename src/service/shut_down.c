@@ -26,6 +26,9 @@ static void end(struct orma_service_session *session, uint32_t timeout_ms)
 
 	session->stop_timeout_ms = ORMA_MIN(session->stop_timeout_ms, timeout_ms);
 	switch (session->state) {
+	case ORMA_SERVICE_SESSION_OPENING:
+		orma_service_session_disable(session, true, "the service is shutting down");
+		break;
 	case ORMA_SERVICE_SESSION_CONFIGURED:
 		orma_service_session_disable(session, true, NULL);
 		break;

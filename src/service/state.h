@@ -99,7 +99,8 @@ enum orma_service_session_state {
 	ORMA_SERVICE_SESSION_STARTED,
 	ORMA_SERVICE_SESSION_STOPPING, /* waits for stop acknowledgements */
 	ORMA_SERVICE_SESSION_DISABLED,
-	ORMA_SERVICE_SESSION_CLONED, /* a copy of another, to be read; so from its beginning */
+	ORMA_SERVICE_SESSION_CLONED,  /* a copy of another, to be read; so from its beginning */
+	ORMA_SERVICE_SESSION_OPENING, /* its file is being created; has no instances yet */
 };
 
 enum orma_service_instance_state {
@@ -295,6 +296,7 @@ struct orma_service_session {
 	bool is_orphaned; /* nobody can reach it: freed once its file is written */
 	bool has_said_disabled, has_said_all_started; /* to the consumer */
 	bool emits_sync_marker, emits_stats;          /* in the next read */
+	bool starts_when_created;                     /* StartTracing came while OPENING */
 	bool has_emitted_initial;
 
 	uint32_t final_flush_outcome; /* TraceStats.FinalFlushOutcome */
@@ -528,8 +530,7 @@ int orma_service_config_check(const struct orma_service *service,
 			      struct orma_error *reterr);
 
 /* config_rivals.c */
-int orma_service_config_check_rivals(const struct orma_service *service,
-				     const struct orma_consumer_port *port,
+int orma_service_config_check_rivals(const struct orma_service *service, uid_t uid,
 				     const struct orma_pb_trace_config *config,
 				     struct orma_error *reterr);
 
@@ -561,6 +562,10 @@ void orma_service_session_check_started(struct orma_service_session *session);
 void orma_service_session_set_state(struct orma_service_session *session,
 				    enum orma_service_session_state state);
 const char *orma_service_session_state_name(const struct orma_service_session *session);
+
+/* enable.c */
+/* Its file is there: what waited for that. */
+void orma_service_session_begin_created(struct orma_service_session *session);
 
 /* priority.c */
 /* The highest exclusive_prio of those that run, 0 = none. */
@@ -766,8 +771,14 @@ int orma_service_stats_encode(const struct orma_service_session *session, size_t
 
 /* file_output.c */
 extern const struct orma_service_file_ops orma_service_file_ops_sync;
+/* What the config says of the file; nothing is opened. */
+int orma_service_output_init(struct orma_service_session *session, struct orma_error *reterr);
 int orma_service_output_open(struct orma_service_session *session, int file_fd,
 			     struct orma_error *reterr);
+/* Before anything is written: closes. */
+void orma_service_output_drop(struct orma_service_session *session);
+/* What an error means for a file, as "what: words". */
+void orma_service_output_explain(char *text, size_t size, const char *what, int error);
 /* A consumer's descriptor that can be written to. */
 bool orma_service_output_takes(int fd);
 /* The output of a clone: what `source` has written, then all that is left to read. */
@@ -784,9 +795,16 @@ void orma_service_output_continue(struct orma_service_session *session);
 int orma_service_output_put(struct orma_service_session *session, const struct iovec *iov,
 			    int iov_count);
 
+/* file_create.c */
+bool orma_service_creation_is_wanted(const struct orma_service_session *session);
+/* The session is OPENING then. */
+int orma_service_creation_begin(struct orma_service_session *session, struct orma_error *reterr);
+void orma_service_creation_event(struct orma_service_session *session, int status);
+
 /* file_rotate.c */
-int orma_service_rotation_init(struct orma_service_session *session, const char *path,
-			       struct orma_error *reterr);
+int orma_service_rotation_init(struct orma_service_session *session, struct orma_error *reterr);
+int orma_service_rotation_check_names(const struct orma_service_session *session,
+				      struct orma_error *reterr);
 /* The batch's packets from a slice on go into the next file. */
 int orma_service_rotation_carry(struct orma_service_session *session, size_t begin);
 /* Begins files for what is carried, as far as the file takes it. */

@@ -381,6 +381,7 @@ static void activate(struct orma_producer_port *port, const char *name)
 
 		if (!trigger || session->state == ORMA_SERVICE_SESSION_DISABLED ||
 		    session->state == ORMA_SERVICE_SESSION_CLONED ||
+		    session->state == ORMA_SERVICE_SESSION_OPENING ||
 		    !is_obeyed(service, trigger, port))
 			continue;
 		hit.delay_ms = trigger->stop_delay_ms;

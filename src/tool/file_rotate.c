@@ -42,6 +42,16 @@ static const char *get_name(const struct names *names, uint32_t number)
 	return text;
 }
 
+static int identify(int fd, struct orma_file_identity *ret)
+{
+	struct stat info;
+
+	if (fstat(fd, &info))
+		return -errno;
+	*ret = (struct orma_file_identity){info.st_dev, info.st_ino, info.st_size, info.st_mtim};
+	return 0;
+}
+
 /* 1 = the name leads to that file, 0 = to none, -EEXIST = to another one. */
 static int check_identity(const char *name, const struct orma_file_identity *file)
 {
@@ -99,18 +109,52 @@ static int create(const char *path)
 
 	if (fd < 0)
 		return -errno;
+	/* Traces are for everybody to read; a file system that has no modes does not matter. */
 	(void)fchmod(fd, 0644);
 	return fd;
 }
 
-static int rotate(struct orma_file_rotation *rotation, const struct names *names, int fd)
+/* That a file was there is to be known now, and not after hours of recording. */
+static int check_names(const struct names *names, uint32_t count)
 {
 	struct stat info;
-	int r = fstat(fd, &info) ? -errno : 0;
 
+	for (uint32_t number = 1; number < count; number++)
+		if (fstatat(AT_FDCWD, get_name(names, number), &info, AT_SYMLINK_NOFOLLOW) == 0)
+			return -ENOTUNIQ;
+	return 0;
+}
+
+int orma_file_create(const char *path, uint32_t count, int *ret_fd)
+{
+	struct names names = {.size = strlen(path) + 12, .path = path};
+	int r;
+
+	names.text = orma_base_alloc(2 * names.size);
+	if (!names.text)
+		return -ENOMEM;
+	r = check_names(&names, count);
 	if (r == 0)
-		rotation->files[0] = (struct orma_file_identity){info.st_dev, info.st_ino,
-								 info.st_size, info.st_mtim};
+		r = create(path);
+	orma_base_free(names.text);
+	if (r < 0)
+		return r;
+	*ret_fd = r;
+	return 0;
+}
+
+void orma_file_remove(const char *path, int fd)
+{
+	struct orma_file_identity file;
+
+	if (identify(fd, &file) == 0 && check_identity(path, &file) == 1)
+		(void)unlinkat(AT_FDCWD, path, 0);
+}
+
+static int rotate(struct orma_file_rotation *rotation, const struct names *names, int fd)
+{
+	int r = identify(fd, &rotation->files[0]);
+
 	for (uint32_t number = rotation->count; number-- > 0 && r == 0;)
 		r = move_up(rotation, names, number);
 	return r < 0 ? r : create(names->path);

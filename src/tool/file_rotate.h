@@ -23,6 +23,14 @@ struct orma_file_rotation {
 	uint32_t count;                   /* size of the array */
 };
 
+/*
+ * Creates the first file; neither it nor, when `count` is more than 1, path.1 to path.(count - 1)
+ * may exist: -EEXIST, -ENOTUNIQ. -ENOMEM, and what the system says.
+ */
+int orma_file_create(const char *path, uint32_t count, int *ret_fd);
+/* Removes the file `fd` from its folder if that is still its name. */
+void orma_file_remove(const char *path, int fd);
+
 void orma_file_rotation_done(struct orma_file_rotation *rotation);
 /*
  * Puts the file `fd`, called `path`, aside as path.1, what was path.1 as path.2 and so on, and

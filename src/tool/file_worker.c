@@ -5,7 +5,9 @@
  * queue; the file's thread takes blocks in order and writes each to the end. Events go back through
  * a list that the service's thread empties after a wake of its loop. Invariant: queued_bytes <=
  * QUEUE_BYTES_MAX plus one block; a refused write (-EAGAIN) sets wants_event, and exactly one event
- * follows it; after a failure none follows but the end. Rejected: one thread for all files (a
+ * follows it; after a failure none follows but the end. Whatever may wait for a file system happens
+ * on the file's thread: creating a file of output_path, asking a descriptor where it stands (its
+ * position is locked while another process is in a write), and every close(). Rejected: one thread for all files (a
  * hanging disk would hang them all), io_uring (not on every kernel this runs on, and often
  * forbidden in containers), and pinning the trace buffer's own memory during the write (a slow disk
  * would then stop the ring from being overwritten).
@@ -37,12 +39,19 @@
 #define SOURCE_WAIT_MS   10    /* how often to look whether the source has been written */
 #define SOURCE_STALL_MS  10000 /* and how long without a byte */
 
+/* Where the trace begins in a file, as its thread finds out; shared with the copies of the file. */
+struct origin {
+	unsigned users; /* this and the rest under worker->mutex */
+	bool is_known;
+	off_t offset; /* negative: it cannot be read again */
+};
+
 struct block {
 	struct orma_list link;
 	size_t size, capacity;
-	/* Instead of data: what another file has from `source_offset` on; -1 = none. */
+	/* Instead of data: what another file has from its origin on; -1 = none. */
 	int source_fd;
-	off_t source_offset;
+	struct origin *source_origin;
 	uint64_t source_bytes;
 	/* Not 0: instead of data a path; go on in a new file, and keep so many. */
 	uint32_t rotated_count;
@@ -66,7 +75,10 @@ struct file {
 	/* The file's thread; others under worker->mutex, as long as neither is_closing nor rotations
 	 * is set. */
 	int fd;
-	off_t begin; /* where the trace begins in it; negative: it cannot be read again */
+	struct origin *origin;
+	/* To be created, with so many others; NULL = it came as a descriptor. */
+	char *path;
+	uint32_t count;
 	struct orma_file_rotation rotation; /* the file's thread */
 	int wakeup_fd; /* tells that thread that is_closing or the worker's is_hurried has changed
 			*/
@@ -75,7 +87,7 @@ struct file {
 	struct orma_list blocks, spares;
 	size_t queued_bytes, spare_count;
 	unsigned rotations; /* in `blocks`, or under way */
-	bool wants_event, is_closing, must_sync, wants_sync, has_failed;
+	bool wants_event, is_closing, must_sync, wants_sync, has_failed, has_blocks;
 	int error; /* why, once has_failed */
 	/* Events are part of their file so that reporting never fails for want of memory. */
 	struct event room, end;
@@ -86,6 +98,7 @@ struct orma_file_worker {
 	pthread_mutex_t mutex;
 	struct orma_list events; /* under mutex */
 	bool is_hurried;         /* under mutex */
+	uint64_t progress;       /* under mutex: grows with whatever a file's thread completes */
 	struct orma_list files;
 };
 
@@ -111,9 +124,17 @@ static int patience_ms(void *ctx)
 	return result;
 }
 
+static void unref_origin_locked(struct origin *origin)
+{
+	if (origin && --origin->users == 0)
+		orma_base_free(origin);
+}
+
 static void drop_block_locked(struct file *file, struct block *block)
 {
+	unref_origin_locked(ORMA_TAKE(block->source_origin));
 	file->queued_bytes -= block->size;
+	file->worker->progress++;
 	if (file->spare_count < SPARE_BLOCKS_MAX) {
 		file->spare_count++;
 		orma_base_list_append(&file->spares, &block->link);
@@ -141,19 +162,38 @@ static int wait_for_source(struct file *file, unsigned *waited_ms)
 	return 0;
 }
 
+/* Its thread may not have looked yet. */
+static int find_origin(struct file *file, const struct block *block, off_t *ret_offset)
+{
+	unsigned waited_ms = 0;
+	for (;;) {
+		pthread_mutex_lock(&file->worker->mutex);
+		bool is_known = block->source_origin->is_known;
+		off_t offset = block->source_origin->offset;
+		pthread_mutex_unlock(&file->worker->mutex);
+		*ret_offset = offset;
+		if (is_known)
+			return offset < 0 ? -ESPIPE : 0;
+		int result = wait_for_source(file, &waited_ms);
+		if (result)
+			return result;
+	}
+}
+
 static int copy_source(struct file *file, const struct block *block)
 {
 	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
 	uint8_t *piece = orma_base_alloc(BLOCK_GRAIN);
 	uint64_t done = 0;
 	unsigned waited_ms = 0;
-	int result = piece ? 0 : -ENOMEM;
+	off_t begin = 0;
+	int result = piece ? find_origin(file, block, &begin) : -ENOMEM;
 	while (done < block->source_bytes && result == 0) {
 		if (is_given_up(file))
 			break;
 		ssize_t got = pread(block->source_fd, piece,
 				    ORMA_MIN(block->source_bytes - done, (uint64_t)BLOCK_GRAIN),
-				    block->source_offset + (off_t)done);
+				    begin + (off_t)done);
 		if (got > 0) {
 			result = orma_file_write(&writer, piece, (size_t)got);
 			done += (uint64_t)got;
@@ -184,7 +224,7 @@ static int rotate_file(struct file *file, const struct block *block)
 		return result;
 	pthread_mutex_lock(&file->worker->mutex);
 	file->fd = new_fd;
-	file->begin = 0;
+	file->origin->offset = 0;
 	file->rotations--;
 	pthread_mutex_unlock(&file->worker->mutex);
 	orma_base_fd_close(old_fd);
@@ -212,7 +252,7 @@ static void take_result_locked(struct file *file, int result)
 		post_locked(file, &file->room, result);
 	} else if (file->wants_event && file->queued_bytes <= QUEUE_BYTES_MAX / 2) {
 		file->wants_event = false;
-		post_locked(file, &file->room, 0);
+		post_locked(file, &file->room, ORMA_FILE_READY);
 	}
 }
 
@@ -241,6 +281,28 @@ static struct block *wait_for_block_locked(struct file *file)
 	return ORMA_LIST_ENTRY(file->blocks.next, struct block, link);
 }
 
+/* Asks, or creates; what is given up meanwhile has nobody to tell. */
+static void begin_file(struct file *file)
+{
+	struct orma_file_worker *worker = file->worker;
+	int fd = file->fd, result = 0;
+	off_t begin = 0;
+	if (file->path)
+		result = orma_file_create(file->path, file->count, &fd);
+	else
+		begin = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
+	pthread_mutex_lock(&worker->mutex);
+	worker->progress++;
+	file->fd = fd;
+	file->origin->offset = begin;
+	file->origin->is_known = true;
+	if (result)
+		take_result_locked(file, result);
+	else if (file->path && !file->is_closing)
+		post_locked(file, &file->room, ORMA_FILE_CREATED);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
 static void *run_file(void *arg)
 {
 	struct file *file = arg;
@@ -249,6 +311,7 @@ static void *run_file(void *arg)
 	/* By the thread itself: from outside it would be a file of /proc to write, which the
 	 * daemon's filter refuses. */
 	pthread_setname_np(pthread_self(), "orma-file");
+	begin_file(file);
 	pthread_mutex_lock(&worker->mutex);
 	for (;;) {
 		struct block *block = wait_for_block_locked(file);
@@ -266,12 +329,16 @@ static void *run_file(void *arg)
 		take_result_locked(file, result);
 	}
 	bool must_sync = file->must_sync && !file->has_failed;
+	bool is_unused = file->path && file->fd >= 0 && !file->must_sync && !file->has_blocks;
 	pthread_mutex_unlock(&worker->mutex);
 	int result = must_sync ? sync_file(file) : 0;
+	if (is_unused)
+		orma_file_remove(file->path, file->fd);
 	file->fd = orma_base_fd_close(file->fd);
 	pthread_mutex_lock(&worker->mutex);
 	file->end.finished = file;
-	post_locked(file, &file->end, result ? result : 1);
+	worker->progress++;
+	post_locked(file, &file->end, result ? result : ORMA_FILE_CLOSED);
 	pthread_mutex_unlock(&worker->mutex);
 	return NULL;
 }
@@ -286,17 +353,30 @@ static int start_thread(struct file *file)
 	return -result;
 }
 
-static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
+/* Without the descriptor of the file itself. */
+static void free_memory(struct file *file)
 {
-	struct orma_file_worker *worker = ctx;
+	orma_base_list_remove(&file->link);
+	pthread_cond_destroy(&file->has_work);
+	orma_file_rotation_done(&file->rotation);
+	orma_base_fd_close(file->wakeup_fd);
+	orma_base_free(file->path);
+	orma_base_free(file);
+}
+
+static int new_file(struct orma_file_worker *worker, uint64_t session_id, struct file **ret)
+{
 	struct file *file = orma_base_zalloc(sizeof(*file));
-	if (!file) {
-		orma_base_fd_close(fd);
+	struct origin *origin = orma_base_zalloc(sizeof(*origin));
+	if (!file || !origin) {
+		orma_base_free(file);
+		orma_base_free(origin);
 		return -ENOMEM;
 	}
+	origin->users = 1;
 	file->worker = worker;
-	file->fd = fd;
-	file->begin = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
+	file->fd = -1;
+	file->origin = origin;
 	file->session_id = session_id;
 	pthread_cond_init(&file->has_work, NULL);
 	orma_base_list_init(&file->blocks);
@@ -305,13 +385,48 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 	orma_base_list_init(&file->end.link);
 	orma_base_list_append(&worker->files, &file->link);
 	file->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int result = file->wakeup_fd < 0 ? -errno : start_thread(file);
+	*ret = file;
+	return file->wakeup_fd < 0 ? -errno : 0;
+}
+
+/* One whose thread did not begin. */
+static void discard(struct file *file)
+{
+	if (!file)
+		return;
+	orma_base_free(file->origin);
+	free_memory(file);
+}
+
+static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
+{
+	struct file *file = NULL;
+	int result = new_file(ctx, session_id, &file);
+	if (file)
+		file->fd = fd;
+	if (result == 0)
+		result = start_thread(file);
 	if (result) {
-		orma_base_list_remove(&file->link);
-		pthread_cond_destroy(&file->has_work);
-		orma_base_fd_close(file->wakeup_fd);
+		discard(file);
 		orma_base_fd_close(fd);
-		orma_base_free(file);
+		return result;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+static int create_file(void *ctx, const char *path, uint32_t count, uint64_t session_id,
+		       void **ret_file)
+{
+	struct file *file = NULL;
+	int result = new_file(ctx, session_id, &file);
+	if (result == 0) {
+		file->count = count;
+		file->path = orma_base_strdup(path);
+		result = file->path ? start_thread(file) : -ENOMEM;
+	}
+	if (result) {
+		discard(file);
 		return result;
 	}
 	*ret_file = file;
@@ -339,6 +454,7 @@ static struct block *get_block(struct file *file, size_t size)
 
 	if (block && block->capacity >= size) {
 		block->rotated_count = 0;
+		block->source_origin = NULL;
 		return block;
 	}
 	orma_base_free(block);
@@ -348,6 +464,7 @@ static struct block *get_block(struct file *file, size_t size)
 	orma_base_list_init(&block->link);
 	block->capacity = capacity;
 	block->source_fd = -1;
+	block->source_origin = NULL;
 	block->rotated_count = 0;
 	return block;
 }
@@ -390,6 +507,7 @@ static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int i
 		return -ENOMEM;
 	pthread_mutex_lock(&worker->mutex);
 	file->queued_bytes += block->size;
+	file->has_blocks = true;
 	orma_base_list_append(&file->blocks, &block->link);
 	pthread_cond_signal(&file->has_work);
 	pthread_mutex_unlock(&worker->mutex);
@@ -399,9 +517,9 @@ static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int i
 /* Which file `size` counts the bytes of is to be known. */
 static int dup_source_locked(const struct file *source)
 {
-	if (source->rotations)
+	if (source->rotations || source->fd < 0)
 		return -EBUSY;
-	if (source->begin < 0)
+	if (source->origin->is_known && source->origin->offset < 0)
 		return -ESPIPE;
 	if ((fcntl(source->fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		return -ESPIPE;
@@ -416,22 +534,24 @@ static int queue_copy(void *ctx, void *file_arg, void *source_arg, uint64_t size
 	struct file *file = file_arg;
 	const struct file *source = source_arg;
 
-	pthread_mutex_lock(&worker->mutex);
-	int fd = dup_source_locked(source);
-	off_t begin = source->begin;
-	pthread_mutex_unlock(&worker->mutex);
-	if (fd < 0)
-		return fd;
+	/* The block first: nothing may fail once there is a descriptor, which closing can take long.
+	 */
 	struct block *block = get_block(file, 1);
-	if (!block) {
-		orma_base_fd_close(fd);
+	if (!block)
 		return -ENOMEM;
-	}
 	block->size = 0;
-	block->source_fd = fd;
-	block->source_offset = begin;
 	block->source_bytes = size;
 	pthread_mutex_lock(&worker->mutex);
+	int fd = dup_source_locked(source);
+	if (fd < 0) {
+		pthread_mutex_unlock(&worker->mutex);
+		orma_base_free(block);
+		return fd;
+	}
+	block->source_fd = fd;
+	block->source_origin = source->origin;
+	source->origin->users++;
+	file->has_blocks = true;
 	orma_base_list_append(&file->blocks, &block->link);
 	pthread_cond_signal(&file->has_work);
 	pthread_mutex_unlock(&worker->mutex);
@@ -486,6 +606,7 @@ const struct orma_service_file_ops orma_file_worker_ops = {
 	.sync = queue_sync,
 	.copy = queue_copy,
 	.rotate = queue_rotation,
+	.create = create_file,
 };
 
 static void free_file(struct file *file)
@@ -494,16 +615,13 @@ static void free_file(struct file *file)
 	pthread_join(file->thread, NULL);
 	ORMA_LIST_FOR_EACH_SAFE (block, next, &file->spares, link)
 		orma_base_free(block);
-	orma_base_list_remove(&file->link);
 	/* Other files' threads may be putting events into the list that these are in. */
 	pthread_mutex_lock(&file->worker->mutex);
 	orma_base_list_remove(&file->room.link);
 	orma_base_list_remove(&file->end.link);
+	unref_origin_locked(file->origin);
 	pthread_mutex_unlock(&file->worker->mutex);
-	pthread_cond_destroy(&file->has_work);
-	orma_file_rotation_done(&file->rotation);
-	orma_base_fd_close(file->wakeup_fd);
-	orma_base_free(file);
+	free_memory(file);
 }
 
 bool orma_file_worker_dispatch(struct orma_file_worker *worker, orma_file_event_fn *fn, void *ctx)

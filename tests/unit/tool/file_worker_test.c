@@ -5,18 +5,20 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/loop.h"
+#include "base/macros.h"
 #include "harness.h"
 #include "tool/file_worker.h"
 
 struct events {
 	struct orma_file_worker *worker;
 	struct orma_loop *loop;
-	int room, ended, failed, last_status;
+	int room, ended, failed, created, last_status;
 };
 
 static void take_event(void *ctx, uint64_t session_id, int status)
@@ -24,9 +26,11 @@ static void take_event(void *ctx, uint64_t session_id, int status)
 	struct events *events = ctx;
 	CHECK_INT(session_id, 7);
 	events->last_status = status;
-	if (status == 1)
+	if (status == ORMA_FILE_CLOSED)
 		events->ended++;
-	else if (status == 0)
+	else if (status == ORMA_FILE_CREATED)
+		events->created++;
+	else if (status == ORMA_FILE_READY)
 		events->room++;
 	else
 		events->failed++;
@@ -427,4 +431,137 @@ ORMA_TEST(a_file_is_not_copied_while_it_is_being_replaced)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
 	CHECK_INT(events.failed, 1); /* the pipe broke */
 	stop(&events);
+}
+
+/* --- files of output_path --------------------------------------------------------------------- */
+
+static void wait_for_end(struct events *events)
+{
+	while (events->ended == 0)
+		CHECK(orma_base_loop_turn(events->loop, -1) >= 0);
+}
+
+static void in_tmpdir(char path[300], const char *name)
+{
+	snprintf(path, 300, "%s/%s", orma_test_tmpdir(), name);
+}
+
+ORMA_TEST(a_file_is_created_by_its_thread_and_written)
+{
+	struct events events;
+	struct stat info;
+	char path[300];
+	void *file;
+
+	in_tmpdir(path, "trace");
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.create(events.worker, path, 0, 7, &file), 0);
+	while (events.created == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(write_bytes(&events, file, "12345678", 8), 0);
+	orma_file_worker_ops.close(events.worker, file, false);
+	wait_for_end(&events);
+	CHECK_INT(stat(path, &info), 0);
+	CHECK_INT(info.st_size, 8);
+	CHECK_INT(info.st_mode & 0777, 0644);
+	CHECK_INT(events.failed, 0);
+	stop(&events);
+}
+
+ORMA_TEST(a_file_that_nothing_was_written_to_is_removed)
+{
+	struct events events;
+	char path[300];
+	void *file;
+
+	in_tmpdir(path, "trace");
+	for (int waits = 0; waits < 2; waits++) {
+		start(&events);
+		CHECK_INT(orma_file_worker_ops.create(events.worker, path, 0, 7, &file), 0);
+		while (waits && events.created == 0)
+			CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+		orma_file_worker_ops.close(events.worker, file, false);
+		wait_for_end(&events);
+		CHECK_INT(access(path, F_OK), -1);
+		stop(&events);
+	}
+	/* Unless it is to stay, or is somebody else's by now. */
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.create(events.worker, path, 0, 7, &file), 0);
+	orma_file_worker_ops.close(events.worker, file, true);
+	wait_for_end(&events);
+	CHECK_INT(unlink(path), 0);
+	events.ended = events.created = 0;
+	CHECK_INT(orma_file_worker_ops.create(events.worker, path, 0, 7, &file), 0);
+	while (events.created == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(unlink(path), 0);
+	CHECK_INT(mkdir(path, 0700), 0);
+	orma_file_worker_ops.close(events.worker, file, false);
+	wait_for_end(&events);
+	CHECK_INT(access(path, F_OK), 0);
+	stop(&events);
+}
+
+ORMA_TEST(a_file_that_cannot_be_created_fails_and_leaves_what_is_there)
+{
+	static const struct {
+		const char *name;
+		int status;
+	} cases[] = {{"there", -EEXIST}, {"numbered", -ENOTUNIQ}, {"none/x", -ENOENT}};
+	char path[300], numbered[300];
+
+	in_tmpdir(path, "there");
+	in_tmpdir(numbered, "numbered.2");
+	CHECK_INT(mkdir(path, 0700), 0);
+	CHECK_INT(mkdir(numbered, 0700), 0);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		struct events events;
+		void *file;
+
+		in_tmpdir(path, cases[i].name);
+		start(&events);
+		CHECK_INT(orma_file_worker_ops.create(events.worker, path, 3, 7, &file), 0);
+		while (events.failed == 0)
+			CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+		CHECK_INT(events.last_status, cases[i].status);
+		orma_file_worker_ops.close(events.worker, file, false);
+		wait_for_end(&events);
+		CHECK_INT(events.created, 0);
+		CHECK_INT(events.failed, 1);
+		stop(&events);
+	}
+	in_tmpdir(path, "numbered");
+	CHECK_INT(access(path, F_OK), -1);
+	CHECK_INT(access(numbered, F_OK), 0);
+}
+
+ORMA_TEST(without_memory_no_file_is_created)
+{
+	bool has_failed = true;
+	char path[300];
+
+	in_tmpdir(path, "trace");
+	for (uint64_t nth = 1; has_failed; nth++) {
+		struct events events;
+		void *file = NULL;
+
+		start(&events);
+		orma_test_fail_allocation(nth);
+		int result = orma_file_worker_ops.create(events.worker, path, 0, 7, &file);
+		/* Its thread may be what has none. */
+		if (result == 0)
+			while (events.created + events.failed == 0)
+				CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+		has_failed = orma_test_allocation_failed();
+		orma_test_fail_allocation(0);
+		CHECK(has_failed ? result == -ENOMEM || events.last_status == -ENOMEM
+				 : events.created == 1);
+		if (result == 0) {
+			orma_file_worker_ops.close(events.worker, file, false);
+			wait_for_end(&events);
+		}
+		CHECK_INT(access(path, F_OK), -1);
+		stop(&events);
+	}
 }
