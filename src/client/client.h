@@ -34,6 +34,7 @@
 #include "base/str.h"
 #include "client/endpoint.h"
 #include "client/limits.h"
+#include "ipc/address.h"
 #include "shm/arbiter.h"
 #include "shm/trace_writer.h"
 
@@ -170,7 +171,9 @@ struct orma_client_link {
 	struct orma_timer retry_timer;
 	uint64_t retry_ns;
 	struct orma_watch folder_watch;
-	int folder_fd; /* inotify while not connected, or -1 */
+	struct orma_timer folder_timer;                  /* armed while the watch sleeps */
+	int folder_fd;                                   /* inotify while not connected, or -1 */
+	char folder_socket[ORMA_IPC_ADDRESS_TEXT_BYTES]; /* the file it waits for */
 
 	bool is_custom; /* the program's own transport */
 	bool is_up;

@@ -225,6 +225,7 @@ static void on_up(void *ctx, bool uses_own)
 		orma_client_link_drop_own(link);
 	link->own_fd = orma_base_fd_close(link->own_fd);
 	link->is_up = true;
+	orma_client_retry_disarm(link);
 	orma_client_link_announce(link);
 	orma_client_triggers_tell(link);
 	orma_client_link_is_up(link);

@@ -3,11 +3,17 @@
  *
  * Two ways at once: a timer whose delay doubles up to a limit, and an inotify watch on the folder
  * of the daemon's socket, so that a daemon that starts is found within milliseconds. The watch
- * exists only while there is no connection. The address is asked for anew each time: the default
- * one depends on which folders exist. Rejected: the watch alone (the socket's file may exist before
- * anybody listens, abstract names have none), asking more often (it wakes idle programs).
+ * exists only while there is no connection, and stays from one attempt to the next: making one
+ * costs the kernel milliseconds where a folder has many files. That folder may be /tmp, where
+ * others make files all the time: only what happens to the socket's own name leads to an attempt,
+ * and after a wake-up for nothing the watch sleeps for a while. The address is asked for anew each
+ * time: the default one depends on which folders exist. Rejected: the watch alone (the socket's
+ * file may exist before anybody listens, abstract names have none), asking more often (it wakes
+ * idle programs), a watch of the file itself (it is not there yet).
  */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -20,30 +26,81 @@ static void on_retry(struct orma_timer *timer)
 	struct orma_client_link *link =
 		ORMA_CONTAINER_OF(timer, struct orma_client_link, retry_timer);
 
-	orma_client_retry_disarm(link);
 	orma_client_link_connect(link);
+}
+
+static void unwatch_folder(struct orma_client_link *link)
+{
+	orma_base_timer_disarm(&link->folder_timer);
+	orma_base_watch_remove(&link->folder_watch);
+	link->folder_fd = orma_base_fd_close(link->folder_fd);
+}
+
+struct changes {
+	bool of_socket;
+	bool is_end; /* the folder is gone, and the watch with it */
+};
+
+/* Reads all that waits. Without a name: the folder itself changed, or there was too much to tell. */
+static struct changes read_changes(const struct orma_client_link *link)
+{
+	const char *slash = strrchr(link->folder_socket, '/');
+	const char *name = slash ? slash + 1 : link->folder_socket;
+	char changes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	struct changes ret = {0};
+	ssize_t size;
+
+	while ((size = read(link->folder_fd, changes, sizeof(changes))) > 0) {
+		const struct inotify_event *change;
+
+		for (ssize_t at = 0; at < size; at += (ssize_t)(sizeof(*change) + change->len)) {
+			change = (const struct inotify_event *)(const void *)(changes + at);
+			if (change->len == 0 || strcmp(change->name, name) == 0)
+				ret.of_socket = true;
+			if (change->mask & IN_IGNORED)
+				ret.is_end = true;
+		}
+	}
+	return ret;
+}
+
+static void on_folder_change(struct orma_watch *watch, unsigned ready);
+
+static void on_folder_timer(struct orma_timer *timer)
+{
+	struct orma_client_link *link =
+		ORMA_CONTAINER_OF(timer, struct orma_client_link, folder_timer);
+
+	if (orma_base_loop_watch(link->loop, &link->folder_watch, link->folder_fd, ORMA_LOOP_READ,
+				 on_folder_change) < 0)
+		unwatch_folder(link);
 }
 
 static void on_folder_change(struct orma_watch *watch, unsigned ready)
 {
 	struct orma_client_link *link =
 		ORMA_CONTAINER_OF(watch, struct orma_client_link, folder_watch);
-	char changes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 
 	(void)ready;
-	/* Which file it was does not matter: to try is cheap. */
-	while (read(link->folder_fd, changes, sizeof(changes)) > 0)
-		;
-	link->retry_ns = ORMA_CLIENT_RETRY_MIN_NS;
-	orma_base_loop_arm_in(link->loop, &link->retry_timer, ORMA_CLIENT_RETRY_SEEN_NS, on_retry);
+	struct changes changes = read_changes(link);
+	if (changes.is_end)
+		unwatch_folder(link);
+	if (changes.of_socket) {
+		link->retry_ns = ORMA_CLIENT_RETRY_MIN_NS;
+		orma_base_loop_arm_in(link->loop, &link->retry_timer, ORMA_CLIENT_RETRY_SEEN_NS,
+				      on_retry);
+	} else if (orma_base_loop_arm_in(link->loop, &link->folder_timer,
+					 ORMA_CLIENT_RETRY_PAUSE_NS, on_folder_timer) == 0) {
+		orma_base_watch_remove(&link->folder_watch);
+	}
 }
 
-static int folder_of(const char *address, char folder[ORMA_IPC_ADDRESS_TEXT_BYTES])
+/* The first address of the list, when it is a path. */
+static int path_of(const char *address, char path[ORMA_IPC_ADDRESS_TEXT_BYTES])
 {
 	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
 	struct orma_ipc_address parsed;
-	const char *path, *slash;
-	size_t size;
+	const char *text;
 	int r = orma_ipc_address_list_next(&address, item);
 
 	if (r <= 0)
@@ -51,29 +108,36 @@ static int folder_of(const char *address, char folder[ORMA_IPC_ADDRESS_TEXT_BYTE
 	r = orma_ipc_address_parse(item, &parsed);
 	if (r < 0)
 		return r;
-	path = orma_ipc_address_path(&parsed);
-	if (!path)
+	text = orma_ipc_address_path(&parsed);
+	if (!text)
 		return -ENOTSUP;
-	slash = strrchr(path, '/');
-	if (!slash || slash == path) {
-		folder[0] = slash ? '/' : '.';
-		folder[1] = '\0';
-		return 0;
-	}
-	size = (size_t)(slash - path);
-	memcpy(folder, path, size);
-	folder[size] = '\0';
+	snprintf(path, ORMA_IPC_ADDRESS_TEXT_BYTES, "%s", text);
 	return 0;
+}
+
+static void folder_of(const char *path, char folder[ORMA_IPC_ADDRESS_TEXT_BYTES])
+{
+	const char *slash = strrchr(path, '/');
+	size_t size = slash && slash != path ? (size_t)(slash - path) : 1;
+
+	memcpy(folder, slash ? path : ".", size);
+	folder[size] = '\0';
 }
 
 /* Best effort: without it the timer finds the daemon, later. */
 static void watch_folder(struct orma_client_link *link)
 {
-	char folder[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	char path[ORMA_IPC_ADDRESS_TEXT_BYTES], folder[ORMA_IPC_ADDRESS_TEXT_BYTES];
 	const char *address = orma_client_link_address(link);
+	int r = address ? path_of(address, path) : -ENOENT;
 
-	if (link->folder_fd >= 0 || !address || folder_of(address, folder) < 0)
+	if (r == 0 && link->folder_fd >= 0 && strcmp(path, link->folder_socket) == 0)
 		return;
+	unwatch_folder(link);
+	if (r < 0)
+		return;
+	memcpy(link->folder_socket, path, sizeof(path));
+	folder_of(path, folder);
 	link->folder_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (link->folder_fd < 0)
 		return;
@@ -81,7 +145,7 @@ static void watch_folder(struct orma_client_link *link)
 	if (inotify_add_watch(link->folder_fd, folder, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0 ||
 	    orma_base_loop_watch(link->loop, &link->folder_watch, link->folder_fd, ORMA_LOOP_READ,
 				 on_folder_change) < 0)
-		link->folder_fd = orma_base_fd_close(link->folder_fd);
+		unwatch_folder(link);
 }
 
 void orma_client_retry_arm(struct orma_client_link *link, bool was_connected)
@@ -97,6 +161,5 @@ void orma_client_retry_arm(struct orma_client_link *link, bool was_connected)
 void orma_client_retry_disarm(struct orma_client_link *link)
 {
 	orma_base_timer_disarm(&link->retry_timer);
-	orma_base_watch_remove(&link->folder_watch);
-	link->folder_fd = orma_base_fd_close(link->folder_fd);
+	unwatch_folder(link);
 }

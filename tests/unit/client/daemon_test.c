@@ -3,6 +3,12 @@
  */
 #include "unit/client/daemon.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ipc/address.h"
 #include "unit/client/fixture.h"
 
 static void init_system(const struct daemon *daemon)
@@ -81,6 +87,73 @@ ORMA_TEST(shutdown_hands_over_what_was_emitted)
 	session_finish(session, &packets);
 	CHECK_INT(count_values(&packets, 1, 100), 100);
 	packets_done(&packets);
+	daemon_stop(&daemon);
+}
+
+/* A listener that hangs up on everybody; how many there were within `timeout_ms`. */
+static int hang_up(int listener, int timeout_ms)
+{
+	struct pollfd poll_fd = {.fd = listener, .events = POLLIN};
+	int count = 0;
+
+	for (; poll(&poll_fd, 1, timeout_ms) > 0; timeout_ms = 0) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+		CHECK(fd >= 0);
+		close(fd);
+		count++;
+	}
+	return count;
+}
+
+ORMA_TEST(other_files_in_the_folder_of_the_socket_lead_to_no_attempts)
+{
+	struct orma_ipc_address address;
+	struct daemon daemon;
+	char path[300];
+	int listener, attempts;
+
+	daemon_addresses(&daemon);
+	CHECK_INT(orma_ipc_address_parse(daemon.producer, &address), 0);
+	listener = orma_ipc_listen(&address, 0);
+	CHECK(listener >= 0);
+	init_system(&daemon);
+	attempts = hang_up(listener, WAIT_MS);
+	CHECK(attempts > 0);
+	for (int i = 0; i < 100; i++) {
+		snprintf(path, sizeof(path), "%s/other.%d", orma_test_tmpdir(), i);
+		close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		attempts += hang_up(listener, 10);
+	}
+	/* Those of the timer, whose delay doubles; one for each file would be 100. */
+	CHECK(attempts < 30);
+	/* The watch is there all the same. */
+	close(listener);
+	CHECK_INT(unlink(daemon.producer), 0);
+	daemon_start(&daemon);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+ORMA_TEST(a_daemon_in_a_folder_that_was_made_anew_is_found)
+{
+	char folder[256];
+	struct daemon daemon;
+
+	snprintf(folder, sizeof(folder), "%s/folder", orma_test_tmpdir());
+	CHECK_INT(mkdir(folder, 0700), 0);
+	daemon_addresses(&daemon);
+	snprintf(daemon.producer, sizeof(daemon.producer), "%s/folder/producer",
+		 orma_test_tmpdir());
+	init_system(&daemon);
+	CHECK_INT(orma_sync(1), -ETIMEDOUT);
+	CHECK_INT(rmdir(folder), 0);
+	CHECK_INT(orma_sync(1), -ETIMEDOUT);
+	CHECK_INT(mkdir(folder, 0700), 0);
+	daemon_start(&daemon);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	orma_shutdown();
 	daemon_stop(&daemon);
 }
 
