@@ -18,7 +18,7 @@ test:
 	@tools/install-packages build test
 	@cmake --preset test >/dev/null
 	@$(build) --preset test
-	@ctest --preset test -j 2
+	@ctest --preset test -j 4
 
 check:
 	@tools/install-packages build test check
