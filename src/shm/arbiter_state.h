@@ -66,7 +66,7 @@ struct orma_shm_writer_block {
 	_Atomic uint32_t ref_count;
 };
 
-#define ORMA_SHM_BATCH_MOVES   256
+#define ORMA_SHM_BATCH_MOVES   128
 #define ORMA_SHM_BATCH_PATCHES 128
 #define ORMA_SHM_BATCH_NOTICES 64
 /* Upper bounds of what one entry takes in an encoded message, without the chunk's bytes. */

@@ -201,7 +201,7 @@ ORMA_TEST(a_large_backlog_comes_in_several_batches_in_order)
 	CHECK_INT(batch.registered[0].writer_id, 1);
 	CHECK_INT(batch.registered[0].target_buffer, 9);
 	CHECK_INT(batch.unregistered_count, 0);
-	CHECK_INT(batch.commit.move_count, 256);
+	CHECK_INT(batch.commit.move_count, 128);
 	for (size_t i = 0; i < batch.commit.move_count; i++) {
 		struct orma_shm_chunk chunk;
 		const struct orma_chunk_move *move = &batch.commit.moves[i];
