@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -102,7 +101,7 @@ int orma_tool_dump(int argc, char **argv)
 	};
 	struct dump dump = {.limit = UINT64_MAX};
 
-	for (int option; (option = getopt_long(argc, argv, "f:n:h", options, NULL)) != -1;) {
+	for (int option; (option = orma_tool_option(argc, argv, ":f:n:h", options)) != -1;) {
 		switch (option) {
 		case 'f':
 			dump.field = orma_proto_desc_find_name(&orma_pb_trace_packet_desc,

@@ -63,6 +63,32 @@ static int run_command(const struct command *command, int argc, char **argv, boo
 	return command->run(argc, argv);
 }
 
+static int refuse_command(const char *wrong)
+{
+	const char *names[ORMA_ARRAY_SIZE(commands)];
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
+		names[i] = commands[i].name;
+	const char *closest = orma_tool_closest(wrong, names, ORMA_ARRAY_SIZE(names));
+	return closest ? orma_tool_usage_error("no command named \"%s\"; did you mean \"%s\"?",
+					       wrong, closest)
+		       : orma_tool_usage_error("no command named \"%s\"", wrong);
+}
+
+/* `orma help`, and `orma help COMMAND`, which is `orma COMMAND --help`. */
+static int help(int argc, char **argv)
+{
+	static char option[] = "--help";
+
+	if (argc < 2) {
+		print_help(stdout);
+		return ORMA_EXIT_OK;
+	}
+	const struct command *command = find_command(argv[1]);
+	char *arguments[] = {argv[1], option, NULL};
+	return command ? run_command(command, 2, arguments, false) : refuse_command(argv[1]);
+}
+
 int main(int argc, char **argv)
 {
 	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
@@ -80,17 +106,17 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return ORMA_EXIT_USAGE;
 	}
+	if (slash)
+		orma_tool_set_path(argv[0]);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-	    strcmp(argv[1], "help") == 0) {
-		print_help(stdout);
-		return ORMA_EXIT_OK;
-	}
-	if (strcmp(argv[1], "--version") == 0) {
+	    strcmp(argv[1], "help") == 0)
+		return help(argc - 1, argv + 1);
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("orma %s\n", orma_version());
 		return ORMA_EXIT_OK;
 	}
 	const struct command *command = find_command(argv[1]);
 	if (!command)
-		return orma_tool_usage_error("no command named \"%s\"", argv[1]);
+		return refuse_command(argv[1]);
 	return run_command(command, argc - 1, argv + 1, false);
 }

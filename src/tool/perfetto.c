@@ -4,7 +4,6 @@
  * The same options and exit codes, but two: a session that the service refuses ends with 1
  * (upstream: 0), and --help with 0 (upstream: 1). Options for Android alone are refused by name.
  */
-#include <getopt.h>
 #include <orma/init.h>
 #include <string.h>
 
@@ -324,7 +323,7 @@ int orma_tool_perfetto(int argc, char **argv)
 	struct command_line line = {.base.options = {.ready_fd = -1}};
 
 	for (int option;
-	     (option = getopt_long(argc, argv, "c:o:dDt:b:s:h", options, NULL)) != -1;) {
+	     (option = orma_tool_option(argc, argv, ":c:o:dDt:b:s:h", options)) != -1;) {
 		int status = take_option(&line, option, optarg);
 		if (status >= 0)
 			return status;

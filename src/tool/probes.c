@@ -3,7 +3,6 @@
  * of traced_probes.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <orma/init.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,9 +10,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "ipc/address.h"
 #include "tool/probes_run.h"
 #include "tool/tool.h"
 
@@ -45,9 +46,21 @@ static void on_signal(struct orma_watch *watch, unsigned ready)
 		orma_base_loop_stop(watch->loop);
 }
 
+/* Not at once: daemon and probes are often started together. */
+#define PATIENCE_NS ORMA_NS_PER_SEC
+
+static void on_patience_over(struct orma_timer *timer)
+{
+	(void)timer;
+	if (!orma_is_connected())
+		orma_tool_warn("no tracing service listens at %s; waiting for one",
+			       orma_ipc_producer_address());
+}
+
 static int serve(void)
 {
 	struct orma_probes_options options = {0};
+	struct orma_timer patience = {0};
 	struct orma_probes *probes = NULL;
 	struct orma_watch watch = {0};
 	sigset_t signals;
@@ -64,7 +77,11 @@ static int serve(void)
 	if (result == 0 && getenv("TRACED_PROBES_NOTIFY_FD") && orma_sync(SYNC_TIMEOUT_MS) == 0)
 		orma_tool_notify("TRACED_PROBES_NOTIFY_FD", "1");
 	if (result == 0)
+		result = orma_base_loop_arm_in(orma_tool_probes_loop(probes), &patience,
+					       PATIENCE_NS, on_patience_over);
+	if (result == 0)
 		result = orma_tool_probes_run(probes);
+	orma_base_timer_disarm(&patience);
 	orma_base_watch_remove(&watch);
 	orma_tool_probes_free(probes);
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
@@ -82,7 +99,7 @@ int orma_tool_probes(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	bool in_background = false;
-	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+	for (int option; (option = orma_tool_option(argc, argv, ":h", options)) != -1;) {
 		switch (option) {
 		case OPTION_BACKGROUND:
 			in_background = true;

@@ -8,7 +8,6 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -186,7 +185,7 @@ int orma_tool_protogen(int argc, char **argv)
 	struct protogen pg = {.folders = {"."}};
 	int status;
 
-	for (int option; (option = getopt_long(argc, argv, "o:I:p:h", options, NULL)) != -1;) {
+	for (int option; (option = orma_tool_option(argc, argv, ":o:I:p:h", options)) != -1;) {
 		switch (option) {
 		case 'o':
 			pg.out = optarg;

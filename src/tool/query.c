@@ -4,7 +4,6 @@
 #include "tool/query.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <orma/session.h>
 #include <string.h>
@@ -254,7 +253,7 @@ int orma_tool_query(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	enum orma_query_form form = ORMA_QUERY_SHORT;
-	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+	for (int option; (option = orma_tool_option(argc, argv, ":h", options)) != -1;) {
 		switch (option) {
 		case 'l':
 			form = ORMA_QUERY_LONG;

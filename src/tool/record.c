@@ -394,6 +394,8 @@ static int run_session(struct recorder *recorder)
 		result = orma_session_observe(recorder->session, CLONE_TRIGGER_HIT);
 	if (result)
 		return result;
+	if (options->config && !options->is_quiet)
+		orma_record_warn_of_misspelt(options->config);
 	wait_ready(recorder);
 	result = wait_until_stopped(recorder);
 	if (result == -EINTR)
@@ -421,11 +423,12 @@ static void print_summary(struct recorder *recorder, double seconds)
 		(double)info.st_size / 1024, summary.packets);
 	orma_tool_summary_print(&summary, stderr);
 	if (recorder->options->config)
-		orma_record_warn_of_absent(recorder->session, recorder->options->config, &summary);
+		orma_record_warn_of_absent(recorder->session, recorder->options->config, &summary,
+					   recorder->embedded != NULL);
 	if (summary.packets > 0)
 		fprintf(stderr,
-			"Next: open it at https://ui.perfetto.dev, or try `orma dump %s | less`.\n",
-			path);
+			"Next: open it at https://ui.perfetto.dev, or try `%s dump %s | less`.\n",
+			orma_tool_path(), path);
 }
 
 static int finish(struct recorder *recorder, int result, double seconds)

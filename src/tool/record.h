@@ -74,10 +74,13 @@ struct orma_record_options {
 	bool is_for_bugreport;
 };
 
+/* Says on stderr, before the time is spent, which data sources of the config look like misspelt
+ * ones. They are recorded all the same: a program may really offer them. */
+void orma_record_warn_of_misspelt(const struct orma_record_config *config);
 /* Says on stderr which data sources of the config nobody offered. */
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,
-				const struct orma_tool_summary *summary);
+				const struct orma_tool_summary *summary, bool is_embedded);
 /* The exit status. */
 int orma_record_run(const struct orma_record_options *options);
 /* 0 there is a session detached under this key, 2 there is none, 1 error. */

@@ -3,12 +3,14 @@
  *
  * The service waits in silence for a data source that no producer offers: it may still come. So at the end of a recording, a
  * source counts as absent when the trace has nothing of it and no producer offers it now. A trace with packets of a kind that
- * the summary does not know is given the benefit of the doubt.
+ * the summary does not know is given the benefit of the doubt. Only what looks like a misspelt name of a source that everybody
+ * has is told at the beginning, before an hour is spent on it.
  */
 #include <orma/session.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/macros.h"
 #include "proto/codec.h"
 #include "schema/gen/service_state.pb.h"
 #include "schema/gen/trace_config.pb.h"
@@ -35,30 +37,91 @@ static bool is_offered(const struct orma_pb_tracing_service_state *state, struct
 	return false;
 }
 
-static void warn_of_absent(const struct orma_pb_trace_config *config,
-			   const struct orma_pb_tracing_service_state *state,
-			   const struct orma_tool_summary *summary)
+#define TRACK_EVENT "track_event"
+#define FTRACE      "linux.ftrace"
+
+/* Of orma and of Perfetto's probes. */
+static const char *const known_sources[] = {
+	TRACK_EVENT, "linux.process_stats", "linux.sys_stats",      "linux.system_info",
+	FTRACE,      "linux.perf",          "linux.inode_file_map",
+};
+
+static void warn_of_misspelt(const char *name)
 {
-	for (size_t i = 0; i < config->data_sources.count; i++) {
-		const struct orma_pb_data_source_config *source =
-			config->data_sources.items[i]->config;
-		if (!source || is_recorded(summary, source->name) ||
-		    is_offered(state, source->name))
-			continue;
-		struct orma_buf name = {0};
-		if (orma_base_buf_append(&name, source->name.data, source->name.size) == 0 &&
-		    orma_base_buf_cstr(&name))
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(known_sources); i++)
+		if (strcmp(name, known_sources[i]) == 0)
+			return;
+	const char *closest =
+		orma_tool_closest(name, known_sources, ORMA_ARRAY_SIZE(known_sources));
+	if (closest)
+		orma_tool_warn("\"%s\" is no data source of this system; did you mean \"%s\"?",
+			       name, closest);
+}
+
+static void warn_of_absent(const char *name, bool is_embedded)
+{
+	if (strcmp(name, TRACK_EVENT) == 0)
+		orma_tool_warn("no events of programs (track_event): none that uses the library "
+			       "was connected");
+	else if (strcmp(name, FTRACE) == 0)
+		orma_tool_warn("nobody offered \"" FTRACE
+			       "\": it comes from Perfetto's traced_probes, beside `orma traced`");
+	else if (is_embedded)
+		orma_tool_warn("nobody offered the data source \"%s\"", name);
+	else
+		orma_tool_warn("nobody offered the data source \"%s\"; `%s query` lists what the "
+			       "daemon has",
+			       name, orma_tool_path());
+}
+
+/* The name of the i-th source, with a NUL behind it. */
+static bool copy_name(const struct orma_pb_trace_config *config, size_t i, struct orma_buf *ret)
+{
+	const struct orma_pb_data_source_config *source = config->data_sources.items[i]->config;
+
+	ret->size = 0;
+	return source && orma_base_buf_append(ret, source->name.data, source->name.size) == 0 &&
+	       orma_base_buf_cstr(ret);
+}
+
+void orma_record_warn_of_misspelt(const struct orma_record_config *config)
+{
+	struct orma_arena arena = {0};
+	struct orma_buf name = {0};
+	struct orma_pb_trace_config *decoded;
+
+	if (orma_proto_decode(&orma_pb_trace_config_desc, config->bytes.data, config->bytes.size,
+			      &arena, &decoded) == 0) {
+		for (size_t i = 0; i < decoded->data_sources.count; i++)
+			if (copy_name(decoded, i, &name))
+				warn_of_misspelt(orma_base_buf_cstr(&name));
+		if (decoded->data_sources.count == 0)
 			orma_tool_warn(
-				"nobody offered the data source \"%s\"; `orma query` lists what "
-				"a daemon has",
-				orma_base_buf_cstr(&name));
-		orma_base_buf_done(&name);
+				"the config names no data source: there is nothing to record");
 	}
+	orma_base_buf_done(&name);
+	orma_base_arena_done(&arena);
+}
+
+static void warn_of_all_absent(const struct orma_pb_trace_config *config,
+			       const struct orma_pb_tracing_service_state *state,
+			       const struct orma_tool_summary *summary, bool is_embedded)
+{
+	struct orma_buf name = {0};
+
+	for (size_t i = 0; i < config->data_sources.count; i++) {
+		if (!copy_name(config, i, &name))
+			continue;
+		struct orma_str text = config->data_sources.items[i]->config->name;
+		if (!is_recorded(summary, text) && !is_offered(state, text))
+			warn_of_absent(orma_base_buf_cstr(&name), is_embedded);
+	}
+	orma_base_buf_done(&name);
 }
 
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,
-				const struct orma_tool_summary *summary)
+				const struct orma_tool_summary *summary, bool is_embedded)
 {
 	struct orma_arena arena = {0};
 	struct orma_pb_tracing_service_state *state;
@@ -71,7 +134,7 @@ void orma_record_warn_of_absent(struct orma_session *session,
 		    0 &&
 	    orma_proto_decode(&orma_pb_trace_config_desc, config->bytes.data, config->bytes.size,
 			      &arena, &decoded) == 0)
-		warn_of_absent(decoded, state, summary);
+		warn_of_all_absent(decoded, state, summary, is_embedded);
 	orma_config_free(data);
 	orma_base_arena_done(&arena);
 }

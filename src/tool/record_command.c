@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_command.c - the command line of `orma record`.
  */
-#include <getopt.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -128,7 +127,7 @@ int orma_tool_record(int argc, char **argv)
 		.base.options = {.may_serve = true, .ready_fd = -1},
 	};
 	for (int option;
-	     (option = getopt_long(argc, argv, "o:t:b:s:c:dDqh", options, NULL)) != -1;) {
+	     (option = orma_tool_option(argc, argv, ":o:t:b:s:c:dDqh", options)) != -1;) {
 		int status = take_option(&line, option, optarg);
 		if (status >= 0)
 			return status;

@@ -21,12 +21,22 @@
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 
-static const char *program_name = "orma";
+static const char *program_name = "orma", *program_path = "orma";
 static int log_threshold;
 
 void orma_tool_set_name(const char *name)
 {
 	program_name = name;
+}
+
+void orma_tool_set_path(const char *path)
+{
+	program_path = path;
+}
+
+const char *orma_tool_path(void)
+{
+	return program_path;
 }
 
 static ORMA_PRINTF(1, 0) void print_message(const char *format, va_list args)

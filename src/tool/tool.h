@@ -7,6 +7,7 @@
 #ifndef ORMA_TOOL_TOOL_H
 #define ORMA_TOOL_TOOL_H
 
+#include <getopt.h>
 #include <orma/error.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +30,9 @@ int orma_tool_trigger_perfetto(int argc, char **argv); /* unknown options are ig
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 
 void orma_tool_set_name(const char *name);
+/* How the binary was called, to be called so again: "orma", or the path of it. */
+void orma_tool_set_path(const char *path);
+const char *orma_tool_path(void);
 void orma_tool_warn(const char *format, ...) ORMA_PRINTF(1, 2);
 /* The same, and returns ORMA_EXIT_FAILURE. */
 int orma_tool_fail(const char *format, ...) ORMA_PRINTF(1, 2);
@@ -36,6 +40,14 @@ int orma_tool_fail(const char *format, ...) ORMA_PRINTF(1, 2);
 int orma_tool_usage_error(const char *format, ...) ORMA_PRINTF(1, 2);
 /* Sends the library's log to stderr from that level on. */
 void orma_tool_log_to_stderr(int level);
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+/* getopt_long() that says what is wrong: '?' then stands for every mistake. `letters` begins with a
+ * colon. */
+int orma_tool_option(int argc, char **argv, const char *letters, const struct option *options);
+/* What was probably meant, one of `names`, or NULL. */
+const char *orma_tool_closest(const char *wrong, const char *const *names, size_t count);
 
 /* --- values in options ------------------------------------------------------------------------ */
 

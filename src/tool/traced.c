@@ -4,7 +4,6 @@
 #include "tool/traced.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <orma/init.h>
 #include <string.h>
 
@@ -169,7 +168,7 @@ static int parse_options(int argc, char **argv, struct orma_traced_options *ret)
 	struct identity identity = {0};
 	struct orma_error error = {0};
 
-	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+	for (int option; (option = orma_tool_option(argc, argv, ":h", options)) != -1;) {
 		int status = take_option(option, ret, &identity);
 		if (status >= 0)
 			return status;

@@ -90,6 +90,14 @@ static bool has_inherited(const struct orma_traced_options *options, bool for_co
 	return false;
 }
 
+/* For whoever starts it by hand; a log would have the line at each start. */
+static void say_where(bool has_producer, bool has_consumer)
+{
+	if (isatty(STDERR_FILENO) && !has_producer && !has_consumer)
+		orma_tool_warn("serving producers at %s, consumers at %s",
+			       orma_ipc_producer_address(), orma_ipc_consumer_address());
+}
+
 static int open_sockets(struct traced *traced)
 {
 	const struct orma_traced_options *wanted = traced->options;
@@ -100,6 +108,7 @@ static int open_sockets(struct traced *traced)
 	struct orma_daemon_options options = {
 		.producer_addresses = has_producer ? "" : NULL,
 		.consumer_addresses = has_consumer ? "" : NULL,
+		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
 		.allows_remote_consumers = wanted->allows_remote_consumers,
 		.peers_per_uid_max = wanted->peers_per_uid_max,
 		.relays = &wanted->relays,
@@ -108,8 +117,13 @@ static int open_sockets(struct traced *traced)
 	};
 	struct orma_error error = {0};
 
-	if (orma_daemon_init(&traced->daemon, &options, &error))
+	int result = orma_daemon_init(&traced->daemon, &options, &error);
+	if (result == -EADDRINUSE)
+		return orma_tool_fail("%s; another daemon, or `orma record`, serves there",
+				      error.message);
+	if (result)
 		return orma_tool_fail("%s", error.message);
+	say_where(has_producer, has_consumer);
 	int status = adopt_inherited(&traced->daemon, producer, orma_daemon_adopt_producers);
 	if (status == ORMA_EXIT_OK)
 		status = adopt_inherited(&traced->daemon, consumer, orma_daemon_adopt_consumers);

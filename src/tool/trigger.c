@@ -144,8 +144,10 @@ static int trigger(int argc, char **argv, bool is_tolerant)
 {
 	static const struct option options[] = {{"help", no_argument, NULL, 'h'},
 						{NULL, 0, NULL, 0}};
-	opterr = is_tolerant ? 0 : 1;
-	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+	opterr = 0;
+	for (int option;
+	     (option = is_tolerant ? getopt_long(argc, argv, "h", options, NULL)
+				   : orma_tool_option(argc, argv, ":h", options)) != -1;) {
 		if (option == 'h') {
 			puts("Usage: orma trigger NAME...\n"
 			     "\n"
