@@ -110,9 +110,9 @@ struct orma_data_source_options {
 /**
  * orma_data_source_register() - offer a data source to all present and future connections.
  *
- * Returns 0, -EINVAL (no name, bad struct_size), -EEXIST, -ENOSPC (ORMA_DATA_SOURCES_MAX), -ENOMEM,
- * -ENOTCONN (before orma_init()). The handle lives until orma_data_source_unregister() or
- * orma_shutdown().
+ * Returns 0, -EINVAL (no name, bad struct_size), -EEXIST, -ENOSPC (ORMA_DATA_SOURCES_MAX), -EMSGSIZE
+ * (name and descriptor are more than 126 KiB: they travel in one frame), -ENOMEM, -ENOTCONN (before
+ * orma_init()). The handle lives until orma_data_source_unregister() or orma_shutdown().
  */
 ORMA_API int orma_data_source_register(const struct orma_data_source_options *options,
 				       struct orma_data_source **ret);
@@ -127,7 +127,8 @@ ORMA_API int orma_data_source_register(const struct orma_data_source_options *op
  * membarrier(), no other thread may be emitting.)
  */
 ORMA_API void orma_data_source_unregister(struct orma_data_source *source);
-/** Replaces the further descriptor fields. 0, -ENOMEM. */
+/** Replaces the further descriptor fields. 0, -EINVAL, -EMSGSIZE (as at registration), -ENOTCONN,
+ * -ENOMEM. */
 ORMA_API int orma_data_source_update(struct orma_data_source *source, const void *descriptor,
 				     size_t size);
 /**

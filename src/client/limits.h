@@ -11,7 +11,9 @@
 #define ORMA_DATA_SOURCES_MAX      32   /* per process */
 #define ORMA_CLIENT_FLUSHES_MAX    64   /* unanswered ones per connection; the oldest is given up */
 #define ORMA_CLIENT_COMMANDS_MAX   4096 /* of the in-process service, not yet carried out */
-#define ORMA_CLIENT_DESCRIPTOR_MAX ((size_t)64 * 1024) /* bytes of a data source's descriptor */
+/* Bytes of a data source's descriptor and name: with what the service's state adds, they are to fit a
+ * frame of 128 KiB. */
+#define ORMA_CLIENT_DESCRIPTOR_MAX ((size_t)126 * 1024)
 #define ORMA_CLIENT_CONFIG_MAX                                                                     \
 	((size_t)1024 * 1024) /* bytes of an instance's, over a custom transport */
 #define ORMA_CLIENT_STATE_BYTES_MAX                                                                \

@@ -45,7 +45,8 @@ static int descriptor_new(const struct orma_data_source *source, const void *fie
 	struct orma_buf *descriptor;
 	int r;
 
-	if (size > ORMA_CLIENT_DESCRIPTOR_MAX)
+	if (size > ORMA_CLIENT_DESCRIPTOR_MAX ||
+	    strlen(source->options.name) > ORMA_CLIENT_DESCRIPTOR_MAX - size)
 		return -EMSGSIZE;
 	descriptor = orma_base_zalloc(sizeof(*descriptor));
 	if (!descriptor)

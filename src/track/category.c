@@ -3,12 +3,14 @@
  *
  * Categories are static structs that constructors put into one list, before and after the data
  * source is registered, and destructors take out of it. Each has a word with one bit per instance,
- * set and cleared under the mutex; emitters read it relaxed. Which ones a config enables is
- * upstream's rule for C++: exact names first, then patterns (one trailing '*'), then the lone '*',
- * and in each round enabled categories, disabled categories, disabled tags, enabled tags. What
- * nothing matches is enabled. Configs are kept decoded, so that a category that comes later, or is
- * named by an event, is judged by the same rule; what a sequence has learned about names of events
- * it keeps in a few places, chosen by the name's hash.
+ * set and cleared under the mutex; emitters read it relaxed. Which ones a config enables: rule.c.
+ * Configs are kept decoded, so that a category that comes later, or is named by an event, is judged
+ * by the same rule; what a sequence has learned about names of events it keeps in a few places,
+ * chosen by the name's hash.
+ *
+ * A name with a comma is a *group* of categories, enabled when one of them is. Its members need not
+ * exist; those that do are judged with their own tags, which an index of all categories with tags
+ * knows by their names.
  *
  * What others have to be told, the service of new categories and the program of changed bits, is
  * done by one piece of work on the loop thread, posted when there is none: a million categories in
@@ -26,10 +28,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "proto/reader.h"
-#include "proto/writer.h"
 #include "schema/gen/data_source_config.pb.h"
-#include "schema/gen/data_source_descriptor.pb.h"
-#include "schema/gen/track_event_descriptor.pb.h"
 
 /* Of a sequence: deltas; scaled but absolute. */
 #define CLOCK_INCREMENTAL 64
@@ -51,79 +50,16 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* All of the mutex. */
 static struct orma_category *categories; /* newest first */
 static uint32_t id_count;
-static _Atomic bool is_changing; /* `ids`; for the child of a fork, relaxed */
+static _Atomic bool is_changing; /* the maps; for the child of a fork, relaxed */
 static struct orma_map ids;      /* hash of the name, counted up past collisions -> struct id */
+static struct orma_map tagged;   /* hash of the name -> the last category with tags of that name */
+static bool is_tagged_partial;   /* what is not in it may be in the list nevertheless */
 static struct orma_category_watch *watches;
 static struct orma_category_watch *running; /* its callback is being called, by `runner` */
 static pthread_t runner;
 static pthread_cond_t has_run = PTHREAD_COND_INITIALIZER;
 static struct orma_data_source *source; /* NULL = not registered */
 static bool is_posted, is_description_old;
-
-/* --- the rule --------------------------------------------------------------------------------- */
-
-enum match { MATCH_EXACT, MATCH_PREFIX, MATCH_ALL };
-
-static bool matches(struct orma_str pattern, struct orma_str text, enum match match)
-{
-	const char *star = pattern.size > 0 ? memchr(pattern.data, '*', pattern.size) : NULL;
-	size_t prefix = star ? (size_t)(star - pattern.data) : 0;
-
-	if (!star)
-		return match == MATCH_EXACT && orma_base_str_is_equal(pattern, text);
-	if (prefix == 0)
-		return match == MATCH_ALL;
-	return match == MATCH_PREFIX && text.size >= prefix &&
-	       memcmp(pattern.data, text.data, prefix) == 0;
-}
-
-static bool any_matches(const struct orma_str *patterns, size_t count, struct orma_str text,
-			enum match match)
-{
-	for (size_t i = 0; i < count; i++)
-		if (matches(patterns[i], text, match))
-			return true;
-	return false;
-}
-
-static bool tag_matches(const char *tags, const struct orma_str *patterns, size_t count,
-			enum match match)
-{
-	while (tags && *tags) {
-		size_t size = strcspn(tags, ",");
-
-		if (any_matches(patterns, count, (struct orma_str){tags, size}, match))
-			return true;
-		tags += size + (tags[size] == ',');
-	}
-	return false;
-}
-
-bool orma_track_category_matches(const struct orma_pb_track_event_config *config, const char *name,
-				 const char *tags)
-{
-	static const struct orma_str off_by_default[] = {{"slow", 4}, {"debug", 5}};
-	bool has_tags = config->enabled_tags.count > 0 || config->disabled_tags.count > 0;
-	struct orma_str text = orma_base_str(name);
-
-	for (enum match match = MATCH_EXACT; match <= MATCH_ALL; match++) {
-		if (any_matches(config->enabled_categories.items, config->enabled_categories.count,
-				text, match))
-			return true;
-		if (any_matches(config->disabled_categories.items,
-				config->disabled_categories.count, text, match))
-			return false;
-		if (tag_matches(tags, has_tags ? config->disabled_tags.items : off_by_default,
-				has_tags ? config->disabled_tags.count
-					 : ORMA_ARRAY_SIZE(off_by_default),
-				match))
-			return false;
-		if (tag_matches(tags, config->enabled_tags.items, config->enabled_tags.count,
-				match))
-			return true;
-	}
-	return true;
-}
 
 /* --- instances -------------------------------------------------------------------------------- */
 
@@ -195,13 +131,39 @@ static void set_bit(struct orma_category *category, uint32_t idx, bool is_on)
 		__atomic_fetch_and(&category->enabled, ~(UINT32_C(1) << idx), __ATOMIC_RELAXED);
 }
 
+static uint64_t hash_of(struct orma_str name)
+{
+	return orma_base_fnv1a(ORMA_FNV1A_INIT, name.data, name.size);
+}
+
+/* Of a member of a group whose own tags are `otherwise`. */
+static const char *tags_of_locked(struct orma_str name, const char *otherwise)
+{
+	const struct orma_category *category = orma_base_map_get(&tagged, hash_of(name));
+
+	if (category && orma_base_str_is(name, category->name))
+		return category->tags;
+	for (category = is_tagged_partial ? categories : NULL; category; category = category->next)
+		if (category->tags && orma_base_str_is(name, category->name))
+			return category->tags;
+	return otherwise;
+}
+
 /* Without memory for a config nothing is enabled. */
 static bool is_wanted_locked(uint32_t idx, const char *name, const char *tags)
 {
 	const struct orma_track_instance *instance = &orma_track_instances[idx];
+	struct orma_str member;
 
-	return instance->is_started && instance->config &&
-	       orma_track_category_matches(instance->config, name, tags);
+	if (!instance->is_started || !instance->config)
+		return false;
+	if (!strchr(name, ','))
+		return orma_track_category_matches(instance->config, orma_base_str(name), tags);
+	while (orma_track_list_next(&name, &member))
+		if (orma_track_category_matches(instance->config, member,
+						tags_of_locked(member, tags)))
+			return true;
+	return false;
 }
 
 void orma_track_enable(uint32_t idx)
@@ -244,8 +206,10 @@ void orma_track_categories_forked(void)
 	running = NULL;
 	is_posted = false;
 	/* Names that are forgotten get further ids. */
-	if (atomic_load_explicit(&is_changing, memory_order_relaxed))
-		ids = (struct orma_map){0};
+	if (atomic_load_explicit(&is_changing, memory_order_relaxed)) {
+		ids = tagged = (struct orma_map){0};
+		is_tagged_partial = true;
+	}
 	atomic_store_explicit(&is_changing, false, memory_order_relaxed);
 	orma_track_mark_all(ORMA_TRACK_REVIVE);
 	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
@@ -374,7 +338,7 @@ void orma_track_categories_attach(struct orma_data_source *track_source)
 		post();
 }
 
-/* --- the list --------------------------------------------------------------------------------- */
+/* --- ids -------------------------------------------------------------------------------------- */
 
 struct id {
 	uint32_t number;
@@ -382,33 +346,81 @@ struct id {
 };
 
 /* Equal names have equal ids, also those of a library that is loaded again. */
-static uint32_t id_get_locked(const char *name)
+static const struct id *id_get_locked(struct orma_str name)
 {
-	size_t size = strlen(name) + 1;
-	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, name, size - 1);
+	uint64_t key = hash_of(name);
 	struct id *id;
 	int r;
 
-	if (size > ORMA_TRACK_CATEGORY_NAME_BYTES)
-		return ORMA_TRACK_CATEGORIES_MAX;
-	while ((id = orma_base_map_get(&ids, key)) && strcmp(id->name, name) != 0)
+	if (name.size >= ORMA_TRACK_CATEGORY_NAME_BYTES)
+		return NULL;
+	while ((id = orma_base_map_get(&ids, key)) && !orma_base_str_is(name, id->name))
 		key++;
-	if (id)
-		return id->number;
-	if (id_count + 1 >= ORMA_TRACK_CATEGORIES_MAX)
-		return ORMA_TRACK_CATEGORIES_MAX;
-	id = orma_base_alloc(sizeof(*id) + size);
+	if (id || id_count + 1 >= ORMA_TRACK_CATEGORIES_MAX)
+		return id;
+	id = orma_base_alloc(sizeof(*id) + name.size + 1);
 	if (!id)
-		return ORMA_TRACK_CATEGORIES_MAX;
-	memcpy(id->name, name, size);
+		return NULL;
+	memcpy(id->name, name.data, name.size);
+	id->name[name.size] = '\0';
 	id->number = ++id_count;
 	atomic_store_explicit(&is_changing, true, memory_order_relaxed);
 	r = orma_base_map_put(&ids, key, id);
 	atomic_store_explicit(&is_changing, false, memory_order_release);
 	if (r == 0)
-		return id->number;
+		return id;
 	orma_base_free(id);
-	return ORMA_TRACK_CATEGORIES_MAX;
+	return NULL;
+}
+
+/* Groups have none. */
+static uint32_t number_get_locked(const char *name)
+{
+	const struct id *id = strchr(name, ',') ? NULL : id_get_locked(orma_base_str(name));
+
+	return id ? id->number : ORMA_TRACK_CATEGORIES_MAX;
+}
+
+uint32_t orma_track_member_id(struct orma_str name, const char **ret_text)
+{
+	const struct id *id;
+
+	pthread_mutex_lock(&mutex);
+	id = id_get_locked(name);
+	pthread_mutex_unlock(&mutex);
+	if (!id)
+		return ORMA_TRACK_CATEGORIES_MAX;
+	*ret_text = id->name;
+	return id->number;
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static void tagged_add_locked(struct orma_category *category)
+{
+	uint64_t key = hash_of(orma_base_str(category->name));
+	int r;
+
+	if (!category->tags)
+		return;
+	is_tagged_partial = is_tagged_partial || orma_base_map_get(&tagged, key);
+	atomic_store_explicit(&is_changing, true, memory_order_relaxed);
+	r = orma_base_map_put(&tagged, key, category);
+	atomic_store_explicit(&is_changing, false, memory_order_release);
+	is_tagged_partial = is_tagged_partial || r < 0;
+}
+
+static void tagged_remove_locked(const struct orma_category *category)
+{
+	uint64_t key = hash_of(orma_base_str(category->name));
+
+	if (!category->tags || orma_base_map_get(&tagged, key) != category)
+		return;
+	atomic_store_explicit(&is_changing, true, memory_order_relaxed);
+	orma_base_map_remove(&tagged, key);
+	atomic_store_explicit(&is_changing, false, memory_order_release);
+	if (tagged.count == 0)
+		orma_base_map_done(&tagged);
 }
 
 void orma_category_add(struct orma_category *category)
@@ -420,7 +432,8 @@ void orma_category_add(struct orma_category *category)
 	pthread_mutex_lock(&mutex);
 	is_new = !category->link;
 	if (is_new) {
-		category->id = id_get_locked(category->name);
+		category->id = number_get_locked(category->name);
+		tagged_add_locked(category);
 		category->next = categories;
 		category->link = &categories;
 		if (categories)
@@ -465,6 +478,7 @@ void orma_category_remove(struct orma_category *category)
 	pthread_mutex_lock(&mutex);
 	was_there = category->link != NULL;
 	if (was_there) {
+		tagged_remove_locked(category);
 		*category->link = category->next;
 		if (category->next)
 			category->next->link = category->link;
@@ -506,60 +520,12 @@ int orma_category_set_callback(struct orma_category *category, orma_category_fn 
 	return r;
 }
 
-/* Tags and lengths, for each of up to a few texts. */
-#define DESCRIBED_BYTES_MIN 32
-
-/* At most; every character of the tags may be a tag. */
-static size_t described_bytes(const struct orma_category *category)
-{
-	return DESCRIBED_BYTES_MIN + strlen(category->name) +
-	       (category->description ? strlen(category->description) : 0) +
-	       (category->tags ? 4 * strlen(category->tags) : 0);
-}
-
-static void describe_tags(struct orma_proto_writer *writer, const char *tags)
-{
-	while (tags && *tags) {
-		size_t size = strcspn(tags, ",");
-
-		if (size > 0)
-			orma_track_write_text(writer, ORMA_PB_TRACK_EVENT_CATEGORY_TAGS, tags,
-					      size);
-		tags += size + (tags[size] == ',');
-	}
-}
-
 int orma_track_describe(struct orma_buf *buf)
 {
-	struct orma_proto_heap_writer heap;
-	struct orma_proto_nested descriptor, one;
+	int r;
 
-	orma_proto_heap_writer_init(&heap, buf);
-	orma_proto_nested_begin(&heap.writer, &descriptor,
-				ORMA_PB_DATA_SOURCE_DESCRIPTOR_TRACK_EVENT_DESCRIPTOR);
 	pthread_mutex_lock(&mutex);
-	for (const struct orma_category *category = categories; category;
-	     category = category->next) {
-		size_t room = ORMA_TRACK_DESCRIPTION_BYTES -
-			      ORMA_MIN(orma_proto_writer_written(&heap.writer),
-				       (uint64_t)ORMA_TRACK_DESCRIPTION_BYTES);
-
-		if (room < DESCRIBED_BYTES_MIN)
-			break;
-		if (described_bytes(category) > room)
-			continue;
-		orma_proto_nested_begin(&heap.writer, &one,
-					ORMA_PB_TRACK_EVENT_DESCRIPTOR_AVAILABLE_CATEGORIES);
-		orma_track_write_text(&heap.writer, ORMA_PB_TRACK_EVENT_CATEGORY_NAME,
-				      category->name, strlen(category->name));
-		if (category->description)
-			orma_track_write_text(&heap.writer,
-					      ORMA_PB_TRACK_EVENT_CATEGORY_DESCRIPTION,
-					      category->description, strlen(category->description));
-		describe_tags(&heap.writer, category->tags);
-		orma_proto_nested_end(&heap.writer, &one);
-	}
+	r = orma_track_describe_list(categories, buf);
 	pthread_mutex_unlock(&mutex);
-	orma_proto_nested_end(&heap.writer, &descriptor);
-	return orma_proto_heap_writer_finish(&heap);
+	return r;
 }

@@ -4,6 +4,8 @@
 #ifndef ORMA_TRACK_LIMITS_H
 #define ORMA_TRACK_LIMITS_H
 
+#include "client/limits.h"
+
 /* Names and categories that are interned, per process; later ones are written out each time. */
 #define ORMA_TRACK_NAMES_MAX           2048
 #define ORMA_TRACK_CATEGORIES_MAX      512
@@ -16,7 +18,7 @@
 /* Dictionaries and arrays in one another; what is deeper is replaced by a text. */
 #define ORMA_TRACK_NESTING_MAX 16
 /* Of the descriptor that lists the categories; what does not fit works, but is not announced. */
-#define ORMA_TRACK_DESCRIPTION_BYTES ((size_t)60 * 1024)
+#define ORMA_TRACK_DESCRIPTION_BYTES (ORMA_CLIENT_DESCRIPTOR_MAX - 64)
 /* Names of categories that a thread knows the decision about: 1 << this. */
 #define ORMA_TRACK_DYNAMIC_BITS 4
 /* Open slices per thread and instance whose ends are matched; deeper ones are not emitted. */

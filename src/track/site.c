@@ -25,8 +25,10 @@
 #define EVENT_TAG (ORMA_PB_TRACE_PACKET_TRACK_EVENT << 3 | ORMA_PROTO_BYTES)
 
 /* Blobs are copied with one store. */
-static_assert(2 + 2 + 3 + 3 + 3 <= 16, "head, type, category, name, tail");
-static_assert(2 + 2 + 11 <= 16, "head, type, track");
+#define BLOB_BYTES     16
+#define CATEGORIES_MAX 3
+static_assert(2 + 2 + 3 + 3 + 3 <= BLOB_BYTES, "head, type, category, name, tail");
+static_assert(2 + 2 + 11 <= BLOB_BYTES, "head, type, track");
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t site_count; /* mutex */
@@ -37,25 +39,53 @@ static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
 	return orma_proto_put_varint(at, value);
 }
 
-static void encode(struct orma_call_site *site, uint32_t name)
+/* Its category, or those of its group; NULL: one has no id, or they are too many. */
+static uint8_t *put_categories(uint8_t *at, const struct orma_category *category)
 {
-	uint8_t *at = site->blob;
+	const char *names = category->name, *text;
+	struct orma_str member;
+	int count = 0;
+
+	if (category->id < ORMA_TRACK_CATEGORIES_MAX)
+		return put_field(at, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS, category->id);
+	if (!strchr(names, ','))
+		return NULL;
+	while (orma_track_list_next(&names, &member)) {
+		uint32_t id = orma_track_member_id(member, &text);
+
+		if (id >= ORMA_TRACK_CATEGORIES_MAX || ++count > CATEGORIES_MAX)
+			return NULL;
+		at = put_field(at, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS, id);
+	}
+	return at;
+}
+
+/* False: it is too long. */
+static bool encode(struct orma_call_site *site, uint32_t name)
+{
+	uint8_t blob[4 + 3 * CATEGORIES_MAX + 6], *at = blob;
 
 	*at++ = EVENT_TAG;
 	*at++ = 0;
 	at = put_field(at, ORMA_PB_TRACK_EVENT_TYPE, site->type);
 	if (site->type != ORMA_EVENT_END)
-		at = put_field(at, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS, site->category->id);
+		at = put_categories(at, site->category);
+	if (!at)
+		return false;
 	if (name)
 		at = put_field(at, ORMA_PB_TRACK_EVENT_NAME_IID, name);
-	site->blob[1] = (uint8_t)(at - site->blob - 2);
+	blob[1] = (uint8_t)(at - blob - 2);
 	at = put_field(at, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS,
 		       ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE);
 	*at++ = ORMA_PB_TRACE_PACKET_TIMESTAMP << 3 | ORMA_PROTO_VARINT;
-	site->blob_size = (uint8_t)(at - site->blob);
+	if (at > blob + BLOB_BYTES)
+		return false;
+	memcpy(site->blob, blob, (size_t)(at - blob));
+	site->blob_size = (uint8_t)(at - blob);
+	return true;
 }
 
-static void encode_counter(struct orma_call_site *site, uint32_t name)
+static bool encode_counter(struct orma_call_site *site, uint32_t name)
 {
 	uint64_t uuid = orma_track_process.uuid ^ orma_track_name_get(name)->counter_hash;
 	uint8_t *at = site->blob;
@@ -65,6 +95,7 @@ static void encode_counter(struct orma_call_site *site, uint32_t name)
 	at = put_field(at, ORMA_PB_TRACK_EVENT_TYPE, ORMA_EVENT_COUNTER);
 	at = put_field(at, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
 	site->blob_size = (uint8_t)(at - site->blob);
+	return true;
 }
 
 static void remember_key(struct orma_key *key, const char *text)
@@ -109,14 +140,11 @@ static bool arm_locked(const struct orma_track_event *event)
 		if (site->name)
 			name = orma_track_name_intern_size(site->name, strlen(site->name), false);
 		if (site_count + 1 >= ORMA_TRACK_SITES_MAX || (site->name && name == 0) ||
-		    site->category->id >= ORMA_TRACK_CATEGORIES_MAX) {
+		    !(site->type == ORMA_EVENT_COUNTER ? encode_counter(site, name)
+						       : encode(site, name))) {
 			__atomic_store_n(&site->id, ORMA_TRACK_SITES_MAX, __ATOMIC_RELAXED);
 			return false;
 		}
-		if (site->type == ORMA_EVENT_COUNTER)
-			encode_counter(site, name);
-		else
-			encode(site, name);
 		__atomic_store_n(&site->id, ++site_count, __ATOMIC_RELAXED);
 	}
 	remember_keys(site, event);

@@ -66,9 +66,16 @@ struct orma_track_instance {
 
 extern struct orma_track_instance orma_track_instances[ORMA_INSTANCES_MAX];
 
-/* Upstream's rules for C++ (PROTOCOL 4.4); `tags` is a comma-separated list or NULL. */
-bool orma_track_category_matches(const struct orma_pb_track_event_config *config, const char *name,
-				 const char *tags);
+/* The next text of a comma-separated list, which may be NULL; empty ones are skipped. */
+bool orma_track_list_next(const char **at, struct orma_str *ret);
+/* rule.c; `name` is no group's; `tags` is a comma-separated list or NULL. */
+bool orma_track_category_matches(const struct orma_pb_track_event_config *config,
+				 struct orma_str name, const char *tags);
+/*
+ * The id of a category by its name, which need not be one of the program's; ORMA_TRACK_CATEGORIES_MAX
+ * = none. *ret_text: the name, for ever.
+ */
+uint32_t orma_track_member_id(struct orma_str name, const char **ret_text);
 /*
  * Whether the instance wants an event of a category that the event names itself; `tags` may be
  * NULL. A category of events like that is orma_category_dynamic.
@@ -98,6 +105,8 @@ void orma_track_categories_tell(void);
 void orma_track_categories_attach(struct orma_data_source *source);
 /* The fields of the descriptor: track_event_descriptor; at most ORMA_TRACK_DESCRIPTION_BYTES. */
 int orma_track_describe(struct orma_buf *buf);
+/* The same of a list that does not change meanwhile. */
+int orma_track_describe_list(const struct orma_category *first, struct orma_buf *buf);
 
 /* --- the process ------------------------------------------------------------------------------ */
 

@@ -30,6 +30,7 @@ enum new_kind { NEW_CATEGORY, NEW_NAME, NEW_KEY, NEW_LOCATION };
 struct new_id {
 	enum new_kind kind;
 	uint32_t id;
+	const char *category; /* its name, NULL = of another kind */
 };
 
 /* One packet being written. */
@@ -66,7 +67,7 @@ static uint64_t *known_words(struct orma_track_sequence *sequence, enum new_kind
 }
 
 /* True when the id will mean something to the reader. */
-static bool use_id(struct pass *pass, enum new_kind kind, uint32_t id)
+static bool use_id_of(struct pass *pass, enum new_kind kind, uint32_t id, const char *category)
 {
 	if (orma_track_has_bit(known_words(pass->sequence, kind), id))
 		return true;
@@ -75,8 +76,13 @@ static bool use_id(struct pass *pass, enum new_kind kind, uint32_t id)
 			return true;
 	if (pass->news_count == NEW_MAX)
 		return false;
-	pass->news[pass->news_count++] = (struct new_id){kind, id};
+	pass->news[pass->news_count++] = (struct new_id){kind, id, category};
 	return true;
+}
+
+static bool use_id(struct pass *pass, enum new_kind kind, uint32_t id)
+{
+	return use_id_of(pass, kind, id, NULL);
 }
 
 static void note_known(struct pass *pass)
@@ -119,7 +125,7 @@ static void declare(struct pass *pass)
 	for (uint32_t i = 0; i < pass->news_count; i++) {
 		struct new_id new_id = pass->news[i];
 		const char *text = new_id.kind == NEW_CATEGORY
-					   ? pass->event->category->name
+					   ? new_id.category
 					   : orma_track_name_get(new_id.id)->clean;
 
 		/* All interned texts have the same two fields. */
@@ -436,20 +442,42 @@ static void write_head(struct pass *pass)
 				ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE);
 }
 
+/* Those of a group; an event that brings its own has none of the ids. */
+static void write_categories(struct pass *pass, const char *names, bool are_interned)
+{
+	struct orma_str member;
+	const char *text;
+
+	while (orma_track_list_next(&names, &member)) {
+		uint32_t id = are_interned ? orma_track_member_id(member, &text)
+					   : ORMA_TRACK_CATEGORIES_MAX;
+
+		if (id < ORMA_TRACK_CATEGORIES_MAX && use_id_of(pass, NEW_CATEGORY, id, text))
+			orma_proto_write_varint(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS,
+						id);
+		else
+			orma_track_write_text(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORIES,
+					      member.data, member.size);
+	}
+}
+
 static void write_category(struct pass *pass)
 {
 	const struct orma_category *category = pass->event->category;
-	const char *tags;
+	const char *tags, *name = category->name;
 
 	if (pass->category)
-		write_string(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORIES,
-			     orma_track_item_category(pass->category, &tags));
+		name = orma_track_item_category(pass->category, &tags);
 	else if (category->id < ORMA_TRACK_CATEGORIES_MAX &&
-		 use_id(pass, NEW_CATEGORY, category->id))
+		 use_id_of(pass, NEW_CATEGORY, category->id, name)) {
 		orma_proto_write_varint(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS,
 					category->id);
+		return;
+	}
+	if (name && strchr(name, ','))
+		write_categories(pass, name, !pass->category);
 	else
-		write_string(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORIES, category->name);
+		write_string(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORIES, name);
 }
 
 static void write_name(struct pass *pass, const char *name, bool is_dynamic)

@@ -3,12 +3,15 @@
  */
 #include "unit/client/daemon.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/limits.h"
 #include "ipc/address.h"
+#include "proto/wire.h"
 #include "unit/client/fixture.h"
 
 static void init_system(const struct daemon *daemon)
@@ -335,4 +338,44 @@ ORMA_TEST(a_driven_producer_survives_the_daemons_end_too)
 	CHECK_INT(log.destroys, 1);
 	orma_session_free(session);
 	orma_shutdown();
+}
+
+/* As long as the library takes one, it has room in a frame, also in that of the service's answer. */
+ORMA_TEST(the_longest_descriptor_is_registered_updated_and_listed)
+{
+	size_t most = ORMA_CLIENT_DESCRIPTOR_MAX - strlen("long"), size;
+	struct orma_data_source_options options = {
+		.struct_size = sizeof(options), .name = "long", .descriptor_size = most};
+	/* protovm_program, which the service does not look into. */
+	uint8_t *descriptor = calloc(1, most + 1);
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct daemon daemon;
+	void *state;
+
+	memcpy(descriptor, (const uint8_t[]){0xfa, 0x07}, 2);
+	orma_proto_put_varint(descriptor + 2, most - 5);
+	options.descriptor = descriptor;
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	CHECK_INT(orma_data_source_register(&options, &source), 0);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = connect_session(&daemon);
+	CHECK_INT(orma_session_query_state(session, false, &state, &size), 0);
+	CHECK(size > most);
+	orma_config_free(state);
+	CHECK_INT(orma_data_source_update(source, descriptor, most), 0);
+	CHECK_INT(orma_data_source_update(source, descriptor, most + 1), -EMSGSIZE);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	CHECK(orma_is_connected());
+	CHECK_INT(orma_session_query_state(session, false, &state, &size), 0);
+	CHECK(size > most);
+	orma_config_free(state);
+	orma_session_free(session);
+	options.name = "longer";
+	CHECK_INT(orma_data_source_register(&options, &source), -EMSGSIZE);
+	free(descriptor);
+	orma_shutdown();
+	daemon_stop(&daemon);
 }

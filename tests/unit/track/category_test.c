@@ -9,6 +9,7 @@
 #include "proto/codec.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "track/track.h"
+#include "unit/track/configure.h"
 
 static bool is_enabled(const char *config_text, const char *name, const char *tags)
 {
@@ -20,7 +21,7 @@ static bool is_enabled(const char *config_text, const char *name, const char *ta
 	if (orma_proto_text_parse(&orma_pb_track_event_config_desc, "test", config_text,
 				  strlen(config_text), 0, &arena, &config, &error) < 0)
 		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
-	result = orma_track_category_matches(config, name, tags);
+	result = orma_track_category_matches(config, orma_base_str(name), tags);
 	orma_base_arena_done(&arena);
 	return result;
 }
@@ -121,6 +122,70 @@ ORMA_TEST(configs_enable_what_they_enable_with_the_cpp_library)
 	}
 }
 
+/* Twelve steps, from the first asked to the last: every set of those that match is tried, 4,096 of
+ * them, and the first step in it has the word. */
+ORMA_TEST(of_all_that_match_the_first_step_decides)
+{
+	static const char *const steps[] = {
+		"enabled_categories: 'alpha' ", "disabled_categories: 'alpha' ",
+		"disabled_tags: 'one' ",        "enabled_tags: 'one' ",
+		"enabled_categories: 'al*' ",   "disabled_categories: 'al*' ",
+		"disabled_tags: 'on*' ",        "enabled_tags: 'on*' ",
+		"enabled_categories: '*' ",     "disabled_categories: '*' ",
+		"disabled_tags: '*' ",          "enabled_tags: '*' ",
+	};
+
+	for (unsigned set = 0; set < 1u << ORMA_ARRAY_SIZE(steps); set++) {
+		/* What does not match changes nothing. */
+		char config[1024] = "enabled_categories: 'alph' disabled_categories: 'alphab' "
+				    "disabled_tags: 'on' enabled_tags: 'ones' "
+				    "enabled_categories: 'b*' disabled_categories: 'alphas*' "
+				    "disabled_tags: 'onex*' enabled_tags: 't*' "
+				    "enabled_categories: '' disabled_tags: '' ";
+		bool is_expected =
+			set == 0 || __builtin_ctz(set) % 4 == 0 || __builtin_ctz(set) % 4 == 3;
+
+		for (unsigned i = 0; i < ORMA_ARRAY_SIZE(steps); i++)
+			if (set >> i & 1)
+				strcat(config, steps[i]);
+		if (is_enabled(config, "alpha", ",one,") != is_expected)
+			orma_test_fail(__FILE__, __LINE__, "%s", config);
+	}
+}
+
+ORMA_TEST(what_is_off_by_default_is_so_with_configs_that_name_no_tags)
+{
+	static const struct {
+		const char *config;
+		bool slow, debug, other;
+	} cases[] = {
+		{"", false, false, true},
+		{"enabled_categories: 'alpha'", true, true, true},
+		{"enabled_categories: 'al*'", false, false, true},
+		{"enabled_categories: '*'", false, false, true},
+		{"disabled_categories: '*'", false, false, false},
+		{"disabled_tags: 'x'", true, true, true},
+		{"disabled_tags: 'slow'", false, true, true},
+		{"disabled_tags: 's*'", false, true, true},
+		{"disabled_tags: '*'", false, false, false},
+		{"enabled_tags: 'x'", true, true, true},
+		{"enabled_tags: 'slow'", true, true, true},
+		{"enabled_tags: 'slow' disabled_categories: '*'", true, false, false},
+		{"enabled_tags: 'slow' disabled_tags: 'debug'", true, false, true},
+		{"enabled_tags: 'd*' disabled_categories: '*'", false, true, false},
+		{"enabled_tags: 'slow' disabled_tags: 'slow'", false, true, true},
+		{"enabled_categories: '*' disabled_tags: 'slow'", false, true, true},
+		{"enabled_categories: 'alpha' disabled_tags: 'slow'", true, true, true},
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		if (is_enabled(cases[i].config, "alpha", "slow") != cases[i].slow ||
+		    is_enabled(cases[i].config, "alpha", "a,debug") != cases[i].debug ||
+		    is_enabled(cases[i].config, "alpha", "a") != cases[i].other)
+			orma_test_fail(__FILE__, __LINE__, "%s", cases[i].config);
+	}
+}
+
 ORMA_TEST(names_with_the_same_text_have_one_id)
 {
 	char text[] = "name", other[] = "other";
@@ -189,7 +254,18 @@ ORMA_TEST(a_million_categories_come_and_go_in_any_order)
 	CHECK(many[510].id > 0 && many[510].id < ORMA_TRACK_CATEGORIES_MAX);
 	CHECK_INT(many[COUNT - 1].id, ORMA_TRACK_CATEGORIES_MAX);
 	CHECK_INT(orma_track_describe(&buf), 0);
-	CHECK(buf.size > 50000 && buf.size <= 64 * 1024);
+	CHECK(buf.size > 100000 && buf.size <= ORMA_TRACK_DESCRIPTION_BYTES);
+	/* The first are not announced, and enabled like the others. */
+	CHECK(!memmem(buf.data, buf.size, "\n\2c0", 4));
+	configure(1, "disabled_categories: '*' enabled_categories: 'c0' enabled_categories: 'c1*'");
+	orma_track_enable(1);
+	CHECK_INT(many[0].enabled, 3);
+	CHECK_INT(many[1].enabled, 3);
+	CHECK_INT(many[2].enabled, 1);
+	CHECK_INT(many[19].enabled, 3);
+	CHECK_INT(many[COUNT - 1].enabled, 1);
+	orma_track_disable(1);
+	orma_track_unconfigure(1);
 	for (int i = 0; i < COUNT; i += 2)
 		orma_category_remove(&many[i]);
 	for (int i = COUNT - 1; i > 0; i -= 2)
@@ -203,6 +279,39 @@ ORMA_TEST(a_million_categories_come_and_go_in_any_order)
 	orma_base_buf_done(&buf);
 	free(names);
 	free(many);
+}
+
+static bool is_announced(const struct orma_buf *buf, const char *text)
+{
+	return memmem(buf->data, buf->size, text, strlen(text)) != NULL;
+}
+
+ORMA_TEST(names_and_tags_are_announced_before_descriptions)
+{
+	enum { SIZE = 60 * 1024 };
+	static char essay[SIZE];
+	struct orma_category categories[] = {
+		{.name = "oldest", .description = "in a word", .tags = "old,first"},
+		{.name = "essay one", .description = essay, .tags = "long"},
+		{.name = "essay two", .description = essay},
+		{.name = "essay three", .description = essay},
+		{.name = "newest,oldest", .description = "a group"},
+	};
+	struct orma_buf buf = {0};
+
+	memset(essay, 'e', SIZE - 1);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(categories); i++)
+		orma_category_add(&categories[i]);
+	CHECK_INT(orma_track_describe(&buf), 0);
+	CHECK(buf.size > 2 * SIZE && buf.size <= ORMA_TRACK_DESCRIPTION_BYTES);
+	CHECK(is_announced(&buf, "oldest") && is_announced(&buf, "in a word"));
+	CHECK(is_announced(&buf, "first") && is_announced(&buf, "long"));
+	CHECK(is_announced(&buf, "essay one") && is_announced(&buf, "essay two"));
+	CHECK(is_announced(&buf, "essay three"));
+	CHECK(!is_announced(&buf, "newest") && !is_announced(&buf, "a group"));
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(categories); i++)
+		orma_category_remove(&categories[i]);
+	orma_base_buf_done(&buf);
 }
 
 ORMA_TEST(a_library_that_is_loaded_again_has_the_ids_that_it_had)
@@ -255,23 +364,6 @@ ORMA_TEST(enormous_and_strange_names_are_categories_too)
 	orma_category_remove(&small);
 	orma_base_buf_done(&buf);
 	free(enormous);
-}
-
-/* The config inside of a DataSourceConfig, whose field it is. */
-static void configure(uint32_t idx, const char *text)
-{
-	struct orma_arena arena = {0};
-	struct orma_pb_data_source_config *config = orma_pb_data_source_config_new(&arena);
-	struct orma_buf buf = {0};
-	struct orma_error error;
-
-	if (orma_proto_text_parse(&orma_pb_track_event_config_desc, "test", text, strlen(text), 0,
-				  &arena, &config->track_event_config, &error) < 0)
-		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
-	CHECK_INT(orma_proto_encode(config, &buf), 0);
-	orma_track_configure(idx, buf.data, buf.size);
-	orma_base_buf_done(&buf);
-	orma_base_arena_done(&arena);
 }
 
 ORMA_TEST(categories_named_by_events_are_judged_once_per_sequence_and_name)
