@@ -6,7 +6,10 @@
  * of its own (all signals blocked), or, with caller_drives, on the thread that calls
  * orma_dispatch().
  *
- * Threads: every function is MT-safe unless it says otherwise.
+ * Threads: every function is MT-safe unless it says otherwise. No function of the library is a
+ *          cancellation point: a thread that pthread_cancel() meets inside of one comes out first.
+ *          Threads may emit until their last destructor, the program until its last atexit()
+ *          handler; main() may return while others emit.
  * dlclose: the module that contains this library (liborma.so, or one with liborma.a or orma.c inside)
  *          stays loaded once orma_init() was called. Modules that are linked with liborma.so share
  *          one client; one that has it inside has a client, a thread and a connection of its own. A

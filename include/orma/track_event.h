@@ -22,8 +22,11 @@
  * the end of one that was written comes late rather than never. How many events of which categories
  * a thread lost stands in the trace, as instants "events lost" of the category "orma.loss".
  *
- * Threads: all of it from any thread; inside a signal handler that interrupted an event on the same
- *          thread, events are left out. errno is preserved.
+ * Threads: all of it from any thread. errno is preserved.
+ * Signals: in a handler that interrupted an event on the same thread, events are left out; that
+ *          event is none the worse. A thread's first event in each session allocates memory and takes
+ *          a lock: handlers of threads that have not emitted yet, or that interrupt malloc() when a
+ *          session begins, had better not.
  */
 #ifndef ORMA_TRACK_EVENT_H
 #define ORMA_TRACK_EVENT_H

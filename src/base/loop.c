@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -394,9 +395,9 @@ void orma_base_loop_wake(struct orma_loop *loop)
 {
 	int saved_errno = errno;
 	uint64_t one = 1;
-	/* The only failure is a counter about to overflow, and then a wake is pending anyway. */
-	ssize_t written = write(loop->wake_fd, &one, sizeof(one));
-	(void)written;
+	/* The only failure is a counter about to overflow, and then a wake is pending anyway. Not
+	 * write(), where a thread can be cancelled. */
+	(void)syscall(SYS_write, loop->wake_fd, &one, sizeof(one));
 	errno = saved_errno;
 }
 

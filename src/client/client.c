@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/options.h"
 #include "client/client.h"
@@ -118,6 +119,7 @@ static void run_waited(struct orma_client_work *work)
 
 int orma_client_post_and_wait(void (*fn)(void *ctx), void *ctx)
 {
+	ORMA_NO_CANCEL();
 	struct waited_work waited = {.work.fn = run_waited, .fn = fn, .ctx = ctx};
 	int r;
 
@@ -268,6 +270,7 @@ static void request_stop(struct orma_client_work *work)
 
 void orma_shutdown(void)
 {
+	ORMA_NO_CANCEL();
 	struct orma_client_work stop = {.fn = request_stop};
 
 	if (orma_client_revival_begin()) {
@@ -493,6 +496,7 @@ static bool are_options_valid(const struct orma_init_options *options)
 
 int orma_init(const struct orma_init_options *options)
 {
+	ORMA_NO_CANCEL();
 	int (*hook)(void);
 	int r;
 
@@ -544,6 +548,7 @@ int orma_poll_fd(void)
 
 int orma_dispatch(void)
 {
+	ORMA_NO_CANCEL();
 	bool is_driven;
 
 	if (!orma_client_lock())

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "client/client.h"
 #include "proto/writer.h"
@@ -343,6 +344,7 @@ static void reclaim(void *ctx)
  * does not wait with us. */
 static bool wait_for_packets(struct orma_data_source *source)
 {
+	ORMA_NO_CANCEL();
 	const struct timespec pause = {.tv_nsec = (long)ORMA_NS_PER_MS};
 	struct reclaiming reclaiming = {.source = source};
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "client/client.h"
 
@@ -156,6 +157,7 @@ static int wait_for_sync(const struct sync *sync, uint64_t deadline_ns)
 
 int orma_sync(uint32_t timeout_ms)
 {
+	ORMA_NO_CANCEL();
 	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + timeout_ms * ORMA_NS_PER_MS;
 	struct sync *sync;
 	bool is_done;

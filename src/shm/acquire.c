@@ -24,6 +24,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "shm/arbiter_state.h"
 
@@ -244,6 +245,7 @@ void orma_shm_arbiter_complete(struct orma_shm_arbiter *arbiter, struct orma_shm
 
 bool orma_shm_arbiter_wait(struct orma_shm_arbiter *arbiter, struct orma_shm_wait *wait)
 {
+	ORMA_NO_CANCEL();
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	struct timespec pause = {0};
 	int saved_errno = errno;

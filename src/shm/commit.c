@@ -23,6 +23,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/macros.h"
@@ -41,8 +42,8 @@ static void raise_wanted(struct orma_shm_arbiter *arbiter, uint32_t wanted)
 		if (before >= wanted)
 			return;
 	} while (!atomic_compare_exchange_weak(&arbiter->wanted, &before, wanted));
-	/* Cannot fail but by being readable already. */
-	if (write(arbiter->wake_fd, &one, sizeof(one)) < 0)
+	/* Cannot fail but by being readable already. Not write(), where a thread can be cancelled. */
+	if (syscall(SYS_write, arbiter->wake_fd, &one, sizeof(one)) < 0)
 		errno = saved_errno;
 }
 

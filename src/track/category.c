@@ -26,6 +26,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cancel.h"
 #include "base/map.h"
 #include "proto/reader.h"
 #include "schema/gen/data_source_config.pb.h"
@@ -455,6 +456,7 @@ void orma_category_add(struct orma_category *category)
  * very callback. */
 static struct orma_category_watch *unwatch_locked(struct orma_category *category)
 {
+	ORMA_NO_CANCEL();
 	struct orma_category_watch *watch = ORMA_TAKE(category->watch);
 
 	for (struct orma_category_watch **at = &watches; *at; at = &(*at)->next) {

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "track/event.h"
@@ -134,6 +135,7 @@ void orma_track_thread_look(struct orma_track_thread *ret)
 
 static bool comm_read(int32_t tid, char comm[ORMA_TRACK_COMM_BYTES])
 {
+	ORMA_NO_CANCEL();
 	char path[64];
 	ssize_t size;
 	int fd;

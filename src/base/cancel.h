@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cancel.h - keeps pthread_cancel() from ending a thread in the middle of the library.
+ *
+ * A wait of ours may hold what nobody would give back: the client's mutex, a slot that is in use, a
+ * call on the stack. So nothing here is a cancellation point; the thread goes at its next one.
+ */
+#ifndef ORMA_BASE_CANCEL_H
+#define ORMA_BASE_CANCEL_H
+
+#include <pthread.h>
+
+#include "base/macros.h"
+
+static inline int orma_base_cancel_disable(void)
+{
+	int before = PTHREAD_CANCEL_ENABLE;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void orma_base_cancel_restore(const int *before)
+{
+	pthread_setcancelstate(*before, NULL);
+}
+
+/* Until the end of the block. */
+#define ORMA_NO_CANCEL()                                                                           \
+	ORMA_AUTO(orma_base_cancel_restore)                                                        \
+	const int orma_cancel_before_ __attribute__((unused)) = orma_base_cancel_disable()
+
+#endif
