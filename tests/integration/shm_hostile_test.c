@@ -319,8 +319,10 @@ ORMA_TEST(a_packet_whose_writer_dies_half_way_is_not_read)
 
 /* --- memory brought along --------------------------------------------------------------------- */
 
-#define OWN_BYTES   ((size_t)256 << 10)
-#define SMALL_BYTES ((size_t)64 << 10)
+#define OWN_BYTES ((size_t)256 << 10)
+/* More than anybody may bring; 32 bits have no more. */
+#define TOO_LARGE_BYTES ((size_t)1 << (sizeof(size_t) > 4 ? 36 : 31))
+#define SMALL_BYTES     ((size_t)64 << 10)
 
 enum memory_kind {
 	SEALED,
@@ -392,7 +394,7 @@ static int new_memory(enum memory_kind kind)
 	case NOT_A_PAGE_MULTIPLE:
 		return new_memfd(OWN_BYTES + 1, seals);
 	case TOO_LARGE:
-		return new_memfd((size_t)1 << 36, seals);
+		return new_memfd(TOO_LARGE_BYTES, seals);
 	case A_FILE:
 		return open(orma_test_tmpdir(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	case A_DIRECTORY:
