@@ -24,7 +24,9 @@
  * In process: with caller_drives (orma/init.h), use such sessions on the thread that dispatches;
  *            waits dispatch meanwhile.
  * Ownership: arguments are borrowed for the call, except contexts, which are merely handed back.
- * fork:      a session is its creator's process's. A child must not use it, nor free it.
+ * fork:      a session is its creator's process's, and goes on there. In a child its functions
+ *            return -ECONNRESET, and orma_session_free() does nothing.
+ * Cancelling: no function here is a cancellation point of pthread_cancel().
  * Errors:    every function that talks to the service may also return -ECONNRESET (the connection
  *            is lost, now or before), -ENOTCONN (connects_later, and not connected yet), -ENOMEM,
  *            -EBUSY (inside a callback, or too many calls under way), -ENOTSUP (an old service does

@@ -393,6 +393,9 @@ extern struct orma_client orma_client;
  * that do not exist here. Relaxed: whoever sees it too late finds a client that is OFF or CHANGING.
  */
 extern _Atomic bool orma_client_is_forked;
+/* How many forks lie between the first process and this one; changes in the child, before it has a
+ * second thread. What remembers another number is the parent's. */
+extern uint32_t orma_client_fork_count;
 
 /* What a layer above does at the end of orma_init(), which fails with it. NULL or constant; set with
  * release, read with acquire. */

@@ -90,6 +90,8 @@ static void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
 	struct orma_client_command *command =
 		add(self, ORMA_CLIENT_COMMAND_SETUP_TRACING, 0, NULL, 0);
 
+	/* The service's own. */
+	orma_base_fd_mark(memory->fd);
 	if (!command)
 		return;
 	command->page_bytes = memory->page_size_bytes;

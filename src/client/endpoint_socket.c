@@ -455,8 +455,6 @@ static void on_connected(void *ctx)
 	struct socket_endpoint *self = ctx;
 	int r = encode_hello(self);
 
-	/* As long as a child has it, the service would not see us end. */
-	orma_base_fd_mark(orma_ipc_client_fd(self->ipc));
 	if (r == 0)
 		r = orma_ipc_client_invoke_fd(self->ipc, INITIALIZE_CONNECTION, self->args.data,
 					      self->args.size, self->config.own_fd, on_initialized,

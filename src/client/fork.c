@@ -12,8 +12,8 @@
  * links, threads' slots, is left where it is and never touched or freed.
  *
  * What it must not share is made harmless in the handler, by async-signal-safe means: descriptors
- * of connections and loops are closed, so that the service sees the parent end when it ends; the
- * shared memory is exchanged for private memory in the same place, so that a packet that was open
+ * of connections, sessions and loops are closed, so that the service sees the parent end when it
+ * ends; the shared memory is exchanged for private memory in the same place, so that a packet that was open
  * goes nowhere; every instance is stopped. The first event afterwards finds no instance, but a mark
  * in its category or an empty `started`, and begins anew with new threads and connections.
  *
@@ -37,6 +37,7 @@
 enum revival { REVIVAL_NONE = 0, REVIVAL_POSSIBLE, REVIVAL_RUNNING };
 
 _Atomic bool orma_client_is_forked;
+uint32_t orma_client_fork_count;
 static _Atomic uint32_t revival; /* enum revival; acq_rel: one thread wins */
 static void *left_behind[LEFT_BEHIND_MAX];
 static size_t left_behind_count;
@@ -93,6 +94,7 @@ static void in_forked_child(void)
 	bool was_reviving = atomic_load_explicit(&revival, memory_order_relaxed) == REVIVAL_RUNNING;
 	bool was_on = orma_client.phase == ORMA_CLIENT_ON || was_reviving;
 
+	orma_client_fork_count++;
 	pthread_mutex_init(&orma_client.mutex, NULL);
 	orma_client_threads_forked();
 	leave_everything();

@@ -23,10 +23,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/options.h"
+#include "client/client.h"
 #include "ipc/address.h"
 #include "ipc/frame.h"
 #include "proto/reader.h"
@@ -54,8 +56,16 @@ static const char *const method_names[] = {
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
+bool orma_client_session_is_inherited(const struct orma_session *session)
+{
+	return session->fork_count != orma_client_fork_count;
+}
+
 int orma_client_session_check(const struct orma_session *session, struct orma_error *reterr)
 {
+	if (orma_client_session_is_inherited(session))
+		return orma_base_error_set(reterr, -ECONNRESET,
+					   "the session is that of the process that forked");
 	if (session->lost_error < 0)
 		return orma_base_error_set(reterr, -ECONNRESET,
 					   "the connection to the service is lost");
@@ -77,10 +87,14 @@ static int turn_driven(struct orma_session *session, int driven_fd, int timeout_
 
 int orma_client_session_wait(struct orma_session *session, const bool *flag, uint64_t timeout_ns)
 {
+	ORMA_NO_CANCEL();
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	uint64_t deadline_ns = now_ns + timeout_ns < now_ns ? UINT64_MAX : now_ns + timeout_ns;
-	int driven_fd = session->options.in_process ? orma_client_driven_fd() : -1;
+	int driven_fd;
 
+	if (orma_client_session_is_inherited(session))
+		return -ECONNRESET;
+	driven_fd = session->options.in_process ? orma_client_driven_fd() : -1;
 	while (!*flag) {
 		uint64_t left_ns;
 		int timeout_ms, r;
@@ -252,6 +266,20 @@ static int take_options(struct orma_session *session, const struct orma_session_
 		       : orma_base_error_set(reterr, -ENOMEM, "no memory for a session");
 }
 
+static int make_loop(struct orma_session *session)
+{
+	/* A session may be all that a process has of the library. */
+	int r = orma_client_forks_init();
+
+	if (r == 0)
+		r = orma_base_loop_new(&session->loop);
+	if (r < 0)
+		return r;
+	orma_base_loop_mark_fds(session->loop);
+	orma_base_loop_set_wake_handler(session->loop, on_wake, session);
+	return 0;
+}
+
 int orma_session_new(const struct orma_session_options *options, struct orma_session **ret,
 		     struct orma_error *reterr)
 {
@@ -263,17 +291,16 @@ int orma_session_new(const struct orma_session_options *options, struct orma_ses
 	session = orma_base_zalloc(sizeof(*session));
 	if (!session)
 		return orma_base_error_set(reterr, -ENOMEM, "no memory for a session");
+	session->fork_count = orma_client_fork_count;
 	orma_base_list_init(&session->calls);
 	r = take_options(session, options, reterr);
 	if (r < 0) {
 		orma_base_free(session);
 		return r;
 	}
-	r = orma_base_loop_new(&session->loop);
+	r = make_loop(session);
 	if (r < 0)
 		orma_base_error_set(reterr, r, "no event loop: %s", orma_base_error_words(r));
-	else
-		orma_base_loop_set_wake_handler(session->loop, on_wake, session);
 	if (r == 0)
 		r = session_connect(session, reterr);
 	if (r < 0) {
@@ -286,7 +313,8 @@ int orma_session_new(const struct orma_session_options *options, struct orma_ses
 
 void orma_session_free(struct orma_session *session)
 {
-	if (!session)
+	/* What a child inherits is half of something, and its numbers are others' by now. */
+	if (!session || orma_client_session_is_inherited(session))
 		return;
 	orma_ipc_client_free(session->ipc);
 	orma_client_session_discard_calls(session);
@@ -297,12 +325,16 @@ void orma_session_free(struct orma_session *session)
 
 int orma_session_poll_fd(struct orma_session *session)
 {
+	if (orma_client_session_is_inherited(session))
+		return -ECONNRESET;
 	return orma_base_loop_fd(session->loop);
 }
 
 int orma_session_dispatch(struct orma_session *session)
 {
-	int r = orma_base_loop_turn(session->loop, 0);
+	ORMA_NO_CANCEL();
+	int r = orma_client_session_is_inherited(session) ? -ECONNRESET
+							  : orma_base_loop_turn(session->loop, 0);
 
 	if (r < 0)
 		return r;
@@ -411,6 +443,8 @@ int orma_session_stop(struct orma_session *session)
 
 void orma_session_request_stop(struct orma_session *session)
 {
+	if (orma_client_session_is_inherited(session))
+		return;
 	atomic_store_explicit(&session->wants_stop, true, memory_order_relaxed);
 	orma_base_loop_wake(session->loop);
 }

@@ -41,6 +41,7 @@ struct orma_session {
 	struct orma_loop *loop;
 	struct orma_ipc_client *ipc;
 
+	uint32_t fork_count; /* orma_client_fork_count when it was made */
 	bool is_connected;
 	bool has_told_loss; /* to on_error */
 	int lost_error;     /* negative once the connection is gone */
@@ -77,6 +78,8 @@ struct orma_client_call {
 	uint64_t timeout_ns;
 };
 
+/* This is a child of the process that made it: there are no descriptors any more. */
+bool orma_client_session_is_inherited(const struct orma_session *session);
 /* -ECONNRESET when the connection is gone, filling `reterr`. */
 int orma_client_session_check(const struct orma_session *session, struct orma_error *reterr);
 /* Turns the loop until *flag, the loss of the connection, or the deadline (-ETIMEDOUT). */

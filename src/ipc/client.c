@@ -331,6 +331,7 @@ static int try_connect(struct orma_ipc_client *client)
 	if (fd < 0)
 		return fd;
 	client->connect_fd = fd;
+	orma_base_fd_mark(fd);
 	if (!is_pending)
 		return start_binding(client, fd);
 	return orma_base_loop_watch(client->options.loop, &client->connect_watch, fd,
@@ -427,6 +428,7 @@ int orma_ipc_client_new_from_fd(const struct orma_ipc_client_options *options, i
 		orma_ipc_client_free(client);
 		return result;
 	}
+	orma_base_fd_mark(fd);
 	*ret = client;
 	return 0;
 }

@@ -595,6 +595,8 @@ int orma_ipc_host_adopt(struct orma_ipc_host *host, int fd, struct orma_ipc_peer
 		orma_base_fd_close(own_fd);
 		return result;
 	}
+	/* The other end is in this process, or near: a child of a fork would hold it open. */
+	orma_base_fd_mark(own_fd);
 	result = admit(host, own_fd, false, ret_peer);
 	if (result == 0)
 		orma_base_fd_close(fd);

@@ -29,6 +29,8 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 {
 	(void)ctx;
 	(void)session_id;
+	/* A child of a fork would keep the end of a pipe from its reader. */
+	orma_base_fd_mark(fd);
 	*ret_file = (void *)((intptr_t)fd + 1);
 	return 0;
 }
