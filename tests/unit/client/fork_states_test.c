@@ -179,15 +179,19 @@ ORMA_TEST(a_child_of_a_process_with_two_sessions_is_in_one_of_them)
 struct forking {
 	struct orma_data_source *source;
 	_Atomic int forks;
+	_Atomic bool is_child; /* whose instances are its own */
 };
 
 /* On the library's own thread, in the middle of its work. */
 static void fork_here(void *ctx)
 {
 	struct forking *forking = ctx;
-	pid_t child = fork();
+	pid_t child = forking->is_child ? -1 : fork();
 
+	if (forking->is_child)
+		return;
 	if (child == 0) {
+		forking->is_child = true;
 		CHILD_CHECK(!orma_is_connected());
 		CHILD_CHECK(orma_data_source_started(forking->source) == 0);
 		_exit(0);
