@@ -224,7 +224,9 @@ ORMA_API int orma_session_read(struct orma_session *session, orma_packet_fn *fn,
  * orma_session_read_into_fd() - the same into a descriptor, as a trace file.
  * @ret_bytes: how many were written; may be NULL.
  *
- * The descriptor may block. Returns what orma_session_read() returns, or the error of write().
+ * Waits for the descriptor as write() does; one that is O_NONBLOCK may take nothing for timeout_ms
+ * of the options. SIGPIPE is not raised. Returns what orma_session_read() returns, or the error of
+ * write().
  */
 ORMA_API int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *ret_bytes);
 /** orma_session_free_buffers() - end the session and give its buffers back, unread. */
@@ -370,7 +372,10 @@ ORMA_API int orma_session_flush_async(struct orma_session *session, uint32_t tim
 				      uint64_t flags, orma_session_done_fn *done, void *ctx);
 ORMA_API int orma_session_read_async(struct orma_session *session, orma_packet_fn *packet,
 				     orma_session_done_fn *done, void *ctx);
-/* The descriptor must stay open until the end, and may block. */
+/* The descriptor must stay open until the end. It may be a pipe, a socket, or whatever else takes
+ * nothing for a while: dispatching does not wait for it, and nothing is lost. Meanwhile the session
+ * receives no other answers either; a service of ours gives up on a session that has received
+ * nothing for 10 s. The poll descriptor tells when it goes on. */
 ORMA_API int orma_session_read_into_fd_async(struct orma_session *session, int fd,
 					     orma_session_file_fn *done, void *ctx);
 ORMA_API int orma_session_query_async(struct orma_session *session, enum orma_session_query what,

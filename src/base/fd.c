@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -73,6 +75,28 @@ int orma_base_fd_set_nonblock(int fd)
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
 	return 0;
+}
+
+ssize_t orma_base_fd_write(int fd, const void *data, size_t size)
+{
+	sigset_t pipe_set, old_set, pending;
+	const struct timespec zero = {0};
+	ssize_t written;
+
+	sigemptyset(&pipe_set);
+	sigaddset(&pipe_set, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe_set, &old_set);
+	do
+		written = write(fd, data, size);
+	while (written < 0 && errno == EINTR);
+	written = written < 0 ? -errno : written;
+	/* The one that it raised, and not one that was there. */
+	if (written == -EPIPE && !sigismember(&pending, SIGPIPE))
+		while (sigtimedwait(&pipe_set, NULL, &zero) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &old_set, NULL);
+	return written;
 }
 
 int orma_base_fd_write_all(int fd, const void *data, size_t size)

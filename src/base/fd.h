@@ -5,6 +5,7 @@
 #define ORMA_BASE_FD_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 
@@ -21,6 +22,9 @@ void orma_base_fd_mark(int fd);
 /* In the child of a fork, with no other thread: closes what is marked. Async-signal-safe. */
 void orma_base_fds_close_marked(void);
 #define ORMA_BASE_FDS_MARKED_MAX 4096
+/* As write(), but -errno, EINTR is handled, and a pipe or socket that nobody reads raises no signal:
+ * -EPIPE. */
+ssize_t orma_base_fd_write(int fd, const void *data, size_t size);
 /* Blocking descriptors: everything or an error; EINTR is handled. */
 int orma_base_fd_write_all(int fd, const void *data, size_t size);
 /* Reads to the end of the file, at most limit_bytes (else -EFBIG), appending to the buffer. */

@@ -54,6 +54,7 @@ struct orma_session {
 	uint32_t wished;       /* those that the caller wants to see */
 	/* Why it ended: code 0 = as it should. */
 	struct orma_error stop_error;
+	uint32_t hold_count;          /* calls on hold */
 	char enable_ctx, observe_ctx; /* their addresses tell outstanding calls apart */
 	struct orma_list calls;       /* struct orma_client_call: those that nobody waits for */
 	/* Any thread sets it, then wakes the loop, whose handler takes it; the wake orders the two. */
@@ -67,6 +68,8 @@ struct orma_client_call {
 	/* Runs for each reply; a negative return ends the call with it. */
 	int (*reply)(struct orma_client_call *call, const void *data_untrusted, size_t size);
 	uint64_t replies; /* so far */
+
+	bool is_on_hold;
 
 	/* When nobody waits; NULL otherwise. `finish` runs once it is done, and frees it; `discard`
 	 * only frees it. */
@@ -104,6 +107,11 @@ int orma_client_session_call_fd(struct orma_session *session,
 int orma_client_session_begin(struct orma_session *session, enum orma_client_session_method method,
 			      const struct orma_buf *args, int fd, uint64_t timeout_ns,
 			      struct orma_client_call *call);
+/* Of a call that nobody waits for. On hold: nothing is received over the session's connection, and the
+ * call's time stands still. */
+void orma_client_call_hold(struct orma_client_call *call, bool is_on_hold);
+/* Before its time, with an error. */
+void orma_client_call_end(struct orma_client_call *call, int error);
 /* Frees the calls that are under way. */
 void orma_client_session_discard_calls(struct orma_session *session);
 
@@ -122,14 +130,14 @@ struct orma_client_read {
 void orma_client_read_init(struct orma_client_read *read, orma_packet_fn *fn, void *ctx);
 int orma_client_read_error(int error, struct orma_error *reterr);
 
-/* Packets into a trace file, in larger pieces: orma_client_file_packet is an orma_packet_fn. */
+/* Packets into a trace file, in larger pieces. */
 struct orma_client_file {
 	int fd;
+	int timeout_ms; /* for one that is O_NONBLOCK */
 	uint64_t bytes; /* written so far */
 	struct orma_buf batch;
+	size_t written; /* of `batch` */
 };
-int orma_client_file_packet(void *ctx, const void *packet, size_t size);
-int orma_client_file_write(struct orma_client_file *file); /* what is left */
 
 struct orma_client_query {
 	struct orma_client_call call;

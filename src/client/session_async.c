@@ -76,66 +76,6 @@ int orma_session_read_async(struct orma_session *session, orma_packet_fn *packet
 	return r;
 }
 
-struct async_file {
-	struct orma_client_read read;
-	struct orma_client_file file;
-	orma_session_file_fn *done;
-	void *ctx;
-};
-
-static struct async_file *file_of(struct orma_client_call *call)
-{
-	return ORMA_CONTAINER_OF(call, struct async_file, read.call);
-}
-
-static void discard_file(struct orma_client_call *call)
-{
-	orma_base_buf_done(&file_of(call)->read.partial);
-	orma_base_buf_done(&file_of(call)->file.batch);
-	orma_base_free(file_of(call));
-}
-
-static void finish_file(struct orma_client_call *call)
-{
-	struct async_file *file = file_of(call);
-	struct orma_error error = {0};
-	orma_session_file_fn *done = file->done;
-	void *ctx = file->ctx;
-	uint64_t bytes;
-	int r = orma_client_read_error(call->error, &error);
-
-	if (r == 0)
-		r = orma_client_file_write(&file->file);
-	bytes = file->file.bytes;
-	discard_file(call);
-	fill(r, &error, "writing the trace");
-	done(ctx, or_null(r, &error), bytes);
-}
-
-int orma_session_read_into_fd_async(struct orma_session *session, int fd,
-				    orma_session_file_fn *done, void *ctx)
-{
-	struct async_file *file;
-	int r;
-
-	if (!done || fd < 0)
-		return -EINVAL;
-	file = orma_base_zalloc(sizeof(*file));
-	if (!file)
-		return -ENOMEM;
-	orma_client_read_init(&file->read, orma_client_file_packet, &file->file);
-	file->read.call.finish = finish_file;
-	file->read.call.discard = discard_file;
-	file->file.fd = fd;
-	file->done = done;
-	file->ctx = ctx;
-	r = orma_client_session_begin(session, ORMA_CLIENT_READ_BUFFERS, NULL, -1,
-				      session->timeout_ns, &file->read.call);
-	if (r < 0)
-		discard_file(&file->read.call);
-	return r;
-}
-
 /* --- asking ----------------------------------------------------------------------------------- */
 
 struct async_query {

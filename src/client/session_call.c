@@ -13,8 +13,30 @@
 #include "base/error.h"
 #include "client/session.h"
 
+static void on_timeout(struct orma_timer *timer);
+
+void orma_client_call_hold(struct orma_client_call *call, bool is_on_hold)
+{
+	struct orma_session *session = call->session;
+
+	if (call->is_on_hold == is_on_hold)
+		return;
+	call->is_on_hold = is_on_hold;
+	session->hold_count += is_on_hold ? 1 : UINT32_MAX;
+	orma_ipc_client_pause(session->ipc, session->hold_count > 0);
+	if (is_on_hold)
+		orma_base_timer_disarm(&call->timer);
+	else if (orma_base_loop_arm_in(session->loop, &call->timer, call->timeout_ns, on_timeout) <
+		 0)
+		orma_client_call_end(call, -ENOMEM);
+}
+
 static void finish(struct orma_client_call *call)
 {
+	if (call->is_on_hold) {
+		call->is_on_hold = false;
+		orma_ipc_client_pause(call->session->ipc, --call->session->hold_count > 0);
+	}
 	orma_base_timer_disarm(&call->timer);
 	orma_base_list_remove(&call->item);
 	/* Replies may be left when the call ends before its time. */
@@ -22,12 +44,15 @@ static void finish(struct orma_client_call *call)
 	call->finish(call);
 }
 
+void orma_client_call_end(struct orma_client_call *call, int error)
+{
+	call->error = error;
+	finish(call);
+}
+
 static void on_timeout(struct orma_timer *timer)
 {
-	struct orma_client_call *call = ORMA_CONTAINER_OF(timer, struct orma_client_call, timer);
-
-	call->error = -ETIMEDOUT;
-	finish(call);
+	orma_client_call_end(ORMA_CONTAINER_OF(timer, struct orma_client_call, timer), -ETIMEDOUT);
 }
 
 static void on_reply(void *ctx, const struct orma_ipc_reply *reply)
@@ -46,7 +71,7 @@ static void on_reply(void *ctx, const struct orma_ipc_reply *reply)
 		return;
 	if (call->is_done)
 		finish(call);
-	else /* moves an armed timer: allocates nothing */
+	else if (!call->is_on_hold) /* moves an armed timer: allocates nothing */
 		orma_base_loop_arm_in(call->session->loop, &call->timer, call->timeout_ns,
 				      on_timeout);
 }

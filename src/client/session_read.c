@@ -11,15 +11,12 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/fd.h"
 #include "client/session.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
 
-#define PACKET_BYTES_MAX   ((size_t)256 * 1024 * 1024)
-#define WRITE_BATCH_BYTES  ((size_t)256 * 1024)
-#define TRACE_PACKET_FIELD 1
+#define PACKET_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
 static int take_slice(struct orma_client_read *reader, struct orma_str data, bool ends_packet)
 {
@@ -102,48 +99,6 @@ int orma_session_read(struct orma_session *session, orma_packet_fn *fn, void *ct
 				     &reader.call);
 	orma_base_buf_done(&reader.partial);
 	return orma_client_read_error(r, NULL);
-}
-
-/* --- into a file ------------------------------------------------------------------------------ */
-
-int orma_client_file_write(struct orma_client_file *file)
-{
-	int r = orma_base_fd_write_all(file->fd, file->batch.data, file->batch.size);
-
-	if (r == 0)
-		file->bytes += file->batch.size;
-	file->batch.size = 0;
-	return r;
-}
-
-int orma_client_file_packet(void *ctx, const void *packet, size_t size)
-{
-	struct orma_client_file *file = ctx;
-	uint8_t head[ORMA_PROTO_SCALAR_FIELD_MAX];
-	uint8_t *end =
-		orma_proto_put_varint(head, orma_proto_tag(TRACE_PACKET_FIELD, ORMA_PROTO_BYTES));
-	int r;
-
-	end = orma_proto_put_varint(end, size);
-	r = orma_base_buf_append(&file->batch, head, (size_t)(end - head));
-	if (r == 0)
-		r = orma_base_buf_append(&file->batch, packet, size);
-	if (r == 0 && file->batch.size >= WRITE_BATCH_BYTES)
-		r = orma_client_file_write(file);
-	return r;
-}
-
-int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *ret_bytes)
-{
-	struct orma_client_file file = {.fd = fd};
-	int r = orma_session_read(session, orma_client_file_packet, &file);
-
-	if (r == 0)
-		r = orma_client_file_write(&file);
-	orma_base_buf_done(&file.batch);
-	if (r == 0 && ret_bytes)
-		*ret_bytes = file.bytes;
-	return r;
 }
 
 /* --- queries ---------------------------------------------------------------------------------- */

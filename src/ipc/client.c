@@ -526,6 +526,12 @@ bool orma_ipc_client_has_room(struct orma_ipc_client *client)
 	return !client->has_connection || orma_ipc_connection_has_room(&client->connection);
 }
 
+void orma_ipc_client_pause(struct orma_ipc_client *client, bool is_paused)
+{
+	if (client->has_connection)
+		orma_ipc_connection_pause(&client->connection, is_paused);
+}
+
 int orma_ipc_client_take_fd(struct orma_ipc_client *client)
 {
 	return client->has_connection ? orma_ipc_connection_take_fd(&client->connection) : -1;

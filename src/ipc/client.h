@@ -84,6 +84,8 @@ int orma_ipc_client_invoke_fd(struct orma_ipc_client *client, size_t method_idx,
 void orma_ipc_client_forget(struct orma_ipc_client *client, const void *fn_ctx);
 /* Less than half of the queue limit is waiting to be sent. */
 bool orma_ipc_client_has_room(struct orma_ipc_client *client);
+/* Paused: nothing is received, and no reply comes, until that is over; what is sent goes. */
+void orma_ipc_client_pause(struct orma_ipc_client *client, bool is_paused);
 /* The descriptor that came last with a reply, for the caller to own; -1 = none. */
 int orma_ipc_client_take_fd(struct orma_ipc_client *client);
 

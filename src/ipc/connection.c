@@ -112,11 +112,13 @@ void orma_ipc_connection_done(struct orma_ipc_connection *connection)
 
 static void update_interest(struct orma_ipc_connection *connection)
 {
-	unsigned interest = connection->closes_when_sent ? 0 : ORMA_LOOP_READ;
+	bool is_deaf = connection->closes_when_sent || connection->is_paused;
+	unsigned interest = is_deaf ? 0 : ORMA_LOOP_READ;
 
 	if (!orma_base_list_is_empty(&connection->queue))
 		interest |= ORMA_LOOP_WRITE;
-	if (interest == connection->watch.interest)
+	/* Not watched: paused, and the peer has left. */
+	if (interest == connection->watch.interest || !connection->watch.loop)
 		return;
 	int result = orma_base_watch_set_interest(&connection->watch, interest);
 	if (result < 0)
@@ -427,7 +429,8 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn 
 
 	while ((result = orma_ipc_assembler_next(&connection->assembler, &data, &size)) > 0) {
 		connection->ops->frame(connection, data, size);
-		if (*is_gone || connection->is_closed || connection->closes_when_sent)
+		if (*is_gone || connection->is_closed || connection->closes_when_sent ||
+		    connection->is_paused)
 			return false;
 		if (is_turn_over(turn)) {
 			orma_base_loop_defer(connection->loop, &connection->frames_task,
@@ -485,7 +488,7 @@ static void on_frames_task(struct orma_task *task)
 	struct turn turn = begin_turn();
 	bool is_gone = false;
 
-	if (connection->closes_when_sent)
+	if (connection->closes_when_sent || connection->is_paused)
 		return;
 	connection->is_gone = &is_gone;
 	(void)dispatch_frames(connection, &turn, &is_gone);
@@ -511,12 +514,40 @@ static void on_ready(struct orma_watch *watch, unsigned ready)
 	/* After a hang-up there may still be frames to read; only the end of the stream ends it. */
 	if (connection->is_closed)
 		ready = 0;
-	if (!connection->closes_when_sent && (ready & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP)))
+	if (connection->is_paused) {
+		/* That would be said again and again. */
+		if (ready & ORMA_LOOP_HANGUP)
+			orma_base_watch_remove(watch);
+	} else if (!connection->closes_when_sent && (ready & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP)))
 		on_readable(connection, &is_gone);
 	else if (ready & ORMA_LOOP_HANGUP)
 		orma_ipc_connection_close(connection, connection->error);
 	if (!is_gone)
 		connection->is_gone = NULL;
+}
+
+static int watch(struct orma_ipc_connection *connection)
+{
+	return orma_base_loop_watch(connection->loop, &connection->watch, connection->fd,
+				    ORMA_LOOP_READ, on_ready);
+}
+
+void orma_ipc_connection_pause(struct orma_ipc_connection *connection, bool is_paused)
+{
+	int result;
+
+	if (connection->is_closed || connection->is_paused == is_paused)
+		return;
+	connection->is_paused = is_paused;
+	if (!is_paused)
+		orma_base_loop_defer(connection->loop, &connection->frames_task, on_frames_task);
+	if (!is_paused && !connection->watch.loop) {
+		result = watch(connection);
+		if (result < 0)
+			orma_ipc_connection_close(connection, result);
+		return;
+	}
+	update_interest(connection);
 }
 
 /* --- the rest --------------------------------------------------------------------------------- */

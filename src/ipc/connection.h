@@ -56,6 +56,7 @@ struct orma_ipc_connection {
 	int kept_fd; /* received and not yet taken, or -1 */
 	int error;   /* why it ended */
 	bool is_closed, wants_drained;
+	bool is_paused;
 	bool closes_when_sent;
 	bool *is_gone; /* set by _done() while a callback runs */
 };
@@ -85,6 +86,9 @@ int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struc
 /* A stream should go on: less than half of the queue limit is waiting. When not, ops->drained
  * follows. */
 bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection);
+/* Paused: nothing is received, nor is the end of the stream noticed, until that is over. No callback
+ * runs in here. */
+void orma_ipc_connection_pause(struct orma_ipc_connection *connection, bool is_paused);
 /* The descriptor that came last, for the caller to own; -1 = none. */
 int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection);
 

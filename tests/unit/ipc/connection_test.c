@@ -20,7 +20,7 @@ struct fixture {
 	int frames, closed, error, drained;
 	size_t last_size;
 	char text[64];
-	bool closes_itself, ends_itself;
+	bool closes_itself, ends_itself, pauses_itself;
 	uint64_t busy_ns; /* of the thread, what handling a frame takes */
 };
 
@@ -46,6 +46,8 @@ static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data
 		orma_ipc_connection_close(connection, -ECANCELED);
 	if (fixture->ends_itself)
 		orma_ipc_connection_done(connection);
+	if (fixture->pauses_itself)
+		orma_ipc_connection_pause(connection, true);
 }
 
 static void on_drained(struct orma_ipc_connection *connection)
@@ -313,6 +315,58 @@ ORMA_TEST(a_callback_may_end_its_connection_and_nothing_follows)
 	turn(&fixture);
 	CHECK_INT(fixture.frames, 1);
 	CHECK_INT(fixture.closed, 0);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_paused_connection_receives_nothing_until_it_goes_on)
+{
+	static const char frames[] = "\1\0\0\0a\1\0\0\0b\1\0\0\0c";
+	struct fixture fixture;
+	char byte;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	fixture.pauses_itself = true;
+	send_bytes(&fixture, frames, sizeof(frames) - 1);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 1);
+	CHECK_STR(fixture.text, "a");
+	/* What is sent goes, also while it is paused. */
+	CHECK_INT(send_frame(&fixture, 10, -1), 0);
+	CHECK(recv(fixture.peer, &byte, 1, 0) == 1);
+	/* The rest has been received already. */
+	orma_ipc_connection_pause(&fixture.connection, false);
+	CHECK_INT(fixture.frames, 1);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 2);
+	orma_ipc_connection_pause(&fixture.connection, false);
+	orma_ipc_connection_pause(&fixture.connection, true);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 2);
+	fixture.pauses_itself = false;
+	orma_ipc_connection_pause(&fixture.connection, false);
+	send_bytes(&fixture, frames, 5);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 4);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_paused_connection_whose_peer_has_left_rests_and_ends_when_it_goes_on)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	send_bytes(&fixture, "\1\0\0\0a", 5);
+	orma_ipc_connection_pause(&fixture.connection, true);
+	close(fixture.peer);
+	fixture.peer = -1;
+	turn(&fixture);
+	/* Nothing is ready any more: whoever polls the loop is left alone. */
+	CHECK_INT(orma_base_loop_turn(fixture.loop, 0), 0);
+	CHECK_INT(fixture.frames + fixture.closed, 0);
+	orma_ipc_connection_pause(&fixture.connection, false);
+	wait_closed(&fixture);
+	CHECK_INT(fixture.frames, 1);
+	CHECK_INT(fixture.error, 0);
 	tear_down(&fixture);
 }
 
