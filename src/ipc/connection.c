@@ -526,7 +526,7 @@ static void on_ready(struct orma_watch *watch, unsigned ready)
 		connection->is_gone = NULL;
 }
 
-static int watch(struct orma_ipc_connection *connection)
+static int begin_watching(struct orma_ipc_connection *connection)
 {
 	return orma_base_loop_watch(connection->loop, &connection->watch, connection->fd,
 				    ORMA_LOOP_READ, on_ready);
@@ -542,7 +542,7 @@ void orma_ipc_connection_pause(struct orma_ipc_connection *connection, bool is_p
 	if (!is_paused)
 		orma_base_loop_defer(connection->loop, &connection->frames_task, on_frames_task);
 	if (!is_paused && !connection->watch.loop) {
-		result = watch(connection);
+		result = begin_watching(connection);
 		if (result < 0)
 			orma_ipc_connection_close(connection, result);
 		return;
