@@ -19,8 +19,10 @@
  * arguments are not evaluated.
  *
  * Losses keep the structure of slices: the end of a slice whose beginning was lost is not written,
- * the end of one that was written comes late rather than never. How many events of which categories
- * a thread lost stands in the trace, as instants "events lost" of the category "orma.loss".
+ * the end of one that was written comes late rather than never, with its own time and what it
+ * carries: up to 1 KiB encoded, and 4 KiB of all ends of a thread that wait; one that has lost it
+ * says so by an argument "orma.items_lost", their number. How many events of which categories a
+ * thread lost stands in the trace, as instants "events lost" of the category "orma.loss".
  *
  * Threads: all of it from any thread. errno is preserved.
  * Signals: in a handler that interrupted an event on the same thread, events are left out; that

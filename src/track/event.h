@@ -18,6 +18,9 @@ struct orma_track_event {
 	uint64_t now_ns;
 	const struct orma_item *items;
 	size_t count;
+	/* Fields of the TrackEvent that are encoded already, behind the items. */
+	const void *encoded;
+	size_t encoded_size;
 };
 
 /* item.c: how a list of items is read. */
@@ -55,6 +58,20 @@ void orma_track_sites_forked(void);
  * sequence now knows all that the site's bytes refer to. */
 bool orma_track_write(struct orma_packet *slot, const struct orma_track_event *event,
 		      bool *ret_knows_site);
+
+/*
+ * Arguments and whatever else the items say, but the track and the time, as fields of a TrackEvent
+ * that need nothing declared. Returns their size; `size` + 1: more than that.
+ */
+size_t orma_track_write_apart(struct orma_track_sequence *sequence,
+			      const struct orma_track_event *event, uint8_t *data, size_t size);
+
+/* late.c */
+/* Remembers an end; `uuid`: its track, 0 = the thread's. */
+void orma_track_late_add(struct orma_track_sequence *sequence, const struct orma_track_event *event,
+			 uint64_t uuid);
+/* False: there is no room for all of them. */
+bool orma_track_lates_write(struct orma_packet *slot);
 
 static inline void orma_track_push(struct orma_track_sequence *sequence, bool is_written)
 {

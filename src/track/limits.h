@@ -23,8 +23,13 @@
 #define ORMA_TRACK_DYNAMIC_BITS 4
 /* Open slices per thread and instance whose ends are matched; deeper ones are not emitted. */
 #define ORMA_TRACK_DEPTH_MAX 256
-/* Ends that wait for room; of more than that only the last time is kept. */
-#define ORMA_TRACK_LATE_ENDS_MAX 16
+/* Ends of a thread and instance that wait for room, the first few without memory from the heap; of
+ * more than that only the last time is kept. */
+#define ORMA_TRACK_LATE_ENDS_MAX 512
+#define ORMA_TRACK_LATE_ENDS_FEW 4
+/* What they carry, encoded: of one end, and of all of them. */
+#define ORMA_TRACK_LATE_END_BYTES 1024
+#define ORMA_TRACK_LATE_BYTES     4096
 /* Categories of which a thread counts the losses, the last of them for all others. */
 #define ORMA_TRACK_LOSSES_MAX 6
 /* Tracks with slices whose begins were lost; of further ones an end may be too many. */

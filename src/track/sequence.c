@@ -156,8 +156,10 @@ void orma_track_sequence_lost(void *state, bool is_new)
 
 	orma_track_set_done(&sequence->tracks);
 	memset(&sequence->known, 0, sizeof(sequence->known));
-	if (is_new)
-		memset(sequence, 0, sizeof(*sequence));
+	if (!is_new)
+		return;
+	orma_track_lates_done(&sequence->late);
+	memset(sequence, 0, sizeof(*sequence));
 }
 
 void orma_track_sequence_done(void *state)
@@ -165,4 +167,5 @@ void orma_track_sequence_done(void *state)
 	struct orma_track_sequence *sequence = state;
 
 	orma_track_set_done(&sequence->tracks);
+	orma_track_lates_done(&sequence->late);
 }

@@ -3,7 +3,8 @@
  *
  * Loss keeps the structure of slices: a bit per open slice says whether its begin is in the trace.
  * The end of one that is not is not emitted either; the end of one that is, but finds no room, is
- * remembered with its time and emitted before anything else as soon as there is room.
+ * remembered with its time and what it carries (late.c), and emitted before anything else as soon as
+ * there is room.
  *
  * A sequence is either *plain*, and then events may take the short way (emit.c) as far as their sites
  * are known, or every event comes here. Any loss ends that, until the sequence has been begun anew.
@@ -29,50 +30,6 @@ static bool pop(struct orma_track_sequence *sequence)
 	       orma_track_has_bit(sequence->written, sequence->depth);
 }
 
-static void remember_end(struct orma_track_sequence *sequence, uint64_t now_ns, uint64_t uuid)
-{
-	uint32_t idx = ORMA_MIN(sequence->late_count, ORMA_TRACK_LATE_ENDS_MAX - 1u);
-
-	sequence->late_ns[idx] = now_ns;
-	sequence->late_uuids[idx] = uuid;
-	sequence->late_count++;
-}
-
-static bool write_late_end(struct orma_packet *slot, uint32_t idx)
-{
-	const struct orma_track_sequence *sequence = slot->state;
-	uint64_t uuid = sequence->late_uuids[idx];
-	/* The track has been described: by whoever wrote the begin. */
-	const struct orma_item track =
-		orma_item_of_number(ORMA_ITEM_FIELD_VARINT, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
-	const struct orma_track_event event = {.type = ORMA_EVENT_END,
-					       .now_ns = sequence->late_ns[idx],
-					       .items = &track,
-					       .count = uuid != 0};
-	bool ignored;
-
-	return orma_track_write(slot, &event, &ignored);
-}
-
-static bool write_late_ends(struct orma_packet *slot)
-{
-	struct orma_track_sequence *sequence = slot->state;
-	uint32_t done = 0, kept;
-
-	while (done < sequence->late_count &&
-	       write_late_end(slot, ORMA_MIN(done, ORMA_TRACK_LATE_ENDS_MAX - 1u)))
-		done++;
-	if (done == 0)
-		return sequence->late_count == 0;
-	kept = ORMA_MIN(sequence->late_count, (uint32_t)ORMA_TRACK_LATE_ENDS_MAX);
-	for (uint32_t i = 0; i + done < kept; i++) {
-		sequence->late_ns[i] = sequence->late_ns[i + done];
-		sequence->late_uuids[i] = sequence->late_uuids[i + done];
-	}
-	sequence->late_count -= done;
-	return sequence->late_count == 0;
-}
-
 /* --- the sequence ----------------------------------------------------------------------------- */
 
 void orma_track_become_not_plain(struct orma_track_sequence *sequence)
@@ -86,10 +43,11 @@ void orma_track_become_not_plain(struct orma_track_sequence *sequence)
 bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
 {
 	struct orma_track_sequence *sequence = slot->state;
-	uint64_t begin_ns = sequence->late_count > 0 ? sequence->late_ns[0] : now_ns;
+	uint64_t begin_ns =
+		sequence->late.count > 0 ? orma_track_lates_begin_ns(&sequence->late) : now_ns;
 
 	orma_track_clock_check();
-	if (!orma_track_sequence_begin(slot, idx, begin_ns) || !write_late_ends(slot) ||
+	if (!orma_track_sequence_begin(slot, idx, begin_ns) || !orma_track_lates_write(slot) ||
 	    !orma_track_losses_write(slot, now_ns))
 		return false;
 	sequence->known.is_plain = sequence->is_incremental && sequence->unit_ns == 1 &&
@@ -164,7 +122,7 @@ static void note(struct orma_track_sequence *sequence, uint32_t idx,
 {
 	if (event->type == ORMA_EVENT_END) {
 		if (is_lost)
-			remember_end(sequence, event->now_ns, uuid);
+			orma_track_late_add(sequence, event, uuid);
 		return;
 	}
 	if (is_lost)
@@ -185,7 +143,7 @@ static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track
 	if (slot->needs_state)
 		orma_track_become_not_plain(sequence);
 	/* Also at an end that is not wanted: the late ones of others may have room now. */
-	if (slot->needs_state && !((is_wanted || sequence->late_count > 0) &&
+	if (slot->needs_state && !((is_wanted || sequence->late.count > 0) &&
 				   orma_track_prepare(slot, idx, event->now_ns)))
 		slot->needs_state = true;
 	else if (is_wanted)

@@ -165,6 +165,20 @@ struct orma_track_known {
 	uint64_t last; /* of an incremental counter: the value, an integer or a double's bits */
 };
 
+/* Ends that found no room and are to be written later; {0} = none. See late.c. */
+struct orma_track_late_items;
+struct orma_track_late {
+	uint64_t ns, uuid; /* the track, 0 = the thread's */
+	struct orma_track_late_items *items;
+	uint32_t ends; /* more than one: the last of them had no place of its own */
+	uint32_t lost_items;
+};
+struct orma_track_lates {
+	uint32_t count, grown_count, items_bytes;
+	struct orma_track_late *grown; /* grown_count places; NULL = those in `few` */
+	struct orma_track_late few[ORMA_TRACK_LATE_ENDS_FEW];
+};
+
 #define ORMA_TRACK_SET_BITS 5
 /* What a name of run time is replaced by, on demand. */
 #define ORMA_TRACK_FILTERED "FILTERED"
@@ -251,9 +265,7 @@ struct orma_track_sequence {
 	/* Bit n = the begin of the n-th open slice is in the trace. */
 	uint64_t written[ORMA_TRACK_DEPTH_MAX / ORMA_TRACK_WORD_BITS];
 	uint32_t depth;
-	uint32_t late_count; /* ends without room so far, the first ORMA_TRACK_LATE_ENDS_MAX with */
-	uint64_t late_ns[ORMA_TRACK_LATE_ENDS_MAX];    /* their times */
-	uint64_t late_uuids[ORMA_TRACK_LATE_ENDS_MAX]; /* their tracks, 0 = the thread's */
+	struct orma_track_lates late;
 	struct orma_track_loss {
 		uint32_t name, events;
 		uint64_t begin_ns;
@@ -280,6 +292,12 @@ bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t 
 /* Slots: what is open stays open when the service has incremental state cleared. */
 void orma_track_sequence_lost(void *state, bool is_new);
 void orma_track_sequence_done(void *state);
+void orma_track_lates_done(struct orma_track_lates *lates);
+/* The time of the first of them. */
+static inline uint64_t orma_track_lates_begin_ns(const struct orma_track_lates *lates)
+{
+	return lates->grown ? lates->grown->ns : lates->few->ns;
+}
 /* Tag, timestamp and flags of a packet; `at` has room for ORMA_TRACK_HEAD_BYTES. */
 uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns);
 #define ORMA_TRACK_HEAD_BYTES 13

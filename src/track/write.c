@@ -45,7 +45,7 @@ struct pass {
 	/* The items with a meaning of their own, at most one of each. */
 	const struct orma_track *track;
 	const struct orma_item *time, *category, *value;
-	bool is_not_interned;
+	bool is_not_interned, is_apart;
 	size_t first; /* the first item behind the value of a state */
 };
 
@@ -147,8 +147,11 @@ static void declare(struct pass *pass)
 static void write_key(struct pass *pass, const struct orma_item *key)
 {
 	const char *text = key->value.text ? key->value.text : NO_TEXT;
-	uint32_t id =
-		orma_track_name_intern_size(text, strlen(text), key->kind != ORMA_ITEM_LITERAL);
+	uint32_t id = 0;
+
+	if (!pass->is_apart)
+		id = orma_track_name_intern_size(text, strlen(text),
+						 key->kind != ORMA_ITEM_LITERAL);
 
 	if (id != 0 && use_id(pass, NEW_KEY, id))
 		orma_proto_write_varint(pass->writer, ORMA_PB_DEBUG_ANNOTATION_NAME_IID, id);
@@ -339,7 +342,7 @@ static void write_location(struct pass *pass, const struct orma_source_location 
 	if (!location || pass->location)
 		return;
 	pass->location = location;
-	id = location_id(location);
+	id = pass->is_apart ? 0 : location_id(location);
 	if (id != 0 && use_id(pass, NEW_LOCATION, id)) {
 		orma_proto_write_varint(pass->writer, ORMA_PB_TRACK_EVENT_SOURCE_LOCATION_IID, id);
 		return;
@@ -542,6 +545,8 @@ static void write_event(struct pass *pass, const char *name, bool is_dynamic, ui
 	if (!pass->sequence->filters_arguments)
 		write_arguments(pass);
 	write_specials(pass);
+	if (event->encoded_size > 0)
+		orma_proto_write_raw(pass->writer, event->encoded, event->encoded_size);
 	write_thread_time(pass);
 	orma_proto_nested_end(pass->writer, &nested);
 }
@@ -597,4 +602,36 @@ bool orma_track_write(struct orma_packet *slot, const struct orma_track_event *e
 		return false;
 	note_known(&pass);
 	return true;
+}
+
+/* --- apart from any packet -------------------------------------------------------------------- */
+
+struct apart {
+	struct orma_proto_writer writer;
+	uint8_t scrap[256];
+	bool is_full;
+};
+
+/* What has no room is written nowhere. */
+static void use_scrap(struct orma_proto_writer *writer)
+{
+	struct apart *apart = ORMA_CONTAINER_OF(writer, struct apart, writer);
+
+	apart->is_full = true;
+	writer->begin = writer->cursor = apart->scrap;
+	writer->end = apart->scrap + sizeof(apart->scrap);
+}
+
+size_t orma_track_write_apart(struct orma_track_sequence *sequence,
+			      const struct orma_track_event *event, uint8_t *data, size_t size)
+{
+	struct apart apart = {.is_full = false};
+	struct pass pass = {
+		.sequence = sequence, .event = event, .writer = &apart.writer, .is_apart = true};
+
+	orma_proto_writer_init(&apart.writer, data, data + size, use_scrap);
+	if (!sequence->filters_arguments)
+		write_arguments(&pass);
+	write_specials(&pass);
+	return apart.is_full ? size + 1 : (size_t)orma_proto_writer_written(&apart.writer);
 }
