@@ -92,10 +92,13 @@ start_ready() {
 	exec {fd}<>"$fifo"
 	start_daemon "$name" env "$variable=$fd" "$@"
 	end=$((SECONDS + READY_S))
-	until read -r -t 0.2 -n 1 -u "$fd" byte; do
+	# Asked first: a read that is cut short by its own timeout may have taken the byte, and loses it.
+	until read -r -t 0 -u "$fd"; do
 		is_gone "${daemon_pid[$name]}" && die "$name ended before it was ready"
 		((SECONDS < end)) || die "$name was not ready after $READY_S s"
+		sleep 0.02
 	done
+	read -r -n 1 -u "$fd" byte
 	exec {fd}>&-
 	[[ $byte == 1 ]] || fail "$name said '$byte' instead of 1 when it was ready"
 }
