@@ -483,9 +483,9 @@ ORMA_API int orma_consumer_port_change_config(struct orma_consumer_port *port, c
 ORMA_API int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms,
 				      uint64_t flags, orma_flush_done_fn *done, void *done_ctx);
 /**
- * Takes the next packets, about max_bytes of them, out of the session's buffers. 0 (maybe none: then
- * has_more is false), -ENOENT (no session), -EBUSY (write_into_file), -EAGAIN (they are being
- * compressed: callbacks.readable follows), -ENOMEM.
+ * Takes the next packets, about max_bytes of them, out of the session's buffers. 0 (maybe none: with
+ * has_more, time is up and the next call goes on), -ENOENT (no session), -EBUSY (write_into_file),
+ * -EAGAIN (they are being compressed: callbacks.readable follows), -ENOMEM.
  */
 ORMA_API int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
 				     struct orma_trace_batch *ret);

@@ -199,6 +199,8 @@ static int take_packets(struct orma_service_session *session,
 	       batch->count < ORMA_SERVICE_BATCH_SLICES_MAX && work_bytes < 4 * max_bytes &&
 	       !batch->is_out_of_time) {
 		r = orma_service_buffer_read_packet(buffer->trace_buffer, &packet);
+		if (r == -EAGAIN)
+			return 1;
 		if (r <= 0)
 			return r;
 		work_bytes += packet.size_bytes + ORMA_SERVICE_TRAILER_BYTES;
@@ -215,16 +217,18 @@ static int take_packets(struct orma_service_session *session,
 	return 1;
 }
 
-/* 1 = the batch is full, 0 = the buffer is empty, -ENOMEM. */
+/* 1 = the batch is full or took long enough, 0 = the buffer is empty, -ENOMEM. */
 static int read_buffer(struct orma_service_session *session,
-		       struct orma_service_session_buffer *buffer, size_t max_bytes)
+		       struct orma_service_session_buffer *buffer, size_t max_bytes,
+		       uint32_t *steps)
 {
 	size_t unfiltered = session->service->batch.count;
 	int r;
 
 	/* Behind a chunk that waits, a new pass would begin at that chunk each time. */
-	orma_service_buffer_read_resume(buffer->trace_buffer);
+	orma_service_buffer_read_resume(buffer->trace_buffer, *steps);
 	r = take_packets(session, buffer, max_bytes, &unfiltered);
+	*steps = orma_service_buffer_steps_left(buffer->trace_buffer);
 	orma_service_batch_filter(session, unfiltered, buffer);
 	return r;
 }
@@ -232,6 +236,7 @@ static int read_buffer(struct orma_service_session *session,
 int orma_service_read(struct orma_service_session *session, size_t max_bytes)
 {
 	struct orma_service_batch *batch = &session->service->batch;
+	uint32_t steps = ORMA_BUFFER_STEPS_PER_READ;
 	size_t unfiltered;
 	int r;
 
@@ -249,7 +254,8 @@ int orma_service_read(struct orma_service_session *session, size_t max_bytes)
 	orma_service_batch_filter(session, 0, NULL);
 	max_bytes = batch->bytes + ORMA_MAX(max_bytes, (size_t)1);
 	while (session->read_buffer_idx < session->buffer_count) {
-		r = read_buffer(session, &session->buffers[session->read_buffer_idx], max_bytes);
+		r = read_buffer(session, &session->buffers[session->read_buffer_idx], max_bytes,
+				&steps);
 		if (r != 0)
 			return r;
 		session->read_buffer_idx++;

@@ -30,8 +30,11 @@ enum orma_buffer_policy {
 #define ORMA_BUFFER_PAYLOAD_MAX_BYTES 0xfff0u
 /* Sequences without chunks that are remembered, to notice a gap when their writer comes back. */
 #define ORMA_BUFFER_EMPTY_SEQUENCES_MAX 1024u
-/* A packet that is spread over more chunks than this is dropped. */
-#define ORMA_BUFFER_SLICES_MAX (1u << 20)
+/* A packet that is spread over more chunks than this is dropped. The largest packet takes less than
+ * 70,000 pages of the smallest size; looking for an end this far away takes a few milliseconds. */
+#define ORMA_BUFFER_SLICES_MAX (3u << 16)
+/* What reading may look at before it returns without a packet: a millisecond or two. */
+#define ORMA_BUFFER_STEPS_PER_READ 16384u
 /* How far back in its sequence a late chunk may be put; more is counted as a violation. */
 #define ORMA_BUFFER_LATE_MAX 32768u
 
@@ -171,10 +174,14 @@ int orma_service_buffer_patch(struct orma_trace_buffer *buffer, uint16_t produce
 
 /* Starts a read pass: sequences that stalled in the previous pass are looked at again. */
 void orma_service_buffer_read_begin(struct orma_trace_buffer *buffer);
-/* Goes on with the pass when it is not over and the buffer is as it was; else starts one. */
-void orma_service_buffer_read_resume(struct orma_trace_buffer *buffer);
-/* 1 and the next whole packet (consumed by that), 0 when this pass is over. Roughly in the order of
- * writing, per sequence exactly. Packets without bytes are skipped. */
+/* Goes on with the pass when it is not over and the buffer is as it was; else starts one, and when
+ * that happens again and again without a packet, allows more steps. */
+void orma_service_buffer_read_resume(struct orma_trace_buffer *buffer, uint32_t max_steps);
+/* What is left of max_steps. */
+uint32_t orma_service_buffer_steps_left(const struct orma_trace_buffer *buffer);
+/* 1 and the next whole packet (consumed by that), 0 when this pass is over, -EAGAIN when max_steps
+ * have been taken: resume. Roughly in the order of writing, per sequence exactly. Packets without
+ * bytes are skipped. */
 int orma_service_buffer_read_packet(struct orma_trace_buffer *buffer,
 				    struct orma_buffer_packet *ret);
 /* The packet read last is thrown away by the caller (it failed validation): its loss bits, and

@@ -102,6 +102,9 @@ struct orma_trace_buffer {
 	uint64_t pass;
 	bool pass_is_open;
 	uint32_t read;
+	uint32_t steps_left; /* records and fragments to look at before the caller is asked again */
+	unsigned patience;   /* passes in a row that were cut short and begun anew */
+	bool is_cut_short;
 	struct orma_buffer_walk walk;
 	uint32_t refusable_sequence, refusable_loss;
 	struct orma_buffer_slice slice, *slices;

@@ -18,7 +18,11 @@
 
 #include "base/alloc.h"
 
-enum { PACKET_MAX_BYTES = (1 << 28) - 1 };
+enum {
+	PACKET_MAX_BYTES = (1 << 28) - 1,
+	STEPS_PER_PACKET = 16, /* that a packet is worth */
+};
+#define PATIENCE_MAX 5u /* doublings of what a read may look at */
 
 static void add_loss(struct orma_sequence *sequence, uint32_t reason)
 {
@@ -144,15 +148,14 @@ static bool chain_add_record(struct chain *chain, const struct orma_record *reco
 						: ORMA_BUFFER_LOSS_CHUNK_CORRUPTED;
 			return false;
 		}
-		chain->record_count++;
-		return true;
+		return ++chain->record_count < ORMA_BUFFER_SLICES_MAX;
 	case ORMA_FRAGMENT_ABORT:
 	case ORMA_FRAGMENT_CORRUPT:
 		chain->reason = ORMA_BUFFER_LOSS_CHUNK_CORRUPTED;
 		return false;
 	}
 	if (!(record->flags & ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS) ||
-	    chain->slice_count >= ORMA_BUFFER_SLICES_MAX ||
+	    chain->record_count >= ORMA_BUFFER_SLICES_MAX ||
 	    chain->size + fragment.size > PACKET_MAX_BYTES)
 		return false;
 	bool continues = fragment.end == record->payload &&
@@ -276,6 +279,28 @@ static bool erase_to_last_fragment(const struct orma_trace_buffer *buffer,
 	return true;
 }
 
+/* Empty fragments and chunks cost a producer next to nothing, so they are what a reader counts. */
+static bool take_step(struct orma_trace_buffer *buffer)
+{
+	if (buffer->steps_left == 0)
+		return false;
+	buffer->steps_left--;
+	return true;
+}
+
+static void earn_steps(struct orma_trace_buffer *buffer)
+{
+	buffer->steps_left = ORMA_MIN(buffer->steps_left + STEPS_PER_PACKET,
+				      ORMA_BUFFER_STEPS_PER_READ << buffer->patience);
+	buffer->is_cut_short = false;
+}
+
+static int cut_short(struct orma_trace_buffer *buffer)
+{
+	buffer->is_cut_short = true;
+	return -EAGAIN;
+}
+
 int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_buffer_walk *walk,
 				  struct orma_buffer_packet *ret)
 {
@@ -288,6 +313,8 @@ int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_
 		struct orma_fragment fragment;
 		if (walk->erase && erase_to_last_fragment(buffer, sequence, record))
 			return 1;
+		if (!walk->erase && !take_step(buffer))
+			return -EAGAIN;
 		enum orma_fragment_kind kind = orma_fragment_at(orma_record_payload(record),
 								record->payload, at, &fragment);
 		if (kind != ORMA_FRAGMENT_FOUND) {
@@ -333,16 +360,27 @@ int orma_service_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_
 void orma_service_buffer_read_begin(struct orma_trace_buffer *buffer)
 {
 	buffer->pass++;
+	buffer->steps_left = ORMA_BUFFER_STEPS_PER_READ;
 	buffer->walk.sequence = 0;
 	buffer->refusable_sequence = 0;
 	buffer->pass_is_open = buffer->chunk_count > 0;
 	buffer->read = buffer->oldest;
 }
 
-void orma_service_buffer_read_resume(struct orma_trace_buffer *buffer)
+void orma_service_buffer_read_resume(struct orma_trace_buffer *buffer, uint32_t max_steps)
 {
-	if (!buffer->pass_is_open)
+	if (!buffer->pass_is_open) {
+		/* Behind many chunks that wait, one that always begins anew would never arrive. */
+		buffer->patience =
+			buffer->is_cut_short ? ORMA_MIN(buffer->patience + 1, PATIENCE_MAX) : 0;
 		orma_service_buffer_read_begin(buffer);
+	}
+	buffer->steps_left = max_steps << buffer->patience;
+}
+
+uint32_t orma_service_buffer_steps_left(const struct orma_trace_buffer *buffer)
+{
+	return buffer->steps_left >> buffer->patience;
 }
 
 /* Goes to the next record in the order of the ring; false at the write position, where the pass
@@ -366,19 +404,25 @@ int orma_service_buffer_read_packet(struct orma_trace_buffer *buffer,
 	while (buffer->pass_is_open) {
 		if (!buffer->walk.sequence && orma_record_at(buffer, buffer->read)->sequence)
 			orma_service_buffer_walk_begin(buffer, &buffer->walk, buffer->read, false);
-		if (buffer->walk.sequence &&
-		    orma_service_buffer_walk_next(buffer, &buffer->walk, ret)) {
+		int result = buffer->walk.sequence
+				     ? orma_service_buffer_walk_next(buffer, &buffer->walk, ret)
+				     : 0;
+		if (result > 0) {
 			struct orma_sequence *sequence =
 				orma_sequence_get(buffer, buffer->walk.sequence);
 			ret->writer = &sequence->writer;
 			ret->loss = buffer->refusable_loss = sequence->loss;
 			sequence->loss = 0;
 			buffer->refusable_sequence = buffer->walk.sequence;
+			earn_steps(buffer);
 			return 1;
 		}
+		if (result < 0 || !take_step(buffer))
+			return cut_short(buffer);
 		buffer->walk.sequence = 0;
 		buffer->pass_is_open = pass_advance(buffer);
 	}
+	buffer->is_cut_short = false;
 	return 0;
 }
 

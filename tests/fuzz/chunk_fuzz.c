@@ -73,7 +73,7 @@ static void read_some(struct orma_trace_buffer *buffer, uint32_t limit)
 	struct orma_buffer_packet packet;
 	volatile uint8_t sum = 0;
 	orma_service_buffer_read_begin(buffer);
-	while (limit-- > 0 && orma_service_buffer_read_packet(buffer, &packet)) {
+	while (limit-- > 0 && orma_service_buffer_read_packet(buffer, &packet) > 0) {
 		size_t size = 0;
 		for (size_t i = 0; i < packet.slice_count; i++) {
 			for (size_t k = 0; k < packet.slices[i].size; k++)

@@ -79,7 +79,7 @@ static inline void read_pass(struct orma_trace_buffer *buffer, char *text, size_
 	size_t at = 0;
 	text[0] = 0;
 	orma_service_buffer_read_begin(buffer);
-	while (orma_service_buffer_read_packet(buffer, &packet)) {
+	while (orma_service_buffer_read_packet(buffer, &packet) == 1) {
 		size_t sum = 0;
 		for (size_t i = 0; i < packet.slice_count; i++)
 			sum += packet.slices[i].size;

@@ -112,3 +112,81 @@ ORMA_TEST(a_packet_without_memory_for_its_slices_is_skipped_and_reported)
 	CHECK_INT(stats(buffer)->readaheads_failed, 1);
 	orma_service_buffer_free(buffer);
 }
+
+/* A chunk of this many empty fragments. */
+static void put_empty(struct orma_trace_buffer *buffer, uint32_t chunk_id, uint16_t count)
+{
+	static const uint8_t zeros[1023];
+	struct orma_buffer_chunk chunk = {
+		.writer = {.producer_id = 3, .writer_id = 1},
+		.chunk_id = chunk_id,
+		.fragment_count = count,
+		.is_complete = true,
+		.payload_untrusted = zeros,
+		.payload_size_bytes = sizeof(zeros),
+	};
+	CHECK(orma_service_buffer_write_chunk(buffer, &chunk) >= 0);
+}
+
+static uint32_t count_rounds(struct orma_trace_buffer *buffer, uint32_t *ret_packets)
+{
+	struct orma_buffer_packet packet;
+	uint32_t rounds = 0;
+	int result;
+
+	*ret_packets = 0;
+	do {
+		orma_service_buffer_read_resume(buffer, ORMA_BUFFER_STEPS_PER_READ);
+		while ((result = orma_service_buffer_read_packet(buffer, &packet)) == 1)
+			++*ret_packets;
+		rounds++;
+	} while (result == -EAGAIN);
+	CHECK_INT(result, 0);
+	return rounds;
+}
+
+ORMA_TEST(reading_what_is_empty_is_done_in_pieces)
+{
+	struct orma_trace_buffer *buffer;
+	uint32_t packets, rounds;
+
+	CHECK_INT(orma_service_buffer_new(4 << 20, ORMA_BUFFER_RING, &buffer), 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		put_empty(buffer, i, 1023);
+	CHECK_INT(put(buffer, 1, 0, 0, "a1"), 2);
+	rounds = count_rounds(buffer, &packets);
+	CHECK_INT(packets, 1);
+	CHECK(rounds >= 1000 * 1023 / ORMA_BUFFER_STEPS_PER_READ);
+	for (uint32_t i = 1000; i < 1000 + 2 * ORMA_BUFFER_STEPS_PER_READ; i++)
+		put_empty(buffer, i, 0);
+	CHECK(count_rounds(buffer, &packets) >= 2);
+	CHECK_INT(packets, 0);
+	orma_service_buffer_free(buffer);
+}
+
+/* Each of them is looked at again by a pass that begins anew, as it does after a write. */
+ORMA_TEST(chunks_that_wait_hide_nothing_from_a_reader_that_is_interrupted)
+{
+	struct orma_trace_buffer *buffer;
+	struct orma_buffer_packet packet;
+	uint32_t rounds = 0;
+	int result;
+
+	CHECK_INT(orma_service_buffer_new(16 << 20, ORMA_BUFFER_RING, &buffer), 0);
+	for (uint32_t i = 0; i < 4 * ORMA_BUFFER_STEPS_PER_READ; i++)
+		CHECK_INT(
+			put(buffer, 1, i,
+			    ORMA_BUFFER_CHUNK_NEEDS_PATCHING | ORMA_BUFFER_CHUNK_CONTINUES_ON_NEXT,
+			    "a1"),
+			2);
+	CHECK_INT(put(buffer, 2, 0, 0, "b1"), 2);
+	do {
+		CHECK(++rounds < 10);
+		orma_service_buffer_read_resume(buffer, ORMA_BUFFER_STEPS_PER_READ);
+		result = orma_service_buffer_read_packet(buffer, &packet);
+		CHECK_INT(put(buffer, 3, rounds, 0, "c1"), 2);
+	} while (result == -EAGAIN);
+	CHECK_INT(result, 1);
+	CHECK_INT(packet.writer->writer_id, 2);
+	orma_service_buffer_free(buffer);
+}
