@@ -145,10 +145,10 @@ static int make_filter(struct orma_service_session *session, struct orma_error *
 				       &session->filter, reterr);
 }
 
-static int encode_source(struct orma_service_session *session, size_t idx,
+static int encode_source(struct orma_service_session *session, size_t idx, struct orma_str entry,
 			 struct orma_error *reterr)
 {
-	int r = orma_service_source_encode(session, idx);
+	int r = orma_service_source_encode(session, idx, entry);
 	size_t size = session->sources[idx].config.size;
 
 	if (r == 0 && size > ORMA_SERVICE_SOURCE_BYTES_MAX)
@@ -163,16 +163,22 @@ static int encode_source(struct orma_service_session *session, size_t idx,
 static int make_sources(struct orma_service_session *session, struct orma_error *reterr)
 {
 	size_t count = session->config->data_sources.count;
+	struct orma_proto_reader reader;
+	struct orma_str entry;
 	int r;
 
+	orma_proto_reader_init(&reader, session->config_bytes.data, session->config_bytes.size);
 	session->sources = orma_base_alloc_array(count + 1, sizeof(*session->sources));
 	if (!session->sources)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		session->source_count++;
 		r = orma_service_source_init(session, i, reterr);
+		/* The decoder found as many. */
+		if (r == 0 && orma_service_source_entry_next(&reader, &entry) <= 0)
+			r = -EBADMSG;
 		if (r == 0)
-			r = encode_source(session, i, reterr);
+			r = encode_source(session, i, entry, reterr);
 		if (r < 0)
 			return r;
 	}

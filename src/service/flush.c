@@ -16,13 +16,20 @@
 #include "schema/gen/service_event.pb.h"
 #include "service/state.h"
 
-enum { FLUSH_REASON_MASK = 0xf, FLUSH_REASON_TRACE_STOP = 2, FLUSH_REASON_TRACE_CLONE = 3 };
+enum {
+	FLUSH_REASON_MASK = 0xf,
+	FLUSH_REASON_PERIODIC = 1,
+	FLUSH_REASON_TRACE_STOP = 2,
+	FLUSH_REASON_TRACE_CLONE = 3,
+};
 
 static void free_flush(struct orma_service_flush *flush)
 {
 	orma_service_timer_disarm(&flush->timer);
 	orma_base_list_remove(&flush->link);
+	orma_base_list_remove(&flush->answered_link);
 	flush->session->flush_count--;
+	flush->session->asked_count -= flush->pending_count;
 	orma_base_free(flush->pending);
 	orma_base_free(flush);
 }
@@ -169,6 +176,7 @@ static int begin(struct orma_service_flush *flush)
 			flush->pending[flush->pending_count++] = port->id;
 	}
 	orma_base_free(ids);
+	flush->session->asked_count += flush->pending_count;
 	return 0;
 }
 
@@ -182,10 +190,15 @@ static int refuse(struct orma_service_session *session, orma_service_flushed_fn 
 	return 0;
 }
 
-static bool can_flush(const struct orma_service_session *session)
+/* Periods that are shorter than the answers take would pile flushes up. */
+static bool can_flush(const struct orma_service_session *session, uint64_t flags)
 {
-	return session->state == ORMA_SERVICE_SESSION_STARTED &&
-	       session->flush_count < ORMA_SERVICE_FLUSHES_PENDING_MAX;
+	size_t max = ORMA_SERVICE_FLUSHES_PENDING_MAX;
+
+	if ((flags & FLUSH_REASON_MASK) == FLUSH_REASON_PERIODIC ||
+	    session->asked_count >= ORMA_SERVICE_ANSWERS_PENDING_MAX)
+		max = ORMA_SERVICE_PERIODIC_PENDING_MAX;
+	return session->state == ORMA_SERVICE_SESSION_STARTED && session->flush_count < max;
 }
 
 static struct orma_service_flush *new_flush(struct orma_service_session *session, uint64_t flags)
@@ -195,6 +208,7 @@ static struct orma_service_flush *new_flush(struct orma_service_session *session
 	if (!flush)
 		return NULL;
 	flush->session = session;
+	orma_base_list_init(&flush->answered_link);
 	flush->id = ++session->service->last_flush_id;
 	flush->flags = flags;
 	orma_base_list_append(&session->flushes, &flush->link);
@@ -226,7 +240,8 @@ int orma_service_flush_begin(struct orma_service_session *session, uint32_t time
 			     uint64_t flags, orma_service_flushed_fn *after,
 			     orma_flush_done_fn *done, void *done_ctx)
 {
-	struct orma_service_flush *flush = can_flush(session) ? new_flush(session, flags) : NULL;
+	struct orma_service_flush *flush =
+		can_flush(session, flags) ? new_flush(session, flags) : NULL;
 
 	if (!flush)
 		return refuse(session, after, done, done_ctx);
@@ -242,7 +257,8 @@ void orma_service_flush_begin_group(struct orma_service_session *session, uint64
 				    struct orma_service_clone *clone,
 				    enum orma_service_flush_group group)
 {
-	struct orma_service_flush *flush = can_flush(session) ? new_flush(session, flags) : NULL;
+	struct orma_service_flush *flush =
+		can_flush(session, flags) ? new_flush(session, flags) : NULL;
 
 	if (!flush) {
 		orma_service_clone_flushed(clone, group, false);
@@ -260,24 +276,20 @@ static void forget(struct orma_service_flush *flush, uint32_t producer_id)
 			continue;
 		memmove(&flush->pending[i], &flush->pending[i + 1],
 			(flush->pending_count - i - 1) * sizeof(flush->pending[0]));
-		flush->pending_count--;
+		flush->session->asked_count--;
+		if (--flush->pending_count == 0)
+			orma_base_list_append(&flush->session->service->answered_flushes,
+					      &flush->answered_link);
 		return;
 	}
 }
 
-/* The oldest flush that waits for nobody, or NULL. */
-static struct orma_service_flush *find_answered(struct orma_service *service)
+static struct orma_service_flush *first_answered(struct orma_service *service)
 {
-	struct orma_service_session *session;
-	struct orma_service_flush *flush;
-
-	ORMA_LIST_FOR_EACH (session, &service->sessions, link) {
-		ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
-			if (flush->pending_count == 0)
-				return flush;
-		}
-	}
-	return NULL;
+	return orma_base_list_is_empty(&service->answered_flushes)
+		       ? NULL
+		       : ORMA_LIST_ENTRY(service->answered_flushes.next, struct orma_service_flush,
+					 answered_link);
 }
 
 static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
@@ -295,7 +307,7 @@ static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
 	}
 	/* What follows a flush may end its session, so look anew each time. One answer may be to a
 	 * thousand flushes, and scraping costs as much as there is memory: once will do. */
-	while ((flush = find_answered(port->service))) {
+	while ((flush = first_answered(port->service))) {
 		if (flush->session->id != scraped_id)
 			orma_service_scrape_all(flush->session);
 		scraped_id = flush->session->id;

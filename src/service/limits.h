@@ -52,7 +52,8 @@
 #define ORMA_SERVICE_CONFIG_ARENA_MAX      (16u << 20)
 #define ORMA_SERVICE_BUFFERS_PER_SESSION   128u
 #define ORMA_SERVICE_BUFFER_ID_MAX         65535u
-#define ORMA_SERVICE_INSTANCES_PER_SESSION 65536u
+/* Producers are told of all at once. */
+#define ORMA_SERVICE_INSTANCES_PER_SESSION 12288u
 /* Pairs of an entry of the config and a data source; an expression is worth some of them. */
 #define ORMA_SERVICE_MATCHES_AT_ONCE       (4u << 20)
 #define ORMA_SERVICE_MATCHES_PER_REGEX     32u
@@ -76,6 +77,8 @@
 #define ORMA_SERVICE_FILTER_BYTE_NS        250u                  /* and for each of its bytes */
 #define ORMA_SERVICE_FILTER_BATCH_NS       (5 * ORMA_NS_PER_MS)  /* after which a batch ends */
 #define ORMA_SERVICE_FLUSHES_PENDING_MAX   1000u
+#define ORMA_SERVICE_PERIODIC_PENDING_MAX  8u /* of a session, before the next period is skipped */
+#define ORMA_SERVICE_ANSWERS_PENDING_MAX   8192u /* of a session, of producers to all its flushes */
 #define ORMA_SERVICE_CONSUMERS_MAX         4096u
 #define ORMA_SERVICE_EVENT_BYTES_MAX       (96u << 10) /* one ObservableEvents message */
 

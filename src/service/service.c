@@ -20,8 +20,9 @@
 #define ORMA_VERSION_STRING "unknown"
 #endif
 
-/* Timers that one orma_service_run() serves; the rest stays due, and next_deadline says so. */
+/* What one orma_service_run() serves; the rest stays due, and next_deadline says so. */
 #define ORMA_SERVICE_TIMERS_PER_RUN 64
+#define ORMA_SERVICE_RUN_NS         (2 * ORMA_NS_PER_MS)
 
 static uint64_t read_clock(void *ctx, int clock_id)
 {
@@ -120,6 +121,7 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 	orma_base_list_init(&service->clones);
 	orma_base_list_init(&service->relays);
 	orma_base_list_init(&service->retired);
+	orma_base_list_init(&service->answered_flushes);
 	*ret = service;
 	return 0;
 }
@@ -170,8 +172,13 @@ uint64_t orma_service_next_deadline_ns(const struct orma_service *service)
 
 void orma_service_run(struct orma_service *service)
 {
-	orma_service_timers_run(&service->timers, orma_service_now_ns(service),
-				ORMA_SERVICE_TIMERS_PER_RUN);
+	uint64_t now_ns = orma_service_now_ns(service), end_ns = now_ns + ORMA_SERVICE_RUN_NS;
+
+	orma_service_timers_collect(&service->timers, now_ns);
+	for (unsigned i = 0; i < ORMA_SERVICE_TIMERS_PER_RUN; i++)
+		if (!orma_service_timers_run_one(&service->timers) ||
+		    orma_service_now_ns(service) >= end_ns)
+			break;
 }
 
 void orma_service_file_event(struct orma_service *service, uint64_t session_id, int status)

@@ -129,39 +129,45 @@ static int copy_foreign_fields(const void *data, size_t size, struct orma_buf *b
 	return r;
 }
 
-static int copy_config(const struct orma_service_session *session, size_t source_idx,
-		       struct orma_buf *buf)
+static int copy_config(struct orma_str entry, struct orma_buf *buf)
 {
-	struct orma_proto_reader outer, inner;
-	struct orma_proto_field field, part;
-	size_t seen = 0;
+	struct orma_proto_reader reader;
+	struct orma_proto_field part;
 	int r;
 
-	orma_proto_reader_init(&outer, session->config_bytes.data, session->config_bytes.size);
-	while ((r = orma_proto_reader_next(&outer, &field)) > 0) {
-		if (field.id != ORMA_PB_TRACE_CONFIG_DATA_SOURCES ||
-		    field.type != ORMA_PROTO_BYTES || seen++ != source_idx)
+	orma_proto_reader_init(&reader, entry.data, entry.size);
+	while ((r = orma_proto_reader_next(&reader, &part)) > 0) {
+		if (part.id != ORMA_PB_TRACE_CONFIG_DATA_SOURCE_CONFIG ||
+		    part.type != ORMA_PROTO_BYTES)
 			continue;
-		orma_proto_reader_init(&inner, field.bytes.data, field.bytes.size);
-		while ((r = orma_proto_reader_next(&inner, &part)) > 0) {
-			if (part.id != ORMA_PB_TRACE_CONFIG_DATA_SOURCE_CONFIG ||
-			    part.type != ORMA_PROTO_BYTES)
-				continue;
-			r = copy_foreign_fields(part.bytes.data, part.bytes.size, buf);
-			if (r < 0)
-				return r;
-		}
-		return r;
+		r = copy_foreign_fields(part.bytes.data, part.bytes.size, buf);
+		if (r < 0)
+			return r;
 	}
 	return r;
 }
 
-int orma_service_source_encode(struct orma_service_session *session, size_t source_idx)
+int orma_service_source_entry_next(struct orma_proto_reader *config, struct orma_str *ret)
+{
+	struct orma_proto_field field;
+	int r;
+
+	while ((r = orma_proto_reader_next(config, &field)) > 0) {
+		if (field.id != ORMA_PB_TRACE_CONFIG_DATA_SOURCES || field.type != ORMA_PROTO_BYTES)
+			continue;
+		*ret = field.bytes;
+		return 1;
+	}
+	return r;
+}
+
+int orma_service_source_encode(struct orma_service_session *session, size_t source_idx,
+			       struct orma_str entry)
 {
 	struct orma_service_source *source = &session->sources[source_idx];
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_writer *writer = &heap.writer;
-	int r = copy_config(session, source_idx, &source->config);
+	int r = copy_config(entry, &source->config);
 
 	if (r < 0)
 		return r;

@@ -29,6 +29,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "proto/reader.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/filter.h"
 #include "service/limits.h"
@@ -163,6 +164,7 @@ enum orma_service_flush_group {
 
 struct orma_service_flush {
 	struct orma_list link;
+	struct orma_list answered_link; /* service->answered_flushes, once nobody is waited for */
 	struct orma_service_timer timer;
 	struct orma_service_session *session;
 	uint64_t id, flags;
@@ -323,7 +325,7 @@ struct orma_service_session {
 	struct orma_service_timer duration_timer, flush_timer, write_timer, clear_timer,
 		snapshot_timer, stop_timer, started_timer, step_timer;
 	struct orma_list flushes;
-	size_t flush_count;
+	size_t flush_count, asked_count; /* of its flushes; of producers that they wait for */
 
 	struct orma_service_sequences sequences;
 
@@ -455,8 +457,9 @@ struct orma_service {
 	struct orma_service_timers timers;
 
 	struct orma_list producers, consumers, sessions, data_sources, relays;
-	struct orma_list clones;  /* being made */
-	struct orma_list retired; /* buffers; see retire.c */
+	struct orma_list clones;           /* being made */
+	struct orma_list retired;          /* buffers; see retire.c */
+	struct orma_list answered_flushes; /* to be finished; empty between calls */
 	struct orma_service_timer retire_timer;
 	size_t producer_count, consumer_count, session_count, data_source_count, buffer_count;
 	size_t descriptor_bytes; /* of all data sources */
@@ -537,7 +540,10 @@ int orma_service_config_check_rivals(const struct orma_service *service, uid_t u
 /* source.c */
 int orma_service_source_init(struct orma_service_session *session, size_t source_idx,
 			     struct orma_error *reterr);
-int orma_service_source_encode(struct orma_service_session *session, size_t source_idx);
+/* The next entry of data_sources in an encoded TraceConfig: 1, 0 = none is left, -EBADMSG. */
+int orma_service_source_entry_next(struct orma_proto_reader *config, struct orma_str *ret);
+int orma_service_source_encode(struct orma_service_session *session, size_t source_idx,
+			       struct orma_str entry);
 void orma_service_source_done(struct orma_service_source *source);
 bool orma_service_source_matches(const struct orma_service_session *session,
 				 const struct orma_service_source *source,

@@ -2,8 +2,9 @@
  * timer.c - the service's deadlines: an intrusive list, ascending.
  *
  * Arming must not fail, because most timers are armed in the middle of a state change that cannot
- * be taken back; so no structure that allocates. A session has eight timers and nearly all of them
- * are armed with growing deadlines, so the search from the tail takes a step or two. A timer that
+ * be taken back; so no structure that allocates. A session has eight timers and one for each flush
+ * that waits; short periods find their place from the head, growing deadlines from the tail, so the
+ * search goes from both ends and takes a step or two. A timer that
  * is armed while due ones run waits for the next run, whatever its deadline, so that work which
  * re-arms itself takes turns with the rest. Rejected: a binary heap (its array can fail to grow),
  * a timer wheel (wakes an idle daemon). The bytes live in the timers' owners.
@@ -16,20 +17,34 @@ void orma_service_timers_init(struct orma_service_timers *timers)
 	orma_base_list_init(&timers->due);
 }
 
+static bool is_later(const struct orma_list *link, uint64_t deadline_ns)
+{
+	return ORMA_LIST_ENTRY(link, struct orma_service_timer, link)->deadline_ns > deadline_ns;
+}
+
+/* The first timer that is due after this deadline, or the list's head. */
+static struct orma_list *find_later(struct orma_service_timers *timers, uint64_t deadline_ns)
+{
+	struct orma_list *head = &timers->armed, *first = head->next, *behind_last = head;
+
+	for (;;) {
+		if (first == head || is_later(first, deadline_ns))
+			return first;
+		if (!is_later(behind_last->prev, deadline_ns))
+			return behind_last;
+		first = first->next;
+		behind_last = behind_last->prev;
+	}
+}
+
 void orma_service_timer_arm(struct orma_service_timers *timers, struct orma_service_timer *timer,
 			    uint64_t deadline_ns, orma_service_timer_fn *fn)
 {
-	struct orma_list *at = &timers->armed;
-
 	orma_service_timer_disarm(timer);
 	timer->deadline_ns = deadline_ns;
 	timer->fn = fn;
 	timer->is_armed = true;
-	while (at->prev != &timers->armed &&
-	       ORMA_LIST_ENTRY(at->prev, struct orma_service_timer, link)->deadline_ns >
-		       deadline_ns)
-		at = at->prev;
-	orma_base_list_insert_before(at, &timer->link);
+	orma_base_list_insert_before(find_later(timers, deadline_ns), &timer->link);
 }
 
 void orma_service_timer_disarm(struct orma_service_timer *timer)
@@ -49,7 +64,7 @@ uint64_t orma_service_timers_next_ns(const struct orma_service_timers *timers)
 	return ORMA_LIST_ENTRY(timers->armed.next, struct orma_service_timer, link)->deadline_ns;
 }
 
-void orma_service_timers_run(struct orma_service_timers *timers, uint64_t now_ns, unsigned max)
+void orma_service_timers_collect(struct orma_service_timers *timers, uint64_t now_ns)
 {
 	struct orma_service_timer *timer;
 
@@ -60,10 +75,17 @@ void orma_service_timers_run(struct orma_service_timers *timers, uint64_t now_ns
 		orma_base_list_remove(&timer->link);
 		orma_base_list_append(&timers->due, &timer->link);
 	}
+}
+
+bool orma_service_timers_run_one(struct orma_service_timers *timers)
+{
+	struct orma_service_timer *timer;
+
 	/* A callback may disarm or free any timer, also one that is due. */
-	for (; max > 0 && !orma_base_list_is_empty(&timers->due); max--) {
-		timer = ORMA_LIST_ENTRY(timers->due.next, struct orma_service_timer, link);
-		orma_service_timer_disarm(timer);
-		timer->fn(timer);
-	}
+	if (orma_base_list_is_empty(&timers->due))
+		return false;
+	timer = ORMA_LIST_ENTRY(timers->due.next, struct orma_service_timer, link);
+	orma_service_timer_disarm(timer);
+	timer->fn(timer);
+	return true;
 }

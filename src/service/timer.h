@@ -32,8 +32,9 @@ void orma_service_timer_arm(struct orma_service_timers *timers, struct orma_serv
 void orma_service_timer_disarm(struct orma_service_timer *timer); /* harmless when not armed */
 /* UINT64_MAX when nothing is armed, 0 when something is left over from a run. */
 uint64_t orma_service_timers_next_ns(const struct orma_service_timers *timers);
-/* Runs what is due now, at most `max` timers; the rest stays due. Callbacks may free their timers.
- */
-void orma_service_timers_run(struct orma_service_timers *timers, uint64_t now_ns, unsigned max);
+/* Makes due what is due now. */
+void orma_service_timers_collect(struct orma_service_timers *timers, uint64_t now_ns);
+/* Runs one that is; false: there is none. Callbacks may free their timers. */
+bool orma_service_timers_run_one(struct orma_service_timers *timers);
 
 #endif

@@ -143,6 +143,29 @@ ORMA_TEST(pending_flushes_are_limited)
 	close_scene(&s);
 }
 
+/* A producer that answers nothing, and a period that is shorter than the timeout. */
+ORMA_TEST(flushes_of_a_period_do_not_pile_up)
+{
+	struct scene s;
+	unsigned asked = 0;
+
+	open_scene(&s, ONE_BUFFER " flush_period_ms: 1 flush_timeout_ms: 60000");
+	for (unsigned i = 0; i < 1000; i++)
+		pass_ms(&s.world, 1);
+	for (const char *at = s.one.log.text; (at = strstr(at, "flush:")); at++)
+		asked++;
+	CHECK_INT(asked, ORMA_SERVICE_PERIODIC_PENDING_MAX);
+	log_clear(&s.one.log);
+	log_clear(&s.two.log);
+	/* What a consumer asks for goes out all the same. */
+	flush(&s.consumer, 0);
+	CHECK(strstr(s.one.log.text, "flush:"));
+	answer_flush(&s.one);
+	answer_flush(&s.two);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	close_scene(&s);
+}
+
 ORMA_TEST(consumer_that_detaches_hears_so_and_one_that_leaves_nothing)
 {
 	struct scene s;
