@@ -85,16 +85,25 @@ static bool is_count_full(const struct orma_shm_writer *writer)
 	return (writer->packets & ORMA_SHM_FRAGMENT_COUNT_MASK) >= ORMA_SHM_FRAGMENT_COUNT_MAX;
 }
 
-static void set_fast_end(struct orma_shm_writer *writer)
+/*
+ * How far packets may go without a look at anything else: to the window's end, or to where the count
+ * of packets might become full, if all that follow were of the smallest size; nowhere when something
+ * is to be said first. `pending` bytes are about to be committed as a packet; 0 = none.
+ */
+static void set_fast_end(struct orma_shm_writer *writer, size_t pending)
 {
-	bool is_slow = writer->is_first || writer->has_lost || is_count_full(writer);
+	size_t left = is_count_full(writer)
+			      ? 0
+			      : ORMA_SHM_FRAGMENT_COUNT_MAX -
+					(writer->packets & ORMA_SHM_FRAGMENT_COUNT_MASK);
+	size_t room = (size_t)(writer->proto.end - writer->proto.cursor);
 
-	writer->fast_end = is_slow ? writer->chunk_start : writer->proto.end;
-}
-
-void orma_shm_writer_set_full(struct orma_shm_writer *writer)
-{
-	set_fast_end(writer);
+	if (writer->is_first || writer->has_lost || left == 0) {
+		writer->fast_end = writer->chunk_start;
+		return;
+	}
+	left = (left - (pending > 0)) * (1 + ORMA_SHM_RESERVE_BYTES_MIN) + pending;
+	writer->fast_end = writer->proto.cursor + ORMA_MIN(left, room);
 }
 
 static void store_packets(struct orma_shm_writer *writer)
@@ -369,7 +378,7 @@ static void change_chunk_between_packets(struct orma_shm_writer *writer, bool ma
 		return;
 	}
 	enter_chunk(writer, chunk, 0);
-	set_fast_end(writer);
+	set_fast_end(writer, 0);
 }
 
 /* The sink: the open packet has filled its window. */
@@ -473,7 +482,7 @@ void orma_shm_writer_packet_end(struct orma_shm_writer *writer)
 	} else {
 		close_fragment(writer);
 		writer->is_first = writer->has_lost = false;
-		set_fast_end(writer);
+		set_fast_end(writer, 0);
 	}
 	if (ORMA_UNLIKELY(writer->held_first))
 		release_held(writer);
@@ -500,8 +509,10 @@ uint8_t *orma_shm_writer_reserve_slow(struct orma_shm_writer *writer, size_t siz
 			count_loss(writer);
 			return writer->proto.cursor + 1;
 		}
-		if (!writer->is_first && !writer->has_lost)
+		if (!writer->is_first && !writer->has_lost) {
+			set_fast_end(writer, 1 + size);
 			return writer->proto.cursor + 1;
+		}
 		/* What there is to say does not fit the caller's packet: a packet of its own says
 		 * it. */
 		packet_begin(writer, true);

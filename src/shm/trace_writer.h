@@ -43,12 +43,14 @@ enum orma_shm_policy {
 
 #define ORMA_SHM_SCRAP_BYTES       256
 #define ORMA_SHM_RESERVE_BYTES_MAX 127
+#define ORMA_SHM_RESERVE_BYTES_MIN 7 /* smaller ones take longer */
 
 /* What the inline functions need comes first; the rest is private to src/shm/. */
 struct orma_shm_writer {
 	struct orma_proto_writer
 		proto; /* first: the sink casts back. Window = the chunk in hand or scrap */
-	const uint8_t *fast_end; /* reserve() stays inline while the packet ends before this */
+	/* reserve() stays inline while the packet ends before this: see set_fast_end() */
+	const uint8_t *fast_end;
 	_Atomic uint16_t *packets_word; /* in the chunk's header, or &scrap_packets */
 	uint16_t packets; /* what *packets_word holds: the shared copy is never read */
 
@@ -115,19 +117,21 @@ static inline uint64_t orma_shm_writer_lost_packets(const struct orma_shm_writer
 }
 
 uint8_t *orma_shm_writer_reserve_slow(struct orma_shm_writer *writer, size_t size);
-void orma_shm_writer_set_full(struct orma_shm_writer *writer);
 
 /* Room for a packet of `size` bytes, 1 to 127; nothing else may be done with the writer until
  * commit(). */
 static inline uint8_t *orma_shm_writer_reserve(struct orma_shm_writer *writer, size_t size)
 {
-	/* fast_end is the window's end, or its begin when something is to be said first. */
-	if (ORMA_UNLIKELY(writer->fast_end - writer->proto.cursor <= (ptrdiff_t)size))
+	if (ORMA_UNLIKELY(writer->fast_end - writer->proto.cursor <= (ptrdiff_t)size ||
+			  size < ORMA_SHM_RESERVE_BYTES_MIN))
 		return orma_shm_writer_reserve_slow(writer, size);
 	return writer->proto.cursor + 1;
 }
 
-/* As reserve(), or NULL when that would take longer; then `size` may be anything. */
+/*
+ * As reserve(), or NULL when that would take longer; then `size` may be anything, and what is
+ * committed has ORMA_SHM_RESERVE_BYTES_MIN bytes at least.
+ */
 static inline uint8_t *orma_shm_writer_try_reserve(struct orma_shm_writer *writer, size_t size)
 {
 	if (ORMA_UNLIKELY(writer->fast_end - writer->proto.cursor <= (ptrdiff_t)size))
@@ -135,28 +139,32 @@ static inline uint8_t *orma_shm_writer_try_reserve(struct orma_shm_writer *write
 	return writer->proto.cursor + 1;
 }
 
-/* The packet is complete; [begin, end) has been written, and begin is what was reserved. */
-static inline void orma_shm_writer_commit_at(struct orma_shm_writer *writer, uint8_t *begin,
-					     uint8_t *end)
+/* The packet is complete: what lies between what was reserved and `end` has been written, and its
+ * size into the byte before. */
+static inline void orma_shm_writer_commit_sized(struct orma_shm_writer *writer, uint8_t *end)
 {
 	uint16_t packets = (uint16_t)(writer->packets + 1);
 
-	begin[-1] = (uint8_t)(end - begin);
 	writer->proto.cursor = end;
 	writer->packets = packets;
 	/* Pairs with the scraper's acquire in orma_shm_view_next(): the bytes above are seen first.
 	 */
 	atomic_store_explicit(writer->packets_word, packets, memory_order_release);
-	if (ORMA_UNLIKELY((packets & ORMA_SHM_FRAGMENT_COUNT_MASK) >= ORMA_SHM_FRAGMENT_COUNT_MAX))
-		orma_shm_writer_set_full(writer);
 }
 
-/* `size` bytes have been written, at most what was reserved. */
+/* [begin, end) has been written, and begin is what was reserved. */
+static inline void orma_shm_writer_commit_at(struct orma_shm_writer *writer, uint8_t *begin,
+					     uint8_t *end)
+{
+	begin[-1] = (uint8_t)(end - begin);
+	orma_shm_writer_commit_sized(writer, end);
+}
+
+/* The `size` bytes that were reserved have been written. */
 static inline void orma_shm_writer_commit(struct orma_shm_writer *writer, size_t size)
 {
-	uint8_t *begin = writer->proto.cursor + 1;
-
-	orma_shm_writer_commit_at(writer, begin, begin + size);
+	*writer->proto.cursor = (uint8_t)size;
+	orma_shm_writer_commit_sized(writer, writer->proto.cursor + 1 + size);
 }
 
 #endif

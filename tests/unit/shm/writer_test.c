@@ -353,16 +353,20 @@ ORMA_TEST(freeing_a_writer_inside_a_packet_gives_the_packet_up)
 
 ORMA_TEST(a_chunk_takes_no_more_packets_than_it_can_count)
 {
-	for (int is_fast = 0; is_fast < 2; is_fast++) {
+	/* 0: of one byte, and not reserved. */
+	static const size_t sizes[] = {0, 1, ORMA_SHM_RESERVE_BYTES_MIN - 1,
+				       ORMA_SHM_RESERVE_BYTES_MIN, 15};
+
+	for (size_t s = 0; s < ORMA_ARRAY_SIZE(sizes); s++) {
 		struct orma_shm_writer *writer;
 		struct reader_writer *result;
 
 		reader_init(&reader, 512 * KIB, 32768);
 		writer = new_writer(ORMA_SHM_DROP);
 		for (int i = 0; i < 20000; i++) {
-			if (is_fast) {
-				*orma_shm_writer_reserve(writer, 1) = 8;
-				orma_shm_writer_commit(writer, 1);
+			if (sizes[s] > 0) {
+				memset(orma_shm_writer_reserve(writer, sizes[s]), 8, sizes[s]);
+				orma_shm_writer_commit(writer, sizes[s]);
 			} else {
 				orma_proto_write_raw(orma_shm_writer_packet_begin(writer), "\x08",
 						     1);
@@ -372,11 +376,43 @@ ORMA_TEST(a_chunk_takes_no_more_packets_than_it_can_count)
 				reader_drain(&reader);
 		}
 		result = finish(writer);
-		CHECK_INT(result->packet_count, 20000 + is_fast);
+		CHECK_INT(result->packet_count, 20000 + (sizes[s] > 0));
 		for (size_t id = 0; id < result->chunk_count; id++)
 			CHECK(result->chunks[id].fragment_count <= ORMA_SHM_FRAGMENT_COUNT_MAX);
 		reader_done(&reader);
 	}
+}
+
+ORMA_TEST(a_writer_that_only_tries_finds_its_chunk_full_at_the_last_packet_it_can_count)
+{
+	struct orma_shm_writer *writer;
+	struct reader_writer *result;
+	int tried = 0;
+
+	reader_init(&reader, 512 * KIB, 32768);
+	writer = new_writer(ORMA_SHM_DROP);
+	for (int i = 0; i < 20000; i++) {
+		const size_t size = ORMA_SHM_RESERVE_BYTES_MIN;
+		uint8_t *at = orma_shm_writer_try_reserve(writer, 32);
+
+		if (at) {
+			tried++;
+			at[-1] = size;
+			memset(at, 8, size);
+			orma_shm_writer_commit_sized(writer, at + size);
+		} else {
+			memset(orma_shm_writer_reserve(writer, size), 8, size);
+			orma_shm_writer_commit(writer, size);
+		}
+		if (i % 1000 == 0)
+			reader_drain(&reader);
+	}
+	result = finish(writer);
+	CHECK_INT(result->packet_count, 20000 + 1);
+	CHECK(tried > 19000);
+	for (size_t id = 0; id < result->chunk_count; id++)
+		CHECK(result->chunks[id].fragment_count <= ORMA_SHM_FRAGMENT_COUNT_MAX);
+	reader_done(&reader);
 }
 
 ORMA_TEST(reserved_packets_of_every_size_arrive)
