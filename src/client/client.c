@@ -207,6 +207,8 @@ static void leave(void)
 
 void orma_client_forget_sources(bool is_quiet)
 {
+	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
+		atomic_store_explicit(&orma_client_hot_stamps[i], 0, memory_order_relaxed);
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
 		struct orma_data_source *source = orma_client_source_at(i);
 

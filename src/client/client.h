@@ -66,12 +66,7 @@ enum orma_client_instance_state {
 };
 
 struct orma_client_instance {
-	/*
-	 * Changes whenever a slot has to look again; 0 = not started. Written by the loop thread
-	 * with release after the members below; pairs with the acquire of orma_client_slot_get().
-	 */
-	_Atomic uint64_t stamp;
-	/* Which instance this is; never used twice in a process. Written before `stamp`, relaxed.
+	/* Which instance this is; never used twice in a process. Written before its stamp, relaxed.
 	 */
 	_Atomic uint64_t generation;
 	_Atomic uint64_t dropped; /* added to by emitters, relaxed; guards nothing */
@@ -98,6 +93,9 @@ struct orma_client_instance {
 
 /* What src/track/ needs beyond the public options. */
 struct orma_client_source_extra {
+	/* Is in ORMA_CLIENT_HOT_PLACE and no other, so that emitters find slots and stamps without
+	 * asking for the source. */
+	bool is_hot;
 	size_t thread_state_bytes; /* memory in each slot, zeroed at first; then `state_lost` has it */
 	/*
 	 * On the slot's thread: the reader knows nothing of the sequence any more; with `is_new` it
@@ -117,8 +115,16 @@ struct orma_client_source_extra {
 
 struct orma_data_source {
 	_Atomic uint32_t started; /* bit = instance; written by the loop thread, read relaxed */
-	uint32_t idx; /* changes with another registration, under late emitters: source_idx() */
-	uint64_t id;  /* for services; never used twice in a process */
+	/* Its place; changes with another registration, under late emitters: source_idx(). */
+	uint32_t idx;
+	/*
+	 * By instance: changes whenever a slot has to look again; 0 = not started. Written by the
+	 * loop thread with release after the instance's members; pairs with the acquire of
+	 * orma_client_slot_get(). These are `own_stamps`, or orma_client_hot_stamps.
+	 */
+	_Atomic uint64_t *stamps;
+	_Atomic uint64_t own_stamps[ORMA_INSTANCES_MAX];
+	uint64_t id;                             /* for services; never used twice in a process */
 	struct orma_data_source_options options; /* name is a copy, descriptor NULL */
 	struct orma_client_source_extra extra;
 	/*
@@ -137,6 +143,9 @@ static inline uint32_t orma_client_source_idx(const struct orma_data_source *sou
 {
 	return __atomic_load_n(&source->idx, __ATOMIC_RELAXED);
 }
+
+/* The stamps of the source in ORMA_CLIENT_HOT_PLACE. */
+extern _Atomic uint64_t orma_client_hot_stamps[ORMA_INSTANCES_MAX];
 
 /* --- links ------------------------------------------------------------------------------------ */
 
@@ -231,12 +240,15 @@ void orma_client_complete_all(void);
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
+/* No instance's. */
+#define ORMA_CLIENT_NO_STAMP UINT64_MAX
+
 /* A slot. The public name: a packet being written is its slot's writer. */
 struct orma_packet {
 	struct orma_shm_writer *writer; /* NULL = none */
-	uint64_t stamp;                 /* of the instance when last looked at */
-	uint64_t generation;            /* of the instance that `writer` belongs to */
-	uint64_t lost_seen;             /* of the writer's lost packets */
+	uint64_t stamp;      /* of the instance when last looked at, or ORMA_CLIENT_NO_STAMP */
+	uint64_t generation; /* of the instance that `writer` belongs to */
+	uint64_t lost_seen;  /* of the writer's lost packets */
 	struct orma_data_source *source;
 	struct orma_client_instance *instance;
 	void *state; /* of source->extra.thread_state_bytes */
@@ -306,9 +318,9 @@ static inline struct orma_packet *orma_client_slot_get(struct orma_data_source *
 		if (ORMA_UNLIKELY(orma_client_slot_is_open(slot)))
 			return NULL;
 		orma_client_slot_enter(slot);
-		stamp = atomic_load_explicit(&source->instances[idx].stamp, memory_order_acquire);
-		/* With 0 the rest of the slot is the loop thread's. */
-		if (ORMA_LIKELY(stamp != 0 && slot->stamp == stamp))
+		stamp = atomic_load_explicit(&source->stamps[idx], memory_order_acquire);
+		/* With 0, which no slot has, the rest of the slot is the loop thread's. */
+		if (ORMA_LIKELY(slot->stamp == stamp))
 			return slot;
 		orma_client_slot_leave(slot);
 	}

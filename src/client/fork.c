@@ -75,7 +75,7 @@ static void silence(struct orma_data_source *source)
 {
 	atomic_store_explicit(&source->started, 0, memory_order_relaxed);
 	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
-		atomic_store_explicit(&source->instances[i].stamp, 0, memory_order_relaxed);
+		atomic_store_explicit(&source->stamps[i], 0, memory_order_relaxed);
 	if (source->extra.forked)
 		source->extra.forked(source->options.ctx);
 }

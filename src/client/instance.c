@@ -232,7 +232,8 @@ static void start(struct place place, struct orma_str config)
 	pthread_mutex_lock(&orma_client.mutex);
 	instance->state = ORMA_CLIENT_INSTANCE_STARTED;
 	instance->memory = instance->link->memory;
-	atomic_store_explicit(&instance->stamp, orma_client_stamp_locked(), memory_order_release);
+	atomic_store_explicit(&place.source->stamps[place.idx], orma_client_stamp_locked(),
+			      memory_order_release);
 	pthread_mutex_unlock(&orma_client.mutex);
 	atomic_fetch_or_explicit(&place.source->started, bit_of(place), memory_order_relaxed);
 	info = describe(place);
@@ -302,7 +303,7 @@ static void destroy(struct place place)
 	uint64_t service_id = instance->service_id;
 
 	atomic_fetch_and_explicit(&place.source->started, ~bit_of(place), memory_order_relaxed);
-	atomic_store_explicit(&instance->stamp, 0, memory_order_release);
+	atomic_store_explicit(&place.source->stamps[place.idx], 0, memory_order_release);
 	orma_client_threads_reclaim(place.source, place.idx);
 	pthread_mutex_lock(&orma_client.mutex);
 	forget_in_flushes(place);
@@ -495,7 +496,7 @@ void orma_client_clear_state(void *ctx, const uint64_t *instance_ids, size_t cou
 		options = &place.source->options;
 		info = describe(place);
 		pthread_mutex_lock(&orma_client.mutex);
-		atomic_store_explicit(&at(place)->stamp, orma_client_stamp_locked(),
+		atomic_store_explicit(&place.source->stamps[place.idx], orma_client_stamp_locked(),
 				      memory_order_release);
 		pthread_mutex_unlock(&orma_client.mutex);
 		if (options->on_clear_incremental_state)

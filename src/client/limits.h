@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define ORMA_DATA_SOURCES_MAX      32   /* per process */
+#define ORMA_CLIENT_HOT_PLACE      0    /* for track events; the last that is given to others */
 #define ORMA_CLIENT_FLUSHES_MAX    64   /* unanswered ones per connection; the oldest is given up */
 #define ORMA_CLIENT_COMMANDS_MAX   4096 /* of the in-process service, not yet carried out */
 /* Bytes of a data source's descriptor and name: with what the service's state adds, they are to fit a

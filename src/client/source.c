@@ -122,7 +122,7 @@ void orma_client_source_reset(struct orma_data_source *source)
 		pthread_mutex_init(&instance->lock, NULL);
 		instance->memory = NULL;
 		instance->link = NULL;
-		atomic_store_explicit(&instance->stamp, 0, memory_order_relaxed);
+		atomic_store_explicit(&source->stamps[i], 0, memory_order_relaxed);
 	}
 	atomic_store_explicit(&source->started, 0, memory_order_relaxed);
 	if (!source->next_descriptor)
@@ -206,19 +206,23 @@ static struct orma_data_source *come_back_locked(struct orma_data_source *source
 static int insert_locked(struct orma_data_source **source_inout, struct orma_data_source **ret_rest)
 {
 	struct orma_data_source *source = *source_inout;
+	bool is_hot = source->extra.is_hot;
 	size_t place = ORMA_DATA_SOURCES_MAX;
 
-	for (size_t i = ORMA_DATA_SOURCES_MAX; i-- > 0;) {
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
 		const struct orma_data_source *other = orma_client_source_at(i);
 
-		if (!other)
-			place = i;
-		else if (strcmp(other->options.name, source->options.name) == 0)
+		if (other && strcmp(other->options.name, source->options.name) == 0)
 			return -EEXIST;
+		if (!other &&
+		    (is_hot ? i == ORMA_CLIENT_HOT_PLACE
+			    : place == ORMA_DATA_SOURCES_MAX || place == ORMA_CLIENT_HOT_PLACE))
+			place = i;
 	}
 	if (place == ORMA_DATA_SOURCES_MAX)
 		return -ENOSPC;
 	*source_inout = source = come_back_locked(source, ret_rest);
+	source->stamps = is_hot ? orma_client_hot_stamps : source->own_stamps;
 	__atomic_store_n(&source->idx, (uint32_t)place, __ATOMIC_RELAXED);
 	atomic_store_explicit(&orma_client.sources[place], source, memory_order_release);
 	orma_client.has_new_descriptors = true;

@@ -37,6 +37,7 @@
 /* Of linux/membarrier.h, which is not where every C library looks: its private expedited commands. */
 enum { MEMBARRIER_NOW = 1 << 3, MEMBARRIER_REGISTER = 1 << 4 };
 
+_Atomic uint64_t orma_client_hot_stamps[ORMA_INSTANCES_MAX];
 __thread struct orma_client_thread *orma_client_self __attribute__((tls_model("initial-exec")));
 /* Allocations of this thread that come back here, from an allocator that is itself traced, do not
  * emit. */
@@ -155,7 +156,8 @@ static void take_locked(struct orma_packet *slot, struct taken *taken)
 		slot->user->next = taken->user;
 		taken->user = ORMA_TAKE(slot->user);
 	}
-	slot->stamp = slot->generation = 0;
+	slot->stamp = ORMA_CLIENT_NO_STAMP;
+	slot->generation = 0;
 }
 
 static void taken_free(struct taken *taken)
@@ -191,11 +193,14 @@ struct wanted_writer {
 	enum orma_shm_policy policy;
 };
 
-static void look_at_instance(struct orma_client_instance *instance, struct wanted_writer *ret)
+static void look_at_instance(const struct orma_data_source *source, uint32_t idx,
+			     struct wanted_writer *ret)
 {
+	const struct orma_client_instance *instance = &source->instances[idx];
+
 	*ret = (struct wanted_writer){0};
 	pthread_mutex_lock(&orma_client.mutex);
-	ret->stamp = atomic_load_explicit(&instance->stamp, memory_order_relaxed);
+	ret->stamp = atomic_load_explicit(&source->stamps[idx], memory_order_relaxed);
 	ret->generation = atomic_load_explicit(&instance->generation, memory_order_relaxed);
 	ret->target_buffer = instance->target_buffer;
 	ret->policy = instance->policy;
@@ -218,7 +223,7 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 	}
 	slot->source = source;
 	slot->instance = &source->instances[idx];
-	look_at_instance(slot->instance, &wanted);
+	look_at_instance(source, idx, &wanted);
 	if (wanted.memory)
 		r = orma_shm_writer_new(wanted.memory->arbiter, wanted.target_buffer, wanted.policy,
 					&slot->writer);
@@ -238,6 +243,8 @@ static struct orma_packet *slots_add(struct orma_client_thread *self, uint32_t s
 	struct orma_packet *slots =
 		orma_base_alloc_array(ORMA_INSTANCES_MAX, sizeof(struct orma_packet));
 
+	for (size_t i = 0; slots && i < ORMA_INSTANCES_MAX; i++)
+		slots[i].stamp = ORMA_CLIENT_NO_STAMP;
 	pthread_mutex_lock(&orma_client.mutex);
 	self->slots[source_idx] = slots;
 	pthread_mutex_unlock(&orma_client.mutex);
@@ -263,7 +270,7 @@ static struct orma_packet *slot_find(uint32_t place, uint32_t idx)
 static int slot_update(struct orma_packet *slot, struct orma_data_source *source, uint32_t idx)
 {
 	struct orma_client_instance *instance = &source->instances[idx];
-	uint64_t stamp = atomic_load_explicit(&instance->stamp, memory_order_acquire);
+	uint64_t stamp = atomic_load_explicit(&source->stamps[idx], memory_order_acquire);
 
 	if (stamp == 0) {
 		/* Where the loop thread can, it has; nothing of another source's in this place. */
@@ -282,8 +289,7 @@ static int slot_update(struct orma_packet *slot, struct orma_data_source *source
 
 static struct orma_packet *refresh(struct orma_data_source *source, uint32_t idx)
 {
-	bool is_started =
-		atomic_load_explicit(&source->instances[idx].stamp, memory_order_relaxed) != 0;
+	bool is_started = atomic_load_explicit(&source->stamps[idx], memory_order_relaxed) != 0;
 	uint32_t place = orma_client_source_idx(source);
 	struct orma_packet *slot = NULL;
 

@@ -544,8 +544,8 @@ static inline struct orma_packet *hot_slot(uint32_t instances)
 	if (ORMA_UNLIKELY(!slot || orma_client_slot_is_open(slot)))
 		return NULL;
 	orma_client_slot_enter(slot);
-	stamp = atomic_load_explicit(&source->instances[0].stamp, memory_order_acquire);
-	if (ORMA_LIKELY(stamp != 0 && slot->stamp == stamp))
+	stamp = atomic_load_explicit(&source->stamps[0], memory_order_acquire);
+	if (ORMA_LIKELY(slot->stamp == stamp))
 		return slot;
 	orma_client_slot_leave(slot);
 	return NULL;

@@ -88,6 +88,7 @@ static int register_source(void)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf descriptor = {0};
 	const struct orma_client_source_extra extra = {
+		.is_hot = true,
 		.thread_state_bytes = sizeof(struct orma_track_sequence),
 		.state_lost = orma_track_sequence_lost,
 		.state_done = orma_track_sequence_done,
