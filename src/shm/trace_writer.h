@@ -152,14 +152,6 @@ static inline void orma_shm_writer_commit_sized(struct orma_shm_writer *writer, 
 	atomic_store_explicit(writer->packets_word, packets, memory_order_release);
 }
 
-/* [begin, end) has been written, and begin is what was reserved. */
-static inline void orma_shm_writer_commit_at(struct orma_shm_writer *writer, uint8_t *begin,
-					     uint8_t *end)
-{
-	begin[-1] = (uint8_t)(end - begin);
-	orma_shm_writer_commit_sized(writer, end);
-}
-
 /* The `size` bytes that were reserved have been written. */
 static inline void orma_shm_writer_commit(struct orma_shm_writer *writer, size_t size)
 {

@@ -261,6 +261,23 @@ uint64_t orma_track_clock_slow(void)
 	return orma_base_clock_ns(system_clock);
 }
 
+void orma_track_line_learn(struct orma_track_line *line)
+{
+	const struct orma_track_clock *clock = &orma_track_clock;
+	uint32_t seq = atomic_load_explicit(&clock->seq, memory_order_acquire);
+	struct orma_track_line next = {
+		.base_ticks = atomic_load_explicit(&clock->base_ticks, memory_order_acquire),
+		.base_ns = atomic_load_explicit(&clock->base_ns, memory_order_acquire),
+		.scale = atomic_load_explicit(&clock->scale, memory_order_acquire),
+		.window_ticks = atomic_load_explicit(&clock->window_ticks, memory_order_acquire),
+		.seq = seq,
+	};
+
+	if (seq % 2 == 0 && next.window_ticks > 0 &&
+	    atomic_load_explicit(&clock->seq, memory_order_relaxed) == seq)
+		*line = next;
+}
+
 void orma_track_clock_check(void)
 {
 	uint64_t base_ticks =

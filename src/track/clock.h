@@ -80,6 +80,31 @@ static inline bool orma_track_clock_try(uint64_t *ret_ns)
 #endif
 }
 
+/* A thread's own copy of the line. {0} is none. */
+struct orma_track_line {
+	uint64_t base_ticks, base_ns, scale, window_ticks;
+	uint32_t seq; /* of the line that it was copied from: even, not 0 */
+};
+
+/* False: it is not the line any more, or does not hold. */
+static inline bool orma_track_line_try(const struct orma_track_line *line, uint64_t *ret_ns)
+{
+	uint64_t ticks;
+
+	/* Relaxed: a line that is replaced at this moment is as good as the next. */
+	if (ORMA_UNLIKELY(atomic_load_explicit(&orma_track_clock.seq, memory_order_relaxed) !=
+			  line->seq))
+		return false;
+	ticks = orma_track_ticks() - line->base_ticks;
+	if (ORMA_UNLIKELY(ticks >= line->window_ticks))
+		return false;
+	*ret_ns = line->base_ns + (ticks * line->scale >> 32);
+	return true;
+}
+
+/* Copies the line there is, if there is one. */
+void orma_track_line_learn(struct orma_track_line *line);
+
 static inline uint64_t orma_track_now_ns(void)
 {
 	uint64_t now_ns;

@@ -80,6 +80,36 @@ static inline void orma_track_push(struct orma_track_sequence *sequence, bool is
 	sequence->depth++;
 }
 
+/*
+ * The sequence's bit of the site: its bytes mean something to the reader (see `sites` in track.h).
+ * Without a site, the end of a slice: whether such bytes do at all.
+ */
+static inline bool orma_track_can_encode(const struct orma_track_sequence *sequence,
+					 const struct orma_call_site *site)
+{
+	if (!site)
+		return sequence->known.is_plain;
+	return orma_track_has_bit(sequence->known.sites,
+				  __atomic_load_n(&site->id, __ATOMIC_RELAXED));
+}
+
+/* The innermost slice is open, and its begin is in the trace. */
+static inline bool orma_track_is_end_wanted(const struct orma_track_sequence *sequence)
+{
+	uint32_t idx = sequence->depth - 1;
+
+	return idx < ORMA_TRACK_DEPTH_MAX && orma_track_has_bit(sequence->written, idx);
+}
+
+static inline void orma_track_slot_close(struct orma_packet *slot)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	orma_client_slot_leave(slot);
+}
+
+/* each.c: to the instances whose bits are set; the bits of those that took it. */
+uint32_t orma_track_emit_each(const struct orma_track_event *event, uint32_t instances);
+
 /* loss.c: counts, and slices on tracks that are no thread's. */
 void orma_track_loss_add(struct orma_track_sequence *sequence, const struct orma_category *category,
 			 uint64_t now_ns);
@@ -99,7 +129,7 @@ void orma_track_asyncs_forked(void);
 bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns);
 /* Something was lost: no short ways until the sequence has been prepared anew. */
 void orma_track_become_not_plain(struct orma_track_sequence *sequence);
-/* Whatever emit.c's short ways cannot do: also the first event, the first after a loss, the lost. */
+/* Whatever the short ways cannot do: also the first event, the first after a loss, the lost. */
 void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,
 			  const struct orma_track_event *event);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * site.c - call sites: what is the same in all their events, encoded once.
  *
- *   blob:  5a LL 48 TT 18 CC 50 NN            68 02 40    then the time
- *          |     |     |     |    \ items go here    \ tag of the timestamp
- *          |     |     |     name                 sequence_flags
- *          |     type  category                   (needs incremental state)
- *          TrackEvent, its length
+ *   blob:  PP 5a LL 48 TT 18 CC 50 NN            68 02 40    then the time
+ *          |  |     |     |     |    \ items go here    \ tag of the timestamp
+ *          |  |     |     |     name                 sequence_flags
+ *          |  |     type  category                   (needs incremental state)
+ *          |  TrackEvent, its length
+ *          size of the packet without items, with a time of two bytes
  *
- *   of a counter:  5a LL 48 04 58 UUID...     then value, flags, time
+ *   of a counter:  00 5a LL 48 04 58 UUID...     then value, flags, time
  *
  * A site is armed at its first event, under the mutex, and never changes again. Readers take no
  * lock: they look at a site's bytes only after they have seen their own sequence's bit for it, and
@@ -27,8 +28,8 @@
 /* Blobs are copied with one store. */
 #define BLOB_BYTES     16
 #define CATEGORIES_MAX 3
-static_assert(2 + 2 + 3 + 3 + 3 <= BLOB_BYTES, "head, type, category, name, tail");
-static_assert(2 + 2 + 11 <= BLOB_BYTES, "head, type, track");
+static_assert(1 + 2 + 2 + 3 + 3 + 3 <= BLOB_BYTES, "size, head, type, category, name, tail");
+static_assert(1 + 2 + 2 + 11 <= BLOB_BYTES, "size, head, type, track");
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t site_count; /* mutex */
@@ -63,7 +64,7 @@ static uint8_t *put_categories(uint8_t *at, const struct orma_category *category
 /* False: it is too long. */
 static bool encode(struct orma_call_site *site, uint32_t name)
 {
-	uint8_t blob[4 + 3 * CATEGORIES_MAX + 6], *at = blob;
+	uint8_t blob[5 + 3 * CATEGORIES_MAX + 6], *begin = blob + 1, *at = begin;
 
 	*at++ = EVENT_TAG;
 	*at++ = 0;
@@ -74,27 +75,28 @@ static bool encode(struct orma_call_site *site, uint32_t name)
 		return false;
 	if (name)
 		at = put_field(at, ORMA_PB_TRACK_EVENT_NAME_IID, name);
-	blob[1] = (uint8_t)(at - blob - 2);
+	begin[1] = (uint8_t)(at - begin - 2);
 	at = put_field(at, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS,
 		       ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE);
 	*at++ = ORMA_PB_TRACE_PACKET_TIMESTAMP << 3 | ORMA_PROTO_VARINT;
 	if (at > blob + BLOB_BYTES)
 		return false;
+	blob[0] = (uint8_t)(at - begin + 2);
 	memcpy(site->blob, blob, (size_t)(at - blob));
-	site->blob_size = (uint8_t)(at - blob);
+	site->blob_size = (uint8_t)(at - begin);
 	return true;
 }
 
 static bool encode_counter(struct orma_call_site *site, uint32_t name)
 {
 	uint64_t uuid = orma_track_process.uuid ^ orma_track_name_get(name)->counter_hash;
-	uint8_t *at = site->blob;
+	uint8_t *begin = site->blob + 1, *at = begin;
 
 	*at++ = EVENT_TAG;
 	*at++ = 0;
 	at = put_field(at, ORMA_PB_TRACK_EVENT_TYPE, ORMA_EVENT_COUNTER);
 	at = put_field(at, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
-	site->blob_size = (uint8_t)(at - site->blob);
+	site->blob_size = (uint8_t)(at - begin);
 	return true;
 }
 

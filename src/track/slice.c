@@ -6,8 +6,8 @@
  * remembered with its time and what it carries (late.c), and emitted before anything else as soon as
  * there is room.
  *
- * A sequence is either *plain*, and then events may take the short way (emit.c) as far as their sites
- * are known, or every event comes here. Any loss ends that, until the sequence has been begun anew.
+ * A sequence is either *plain*, and then events may take the short ways (emit.c, each.c) as far as
+ * their sites are known, or every event comes here. Any loss ends that, until the sequence has been begun anew.
  *
  * Rejected: telling the reader how many ends are missing (no reader knows how to use that).
  */

@@ -237,6 +237,7 @@ struct orma_track_sequence {
 	/* Forgotten when incremental state is lost. */
 	struct {
 		uint64_t last_ns;
+		struct orma_track_line line; /* for what time it is */
 		/* Bit = id of a call site whose pre-encoded bytes are right here: the sequence can
 		 * be read and has lost nothing since, its timestamps are incremental and of 1 ns,
 		 * nothing is added or filtered, and the site's name, category and remembered keys

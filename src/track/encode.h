@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * encode.h - the bytes of events that take the short way.
+ *
+ * Sizes are below 128, so each length is one byte. What is here is the inside of the shortest ways
+ * and inlined into them; events with arguments are encode.c's. An encoder is given where the packet
+ * begins, with room there for the macro that is named with it and for one byte before, and returns
+ * where the packet ends. It writes the size of the packet into that byte. Stores have fixed sizes
+ * where that is faster, and may reach beyond the end: nobody reads there before the packet that will
+ * lie there has been counted.
+ *
+ * All of it presumes the sequence's bit of the site (see emit.c).
+ */
+#ifndef ORMA_TRACK_ENCODE_H
+#define ORMA_TRACK_ENCODE_H
+
+#include "proto/wire.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
+#include "track/event.h"
+
+/* A blob, and a time that takes up to 10 bytes. */
+#define ORMA_TRACK_PLAIN_ROOM 32
+/* A blob, a value, flags and time. */
+#define ORMA_TRACK_COUNTER_ROOM 48
+/* A packet whose size takes one byte, and what is stored beyond it. */
+#define ORMA_TRACK_ITEMS_ROOM (ORMA_SHM_RESERVE_BYTES_MAX + 24)
+
+#define ORMA_TRACK_BLOB_BYTES 16 /* with the byte before the packet */
+/* Flags and the tag of the time, at the end of a plain event's blob. */
+#define ORMA_TRACK_TAIL_PREFIX 3
+#define ORMA_TRACK_DENSE_NS    (1u << 14)
+
+/* A varint of two bytes, also where one would do; `value` is below 1 << 14. Stores 4 bytes. */
+static inline uint8_t *orma_track_encode_varint2(uint8_t *at, uint64_t value)
+{
+	uint32_t bytes = (uint32_t)(value + (value & 0x3f80)) | 0x80;
+
+	memcpy(at, &bytes, sizeof(bytes));
+	return at + 2;
+}
+
+/* Small ones are the most; the rest below 2^28 without branches. May store 4 bytes, whatever it says. */
+static inline uint8_t *orma_track_encode_varint(uint8_t *at, uint64_t value)
+{
+	uint32_t bytes, size;
+
+	if (ORMA_LIKELY(value < 0x80)) {
+		*at = (uint8_t)value;
+		return at + 1;
+	}
+	if (value < 0x4000)
+		return orma_track_encode_varint2(at, value);
+	if (ORMA_UNLIKELY(value >= UINT64_C(1) << 28))
+		return orma_proto_put_varint(at, value);
+	size = 3 + (value >= UINT64_C(1) << 21);
+	bytes = (uint32_t)((value & 0x7f) | (value << 1 & 0x7f00) | (value << 2 & 0x7f0000) |
+			   (value << 3 & 0x7f000000));
+	bytes |= UINT32_C(0x80808080) & ((UINT32_C(1) << (size * 8 - 8)) - 1);
+	memcpy(at, &bytes, sizeof(bytes));
+	return at + size;
+}
+
+/*
+ * The time that has passed in the sequence, at the end of a packet; it never goes backwards. Two
+ * bytes below 16 us, also where one would do: when events are so dense that a mispredicted branch
+ * counts, there is none, and the size of the packet is known before.
+ */
+static inline bool orma_track_is_dense(const struct orma_track_sequence *sequence, uint64_t now_ns)
+{
+	return ORMA_LIKELY(now_ns - sequence->known.last_ns < ORMA_TRACK_DENSE_NS);
+}
+
+static inline uint8_t *orma_track_encode_dense_time(struct orma_track_sequence *sequence,
+						    uint8_t *at, uint64_t now_ns)
+{
+	uint64_t passed_ns = now_ns - sequence->known.last_ns;
+
+	sequence->known.last_ns = now_ns;
+	return orma_track_encode_varint2(at, passed_ns);
+}
+
+static inline uint8_t *orma_track_encode_time(struct orma_track_sequence *sequence, uint8_t *begin,
+					      uint8_t *at, uint64_t now_ns)
+{
+	uint64_t last_ns = sequence->known.last_ns;
+
+	if (ORMA_LIKELY(orma_track_is_dense(sequence, now_ns))) {
+		at = orma_track_encode_dense_time(sequence, at, now_ns);
+	} else {
+		sequence->known.last_ns = ORMA_MAX(last_ns, now_ns);
+		at = orma_proto_put_varint(at, sequence->known.last_ns - last_ns);
+	}
+	begin[-1] = (uint8_t)(at - begin);
+	return at;
+}
+
+/* Flags and time, behind the event. */
+static inline uint8_t *orma_track_encode_tail(struct orma_track_sequence *sequence, uint8_t *begin,
+					      uint8_t *at, uint64_t now_ns)
+{
+	static const uint8_t prefix[] = {
+		ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS << 3 | ORMA_PROTO_VARINT,
+		ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE,
+		ORMA_PB_TRACE_PACKET_TIMESTAMP << 3 | ORMA_PROTO_VARINT,
+		0,
+	};
+
+	memcpy(at, prefix, sizeof(prefix));
+	return orma_track_encode_time(sequence, begin, at + ORMA_TRACK_TAIL_PREFIX, now_ns);
+}
+
+/* Begins and instants without arguments; ORMA_TRACK_PLAIN_ROOM. */
+static inline uint8_t *orma_track_encode_plain(struct orma_track_sequence *sequence, uint8_t *begin,
+					       const struct orma_call_site *site, uint64_t now_ns)
+{
+	uint8_t *at = begin + site->blob_size;
+
+	memcpy(begin - 1, site->blob, ORMA_TRACK_BLOB_BYTES);
+	return ORMA_LIKELY(orma_track_is_dense(sequence, now_ns))
+		       ? orma_track_encode_dense_time(sequence, at, now_ns)
+		       : orma_track_encode_time(sequence, begin, at, now_ns);
+}
+
+/* The end of a slice, without a site; ORMA_TRACK_PLAIN_ROOM. */
+static inline uint8_t *orma_track_encode_end(struct orma_track_sequence *sequence, uint8_t *begin,
+					     uint64_t now_ns)
+{
+	static const uint8_t end[] = {
+		9,
+		ORMA_PB_TRACE_PACKET_TRACK_EVENT << 3 | ORMA_PROTO_BYTES,
+		2,
+		ORMA_PB_TRACK_EVENT_TYPE << 3 | ORMA_PROTO_VARINT,
+		ORMA_EVENT_END,
+		ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS << 3 | ORMA_PROTO_VARINT,
+		ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE,
+		ORMA_PB_TRACE_PACKET_TIMESTAMP << 3 | ORMA_PROTO_VARINT,
+	};
+	uint8_t *at = begin + sizeof(end) - 1;
+
+	memcpy(begin - 1, end, sizeof(end));
+	return ORMA_LIKELY(orma_track_is_dense(sequence, now_ns))
+		       ? orma_track_encode_dense_time(sequence, at, now_ns)
+		       : orma_track_encode_time(sequence, begin, at, now_ns);
+}
+
+/* The value of a counter, the packet's length and its tail; `begin` is where the event began. */
+static inline uint8_t *orma_track_encode_double(struct orma_track_sequence *sequence,
+						uint8_t *begin, uint8_t *at, double value,
+						uint64_t now_ns)
+{
+	static const uint8_t tag[] = {
+		(ORMA_PB_TRACK_EVENT_DOUBLE_COUNTER_VALUE << 3 & 0x7f) | 0x80 | ORMA_PROTO_FIXED64,
+		ORMA_PB_TRACK_EVENT_DOUBLE_COUNTER_VALUE >> 4,
+	};
+
+	memcpy(at, tag, sizeof(tag));
+	memcpy(at + sizeof(tag), &value, sizeof(value));
+	at += sizeof(tag) + sizeof(value);
+	begin[1] = (uint8_t)(at - begin - 2);
+	return orma_track_encode_tail(sequence, begin, at, now_ns);
+}
+
+static inline uint8_t *orma_track_encode_int(struct orma_track_sequence *sequence, uint8_t *begin,
+					     uint8_t *at, int64_t value, uint64_t now_ns)
+{
+	static const uint8_t tag[] = {
+		(ORMA_PB_TRACK_EVENT_COUNTER_VALUE << 3 & 0x7f) | 0x80 | ORMA_PROTO_VARINT,
+		ORMA_PB_TRACK_EVENT_COUNTER_VALUE >> 4,
+	};
+
+	memcpy(at, tag, sizeof(tag));
+	at = orma_track_encode_varint(at + sizeof(tag), (uint64_t)value);
+	begin[1] = (uint8_t)(at - begin - 2);
+	return orma_track_encode_tail(sequence, begin, at, now_ns);
+}
+
+/* A value, of a kind below ORMA_ITEM_TEXT, of the site's counter; ORMA_TRACK_COUNTER_ROOM. */
+static inline uint8_t *orma_track_encode_counter(struct orma_track_sequence *sequence,
+						 uint8_t *begin, const struct orma_call_site *site,
+						 struct orma_item value, uint64_t now_ns)
+{
+	uint8_t *at = begin + site->blob_size;
+
+	memcpy(begin - 1, site->blob, ORMA_TRACK_BLOB_BYTES);
+	if (value.kind == ORMA_ITEM_DOUBLE)
+		return orma_track_encode_double(sequence, begin, at, value.value.real, now_ns);
+	return orma_track_encode_int(sequence, begin, at, value.value.integer, now_ns);
+}
+
+/* encode.c: all want ORMA_TRACK_ITEMS_ROOM; NULL: something for the long way. */
+/* A begin, end or instant of the site, with what is behind its name, but for the tail. */
+uint8_t *orma_track_encode_items(struct orma_track_sequence *sequence, uint8_t *at,
+				 const struct orma_call_site *site, const struct orma_item *items,
+				 size_t count);
+/* Any event. */
+uint8_t *orma_track_encode(struct orma_track_sequence *sequence, uint8_t *at,
+			   const struct orma_track_event *event);
+
+#endif
