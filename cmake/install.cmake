@@ -30,19 +30,23 @@ foreach(line ${lines} "# end")
     list(APPEND roots "LINKER:-u,${line}")
   endif()
 endforeach()
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/orma.map CONTENT "${map}" @ONLY)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/orma.map CONTENT "${map}" @ONLY)
 
 # Sanitizers want to be in the program, not in a library of it.
 if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/shared.c CONTENT "typedef int orma_all_code_is_in_the_archive;\n" @ONLY)
-  add_library(orma_shared SHARED ${CMAKE_BINARY_DIR}/shared.c)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/shared.c CONTENT "typedef int orma_all_code_is_in_the_archive;\n" @ONLY)
+  add_library(orma_shared SHARED ${PROJECT_BINARY_DIR}/shared.c)
   target_link_libraries(orma_shared PRIVATE orma_static)
   # nodelete: its thread and its threads' destructors outlive a dlclose() of the module that brought it.
   # The map's path is relative to where the linker runs: no folder's name is then one that a shell would change.
+  set(map_path orma.map)
+  if(CMAKE_GENERATOR MATCHES Ninja)
+    file(RELATIVE_PATH map_path ${CMAKE_BINARY_DIR} ${PROJECT_BINARY_DIR}/orma.map)
+  endif()
   target_link_options(orma_shared PRIVATE ${roots} LINKER:-z,nodelete
-    LINKER:--version-script=orma.map LINKER:-z,relro LINKER:-z,now)
+    LINKER:--version-script=${map_path} LINKER:-z,relro LINKER:-z,now)
   set_target_properties(orma_shared PROPERTIES OUTPUT_NAME orma VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${CMAKE_BINARY_DIR}/orma.map)
+    SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${PROJECT_BINARY_DIR}/orma.map)
   # Relocations take a tenth of the room when they are packed; the loader of glibc has known how since 2.36, and the library
   # then needs that one.
   include(CheckCSourceCompiles)
@@ -56,8 +60,17 @@ if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
   if(ORMA_LINKER_PACKS_RELOCATIONS AND ORMA_LOADER_UNPACKS_RELOCATIONS)
     target_link_options(orma_shared PRIVATE LINKER:-z,pack-relative-relocs)
   endif()
+  # For projects that have this one inside (FetchContent, add_subdirectory), the names that find_package() gives.
+  target_include_directories(orma_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
+  add_library(orma::orma ALIAS orma_shared)
   install(TARGETS orma_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+
+# Without the flags of our own build.
+add_library(orma_archive INTERFACE)
+target_include_directories(orma_archive INTERFACE ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(orma_archive INTERFACE $<LINK_ONLY:orma_static> Threads::Threads)
+add_library(orma::static ALIAS orma_archive)
 
 install(TARGETS orma_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET orma_tool)
@@ -72,17 +85,19 @@ file(GLOB headers CONFIGURE_DEPENDS include/orma/*.h)
 set(pages)
 foreach(header ${headers})
   get_filename_component(name ${header} NAME_WE)
-  set(page ${CMAKE_BINARY_DIR}/man/orma_${name}.3)
+  set(page ${PROJECT_BINARY_DIR}/man/orma_${name}.3)
   if(name STREQUAL orma)
-    set(page ${CMAKE_BINARY_DIR}/man/orma.3)
+    set(page ${PROJECT_BINARY_DIR}/man/orma.3)
   endif()
   add_custom_command(OUTPUT ${page} COMMAND ${PROJECT_SOURCE_DIR}/tools/header-page -o ${page} ${header}
     DEPENDS ${header} ${PROJECT_SOURCE_DIR}/tools/header-page VERBATIM)
   list(APPEND pages ${page})
 endforeach()
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/man)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/man)
 add_custom_target(man_pages ALL DEPENDS ${pages})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+# A page per function, which leads to its header's.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/man/links/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
 
 # Both package files find the rest from where they are, so that an installed tree may be moved.
 foreach(kind pkgconfig cmake/orma)
@@ -90,21 +105,21 @@ foreach(kind pkgconfig cmake/orma)
   file(RELATIVE_PATH to_prefix_${name} /p/${CMAKE_INSTALL_LIBDIR}/${kind} /p)
   string(REGEX REPLACE "/$" "" to_prefix_${name} "${to_prefix_${name}}")
 endforeach()
-configure_file(cmake/orma.pc.in ${CMAKE_BINARY_DIR}/orma.pc @ONLY)
-configure_file(cmake/orma-config.cmake.in ${CMAKE_BINARY_DIR}/orma-config.cmake @ONLY)
+configure_file(cmake/orma.pc.in ${PROJECT_BINARY_DIR}/orma.pc @ONLY)
+configure_file(cmake/orma-config.cmake.in ${PROJECT_BINARY_DIR}/orma-config.cmake @ONLY)
 include(CMakePackageConfigHelpers)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/orma-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/orma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES ${CMAKE_BINARY_DIR}/orma-config.cmake ${CMAKE_BINARY_DIR}/orma-config-version.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/orma-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/orma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/orma-config.cmake ${PROJECT_BINARY_DIR}/orma-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/orma)
 
 # Off by default: whoever installs for one user or into a container has no service manager to configure.
 option(ORMA_SYSTEMD_UNITS "Install systemd units for the daemon and the probes" OFF)
 set(ORMA_SYSTEMD_UNIT_DIR "lib/systemd/system" CACHE STRING "Where they go, below the prefix or absolute")
 foreach(unit orma-traced orma-probes)
-  configure_file(extra/systemd/${unit}.service.in ${CMAKE_BINARY_DIR}/systemd/${unit}.service @ONLY)
+  configure_file(extra/systemd/${unit}.service.in ${PROJECT_BINARY_DIR}/systemd/${unit}.service @ONLY)
 endforeach()
 if(ORMA_SYSTEMD_UNITS AND TARGET orma_tool)
-  install(FILES ${CMAKE_BINARY_DIR}/systemd/orma-traced.service ${CMAKE_BINARY_DIR}/systemd/orma-probes.service
+  install(FILES ${PROJECT_BINARY_DIR}/systemd/orma-traced.service ${PROJECT_BINARY_DIR}/systemd/orma-probes.service
     extra/systemd/orma-traced.socket extra/systemd/orma-traced-consumer.socket DESTINATION ${ORMA_SYSTEMD_UNIT_DIR})
 endif()

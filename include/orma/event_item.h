@@ -106,7 +106,7 @@ struct orma_item {
 	} value;
 };
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* --- how they are made: values ---------------------------------------------------------------- */
 
 static inline struct orma_item orma_item_bool(bool value, bool is_literal)
 {
@@ -275,7 +275,7 @@ static inline struct orma_item orma_item_of_location(struct orma_source_location
 }
 #endif
 
-/* --- from values to items --------------------------------------------------------------------- */
+/* --- how they are made: from values to items -------------------------------------------------- */
 
 #ifdef __cplusplus
 inline orma_item orma_item_of(bool value, long)
@@ -487,7 +487,7 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 /* Its items are fields. */
 #define ORMA_FIELD_NESTED(id, ...) orma_item_of_nested((id), ORMA_NESTED_(__VA_ARGS__))
 
-/* --- lists of items --------------------------------------------------------------------------- */
+/* --- how they are made: lists ----------------------------------------------------------------- */
 
 /* clang-format off */
 /* How many there are, up to 68. */

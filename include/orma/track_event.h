@@ -84,11 +84,12 @@ enum orma_event_type {
  * that if there was a category: harmless then. 0, -ENOTCONN, -ENOMEM.
  */
 ORMA_API int orma_track_event_register(void);
+/* What the macros below call. An event of this place in the code, without items. */
 ORMA_API void orma_event_emit(struct orma_call_site *site);
 /* Any number of items. Those of a counter begin with its value, those of a state with the state. */
 ORMA_API void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items,
 				    size_t count);
-/* A begin, an end without items. */
+/* The same for a begin, an end, a counter's value: shorter ways, without items. */
 ORMA_API void orma_event_emit_begin(struct orma_call_site *site);
 ORMA_API void orma_event_emit_end(struct orma_category *category);
 ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value);
@@ -116,7 +117,7 @@ ORMA_API uint64_t orma_now_ns(void);
 #define ORMA_COUNTER(...)                                                                          \
 	ORMA_CONCAT(ORMA_COUNTER_, ORMA_HAS_MORE_THAN_3_(__VA_ARGS__))(__VA_ARGS__)
 /* (category, name, state, items...): from now on the process's state of that name, or the track in
- * ORMA_ON, is in this state, a text; NULL = in none. */
+ * ORMA_ON, is in this state, a text; NULL (in C++ nullptr) = in none. */
 #define ORMA_STATE(...) ORMA_EVENT_OF_(ORMA_EVENT_STATE, __VA_ARGS__)
 
 /* --- how they are made ------------------------------------------------------------------------ */
