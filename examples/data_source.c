@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Numbers of fields: of TracePacket, and of the message that we put into it. */
-enum { PACKET_TIMESTAMP = 8, PACKET_FOR_TESTING = 900 };
+/* Numbers of fields: of TracePacket, beside those in orma/packet.h, and of the message that we put into it. */
+enum { PACKET_FOR_TESTING = 900 };
 enum { QUEUE_NAME = 1, QUEUE_LENGTH = 3 };
 
 static sem_t is_started;
@@ -82,7 +82,7 @@ static void write_packet(struct orma_data_source *source, long length)
 
 		if (!packet) /* it has just stopped */
 			continue;
-		orma_packet_varint(packet, PACKET_TIMESTAMP, now_ns());
+		orma_packet_varint(packet, ORMA_PACKET_TIMESTAMP, now_ns());
 		orma_packet_nested_begin(packet, &queue, PACKET_FOR_TESTING);
 		orma_packet_string(packet, QUEUE_NAME, "incoming");
 		orma_packet_varint(packet, QUEUE_LENGTH, (uint64_t)length);

@@ -95,8 +95,7 @@ ORMA_API extern struct orma_category orma_category_dynamic;
 	{                                                                                          \
 		orma_category_remove(&orma_category_##id);                                         \
 	}                                                                                          \
-	/* takes the semicolon */                                                                  \
-	extern struct orma_category orma_category_##id
+	struct orma_takes_the_semicolon_
 
 #define ORMA_IS_ENABLED(id)                                                                        \
 	__builtin_expect(__atomic_load_n(&orma_category_##id.enabled, __ATOMIC_RELAXED) != 0, 0)

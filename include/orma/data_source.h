@@ -9,7 +9,7 @@
  *		struct orma_packet *packet = orma_packet_begin(my_source, idx);
  *		if (!packet)
  *			continue;
- *		orma_packet_varint(packet, 8, timestamp_ns);
+ *		orma_packet_varint(packet, ORMA_PACKET_TIMESTAMP, timestamp_ns);
  *		...
  *		orma_packet_end(packet);
  *	}
@@ -157,8 +157,8 @@ ORMA_API struct orma_packet *orma_packet_begin(struct orma_data_source *source, 
 ORMA_API void orma_packet_end(struct orma_packet *packet);
 /**
  * True once after the instance started on this sequence and after each loss or clearing of
- * incremental state: the caller has to emit its interned data and descriptors anew (and set
- * sequence_flags = 1 on that packet).
+ * incremental state: the caller has to emit its interned data and descriptors anew, and set
+ * ORMA_PACKET_SEQUENCE_FLAGS to ORMA_SEQUENCE_STATE_CLEARED on that packet.
  */
 ORMA_API bool orma_packet_take_needs_state(struct orma_packet *packet);
 /**
@@ -167,7 +167,7 @@ ORMA_API bool orma_packet_take_needs_state(struct orma_packet *packet);
  *
  * What the callback returned that made it, which may be now; NULL without one. Valid until the
  * packet ends. When the incremental state is new, the caller has to emit what it stands for, and
- * set sequence_flags = 1 on that packet.
+ * set ORMA_PACKET_SEQUENCE_FLAGS to ORMA_SEQUENCE_STATE_CLEARED on that packet.
  */
 ORMA_API void *orma_packet_thread_state(struct orma_packet *packet);
 ORMA_API void *orma_packet_incremental_state(struct orma_packet *packet);

@@ -2,8 +2,9 @@
  * orma/log.h - what the library would say to the person who runs the program.
  *
  * The library prints nothing. Few things are worth a word beside the error that a function returns:
- * a config with unknown fields, a producer that was refused, a data source that did not stop in time.
- * Without a sink they vanish.
+ * why there is no connection to a daemon, and that there is one now; in a process with a service of
+ * its own, a producer that was refused, a data source that did not stop in time. Without a sink they
+ * vanish.
  *
  * Threads: the sink is called on any thread that is inside the library, several at once; it must not
  *          call the library.

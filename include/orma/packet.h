@@ -22,6 +22,22 @@ extern "C" {
 
 struct orma_packet;
 
+/* Numbers of the fields of TracePacket that packets of one's own may need beside their own. */
+enum {
+	/* uint64: nanoseconds of CLOCK_BOOTTIME, or of the clock in TIMESTAMP_CLOCK_ID */
+	ORMA_PACKET_TIMESTAMP = 8,
+	ORMA_PACKET_TIMESTAMP_CLOCK_ID = 58, /* uint32: enum BuiltinClock, or of one's own */
+	ORMA_PACKET_TRACK_EVENT = 11,
+	ORMA_PACKET_INTERNED_DATA = 12,
+	ORMA_PACKET_SEQUENCE_FLAGS = 13, /* uint32: ORMA_SEQUENCE_... bits */
+	ORMA_PACKET_TRACE_PACKET_DEFAULTS = 59,
+	ORMA_PACKET_TRACK_DESCRIPTOR = 60,
+};
+enum {
+	ORMA_SEQUENCE_STATE_CLEARED = 1, /* this packet says everything anew */
+	ORMA_SEQUENCE_NEEDS_STATE = 2,   /* it refers to what earlier ones said */
+};
+
 /* A nested message from begin to end; lives on the caller's stack. Contents are the library's. */
 struct orma_nested {
 	void *opaque[4];

@@ -179,6 +179,8 @@ struct orma_client_link {
 
 	struct orma_timer retry_timer;
 	uint64_t retry_ns;
+	int told_error; /* what the log was told last, if it was */
+	bool is_told;
 	struct orma_watch folder_watch;
 	struct orma_timer folder_timer;                  /* armed while the watch sleeps */
 	int folder_fd;                                   /* inotify while not connected, or -1 */
@@ -214,6 +216,8 @@ void orma_client_link_withdraw(struct orma_client_link *link, struct orma_data_s
 void orma_client_link_commit(struct orma_client_link *link);
 
 /* retry.c */
+/* The log hears of the connection (0), or why there is none, when that has changed. */
+void orma_client_retry_tell(struct orma_client_link *link, int error);
 void orma_client_retry_arm(struct orma_client_link *link, bool was_connected);
 void orma_client_retry_disarm(struct orma_client_link *link);
 

@@ -226,6 +226,7 @@ static void on_up(void *ctx, bool uses_own)
 	link->own_fd = orma_base_fd_close(link->own_fd);
 	link->is_up = true;
 	orma_client_retry_disarm(link);
+	orma_client_retry_tell(link, 0);
 	orma_client_link_announce(link);
 	orma_client_triggers_tell(link);
 	orma_client_link_is_up(link);
@@ -319,6 +320,7 @@ static void on_down(void *ctx, int error)
 	bool was_up = link->is_up;
 
 	drop_connection(link);
+	orma_client_retry_tell(link, error);
 	/* A service that breaks the protocol would do so at once again. */
 	orma_client_retry_arm(link, was_up && error != -EPROTO);
 }
@@ -400,8 +402,10 @@ void orma_client_link_connect(struct orma_client_link *link)
 	else
 		r = orma_client_socket_endpoint_new(&config, orma_client_link_address(link),
 						    &link->endpoint);
-	if (r < 0)
+	if (r < 0) {
+		orma_client_retry_tell(link, r);
 		orma_client_retry_arm(link, false);
+	}
 }
 
 void orma_client_link_withdraw_own(struct orma_client_link *link)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "client/client.h"
 #include "ipc/address.h"
 
@@ -146,6 +147,23 @@ static void watch_folder(struct orma_client_link *link)
 	    orma_base_loop_watch(link->loop, &link->folder_watch, link->folder_fd, ORMA_LOOP_READ,
 				 on_folder_change) < 0)
 		unwatch_folder(link);
+}
+
+void orma_client_retry_tell(struct orma_client_link *link, int error)
+{
+	const char *address = orma_client_link_address(link);
+	bool is_usual = error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET;
+
+	if (!address || (link->is_told && link->told_error == error))
+		return;
+	link->is_told = true;
+	link->told_error = error;
+	if (error == 0)
+		orma_base_log(ORMA_LOG_INFO, "connected to the tracing service at %s", address);
+	else
+		orma_base_log(is_usual ? ORMA_LOG_INFO : ORMA_LOG_WARNING,
+			      "no tracing service at %s: %s; waiting for one", address,
+			      strerror(-error));
 }
 
 void orma_client_retry_arm(struct orma_client_link *link, bool was_connected)

@@ -10,11 +10,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "ipc/address.h"
 #include "tool/probes_run.h"
 #include "tool/tool.h"
 
@@ -46,21 +44,9 @@ static void on_signal(struct orma_watch *watch, unsigned ready)
 		orma_base_loop_stop(watch->loop);
 }
 
-/* Not at once: daemon and probes are often started together. */
-#define PATIENCE_NS ORMA_NS_PER_SEC
-
-static void on_patience_over(struct orma_timer *timer)
-{
-	(void)timer;
-	if (!orma_is_connected())
-		orma_tool_warn("no tracing service listens at %s; waiting for one",
-			       orma_ipc_producer_address());
-}
-
 static int serve(void)
 {
 	struct orma_probes_options options = {0};
-	struct orma_timer patience = {0};
 	struct orma_probes *probes = NULL;
 	struct orma_watch watch = {0};
 	sigset_t signals;
@@ -77,11 +63,7 @@ static int serve(void)
 	if (result == 0 && getenv("TRACED_PROBES_NOTIFY_FD") && orma_sync(SYNC_TIMEOUT_MS) == 0)
 		orma_tool_notify("TRACED_PROBES_NOTIFY_FD", "1");
 	if (result == 0)
-		result = orma_base_loop_arm_in(orma_tool_probes_loop(probes), &patience,
-					       PATIENCE_NS, on_patience_over);
-	if (result == 0)
 		result = orma_tool_probes_run(probes);
-	orma_base_timer_disarm(&patience);
 	orma_base_watch_remove(&watch);
 	orma_tool_probes_free(probes);
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;

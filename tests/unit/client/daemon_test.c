@@ -13,6 +13,7 @@
 #include "ipc/address.h"
 #include "proto/wire.h"
 #include "unit/client/fixture.h"
+#include <orma/log.h>
 
 static void init_system(const struct daemon *daemon)
 {
@@ -91,6 +92,46 @@ ORMA_TEST(shutdown_hands_over_what_was_emitted)
 	CHECK_INT(count_values(&packets, 1, 100), 100);
 	packets_done(&packets);
 	daemon_stop(&daemon);
+}
+
+struct told {
+	pthread_mutex_t mutex;
+	char text[2000];
+};
+
+static void remember(void *ctx, enum orma_log_level level, const char *message)
+{
+	struct told *told = ctx;
+	size_t used;
+
+	pthread_mutex_lock(&told->mutex);
+	used = strlen(told->text);
+	snprintf(told->text + used, sizeof(told->text) - used, "%d %s\n", level, message);
+	pthread_mutex_unlock(&told->mutex);
+}
+
+ORMA_TEST(the_log_hears_of_the_connection_once_per_change)
+{
+	static struct told told = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	char expected[2000];
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	orma_log_set_sink(remember, &told);
+	init_system(&daemon);
+	/* Several attempts fail for the same reason. */
+	CHECK_INT(orma_sync(400), -ETIMEDOUT);
+	daemon_start(&daemon);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	orma_shutdown();
+	daemon_stop(&daemon);
+	snprintf(expected, sizeof(expected),
+		 "%d no tracing service at %s: %s; waiting for one\n"
+		 "%d connected to the tracing service at %s\n",
+		 ORMA_LOG_INFO, daemon.producer, strerror(ENOENT), ORMA_LOG_INFO, daemon.producer);
+	/* It may have come between the socket's file and its listener. */
+	if (!strstr(told.text, strerror(ECONNREFUSED)))
+		CHECK_STR(told.text, expected);
 }
 
 /* A listener that hangs up on everybody; how many there were within `timeout_ms`. */
