@@ -8,7 +8,7 @@
  *
  *	orma record -c my.cfg -o trace.pftrace    with, in my.cfg:
  *	buffers { size_kb: 1024 }
- *	data_sources { config { name: "example.queue" } }
+ *	data_sources { config { name: "example.queue" legacy_config: "outgoing" } }
  */
 #include <orma/orma.h>
 #include <semaphore.h>
@@ -19,14 +19,21 @@
 /* Numbers of fields: of TracePacket, beside those in orma/packet.h, and of the message that we put into it. */
 enum { PACKET_FOR_TESTING = 900 };
 enum { QUEUE_NAME = 1, QUEUE_LENGTH = 3 };
+/* Of DataSourceConfig: a text for data sources that have no message of their own for it. */
+enum { CONFIG_TEXT = 1000 };
 
 static sem_t is_started;
 
 /* Callbacks run on the library's thread. What on_setup stores is the instance's. */
 static void on_setup(void *ctx, const struct orma_instance *instance, void **ret_instance_ctx)
 {
+	struct orma_field text;
+
 	(void)ctx;
-	printf("instance %u: a config of %zu bytes\n", instance->idx, instance->config_size);
+	printf("instance %u: a config of %zu bytes", instance->idx, instance->config_size);
+	if (orma_field_find(instance->config, instance->config_size, CONFIG_TEXT, &text) > 0)
+		printf(" that says \"%.*s\"", (int)text.size, (const char *)text.data);
+	printf("\n");
 	*ret_instance_ctx = calloc(1, sizeof(long));
 }
 

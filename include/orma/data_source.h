@@ -52,7 +52,8 @@ struct orma_instance {
 	struct orma_data_source *source;
 	uint32_t idx;
 	void *instance_ctx; /* what on_setup stored */
-	const void *config; /* serialized DataSourceConfig; setup and start only */
+	/* serialized DataSourceConfig, to be read with orma/field.h; setup and start only */
+	const void *config;
 	size_t config_size;
 	uint64_t flush_flags; /* flush only */
 	/* stop and flush only: hand it to orma_data_source_complete() after postponing */

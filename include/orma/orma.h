@@ -52,6 +52,7 @@
 #include <orma/data_source.h>
 #include <orma/error.h>
 #include <orma/event_item.h>
+#include <orma/field.h>
 #include <orma/init.h>
 #include <orma/log.h>
 #include <orma/packet.h>
