@@ -3,14 +3,15 @@
  * socket of orma's. A parent runs the service, and its child, which is traced, reaches it over the
  * connection that the two have anyway.
  *
- *	orma_own_transport [trace file]
+ *	orma_own_transport [trace file [commits]]
  *
  *	child:  track events -> liborma -> struct orma_transport_ops -> frames
  *	parent: frames -> orma_producer_port_...() -> orma_service -> orma_consumer_port_...() -> file
  *
- * The connection is a socketpair here, and the protocol on it ours: a head, then bytes. It passes no
- * descriptors, so the chunks of the trace travel in the commits. Sends block; a program with more to
- * do keeps a queue, and says so in has_room().
+ * The connection is a socketpair here, and the protocol on it ours: a head, then bytes. It passes one
+ * descriptor, the memory that the child writes its events to and the parent reads. With "commits" it
+ * does not, as over a network: then the chunks of the trace travel in the commits. Sends block; a
+ * program with more to do keeps a queue, and says so in has_room().
  */
 #include <errno.h>
 #include <orma/orma.h>
@@ -39,7 +40,7 @@ enum kind {
 	SYNC,
 	/* from the parent */
 	UP,
-	MEMORY, /* id: bytes of a page */
+	MEMORY, /* id: bytes of a page; with a descriptor, or without */
 	SETUP,
 	START,
 	STOP,
@@ -57,6 +58,7 @@ struct head {
 
 struct frame {
 	struct head head;
+	int fd; /* that came along, to be closed; -1 = none */
 	_Alignas(8) char payload[PAYLOAD_MAX + 1];
 };
 
@@ -73,23 +75,84 @@ static bool move_all(int fd, void *data, size_t size, bool is_send)
 	return true;
 }
 
-static int send_frame(int fd, enum kind kind, uint64_t id, uint64_t extra, const void *data,
-		      size_t size)
+/* A message with room for one descriptor, as both sides of the kernel want it. */
+struct passing {
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec piece;
+	struct msghdr message;
+};
+
+static void init_passing(struct passing *passing, void *data, size_t size)
+{
+	memset(passing, 0, sizeof(*passing));
+	passing->piece.iov_base = data;
+	passing->piece.iov_len = size;
+	passing->message.msg_iov = &passing->piece;
+	passing->message.msg_iovlen = 1;
+	passing->message.msg_control = &passing->control;
+	passing->message.msg_controllen = sizeof(passing->control);
+}
+
+static bool send_head(int fd, struct head *head, int passed_fd)
+{
+	struct passing passing;
+
+	if (passed_fd < 0)
+		return move_all(fd, head, sizeof(*head), true);
+	init_passing(&passing, head, sizeof(*head));
+	passing.control.header.cmsg_level = SOL_SOCKET;
+	passing.control.header.cmsg_type = SCM_RIGHTS;
+	passing.control.header.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&passing.control.header), &passed_fd, sizeof(int));
+	return sendmsg(fd, &passing.message, MSG_NOSIGNAL) == (ssize_t)sizeof(*head);
+}
+
+static bool receive_head(int fd, struct head *head, int *ret_fd)
+{
+	struct passing passing;
+	struct cmsghdr *header;
+	ssize_t size;
+
+	init_passing(&passing, head, sizeof(*head));
+	size = recvmsg(fd, &passing.message, MSG_CMSG_CLOEXEC);
+	header = size > 0 ? CMSG_FIRSTHDR(&passing.message) : NULL;
+	*ret_fd = -1;
+	if (header && header->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_fd, CMSG_DATA(header), sizeof(int));
+	return size > 0 && move_all(fd, (char *)head + size, sizeof(*head) - (size_t)size, false);
+}
+
+static int send_frame_with(int fd, enum kind kind, uint64_t id, uint64_t extra, const void *data,
+			   size_t size, int passed_fd)
 {
 	struct head head = {kind, (uint32_t)size, id, extra};
 
-	if (size > PAYLOAD_MAX || !move_all(fd, &head, sizeof(head), true) ||
+	if (size > PAYLOAD_MAX || !send_head(fd, &head, passed_fd) ||
 	    !move_all(fd, (void *)data, size, true))
 		return -1;
 	return 0;
 }
 
+static int send_frame(int fd, enum kind kind, uint64_t id, uint64_t extra, const void *data,
+		      size_t size)
+{
+	return send_frame_with(fd, kind, id, extra, data, size, -1);
+}
+
+/* On success frame->fd is the caller's. */
 static bool receive_frame(int fd, struct frame *frame)
 {
-	if (!move_all(fd, &frame->head, sizeof(frame->head), false) ||
-	    frame->head.size > PAYLOAD_MAX ||
-	    !move_all(fd, frame->payload, frame->head.size, false))
+	if (!receive_head(fd, &frame->head, &frame->fd))
 		return false;
+	if (frame->head.size > PAYLOAD_MAX ||
+	    !move_all(fd, frame->payload, frame->head.size, false)) {
+		if (frame->fd >= 0)
+			close(frame->fd);
+		return false;
+	}
 	frame->payload[frame->head.size] = '\0';
 	return true;
 }
@@ -141,7 +204,8 @@ static void child_readable(void *ctx)
 		orma_transport_up(transport);
 		break;
 	case MEMORY:
-		orma_transport_setup_tracing(transport, -1, (uint32_t)id);
+		/* Whatever came: the library looks at it, and makes a copy of the descriptor. */
+		orma_transport_setup_tracing(transport, frame->fd, (uint32_t)id);
 		break;
 	case SETUP:
 		orma_transport_setup_data_source(transport, id, frame->payload, frame->head.size);
@@ -167,6 +231,8 @@ static void child_readable(void *ctx)
 		orma_transport_down(transport, -EPROTO);
 		break;
 	}
+	if (frame->fd >= 0)
+		close(frame->fd);
 }
 
 static bool child_has_room(void *ctx)
@@ -282,12 +348,17 @@ struct parent {
 	struct orma_producer_port *producer; /* NULL before HELLO */
 	struct orma_consumer_port *consumer;
 	bool is_disabled;
+	bool passes_fds;
+	size_t commit_bytes;
 	struct frame frame;
 };
 
 static void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
 {
-	send_frame(((struct parent *)ctx)->fd, MEMORY, memory->page_size_bytes, 0, NULL, 0);
+	struct parent *parent = ctx;
+
+	send_frame_with(parent->fd, MEMORY, memory->page_size_bytes, 0, NULL, 0,
+			parent->passes_fds ? memory->fd : -1);
 }
 
 static void on_setup(void *ctx, uint64_t instance_id, const void *config, size_t size)
@@ -336,7 +407,7 @@ static int open_producer(struct parent *parent, const char *name)
 		.pid = parent->child,
 		.name = name,
 		.shm_fd = -1,
-		.cannot_pass_fds = true,
+		.cannot_pass_fds = !parent->passes_fds,
 	};
 	int r;
 
@@ -366,6 +437,7 @@ static int handle_frame(struct parent *parent, const struct frame *frame)
 	case UNREGISTER:
 		return orma_producer_port_unregister_data_source(port, frame->payload);
 	case COMMIT:
+		parent->commit_bytes += frame->head.size;
 		return orma_producer_port_commit_encoded(port, frame->payload, frame->head.size);
 	case WRITER:
 		orma_producer_port_register_writer(port, (uint32_t)id, (uint32_t)frame->head.extra);
@@ -459,7 +531,7 @@ static int write_trace(struct parent *parent, const char *path)
 			packets++;
 		}
 	} while (batch.has_more);
-	printf("%zu packets in %s\n", packets, path);
+	printf("%zu packets in %s, %zu bytes of commits\n", packets, path, parent->commit_bytes);
 	return fclose(file);
 }
 
@@ -493,14 +565,16 @@ static void serve(struct parent *parent)
 
 		poll(&poll_fd, 1,
 		     milliseconds_until(orma_service_next_deadline_ns(parent->service)));
-		if (poll_fd.revents && (!receive_frame(parent->fd, &parent->frame) ||
-					handle_frame(parent, &parent->frame) < 0))
+		/* The child passes no descriptors: one that came is a mistake. */
+		if (poll_fd.revents &&
+		    (!receive_frame(parent->fd, &parent->frame) || parent->frame.fd >= 0 ||
+		     handle_frame(parent, &parent->frame) < 0))
 			lose_child(parent);
 		orma_service_run(parent->service);
 	}
 }
 
-static int run_parent(int fd, pid_t child, const char *path)
+static int run_parent(int fd, pid_t child, const char *path, bool passes_fds)
 {
 	static struct parent parent;
 	const struct orma_service_options options = {.struct_size = sizeof(options)};
@@ -508,6 +582,7 @@ static int run_parent(int fd, pid_t child, const char *path)
 
 	parent.fd = fd;
 	parent.child = child;
+	parent.passes_fds = passes_fds;
 	if (orma_service_new(&options, &parent.service) < 0)
 		return 1;
 	r = begin_session(&parent);
@@ -535,7 +610,7 @@ int main(int argc, char **argv)
 		_exit(run_child(fds[1]));
 	}
 	close(fds[1]);
-	result = run_parent(fds[0], child, path);
+	result = run_parent(fds[0], child, path, argc <= 2);
 	if (waitpid(child, &status, 0) < 0 || status != 0)
 		result = 1;
 	return result;

@@ -75,6 +75,10 @@ struct orma_init_options {
 	const struct orma_transport_ops *transport;
 	void *transport_ctx;
 	enum orma_clock clock;
+	/* Of track events, where the session's config does not say: enum orma_exhausted_policy, and how
+	 * long to wait (orma/data_source.h). */
+	uint32_t event_policy;
+	uint32_t event_stall_timeout_ms; /* 0 = 30 s */
 };
 
 /**

@@ -99,9 +99,20 @@ ORMA_API uint32_t orma_event_scope_begin(struct orma_call_site *site, const stru
 					 size_t count);
 /* Emits the end to those that took the begin. */
 ORMA_API void orma_event_scope_end(struct orma_scope *scope);
+/**
+ * orma_event_flush() - hands what the calling thread has emitted over to its sessions now.
+ *
+ * Otherwise that happens when a chunk is full, the session is flushed or stopped, or the thread ends:
+ * this is for who reads a running session and for disable_scraping of orma/init.h, where a service
+ * does not look at chunks that are not full.
+ */
+ORMA_API void orma_event_flush(void);
 /** Now, on the clock of the events' timestamps: nanoseconds of CLOCK_BOOTTIME unless
  * orma_init_options.clock says otherwise. */
 ORMA_API uint64_t orma_now_ns(void);
+/** That clock's number, as in ORMA_AT_CLOCK(), and in TracePacket.timestamp_clock_id of packets of
+ * one's own: 6 is CLOCK_BOOTTIME, which is what packets mean that say none. */
+ORMA_API uint32_t orma_clock_id(void);
 
 /* --- events ----------------------------------------------------------------------------------- */
 

@@ -487,7 +487,8 @@ static bool are_options_valid(const struct orma_init_options *options)
 	struct orma_transport_ops transport = {0};
 
 	if (orma_base_options_copy(&whole, sizeof(whole), options) < 0 || whole.backends & ~all ||
-	    (unsigned)whole.clock > ORMA_CLOCK_MONOTONIC_RAW)
+	    (unsigned)whole.clock > ORMA_CLOCK_MONOTONIC_RAW ||
+	    whole.event_policy > ORMA_EXHAUSTED_STALL)
 		return false;
 	if (!(whole.backends & ORMA_BACKEND_CUSTOM))
 		return !whole.transport;

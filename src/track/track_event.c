@@ -99,6 +99,8 @@ static int register_source(void)
 	struct orma_data_source_options options = {
 		.struct_size = sizeof(options),
 		.name = "track_event",
+		.policy = (enum orma_exhausted_policy)orma_client.options.event_policy,
+		.stall_timeout_ms = orma_client.options.event_stall_timeout_ms,
 		.allow_policy_in_config = true,
 		.on_setup = on_setup,
 		.on_start = on_start,
@@ -144,6 +146,25 @@ int orma_track_event_register(void)
 		r = register_source();
 	pthread_mutex_unlock(&mutex);
 	return r;
+}
+
+void orma_event_flush(void)
+{
+	struct orma_data_source *source =
+		atomic_load_explicit(&orma_track_source, memory_order_acquire);
+	int saved_errno = errno;
+
+	if (!source)
+		return;
+	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
+		if (orma_data_source_started(source) & UINT32_C(1) << idx)
+			orma_client_self_flush(source, idx);
+	errno = saved_errno;
+}
+
+uint32_t orma_clock_id(void)
+{
+	return orma_track_clock_id();
 }
 
 void orma_track_event_want(void)
