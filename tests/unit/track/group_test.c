@@ -147,7 +147,7 @@ ORMA_TEST(events_of_a_group_name_its_members_on_the_long_way_and_the_short_one)
 	static const char *const expected[] = {"gfx net ", "gfx net disk cpu ", "gfx ", "gfx net ",
 					       "gfx. new. "};
 	struct orma_session *session;
-	struct packets packets;
+	struct packets packets = {0};
 
 	init_in_process();
 	session = session_start(CONFIG);
