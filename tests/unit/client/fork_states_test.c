@@ -293,8 +293,7 @@ static void *fork_and_emit(void *ctx)
 	struct life *life = ctx;
 
 	while (!life->stop) {
-		emit(life->source, 1);
-		/* In the middle of a packet, too. */
+		/* In the middle of a packet, too, which there is none of when it has just stopped. */
 		ORMA_FOR_EACH_INSTANCE(life->source, idx)
 		{
 			struct orma_packet *packet = orma_packet_begin(life->source, idx);
