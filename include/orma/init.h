@@ -104,8 +104,8 @@ ORMA_API bool orma_is_connected(void);
 /**
  * orma_sync() - wait until the service has seen everything that was registered so far.
  *
- * Returns 0, -ETIMEDOUT, -ENOTCONN (not initialised). Not from callbacks. With caller_drives it
- * dispatches meanwhile.
+ * Returns 0, -ETIMEDOUT, -ENOTCONN (not initialised), -ENOMEM. Not from callbacks. With
+ * caller_drives it dispatches meanwhile.
  */
 ORMA_API int orma_sync(uint32_t timeout_ms);
 

@@ -27,7 +27,8 @@
  * fork:      a session is its creator's process's, and goes on there. In a child its functions
  *            return -ECONNRESET, and orma_session_free() does nothing.
  * Cancelling: no function here is a cancellation point of pthread_cancel().
- * Errors:    every function that talks to the service may also return -ECONNRESET (the connection
+ * Errors:    -EINVAL stands for NULL, or no number of anything, where there has to be something.
+ *            Every function that talks to the service may also return -ECONNRESET (the connection
  *            is lost, now or before), -ENOTCONN (connects_later, and not connected yet), -ENOMEM,
  *            -EBUSY (inside a callback, or too many calls under way), -ENOTSUP (an old service does
  *            not know the call), and those that wait -ETIMEDOUT.
