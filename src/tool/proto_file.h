@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * proto_file.h - .proto files as they are written: parsed, their types found.
  *
- * What `orma protogen` reads. proto2 and proto3: messages, enums, all scalar types, oneofs, maps,
- * extensions; options are read over, services too. Groups and editions are refused.
+ * What `orma protogen` reads. proto2, proto3 and editions: messages, enums, all scalar types, oneofs,
+ * maps, extensions; options are read over, services too. Groups are refused, whatever they are called:
+ * traces have none, and Perfetto reads none.
  *
  * Everything lives in the set's arena and points into the texts, which stay there too.
  */
@@ -66,7 +67,9 @@ struct orma_tool_proto_file {
 	const char *path;
 	struct orma_proto_lexer lexer;
 	const char *package; /* "" = none */
-	bool is_proto3;
+	bool is_proto3;  /* or an edition: no labels, and repeated numbers are packed */
+	bool is_edition; /* which may say otherwise of the latter */
+	bool is_expanded;
 	struct orma_tool_proto_type *types;
 	struct orma_tool_proto_extension *extensions;
 	struct orma_tool_proto_import *imports;

@@ -153,12 +153,33 @@ static char *join_name(struct parser *p, const char *scope, struct orma_str name
 	return joined;
 }
 
+enum packing { PACKING_UNSAID, PACKING_PACKED, PACKING_EXPANDED };
+
+/* What an edition's features say of how something is written. */
+static int note_feature(struct parser *p, enum packing *ret)
+{
+	if (!p->file->is_edition)
+		return 0;
+	if (is_word(p, "DELIMITED"))
+		return orma_proto_lexer_fail_at(p->lexer, p->lexer->token.text,
+						"messages between tags, groups, are not supported");
+	if (is_word(p, "EXPANDED"))
+		*ret = PACKING_EXPANDED;
+	else if (is_word(p, "PACKED"))
+		*ret = PACKING_PACKED;
+	return 0;
+}
+
 /* Up to the closing bracket that belongs to the one that was just taken. */
-static int skip_to_close(struct parser *p, char close)
+static int skip_to_close(struct parser *p, char close, enum packing *ret)
 {
 	unsigned depth = 1;
 
 	for (;;) {
+		int err = note_feature(p, ret);
+
+		if (err < 0)
+			return err;
 		if (p->lexer->token.kind == ORMA_PROTO_TOKEN_END ||
 		    p->lexer->token.kind == ORMA_PROTO_TOKEN_UNTERMINATED)
 			return orma_proto_lexer_expected(p->lexer, "'%c'", close);
@@ -173,6 +194,7 @@ static int skip_to_close(struct parser *p, char close)
 /* option name = value; */
 static int skip_statement(struct parser *p)
 {
+	enum packing packing = PACKING_UNSAID;
 	int err = 0;
 
 	while (err == 0 && !orma_proto_lexer_is(p->lexer, ';')) {
@@ -180,17 +202,23 @@ static int skip_statement(struct parser *p)
 		    p->lexer->token.kind == ORMA_PROTO_TOKEN_UNTERMINATED ||
 		    orma_proto_lexer_is(p->lexer, '}'))
 			return orma_proto_lexer_expected(p->lexer, "';'");
-		if (orma_proto_lexer_take(p->lexer, '{'))
-			err = skip_to_close(p, '}');
-		else
+		err = note_feature(p, &packing);
+		if (err == 0 && orma_proto_lexer_take(p->lexer, '{'))
+			err = skip_to_close(p, '}', &packing);
+		else if (err == 0)
 			orma_proto_lexer_next(p->lexer);
 	}
+	/* Of one message alone it is not kept: either is understood by every reader. */
+	if (packing != PACKING_UNSAID && top(p)->kind == BLOCK_FILE)
+		p->file->is_expanded = packing == PACKING_EXPANDED;
 	return err < 0 ? err : need(p, ';');
 }
 
 /* [packed = true, (other).option = { ... }]: one after the other */
 static int parse_options(struct parser *p, struct orma_tool_proto_field *field)
 {
+	enum packing packing = PACKING_UNSAID;
+
 	if (!orma_proto_lexer_take(p->lexer, '['))
 		return 0;
 	do {
@@ -207,20 +235,24 @@ static int parse_options(struct parser *p, struct orma_tool_proto_field *field)
 			field->is_packed_said = true;
 		}
 		while (!orma_proto_lexer_is(p->lexer, ',') && !orma_proto_lexer_is(p->lexer, ']')) {
-			int err = 0;
+			int err = note_feature(p, &packing);
 
 			if (p->lexer->token.kind == ORMA_PROTO_TOKEN_END ||
 			    p->lexer->token.kind == ORMA_PROTO_TOKEN_UNTERMINATED ||
 			    orma_proto_lexer_is(p->lexer, ';'))
 				return orma_proto_lexer_expected(p->lexer, "']'");
-			if (orma_proto_lexer_take(p->lexer, '{'))
-				err = skip_to_close(p, '}');
-			else
+			if (err == 0 && orma_proto_lexer_take(p->lexer, '{'))
+				err = skip_to_close(p, '}', &packing);
+			else if (err == 0)
 				orma_proto_lexer_next(p->lexer);
 			if (err < 0)
 				return err;
 		}
 	} while (orma_proto_lexer_take(p->lexer, ','));
+	if (field && packing != PACKING_UNSAID) {
+		field->is_packed = packing == PACKING_PACKED;
+		field->is_packed_said = true;
+	}
 	return need(p, ']');
 }
 
@@ -319,7 +351,9 @@ static int parse_reserved(struct parser *p, bool is_reserved)
 		struct orma_tool_proto_range *range;
 		uint64_t first, last;
 
-		if (p->lexer->token.kind == ORMA_PROTO_TOKEN_STRING) {
+		/* Names; an edition has them without quotes. */
+		if (p->lexer->token.kind == ORMA_PROTO_TOKEN_STRING ||
+		    (p->file->is_edition && p->lexer->token.kind == ORMA_PROTO_TOKEN_IDENT)) {
 			orma_proto_lexer_next(p->lexer);
 			continue;
 		}
@@ -479,8 +513,9 @@ static int parse_label(struct parser *p, struct orma_tool_proto_field *field)
 	} else if (may_have && take_word(p, "required")) {
 		field->is_required = true;
 		if (p->file->is_proto3)
-			return orma_proto_lexer_fail_at(p->lexer, at,
-							"proto3 has no required fields");
+			return orma_proto_lexer_fail_at(p->lexer, at, "%s has no required fields",
+							p->file->is_edition ? "an edition"
+									    : "proto3");
 	} else if (may_have && !take_word(p, "optional") && !p->file->is_proto3 &&
 		   !is_word(p, "map")) {
 		return orma_proto_lexer_expected(p->lexer, "optional, required or repeated");
@@ -543,7 +578,8 @@ static int parse_field(struct parser *p)
 	if (field->type_name.size > 0)
 		field->at = field->type_name;
 	if (!field->is_packed_said)
-		field->is_packed = p->file->is_proto3 && field->is_repeated;
+		field->is_packed =
+			p->file->is_proto3 && !p->file->is_expanded && field->is_repeated;
 	if (field->is_packed_said && field->is_packed &&
 	    (!field->is_repeated || (field->type_name.size == 0 && !is_packable(field->kind))))
 		return orma_proto_lexer_fail_at(p->lexer, field->name,
@@ -621,6 +657,24 @@ static int parse_syntax(struct parser *p)
 	return need(p, ';');
 }
 
+static int parse_edition(struct parser *p)
+{
+	struct orma_str at;
+	char *text;
+	int err = need(p, '=');
+
+	if (err == 0)
+		err = need_string(p, "\"2023\" or \"2024\"", &at, &text);
+	if (err != 0)
+		return err;
+	if (strcmp(text, "2023") != 0 && strcmp(text, "2024") != 0)
+		return orma_proto_lexer_fail_at(p->lexer, at,
+						"found %s, expected \"2023\" or \"2024\"",
+						orma_proto_quote(at).text);
+	p->file->is_proto3 = p->file->is_edition = true;
+	return need(p, ';');
+}
+
 static int parse_import(struct parser *p)
 {
 	struct orma_tool_proto_import *import = add(p, sizeof(*import));
@@ -660,12 +714,15 @@ static int parse_package(struct parser *p)
 static int parse_file_statement(struct parser *p)
 {
 	bool is_first = !p->saw_statement;
+	enum packing packing;
 	struct orma_str name;
 	int err;
 
 	p->saw_statement = true;
 	if (is_first && take_word(p, "syntax"))
 		return parse_syntax(p);
+	if (is_first && take_word(p, "edition"))
+		return parse_edition(p);
 	if (take_word(p, "import"))
 		return parse_import(p);
 	if (take_word(p, "package"))
@@ -674,10 +731,10 @@ static int parse_file_statement(struct parser *p)
 		err = need_name(p, "the service's name", &name);
 		if (err == 0)
 			err = need(p, '{');
-		return err < 0 ? err : skip_to_close(p, '}');
+		return err < 0 ? err : skip_to_close(p, '}', &packing);
 	}
-	return orma_proto_lexer_expected(p->lexer, is_first ? "syntax, package, import, message, "
-							      "enum or extend"
+	return orma_proto_lexer_expected(p->lexer, is_first ? "syntax, edition, package, import, "
+							      "message, enum or extend"
 							    : "package, import, message, enum or "
 							      "extend");
 }

@@ -219,12 +219,56 @@ ORMA_TEST(every_kind_of_statement_is_understood)
 	orma_base_free(header);
 }
 
+ORMA_TEST(editions_are_read_and_what_they_say_of_packing_obeyed)
+{
+	static const char text[] =
+		"edition = \"2023\";\n"
+		"package p;\n"
+		"option features.field_presence = IMPLICIT;\n"
+		"message M {\n"
+		"  reserved 9, 10 to 12; reserved old, older;\n"
+		"  string name = 1;\n"
+		"  repeated int32 packed = 2;\n"
+		"  repeated int32 loose = 3 [features.repeated_field_encoding = EXPANDED];\n"
+		"  repeated string names = 4;\n"
+		"  repeated int32 loose_too = 5 [features = { repeated_field_encoding: EXPANDED "
+		"}];\n"
+		"}\n";
+	static const char expanded[] = "edition = \"2024\";\n"
+				       "option features.repeated_field_encoding = EXPANDED;\n"
+				       "message M { repeated int32 a = 1; repeated int32 b = 2 "
+				       "[features.repeated_field_encoding = PACKED]; }";
+	struct orma_error error;
+	char *header = emit(text, &error);
+
+	CHECK(header);
+	CHECK(strstr(header, "p_m_set_name(struct orma_packet *packet, const char *value)"));
+	CHECK(strstr(header, "p_m_set_packed(struct orma_packet *packet, const int32_t *values"));
+	CHECK(strstr(header, "p_m_add_loose(struct orma_packet *packet, int32_t value)"));
+	CHECK(strstr(header, "p_m_add_names(struct orma_packet *packet, const char *value)"));
+	CHECK(strstr(header, "p_m_add_loose_too(struct orma_packet *packet, int32_t value)"));
+	orma_base_free(header);
+	header = emit(expanded, &error);
+	CHECK(header);
+	CHECK(strstr(header, "m_add_a(struct orma_packet *packet, int32_t value)"));
+	CHECK(strstr(header, "m_set_b(struct orma_packet *packet, const int32_t *values"));
+	orma_base_free(header);
+}
+
 static const struct {
 	const char *text, *error;
 } refused[] = {
 	{"syntax = \"proto4\";",
 	 "x.proto:1:10: found \"proto4\", expected \"proto2\" or \"proto3\""},
-	{"edition = \"2023\";", "x.proto:1:1: found \"edition\", expected syntax"},
+	{"edition = \"1999\";", "x.proto:1:11: found \"1999\", expected \"2023\" or \"2024\""},
+	{"package p; edition = \"2023\";", "found \"edition\", expected package"},
+	{"edition = \"2023\"; message M { required int32 a = 1; }",
+	 "an edition has no required fields"},
+	{"edition = \"2023\"; message N { int32 a = 1; }\n"
+	 "message M { N n = 1 [features.message_encoding = DELIMITED]; }",
+	 "2:50: messages between tags, groups, are not supported"},
+	{"edition = \"2023\"; option features.message_encoding = DELIMITED;",
+	 "1:54: messages between tags, groups, are not supported"},
 	{"message M {\n  optional int32 a = 0;\n}", "x.proto:2:22: field numbers begin at 1"},
 	{"message M { optional int32 a = 19500; }", "protobuf keeps 19000"},
 	{"message M { optional int32 a = 536870912; }", "a field's number is at most 536870911"},
