@@ -67,8 +67,8 @@ struct orma_tool_proto_file {
 	const char *path;
 	struct orma_proto_lexer lexer;
 	const char *package; /* "" = none */
-	bool is_proto3;  /* or an edition: no labels, and repeated numbers are packed */
-	bool is_edition; /* which may say otherwise of the latter */
+	bool is_proto3;      /* or an edition: no labels, and repeated numbers are packed */
+	bool is_edition;     /* which may say otherwise of the latter */
 	bool is_expanded;
 	struct orma_tool_proto_type *types;
 	struct orma_tool_proto_extension *extensions;
