@@ -26,9 +26,9 @@
  *
  * Threads: all of it from any thread. errno is preserved.
  * Signals: in a handler that interrupted an event on the same thread, events are left out; that
- *          event is none the worse. A thread's first event in each session allocates memory and takes
- *          a lock: handlers of threads that have not emitted yet, or that interrupt malloc() when a
- *          session begins, had better not.
+ *          event is none the worse. The first event of a thread, and of a place in the code, in each
+ *          session allocates memory and takes a lock: handlers that interrupt malloc() on a thread
+ *          that has not emitted yet, or when a session begins, had better not.
  */
 #ifndef ORMA_TRACK_EVENT_H
 #define ORMA_TRACK_EVENT_H

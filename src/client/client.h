@@ -250,7 +250,9 @@ void orma_client_complete_all(void);
 /* A slot. The public name: a packet being written is its slot's writer. */
 struct orma_packet {
 	struct orma_shm_writer *writer; /* NULL = none */
-	uint64_t stamp;      /* of the instance when last looked at, or ORMA_CLIENT_NO_STAMP */
+	/* Of the instance when last looked at, or ORMA_CLIENT_NO_STAMP. Relaxed: the owner compares it
+	 * before it knows whose the slot is. */
+	_Atomic uint64_t stamp;
 	uint64_t generation; /* of the instance that `writer` belongs to */
 	uint64_t lost_seen;  /* of the writer's lost packets */
 	struct orma_data_source *source;
@@ -293,6 +295,11 @@ static inline void orma_client_slot_leave(struct orma_packet *slot)
 	__atomic_store_n(&slot->is_open, false, __ATOMIC_RELEASE);
 }
 
+static inline bool orma_client_slot_has(const struct orma_packet *slot, uint64_t stamp)
+{
+	return atomic_load_explicit(&slot->stamp, memory_order_relaxed) == stamp;
+}
+
 struct orma_client_thread {
 	struct orma_list item; /* in client.threads; mutex */
 	/* ORMA_INSTANCES_MAX slots per source, made at its first use, under the mutex. */
@@ -324,7 +331,7 @@ static inline struct orma_packet *orma_client_slot_get(struct orma_data_source *
 		orma_client_slot_enter(slot);
 		stamp = atomic_load_explicit(&source->stamps[idx], memory_order_acquire);
 		/* With 0, which no slot has, the rest of the slot is the loop thread's. */
-		if (ORMA_LIKELY(slot->stamp == stamp))
+		if (ORMA_LIKELY(orma_client_slot_has(slot, stamp)))
 			return slot;
 		orma_client_slot_leave(slot);
 	}

@@ -164,12 +164,14 @@ void orma_client_sources_update(void)
 }
 
 /* The one of the same name, whose handle threads may have kept. */
-static struct orma_data_source *take_retired_locked(const char *name)
+static struct orma_data_source *take_retired_locked(const struct orma_data_source *again)
 {
+	const char *name = again->options.name;
 	struct orma_data_source *source;
 
 	for (struct orma_data_source **at = &orma_client.retired; *at; at = &(*at)->next_retired) {
-		if ((*at)->is_left || strcmp((*at)->options.name, name) != 0)
+		if ((*at)->is_left || (*at)->extra.is_hot != again->extra.is_hot ||
+		    strcmp((*at)->options.name, name) != 0)
 			continue;
 		source = *at;
 		*at = source->next_retired;
@@ -185,7 +187,7 @@ static struct orma_data_source *take_retired_locked(const char *name)
 static struct orma_data_source *come_back_locked(struct orma_data_source *source,
 						 struct orma_data_source **ret_rest)
 {
-	struct orma_data_source *old = take_retired_locked(source->options.name);
+	struct orma_data_source *old = take_retired_locked(source);
 	const char *name;
 
 	*ret_rest = NULL;
@@ -222,7 +224,6 @@ static int insert_locked(struct orma_data_source **source_inout, struct orma_dat
 	if (place == ORMA_DATA_SOURCES_MAX)
 		return -ENOSPC;
 	*source_inout = source = come_back_locked(source, ret_rest);
-	source->stamps = is_hot ? orma_client_hot_stamps : source->own_stamps;
 	__atomic_store_n(&source->idx, (uint32_t)place, __ATOMIC_RELAXED);
 	atomic_store_explicit(&orma_client.sources[place], source, memory_order_release);
 	orma_client.has_new_descriptors = true;
@@ -244,6 +245,7 @@ static int source_make(const struct orma_data_source_options *options,
 	source->options.name = orma_base_strdup(options->name);
 	if (extra)
 		source->extra = *extra;
+	source->stamps = source->extra.is_hot ? orma_client_hot_stamps : source->own_stamps;
 	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
 		pthread_mutex_init(&source->instances[i].lock, NULL);
 	r = source->options.name

@@ -156,7 +156,7 @@ static void take_locked(struct orma_packet *slot, struct taken *taken)
 		slot->user->next = taken->user;
 		taken->user = ORMA_TAKE(slot->user);
 	}
-	slot->stamp = ORMA_CLIENT_NO_STAMP;
+	atomic_store_explicit(&slot->stamp, ORMA_CLIENT_NO_STAMP, memory_order_relaxed);
 	slot->generation = 0;
 }
 
@@ -231,7 +231,7 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 	if (r < 0)
 		return r;
 	slot->writer->stall_timeout_ms = source->options.stall_timeout_ms;
-	slot->stamp = wanted.stamp;
+	atomic_store_explicit(&slot->stamp, wanted.stamp, memory_order_relaxed);
 	slot->generation = wanted.generation;
 	slot->lost_seen = orma_shm_writer_lost_packets(slot->writer);
 	slot_forget(slot, source, true);
@@ -244,7 +244,7 @@ static struct orma_packet *slots_add(struct orma_client_thread *self, uint32_t s
 		orma_base_alloc_array(ORMA_INSTANCES_MAX, sizeof(struct orma_packet));
 
 	for (size_t i = 0; slots && i < ORMA_INSTANCES_MAX; i++)
-		slots[i].stamp = ORMA_CLIENT_NO_STAMP;
+		atomic_init(&slots[i].stamp, ORMA_CLIENT_NO_STAMP);
 	pthread_mutex_lock(&orma_client.mutex);
 	self->slots[source_idx] = slots;
 	pthread_mutex_unlock(&orma_client.mutex);
@@ -280,7 +280,7 @@ static int slot_update(struct orma_packet *slot, struct orma_data_source *source
 	}
 	if (slot->writer && slot->instance == instance &&
 	    slot->generation == atomic_load_explicit(&instance->generation, memory_order_relaxed)) {
-		slot->stamp = stamp;
+		atomic_store_explicit(&slot->stamp, stamp, memory_order_relaxed);
 		slot_forget(slot, source, false);
 		return 0;
 	}

@@ -55,7 +55,7 @@ static inline struct orma_packet *slot_open(uint32_t instances)
 		return NULL;
 	orma_client_slot_enter(slot);
 	stamp = atomic_load_explicit(&orma_client_hot_stamps[0], memory_order_acquire);
-	if (ORMA_LIKELY(slot->stamp == stamp))
+	if (ORMA_LIKELY(orma_client_slot_has(slot, stamp)))
 		return slot;
 	orma_client_slot_leave(slot);
 	return NULL;

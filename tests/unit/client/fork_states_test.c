@@ -238,7 +238,7 @@ ORMA_TEST(a_fork_inside_any_callback_leaves_the_parent_at_work)
 	struct orma_session *session;
 	struct daemon daemon;
 
-	if (!CHILD_ALLOCATES)
+	if (!CHILD_ALLOCATES || !CHILD_MAKES_THREADS)
 		return;
 	daemon_addresses(&daemon);
 	daemon_start(&daemon);
