@@ -29,6 +29,7 @@
 #include "shm/arbiter_state.h"
 
 #define HINT_PROBE_MAX   64u
+#define NEAR_BYTES       (256u * 1024)
 #define WAIT_YIELDS      64u
 #define WAIT_NS_MIN      UINT64_C(20000)
 #define WAIT_NS_MAX      UINT64_C(1000000)
@@ -142,6 +143,24 @@ static uint32_t page_after(const struct orma_shm_arbiter *arbiter, uint32_t page
 	return page_idx + 1 < arbiter->view.page_count ? page_idx + 1 : 0;
 }
 
+/*
+ * Where to look after a page that was just cut: the next one, or the first again at each NEAR_BYTES
+ * where half of what lies before is free. Memory that was used lately is still in the caches of both
+ * sides; as much of a large memory is used as the service's pace makes necessary.
+ */
+static uint32_t page_after_cut(const struct orma_shm_arbiter *arbiter, uint32_t page_idx)
+{
+	uint32_t next = page_after(arbiter, page_idx);
+
+	if (next % (NEAR_BYTES / (uint32_t)arbiter->view.page_bytes) != 0 ||
+	    atomic_load_explicit(&orma_shm_arbiter_page(arbiter, next / 2)->word,
+				 memory_order_relaxed) != 0 ||
+	    atomic_load_explicit(&orma_shm_arbiter_page(arbiter, 0)->word, memory_order_relaxed) !=
+		    0)
+		return next;
+	return 0;
+}
+
 /* Steps 1 to 3 of the preface, over at most `pages` pages each. */
 static struct orma_shm_event *search(struct orma_shm_arbiter *arbiter, uint32_t layout,
 				     uint32_t pages)
@@ -172,7 +191,7 @@ static struct orma_shm_event *search(struct orma_shm_arbiter *arbiter, uint32_t 
 		if (!chunk)
 			continue;
 		atomic_store_explicit(&arbiter->hints[layout], page_idx, memory_order_relaxed);
-		atomic_store_explicit(&arbiter->cursor, page_after(arbiter, page_idx),
+		atomic_store_explicit(&arbiter->cursor, page_after_cut(arbiter, page_idx),
 				      memory_order_relaxed);
 		return chunk;
 	}

@@ -25,6 +25,15 @@ static void write_packet(struct orma_shm_writer *writer, size_t size)
 	orma_shm_writer_packet_end(writer);
 }
 
+static void write_filled_packet(struct orma_shm_writer *writer, size_t size)
+{
+	static char text[65536];
+
+	memset(text, 'x', size);
+	orma_proto_write_bytes(orma_shm_writer_packet_begin(writer), 1, text, size);
+	orma_shm_writer_packet_end(writer);
+}
+
 static uint64_t lost_packets(void)
 {
 	struct orma_shm_stats stats;
@@ -53,6 +62,40 @@ ORMA_TEST(a_writer_that_keeps_filling_its_chunks_gets_larger_ones)
 	for (int layout = ORMA_SHM_LAYOUT_2; layout <= ORMA_SHM_LAYOUT_14; layout++)
 		CHECK_INT(reader.chunks_by_layout[layout], 1);
 	CHECK(reader.chunks_by_layout[ORMA_SHM_LAYOUT_1] >= 8);
+	orma_shm_writer_free(writer);
+	reader_done(&reader);
+}
+
+/* The pages that were ever written to. */
+static size_t used_pages(void)
+{
+	const struct orma_shm_view *view = &reader.view;
+	size_t used = 0;
+
+	for (size_t i = 0; i < view->page_count; i++)
+		used += view->start[i * view->page_bytes + view->page_bytes / 2] != 0;
+	return used;
+}
+
+ORMA_TEST(of_a_large_memory_as_much_is_used_as_the_service_leaves_behind)
+{
+	struct orma_shm_writer *writer;
+
+	reader_init(&reader, 4096 * KIB, 4096);
+	writer = new_writer();
+	for (int i = 0; i < 2000; i++) {
+		write_filled_packet(writer, 4000);
+		reader_drain(&reader);
+	}
+	CHECK(used_pages() <= 256 / 4 + 1);
+	/* It comes by late. */
+	for (int i = 0; i < 2000; i++) {
+		write_filled_packet(writer, 4000);
+		if (i % 400 == 0)
+			reader_drain(&reader);
+	}
+	CHECK(used_pages() > 400);
+	CHECK_INT(lost_packets(), 0);
 	orma_shm_writer_free(writer);
 	reader_done(&reader);
 }
