@@ -47,8 +47,7 @@ extern "C" {
 /* What a call site remembers of one of its keys; zero-initialised, then the library's. */
 struct orma_key {
 	const char *text;
-	uint32_t code;
-	uint16_t code_size, id;
+	uint8_t code[8];
 };
 
 /* A place in the code that emits; static, zero-initialised but for its first members. */

@@ -47,6 +47,8 @@ static bool emit_short(struct orma_packet *slot, const struct orma_track_event *
 	if (!is_short || !orma_track_can_encode(sequence, event->site) ||
 	    (is_end && !orma_track_is_end_wanted(sequence)))
 		return false;
+	/* So that the next event need not come here for its time. */
+	orma_track_line_learn(&sequence->known.line);
 	end = orma_track_encode(sequence, begin, event);
 	if (!end || !copy_into_chunk(slot, begin, (size_t)(end - begin)))
 		return false;

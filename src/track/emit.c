@@ -2,7 +2,7 @@
  * emit.c - the public functions, and the shortest way of an event: from a call site into the chunk
  * in a few stores.
  *
- *   time -> category's bits -> slot of the one instance -> room -> sequence's bit of the site -> bytes
+ *   category's bits -> slot of the one instance -> room -> sequence's bit of the site -> time -> bytes
  *
  * One instance, the first; a slot that is right; a clock's line that holds; a chunk with room: what
  * nearly every event finds. A sequence's bit for a site (set in slice.c after the first packet)
@@ -20,7 +20,7 @@
 #include "track/encode.h"
 
 /* What comes soon is asked for: it lies in the cache of whoever has read it last. */
-#define PREFETCH_BYTES 320
+#define PREFETCH_BYTES 640
 #define INLINE         __attribute__((always_inline))
 
 /* --- the slot --------------------------------------------------------------------------------- */
@@ -61,33 +61,31 @@ static inline struct orma_packet *slot_open(uint32_t instances)
 	return NULL;
 }
 
-/* `asked_ns` is what the system says the time is; 0 = by the sequence's line, and false without. */
-static inline bool way_find(struct way *way, size_t room, uint64_t asked_ns)
-{
-	way->sequence = way->slot->state;
-	way->writer = way->slot->writer;
-	way->begin = orma_shm_writer_try_reserve(way->writer, room);
-	way->now_ns = asked_ns;
-	if (ORMA_UNLIKELY(!way->begin))
-		return false;
-	__builtin_prefetch(way->begin + PREFETCH_BYTES, 1);
-	if (asked_ns == 0)
-		return orma_track_line_try(&way->sequence->known.line, &way->now_ns);
-	orma_track_line_learn(&way->sequence->known.line);
-	return true;
-}
-
-/* False: nothing has been done. */
-static inline INLINE bool way_open(struct way *way, uint32_t instances, size_t room,
-				   uint64_t asked_ns)
+/* A slot whose chunk has room. False: nothing has been done. */
+static inline bool way_open(struct way *way, uint32_t instances, size_t room)
 {
 	way->slot = slot_open(instances);
 	if (ORMA_UNLIKELY(!way->slot))
 		return false;
-	if (ORMA_LIKELY(way_find(way, room, asked_ns)))
-		return true;
-	orma_track_slot_close(way->slot);
-	return false;
+	way->sequence = way->slot->state;
+	way->writer = way->slot->writer;
+	way->begin = orma_shm_writer_try_reserve(way->writer, room);
+	if (ORMA_UNLIKELY(!way->begin)) {
+		orma_track_slot_close(way->slot);
+		return false;
+	}
+	__builtin_prefetch(way->begin + PREFETCH_BYTES, 1);
+	return true;
+}
+
+/* `asked_ns` is what the system says the time is; 0 = by the sequence's line, and false without. */
+static inline bool way_time(struct way *way, uint64_t asked_ns)
+{
+	if (asked_ns == 0)
+		return ORMA_LIKELY(orma_track_line_try(&way->sequence->known.line, &way->now_ns));
+	orma_track_line_learn(&way->sequence->known.line);
+	way->now_ns = asked_ns;
+	return true;
 }
 
 /* The packet ends at `end`; NULL = there is none. */
@@ -107,9 +105,9 @@ static inline INLINE bool emit_plain(struct orma_call_site *site, uint32_t insta
 {
 	struct way way;
 
-	if (ORMA_UNLIKELY(!way_open(&way, instances, ORMA_TRACK_PLAIN_ROOM, asked_ns)))
+	if (ORMA_UNLIKELY(!way_open(&way, instances, ORMA_TRACK_PLAIN_ROOM)))
 		return false;
-	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site)))
+	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site) || !way_time(&way, asked_ns)))
 		return way_close(&way, NULL);
 	if (is_begin)
 		orma_track_push(way.sequence, true);
@@ -120,10 +118,10 @@ static inline INLINE bool emit_end(uint32_t instances, uint64_t asked_ns)
 {
 	struct way way;
 
-	if (ORMA_UNLIKELY(!way_open(&way, instances, ORMA_TRACK_PLAIN_ROOM, asked_ns)))
+	if (ORMA_UNLIKELY(!way_open(&way, instances, ORMA_TRACK_PLAIN_ROOM)))
 		return false;
 	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, NULL) ||
-			  !orma_track_is_end_wanted(way.sequence)))
+			  !orma_track_is_end_wanted(way.sequence) || !way_time(&way, asked_ns)))
 		return way_close(&way, NULL);
 	way.sequence->depth--;
 	return way_close(&way, orma_track_encode_end(way.sequence, way.begin, way.now_ns));
@@ -134,10 +132,9 @@ static inline INLINE bool emit_counter(struct orma_call_site *site, struct orma_
 {
 	struct way way;
 
-	if (ORMA_UNLIKELY(
-		    !way_open(&way, enabled(site->category), ORMA_TRACK_COUNTER_ROOM, asked_ns)))
+	if (ORMA_UNLIKELY(!way_open(&way, enabled(site->category), ORMA_TRACK_COUNTER_ROOM)))
 		return false;
-	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site)))
+	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site) || !way_time(&way, asked_ns)))
 		return way_close(&way, NULL);
 	return way_close(
 		&way, orma_track_encode_counter(way.sequence, way.begin, site, value, way.now_ns));
@@ -174,13 +171,15 @@ static inline INLINE bool emit_items(struct orma_call_site *site, const struct o
 	struct way way;
 	uint8_t *end;
 
-	if (ORMA_UNLIKELY(
-		    !way_open(&way, enabled(site->category), ORMA_TRACK_ITEMS_ROOM, asked_ns)))
+	if (ORMA_UNLIKELY(!way_open(&way, enabled(site->category), ORMA_TRACK_PLAIN_ROOM)))
 		return false;
 	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site)))
 		return way_close(&way, NULL);
-	end = orma_track_encode_items(way.sequence, way.begin, site, items, count);
-	if (ORMA_UNLIKELY(!end || !follow(way.sequence, site->type, items, count)))
+	end = orma_track_encode_items(way.sequence, way.begin, way.writer->fast_end, site, items,
+				      count);
+	/* The time comes last: so much less is to be kept while the items are encoded. */
+	if (ORMA_UNLIKELY(!end || !way_time(&way, asked_ns) ||
+			  !follow(way.sequence, site->type, items, count)))
 		return way_close(&way, NULL);
 	return way_close(&way, orma_track_encode_tail(way.sequence, way.begin, end, way.now_ns));
 }
@@ -228,9 +227,18 @@ ask_and_emit_items(struct orma_call_site *site, const struct orma_item *items, s
 {
 	uint64_t now_ns = orma_track_now_ns();
 
-	return ORMA_LIKELY(emit_items(site, items, count, now_ns))
+	return items && emit_items(site, items, count, now_ns)
 		       ? 1
-		       : emit_each(site, site->type, items, count, now_ns);
+		       : emit_each(site, site->type, items, items ? count : 0, now_ns);
+}
+
+/* The instances that took it. */
+static __attribute__((noinline)) uint32_t
+emit_with_items(struct orma_call_site *site, const struct orma_item *items, size_t count)
+{
+	if (ORMA_LIKELY(items && emit_items(site, items, count, 0)))
+		return 1;
+	return ask_and_emit_items(site, items, count);
 }
 
 static __attribute__((noinline)) void ask_and_emit_counter(struct orma_call_site *site,
@@ -269,8 +277,7 @@ void orma_event_emit_begin(struct orma_call_site *site)
 
 void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items, size_t count)
 {
-	if (ORMA_UNLIKELY(!items || !emit_items(site, items, count, 0)))
-		ask_and_emit_items(site, items, items ? count : 0);
+	emit_with_items(site, items, count);
 }
 
 void orma_event_emit_end(struct orma_category *category)
@@ -307,9 +314,7 @@ uint32_t orma_event_scope_begin(struct orma_call_site *site, const struct orma_i
 		return ORMA_LIKELY(emit_plain(site, instances, true, 0))
 			       ? instances
 			       : ask_and_emit_plain(site, ORMA_EVENT_BEGIN);
-	return ORMA_LIKELY(emit_items(site, items, count, 0))
-		       ? instances
-		       : ask_and_emit_items(site, items, count);
+	return emit_with_items(site, items, count);
 }
 
 void orma_event_scope_end(struct orma_scope *scope)

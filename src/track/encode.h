@@ -23,7 +23,7 @@
 /* A blob, a value, flags and time. */
 #define ORMA_TRACK_COUNTER_ROOM 48
 /* A packet whose size takes one byte, and what is stored beyond it. */
-#define ORMA_TRACK_ITEMS_ROOM (ORMA_SHM_RESERVE_BYTES_MAX + 24)
+#define ORMA_TRACK_ITEMS_ROOM (ORMA_SHM_RESERVE_BYTES_MAX + 8)
 
 #define ORMA_TRACK_BLOB_BYTES 16 /* with the byte before the packet */
 /* Flags and the tag of the time, at the end of a plain event's blob. */
@@ -187,13 +187,82 @@ static inline uint8_t *orma_track_encode_counter(struct orma_track_sequence *seq
 	return orma_track_encode_int(sequence, begin, at, value.value.integer, now_ns);
 }
 
-/* encode.c: all want ORMA_TRACK_ITEMS_ROOM; NULL: something for the long way. */
-/* A begin, end or instant of the site, with what is behind its name, but for the tail. */
-uint8_t *orma_track_encode_items(struct orma_track_sequence *sequence, uint8_t *at,
-				 const struct orma_call_site *site, const struct orma_item *items,
-				 size_t count);
-/* Any event. */
-uint8_t *orma_track_encode(struct orma_track_sequence *sequence, uint8_t *at,
+/* encode.c: out of the way of the most. NULL: something for the long way. */
+/* A value that is no integer, before `limit`. */
+uint8_t *orma_track_encode_value(uint8_t *at, const uint8_t *limit, const struct orma_item *value);
+/* An item that stands for itself. */
+uint8_t *orma_track_encode_special(struct orma_track_sequence *sequence, uint8_t *at,
+				   const struct orma_call_site *site, const struct orma_item *item);
+/* Any event; ORMA_TRACK_ITEMS_ROOM. */
+uint8_t *orma_track_encode(struct orma_track_sequence *sequence, uint8_t *begin,
 			   const struct orma_track_event *event);
+
+/* A number with its key, or what stands for itself; an item has half of that at the most. */
+#define ORMA_TRACK_ITEM_BYTES 20
+/* Flags and time. */
+#define ORMA_TRACK_TAIL_BYTES 13
+/* What stores of items may reach beyond the end. */
+#define ORMA_TRACK_SLACK_BYTES 8
+
+extern const uint8_t orma_track_integer_tags[];
+
+/* A key's code, a value; NULL: the value is for the long way. */
+static inline __attribute__((always_inline)) uint8_t *
+orma_track_encode_argument(uint8_t *at, const uint8_t *limit, const struct orma_key *key,
+			   const struct orma_item *value)
+{
+	uint8_t *content = at + 2;
+
+	memcpy(at, key->code, sizeof(key->code));
+	at += ORMA_TRACK_KEY_CODE_BYTES;
+	if (ORMA_LIKELY(value->kind - ORMA_ITEM_BOOL <= ORMA_ITEM_UINT - ORMA_ITEM_BOOL)) {
+		*at = orma_track_integer_tags[value->kind];
+		at = orma_track_encode_varint(at + 1, value->value.number);
+	} else {
+		at = orma_track_encode_value(at, limit, value);
+		if (ORMA_UNLIKELY(!at))
+			return NULL;
+	}
+	content[-1] = (uint8_t)(at - content);
+	return at;
+}
+
+/*
+ * A begin, end or instant of the site, with what is behind its name, but for the tail; room ends at
+ * `end`. NULL: there is not enough, or something for the long way.
+ */
+static inline __attribute__((always_inline)) uint8_t *
+orma_track_encode_items(struct orma_track_sequence *sequence, uint8_t *begin, const uint8_t *end,
+			const struct orma_call_site *site, const struct orma_item *items,
+			size_t count)
+{
+	const struct orma_item *items_end = items + count;
+	const struct orma_key *key = site->keys;
+	uint8_t *at = begin + site->blob_size - ORMA_TRACK_TAIL_PREFIX;
+	const uint8_t *limit =
+		ORMA_MIN(begin + ORMA_SHM_RESERVE_BYTES_MAX, end - ORMA_TRACK_SLACK_BYTES) -
+		ORMA_TRACK_TAIL_BYTES;
+
+	/* As many as there can be pairs; a site of the macros has them. */
+	if (ORMA_UNLIKELY(site->key_count < count / 2))
+		return NULL;
+	memcpy(begin - 1, site->blob, ORMA_TRACK_BLOB_BYTES);
+	while (items < items_end) {
+		if (ORMA_UNLIKELY(at > limit - ORMA_TRACK_ITEM_BYTES))
+			return NULL;
+		if (ORMA_LIKELY(items->kind == ORMA_ITEM_LITERAL && items + 1 < items_end &&
+				__atomic_load_n(&key->text, __ATOMIC_ACQUIRE) ==
+					items->value.text)) {
+			at = orma_track_encode_argument(at, limit, key++, items + 1);
+			items += 2;
+		} else {
+			at = orma_track_encode_special(sequence, at, site, items++);
+		}
+		if (ORMA_UNLIKELY(!at))
+			return NULL;
+	}
+	begin[1] = (uint8_t)(at - begin - 2);
+	return at;
+}
 
 #endif

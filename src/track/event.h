@@ -44,6 +44,21 @@ static inline const char *orma_track_item_category(const struct orma_item *item,
 	return category ? category->name : item->number ? NULL : item->value.text;
 }
 
+/*
+ * What a call site remembers of a key: the beginning of an argument that has it, as bytes that are
+ * copied at once: 22 LL 08 ID ID, with the length left open; then the id of the key's text.
+ */
+#define ORMA_TRACK_KEY_CODE_BYTES 5
+#define ORMA_TRACK_KEY_ID_AT      6
+
+static inline uint32_t orma_track_key_id(const struct orma_key *key)
+{
+	uint16_t id;
+
+	memcpy(&id, key->code + ORMA_TRACK_KEY_ID_AT, sizeof(id));
+	return id;
+}
+
 /* site.c */
 /*
  * Gives the site an id, encodes what is the same in all its events, remembers the keys that are

@@ -22,30 +22,50 @@ static uint32_t name_count; /* mutex */
 static struct orma_track_name *_Atomic places[PLACES];
 static struct orma_track_name *_Atomic names[ORMA_TRACK_NAMES_MAX];
 
-/* Eight bytes at a time; the process's own affair. */
-static uint64_t hash_of(const char *text, size_t size)
+static inline uint64_t mix(uint64_t hash, uint64_t word)
 {
-	uint64_t hash = size * UINT64_C(0x9e3779b97f4a7c15), word;
-
-	for (; size >= sizeof(word); size -= sizeof(word), text += sizeof(word)) {
-		memcpy(&word, text, sizeof(word));
-		hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
-		hash ^= hash >> 32;
-	}
-	word = 0;
-	memcpy(&word, text, size);
 	hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
 	return hash ^ hash >> 32;
 }
 
+/* Eight bytes at a time, the last of which overlap those before; the process's own affair. */
+static inline uint64_t hash_of(const char *text, size_t size)
+{
+	uint64_t hash = size * UINT64_C(0x9e3779b97f4a7c15);
+	const char *last;
+
+	if (size < sizeof(uint64_t))
+		return mix(hash, orma_track_text_short_word(text, size));
+	last = text + size - sizeof(uint64_t);
+	for (; text < last; text += sizeof(uint64_t))
+		hash = mix(hash, orma_track_text_word(text));
+	return mix(hash, orma_track_text_word(last));
+}
+
+/* Of the same size. Names are short: a call of memcmp() would take longer. */
+static inline bool is_same(const char *a, const char *b, size_t size)
+{
+	const char *last;
+
+	if (size < sizeof(uint64_t))
+		return orma_track_text_short_word(a, size) == orma_track_text_short_word(b, size);
+	last = a + size - sizeof(uint64_t);
+	if (orma_track_text_word(last) != orma_track_text_word(b + (last - a)))
+		return false;
+	for (; a < last; a += sizeof(uint64_t), b += sizeof(uint64_t))
+		if (orma_track_text_word(a) != orma_track_text_word(b))
+			return false;
+	return true;
+}
+
 /* Where it is, or would be: *ret_place. */
-static struct orma_track_name *find(const char *text, size_t size, size_t *ret_place)
+static inline struct orma_track_name *find(const char *text, size_t size, size_t *ret_place)
 {
 	struct orma_track_name *name;
 	size_t at = hash_of(text, size) % PLACES;
 
 	while ((name = atomic_load_explicit(&places[at], memory_order_acquire)) &&
-	       (name->size != size || memcmp(name->text, text, size) != 0))
+	       (name->size != size || !is_same(name->text, text, size)))
 		at = (at + 1) % PLACES;
 	*ret_place = at;
 	return name;
@@ -77,22 +97,28 @@ static struct orma_track_name *add_locked(const char *text, size_t size, size_t 
 	return name;
 }
 
-uint32_t orma_track_name_intern_size(const char *text, size_t size, bool is_dynamic)
+static __attribute__((cold, noinline)) uint32_t add(const char *text, size_t size, bool is_dynamic)
 {
 	struct orma_track_name *name;
+	size_t place;
+
+	pthread_mutex_lock(&mutex);
+	name = find(text, size, &place);
+	if (!name)
+		name = add_locked(text, size, place, is_dynamic);
+	pthread_mutex_unlock(&mutex);
+	return name ? name->id : 0;
+}
+
+uint32_t orma_track_name_intern_size(const char *text, size_t size, bool is_dynamic)
+{
+	const struct orma_track_name *name;
 	size_t place;
 
 	if (size > (is_dynamic ? ORMA_TRACK_DYNAMIC_NAME_BYTES : ORMA_TRACK_NAME_BYTES))
 		return 0;
 	name = find(text, size, &place);
-	if (!name) {
-		pthread_mutex_lock(&mutex);
-		name = find(text, size, &place);
-		if (!name)
-			name = add_locked(text, size, place, is_dynamic);
-		pthread_mutex_unlock(&mutex);
-	}
-	return name ? name->id : 0;
+	return ORMA_LIKELY(name != NULL) ? name->id : add(text, size, is_dynamic);
 }
 
 /* Whoever held the mutex does not exist here. A name that was being added is there or not; at the

@@ -29,6 +29,7 @@
 #define BLOB_BYTES     16
 #define CATEGORIES_MAX 3
 static_assert(1 + 2 + 2 + 3 + 3 + 3 <= BLOB_BYTES, "size, head, type, category, name, tail");
+static_assert(ORMA_TRACK_NAMES_MAX <= 1 << 14, "ids of keys take two bytes");
 static_assert(1 + 2 + 2 + 11 <= BLOB_BYTES, "size, head, type, track");
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -102,17 +103,19 @@ static bool encode_counter(struct orma_call_site *site, uint32_t name)
 
 static void remember_key(struct orma_key *key, const char *text)
 {
-	uint8_t code[sizeof(key->code)] = {0};
-	uint32_t id;
+	uint16_t id;
 
 	if (key->text || !text)
 		return;
-	id = orma_track_name_intern_size(text, strlen(text), false);
+	id = (uint16_t)orma_track_name_intern_size(text, strlen(text), false);
 	if (id == 0)
 		return;
-	key->code_size = (uint16_t)(put_field(code, ORMA_PB_DEBUG_ANNOTATION_NAME_IID, id) - code);
-	memcpy(&key->code, code, sizeof(code));
-	key->id = (uint16_t)id;
+	key->code[0] = ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS << 3 | ORMA_PROTO_BYTES;
+	key->code[2] = ORMA_PB_DEBUG_ANNOTATION_NAME_IID << 3 | ORMA_PROTO_VARINT;
+	/* Always two bytes, so that what follows is always in the same place. */
+	key->code[3] = (uint8_t)(id | 0x80);
+	key->code[4] = (uint8_t)(id >> 7);
+	memcpy(key->code + ORMA_TRACK_KEY_ID_AT, &id, sizeof(id));
 	__atomic_store_n(&key->text, text, __ATOMIC_RELEASE);
 }
 

@@ -559,7 +559,7 @@ static bool use_site(struct pass *pass)
 
 	for (uint32_t i = 0; i < site->key_count; i++)
 		if (__atomic_load_n(&site->keys[i].text, __ATOMIC_ACQUIRE))
-			is_complete &= use_id(pass, NEW_KEY, site->keys[i].id);
+			is_complete &= use_id(pass, NEW_KEY, orma_track_key_id(&site->keys[i]));
 	return is_complete;
 }
 

@@ -77,6 +77,33 @@ ORMA_TEST(a_line_hardly_goes_backwards_and_ends)
 		;
 }
 
+ORMA_TEST(a_copy_of_the_line_holds_until_the_next_is_drawn)
+{
+	struct orma_track_line line = {0}, none = {0};
+	uint64_t copied_ns, now_ns;
+
+	orma_track_clock_init(ORMA_CLOCK_BOOTTIME);
+	orma_track_line_learn(&line);
+	CHECK(!orma_track_line_try(&line, &now_ns));
+	CHECK_MEM(&line, sizeof(line), &none, sizeof(none));
+	orma_track_clock_init(ORMA_CLOCK_TSC);
+	CHECK(!orma_track_line_try(&line, &now_ns));
+	calibrate();
+	if (!orma_track_clock_uses_ticks())
+		return;
+	/* On a busy machine the line may end in between. */
+	while (!orma_track_line_try(&line, &copied_ns)) {
+		orma_track_now_ns();
+		orma_track_line_learn(&line);
+	}
+	now_ns = orma_track_now_ns();
+	CHECK(now_ns + ORMA_NS_PER_MS >= copied_ns);
+	orma_track_clock_init(ORMA_CLOCK_TSC);
+	CHECK(!orma_track_line_try(&line, &now_ns));
+	orma_track_line_learn(&line);
+	CHECK(!orma_track_line_try(&line, &now_ns));
+}
+
 static void *read_it(void *ctx)
 {
 	uint64_t last_ns = 0;
