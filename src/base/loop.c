@@ -37,6 +37,7 @@ enum { EVENTS_PER_TURN = 64 };
 struct orma_loop {
 	int epoll_fd, timer_fd, wake_fd;
 	bool is_stopped, is_in_turn, is_embedded;
+	uint64_t turn_number;
 
 	struct epoll_event
 		events[EVENTS_PER_TURN]; /* of the current turn; data.ptr NULL = removed */
@@ -417,6 +418,7 @@ int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms)
 	if (loop->is_in_turn)
 		return -EBUSY;
 	loop->is_in_turn = true;
+	loop->turn_number++;
 	int called = run_tasks(loop);
 	if (called > 0 || loop->is_stopped || !orma_base_list_is_empty(&loop->tasks))
 		timeout_ms = 0;
@@ -428,6 +430,11 @@ int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms)
 	loop->is_in_turn = false;
 	program_timer_if_embedded(loop);
 	return r < 0 ? r : called;
+}
+
+uint64_t orma_base_loop_turn_number(const struct orma_loop *loop)
+{
+	return loop->turn_number;
 }
 
 bool orma_base_loop_is_in_turn(const struct orma_loop *loop)

@@ -73,6 +73,8 @@ void orma_base_loop_wake(struct orma_loop *loop); /* any thread, async-signal-sa
 /* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll). The number
  * of callbacks called, or -errno; -EBUSY inside of another turn. */
 int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms);
+/* Differs from turn to turn. */
+uint64_t orma_base_loop_turn_number(const struct orma_loop *loop);
 /* Whether this is called from one of the loop's callbacks. */
 bool orma_base_loop_is_in_turn(const struct orma_loop *loop);
 /* Turns until orma_base_loop_stop(). */

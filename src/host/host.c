@@ -3,7 +3,8 @@
  *
  * The service never calls back for time. So every call into it ends with orma_host_kick(), which
  * queues one task; at the next turn of the loop the task reads the service's next deadline, runs
- * the service when it is due, feeds the consumers that read, and arms one timer for the rest.
+ * the service when it is due, feeds the consumers that read, and arms one timer for the rest. What
+ * peers ask for shares the loop's time by `turns`, both kinds together.
  * Invariant: whenever the loop sleeps, the timer stands at the service's next deadline (or is off).
  * Rejected: asking for the deadline after each call (an epoll round trip per commit), and a
  * callback "deadline changed" (one more way for the service to re-enter its callers).
@@ -16,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "host/host_state.h"
+#include "ipc/turns.h"
 
 static void arm_timer(struct orma_host *host);
 
@@ -58,12 +60,16 @@ void orma_host_kick(struct orma_host *host)
 
 static int new_ipc_hosts(struct orma_host *host)
 {
+	int result = orma_ipc_turns_new(host->loop, &host->turns);
+	if (result)
+		return result;
 	struct orma_ipc_host_options producers = {
 		.loop = host->loop,
 		.services = host->producer_services,
 		.service_count = ORMA_ARRAY_SIZE(host->producer_services),
 		.reserved_count = 1,
 		.ctx = host,
+		.turns = host->turns,
 		.accepted = orma_host_producer_accepted,
 		.closed = orma_host_producer_closed,
 	};
@@ -72,13 +78,14 @@ static int new_ipc_hosts(struct orma_host *host)
 		.services = orma_host_consumer_services,
 		.service_count = 1,
 		.ctx = host,
+		.turns = host->turns,
 		.accepted = orma_host_consumer_accepted,
 		.closed = orma_host_consumer_closed,
 		.drained = orma_host_consumer_drained,
 	};
 	host->producer_services[0] = orma_host_producer_service;
 	host->producer_services[1] = orma_host_relay_service;
-	int result = orma_ipc_host_new(&producers, &host->producers);
+	result = orma_ipc_host_new(&producers, &host->producers);
 	return result ? result : orma_ipc_host_new(&consumers, &host->consumers);
 }
 
@@ -112,6 +119,7 @@ void orma_host_free(struct orma_host *host)
 	}
 	orma_ipc_host_free(host->consumers);
 	orma_ipc_host_free(host->producers);
+	orma_ipc_turns_free(host->turns);
 	orma_base_timer_disarm(&host->timer);
 	orma_base_task_cancel(&host->turn);
 	orma_base_buf_done(&host->scratch);

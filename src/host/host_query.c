@@ -18,7 +18,7 @@
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
 
-#define WAITING_BYTES_MAX ((size_t)128 << 20) /* of all consumers together */
+#define WAITING_BYTES_MAX ((size_t)64 << 20) /* of all consumers together */
 #define PART_BYTES_MAX    ((size_t)ORMA_IPC_BODY_BYTES_MAX - 16)
 
 /* As many fields from `data` on as fit; a field that alone does not is left out. */

@@ -13,6 +13,7 @@
 struct orma_host {
 	struct orma_loop *loop;
 	struct orma_service *service;
+	struct orma_ipc_turns *turns; /* of both */
 	struct orma_ipc_host *producers, *consumers;
 	struct orma_ipc_service producer_services[2];
 	struct orma_timer timer;        /* the service's next deadline */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "host/host_consumer.h"
 #include "ipc/frame.h"
@@ -23,6 +24,8 @@
 /* Tag and length of the slice, tag and length of its data, last_slice_for_packet. */
 #define SLICE_OVERHEAD_MAX 16
 #define BATCH_BYTES        (REPLY_BYTES_MAX - REPLY_BYTES_MAX / 8)
+/* Of all streams together, but always one batch. */
+#define FEEDING_NS_PER_TURN (2 * ORMA_NS_PER_MS)
 
 static void append_slice(struct orma_buf *reply, const void *data, size_t size, bool ends_packet)
 {
@@ -168,21 +171,30 @@ void orma_host_stream_cancel(struct orma_host_consumer *consumer)
 
 bool orma_host_feed_streams(struct orma_host *host)
 {
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + FEEDING_NS_PER_TURN;
 	struct orma_list batch;
+	bool is_over = false;
 
-	/* Those served go back to the end of host->streams, so each gets one turn. */
+	/* Those served go back to the end of host->streams, so each gets one turn; those for whom
+	 * there was no time are the first in the next. */
 	orma_base_list_init(&batch);
 	while (!orma_base_list_is_empty(&host->streams)) {
 		struct orma_list *first = host->streams.next;
 		orma_base_list_remove(first);
 		orma_base_list_append(&batch, first);
 	}
-	while (!orma_base_list_is_empty(&batch)) {
+	while (!orma_base_list_is_empty(&batch) && !is_over) {
 		struct orma_host_consumer *consumer =
 			ORMA_LIST_ENTRY(batch.next, struct orma_host_consumer, stream);
 		orma_base_list_remove(&consumer->stream);
 		if (feed(consumer) && orma_ipc_peer_has_room(consumer->peer.ipc))
 			orma_base_list_append(&host->streams, &consumer->stream);
+		is_over = orma_base_clock_ns(CLOCK_MONOTONIC) >= end_ns;
+	}
+	while (!orma_base_list_is_empty(&batch)) {
+		struct orma_list *last = batch.prev;
+		orma_base_list_remove(last);
+		orma_base_list_insert_before(host->streams.next, last);
 	}
 	return !orma_base_list_is_empty(&host->streams);
 }

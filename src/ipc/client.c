@@ -286,8 +286,10 @@ static int send_bind(struct orma_ipc_client *client)
 /* Takes over the descriptor on success. */
 static int start_binding(struct orma_ipc_client *client, int fd)
 {
-	struct orma_ipc_connection_limits limits = {client->options.queue_bytes,
-						    client->options.stall_timeout_ns};
+	struct orma_ipc_connection_limits limits = {
+		.queue_bytes = client->options.queue_bytes,
+		.stall_timeout_ns = client->options.stall_timeout_ns,
+	};
 	int result = orma_ipc_connection_init(&client->connection, client->options.loop, fd,
 					      &connection_ops, &limits);
 

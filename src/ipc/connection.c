@@ -19,7 +19,8 @@
  * task, and nothing is received before that. It is the thread's own time, which costs more to read,
  * so the wall clock says when to look: on a busy machine the frames of an honest peer stay together.
  * Counting frames instead was rejected: what would let costly ones starve the loop would slow cheap
- * ones down.
+ * ones down. All connections of a host together have a time per turn as well (turns.c): what comes
+ * when that is over waits in connection->waiting, and nothing is watched meanwhile.
  *
  * A timer watches for peers that take nothing. Blocking sends with a timeout, as upstream has,
  * freeze everybody else meanwhile.
@@ -42,14 +43,17 @@
 enum {
 	RECEIVES_PER_TURN = 4,
 	SENDS_PER_TURN = 16,
-	SEND_BATCH = 64, /* queued frames per sendmsg() */
+	SEND_BATCH = 64,     /* queued frames per sendmsg() */
+	QUEUED_GRAIN = 4096, /* small frames share what is allocated */
 	RECEIVED_FDS =
 		253, /* SCM_MAX_FD: with room for all, truncation only means that we ran out */
 };
 
+enum { FRAMES_LEFT = 8 }; /* of connection->waiting, beside ORMA_LOOP_... */
+
 struct orma_ipc_queued {
 	struct orma_list link;
-	size_t size, sent;
+	size_t size, sent, capacity;
 	int fd;
 	uint8_t data[];
 };
@@ -71,6 +75,7 @@ static void release(struct orma_ipc_connection *connection)
 	orma_base_watch_remove(&connection->watch);
 	orma_base_timer_disarm(&connection->stall_timer);
 	orma_base_task_cancel(&connection->frames_task);
+	orma_ipc_turn_cancel(&connection->turn);
 	connection->fd = orma_base_fd_close(connection->fd);
 	connection->kept_fd = orma_base_fd_close(connection->kept_fd);
 	ORMA_LIST_FOR_EACH_SAFE (queued, next, &connection->queue, link)
@@ -79,13 +84,19 @@ static void release(struct orma_ipc_connection *connection)
 	connection->is_closed = true;
 }
 
-static void on_close_task(struct orma_task *task)
+static void tell_closed(struct orma_ipc_connection *connection)
 {
-	struct orma_ipc_connection *connection =
-		ORMA_CONTAINER_OF(task, struct orma_ipc_connection, close_task);
+	struct orma_ipc_turns *turns = connection->turn.turns;
+	uint64_t begin_ns = orma_ipc_turns_begin();
 
 	orma_ipc_assembler_done(&connection->assembler);
 	connection->ops->closed(connection, connection->error);
+	orma_ipc_turns_end(turns, NULL, begin_ns);
+}
+
+static void on_close_task(struct orma_task *task)
+{
+	tell_closed(ORMA_CONTAINER_OF(task, struct orma_ipc_connection, close_task));
 }
 
 void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error)
@@ -96,7 +107,10 @@ void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error
 	 */
 	release(connection);
 	connection->error = error;
-	orma_base_loop_defer(connection->loop, &connection->close_task, on_close_task);
+	if (connection->turn.turns)
+		orma_ipc_turn_wait(&connection->turn);
+	else
+		orma_base_loop_defer(connection->loop, &connection->close_task, on_close_task);
 }
 
 void orma_ipc_connection_done(struct orma_ipc_connection *connection)
@@ -105,6 +119,7 @@ void orma_ipc_connection_done(struct orma_ipc_connection *connection)
 	if (connection->is_gone)
 		*connection->is_gone = true;
 	orma_base_task_cancel(&connection->close_task);
+	orma_ipc_turn_done(&connection->turn);
 	orma_ipc_assembler_done(&connection->assembler);
 }
 
@@ -117,6 +132,8 @@ static void update_interest(struct orma_ipc_connection *connection)
 
 	if (!orma_base_list_is_empty(&connection->queue))
 		interest |= ORMA_LOOP_WRITE;
+	if (connection->turn.is_waiting)
+		interest = 0;
 	/* Not watched: paused, and the peer has left. */
 	if (interest == connection->watch.interest || !connection->watch.loop)
 		return;
@@ -243,26 +260,49 @@ static void on_writable(struct orma_ipc_connection *connection)
 	}
 }
 
+/* Room for `size` bytes at the end of the queue. */
+static int get_queued(struct orma_ipc_connection *connection, size_t size, int fd,
+		      struct orma_ipc_queued **ret)
+{
+	struct orma_ipc_queued *queued =
+		ORMA_LIST_ENTRY(connection->queue.prev, struct orma_ipc_queued, link);
+	size_t capacity = ORMA_MAX(size, (size_t)QUEUED_GRAIN - sizeof(*queued));
+	int own_fd = -1;
+
+	if (fd < 0 && !orma_base_list_is_empty(&connection->queue) &&
+	    size <= queued->capacity - queued->size) {
+		*ret = queued;
+		return 0;
+	}
+	queued = orma_base_alloc(sizeof(*queued) + capacity);
+	if (!queued)
+		return -ENOMEM;
+	if (fd >= 0)
+		own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0 && own_fd < 0) {
+		int error = -errno;
+		orma_base_free(queued);
+		return error;
+	}
+	queued->size = 0;
+	queued->sent = 0;
+	queued->capacity = capacity;
+	queued->fd = own_fd;
+	orma_base_list_append(&connection->queue, &queued->link);
+	*ret = queued;
+	return 0;
+}
+
 /* Copies what follows the first `sent` bytes of the pieces to the end of the queue. */
 static int enqueue(struct orma_ipc_connection *connection, const struct iovec *pieces, size_t count,
 		   size_t total, size_t sent, int fd)
 {
-	struct orma_ipc_queued *queued = orma_base_alloc(sizeof(*queued) + total - sent);
+	struct orma_ipc_queued *queued = NULL;
 	size_t skip = sent;
+	int result = get_queued(connection, total - sent, fd, &queued);
 
-	if (!queued)
-		return -ENOMEM;
-	queued->size = 0;
-	queued->sent = 0;
-	queued->fd = -1;
-	if (fd >= 0) {
-		queued->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		if (queued->fd < 0) {
-			int error = -errno;
-			orma_base_free(queued);
-			return error;
-		}
-	}
+	if (result < 0)
+		return result;
 	for (size_t i = 0; i < count; i++) {
 		size_t skipped = ORMA_MIN(skip, pieces[i].iov_len);
 		size_t part = pieces[i].iov_len - skipped;
@@ -273,8 +313,7 @@ static int enqueue(struct orma_ipc_connection *connection, const struct iovec *p
 			       (const uint8_t *)pieces[i].iov_base + skipped, part);
 		queued->size += part;
 	}
-	orma_base_list_append(&connection->queue, &queued->link);
-	connection->queued_bytes += queued->size;
+	connection->queued_bytes += total - sent;
 	return 0;
 }
 
@@ -394,6 +433,7 @@ static ssize_t receive_some(struct orma_ipc_connection *connection, uint8_t *dat
 }
 
 static void on_frames_task(struct orma_task *task);
+static void defer_frames(struct orma_ipc_connection *connection);
 
 struct turn {
 	uint64_t wall_end_ns;
@@ -418,6 +458,24 @@ static bool is_turn_over(struct turn *turn)
 	return thread_ns >= turn->thread_end_ns;
 }
 
+/* In another turn of the loop. */
+static void wait_for_turn(struct orma_ipc_connection *connection, unsigned what)
+{
+	connection->waiting |= what;
+	orma_ipc_turn_wait(&connection->turn);
+	update_interest(connection);
+}
+
+static void defer_frames(struct orma_ipc_connection *connection)
+{
+	if (!connection->turn.turns) {
+		orma_base_loop_defer(connection->loop, &connection->frames_task, on_frames_task);
+		return;
+	}
+	connection->turn.is_costly = true;
+	wait_for_turn(connection, FRAMES_LEFT);
+}
+
 /* Hands out the whole frames that are there, as time allows; false when nothing more is to be
  * received in this turn, or the connection is gone. */
 static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn *turn,
@@ -433,8 +491,7 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn 
 		    connection->is_paused)
 			return false;
 		if (is_turn_over(turn)) {
-			orma_base_loop_defer(connection->loop, &connection->frames_task,
-					     on_frames_task);
+			defer_frames(connection);
 			return false;
 		}
 	}
@@ -471,7 +528,7 @@ static void on_readable(struct orma_ipc_connection *connection, const bool *is_g
 	struct turn turn;
 
 	/* The window may be full of them. */
-	if (connection->frames_task.is_queued)
+	if (connection->frames_task.is_queued || connection->turn.is_waiting)
 		return;
 	turn = begin_turn();
 	for (int i = 0; i < RECEIVES_PER_TURN; i++)
@@ -481,35 +538,23 @@ static void on_readable(struct orma_ipc_connection *connection, const bool *is_g
 		orma_ipc_assembler_trim(&connection->assembler);
 }
 
-static void on_frames_task(struct orma_task *task)
+static void on_frames_left(struct orma_ipc_connection *connection, const bool *is_gone)
 {
-	struct orma_ipc_connection *connection =
-		ORMA_CONTAINER_OF(task, struct orma_ipc_connection, frames_task);
 	struct turn turn = begin_turn();
-	bool is_gone = false;
 
 	if (connection->closes_when_sent || connection->is_paused)
 		return;
-	connection->is_gone = &is_gone;
-	(void)dispatch_frames(connection, &turn, &is_gone);
-	if (is_gone)
-		return;
-	connection->is_gone = NULL;
-	if (!connection->is_closed)
+	(void)dispatch_frames(connection, &turn, is_gone);
+	if (!*is_gone && !connection->is_closed)
 		orma_ipc_assembler_trim(&connection->assembler);
 }
 
-static void on_ready(struct orma_watch *watch, unsigned ready)
+static void handle_ready(struct orma_ipc_connection *connection, unsigned ready,
+			 const bool *is_gone)
 {
-	struct orma_ipc_connection *connection =
-		ORMA_CONTAINER_OF(watch, struct orma_ipc_connection, watch);
-
-	bool is_gone = false;
-
-	connection->is_gone = &is_gone;
 	if (ready & ORMA_LOOP_WRITE)
 		on_writable(connection);
-	if (is_gone)
+	if (*is_gone)
 		return;
 	/* After a hang-up there may still be frames to read; only the end of the stream ends it. */
 	if (connection->is_closed)
@@ -517,13 +562,60 @@ static void on_ready(struct orma_watch *watch, unsigned ready)
 	if (connection->is_paused) {
 		/* That would be said again and again. */
 		if (ready & ORMA_LOOP_HANGUP)
-			orma_base_watch_remove(watch);
-	} else if (!connection->closes_when_sent && (ready & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP)))
-		on_readable(connection, &is_gone);
+			orma_base_watch_remove(&connection->watch);
+	} else if (ready & FRAMES_LEFT)
+		on_frames_left(connection, is_gone);
+	else if (!connection->closes_when_sent && (ready & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP)))
+		on_readable(connection, is_gone);
 	else if (ready & ORMA_LOOP_HANGUP)
 		orma_ipc_connection_close(connection, connection->error);
+}
+
+/* False: the connection is gone. */
+static bool serve(struct orma_ipc_connection *connection, unsigned ready)
+{
+	struct orma_ipc_turns *turns = connection->turn.turns;
+	uint64_t begin_ns = turns ? orma_ipc_turns_begin() : 0;
+	bool is_gone = false;
+
+	connection->is_gone = &is_gone;
+	handle_ready(connection, ready, &is_gone);
 	if (!is_gone)
 		connection->is_gone = NULL;
+	orma_ipc_turns_end(turns, is_gone ? NULL : &connection->turn, begin_ns);
+	return !is_gone;
+}
+
+static void on_frames_task(struct orma_task *task)
+{
+	serve(ORMA_CONTAINER_OF(task, struct orma_ipc_connection, frames_task), FRAMES_LEFT);
+}
+
+static void on_turn(struct orma_ipc_turn *turn)
+{
+	struct orma_ipc_connection *connection =
+		ORMA_CONTAINER_OF(turn, struct orma_ipc_connection, turn);
+	unsigned ready = connection->waiting;
+
+	connection->waiting = 0;
+	if (connection->is_closed)
+		tell_closed(connection);
+	else if (serve(connection, ready) && !connection->is_closed)
+		update_interest(connection);
+}
+
+static void on_ready(struct orma_watch *watch, unsigned ready)
+{
+	struct orma_ipc_connection *connection =
+		ORMA_CONTAINER_OF(watch, struct orma_ipc_connection, watch);
+
+	/* A hang-up is said again and again, whatever the interest. */
+	if (connection->turn.is_waiting)
+		connection->waiting |= ready;
+	else if (orma_ipc_turn_is_over(&connection->turn))
+		wait_for_turn(connection, ready);
+	else
+		serve(connection, ready);
 }
 
 static int begin_watching(struct orma_ipc_connection *connection)
@@ -565,9 +657,16 @@ int orma_ipc_connection_init(struct orma_ipc_connection *connection, struct orma
 	connection->fd = -1;
 	connection->kept_fd = -1;
 	orma_base_list_init(&connection->queue);
-	int result = orma_base_loop_watch(loop, &connection->watch, fd, ORMA_LOOP_READ, on_ready);
+	int result = limits->turns ? orma_ipc_turn_init(&connection->turn, limits->turns,
+							limits->uid, limits->is_uid_known, on_turn)
+				   : 0;
 	if (result < 0)
 		return result;
+	result = orma_base_loop_watch(loop, &connection->watch, fd, ORMA_LOOP_READ, on_ready);
+	if (result < 0) {
+		orma_ipc_turn_done(&connection->turn);
+		return result;
+	}
 	connection->fd = fd;
 	return 0;
 }

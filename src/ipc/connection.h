@@ -21,6 +21,7 @@
 #include "base/list.h"
 #include "base/loop.h"
 #include "ipc/frame.h"
+#include "ipc/turns.h"
 
 struct orma_ipc_connection;
 
@@ -37,6 +38,10 @@ struct orma_ipc_connection_ops {
 struct orma_ipc_connection_limits {
 	size_t queue_bytes;        /* 0 = ORMA_IPC_QUEUE_BYTES_DEFAULT */
 	uint64_t stall_timeout_ns; /* 0 = never */
+	/* Shares the loop's time by it, as this user; NULL: does not wait for others. */
+	struct orma_ipc_turns *turns;
+	uid_t uid;
+	bool is_uid_known;
 };
 
 #define ORMA_IPC_QUEUE_BYTES_DEFAULT ((size_t)1024 * 1024)
@@ -48,6 +53,8 @@ struct orma_ipc_connection {
 	struct orma_timer stall_timer;
 	struct orma_task close_task;
 	struct orma_task frames_task; /* queued while frames that arrived wait for another turn */
+	struct orma_ipc_turn turn;
+	unsigned waiting; /* what is to be done in that */
 	struct orma_ipc_connection_limits limits;
 	struct orma_ipc_assembler assembler;
 	struct orma_list queue; /* struct orma_ipc_queued */

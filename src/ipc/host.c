@@ -342,8 +342,13 @@ static int new_peer(struct orma_ipc_host *host, int fd,
 		    const struct orma_ipc_credentials *credentials, struct orma_ipc_peer **ret)
 {
 	const struct orma_ipc_host_options *options = &host->options;
-	struct orma_ipc_connection_limits limits = {options->queue_bytes,
-						    options->stall_timeout_ns};
+	struct orma_ipc_connection_limits limits = {
+		.queue_bytes = options->queue_bytes,
+		.stall_timeout_ns = options->stall_timeout_ns,
+		.turns = options->turns,
+		.uid = credentials->uid,
+		.is_uid_known = credentials->is_known,
+	};
 	struct orma_ipc_peer *peer = orma_base_zalloc(sizeof(*peer));
 
 	if (!peer)

@@ -61,6 +61,7 @@ struct orma_ipc_host_options {
 	 * ORMA_IPC_HOST_ALL_SERVICES. */
 	size_t reserved_count;
 	void *ctx;
+	struct orma_ipc_turns *turns; /* borrowed for the host's life; NULL: it has none */
 	/* A new peer; a negative return refuses it (`closed` does not follow). May be NULL, as the
 	 * next two. */
 	int (*accepted)(void *ctx, struct orma_ipc_peer *peer);

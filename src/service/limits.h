@@ -14,7 +14,7 @@
 /* One descriptor, with what the state query adds, is to fit a frame of 128 KiB. */
 #define ORMA_SERVICE_DESCRIPTOR_BYTES_MAX      ((128u << 10) - 512)
 #define ORMA_SERVICE_DESCRIPTORS_BYTES_MAX     (4u << 20)  /* all descriptors of one producer */
-#define ORMA_SERVICE_ALL_DESCRIPTORS_BYTES_MAX (64u << 20) /* of all producers */
+#define ORMA_SERVICE_ALL_DESCRIPTORS_BYTES_MAX (16u << 20) /* of all; a query encodes them */
 #define ORMA_SERVICE_WRITER_ID_MAX             32767u
 #define ORMA_SERVICE_PATCHES_PER_CHUNK         1024u
 

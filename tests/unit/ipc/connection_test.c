@@ -627,7 +627,7 @@ ORMA_TEST(a_frame_that_cannot_be_queued_for_lack_of_memory_is_not_sent_in_part)
 		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
 	size_t before = fixture.connection.queued_bytes;
 	orma_test_fail_allocation(1);
-	CHECK_INT(send_frame(&fixture, 10, -1), -ENOMEM);
+	CHECK_INT(send_frame(&fixture, 10000, -1), -ENOMEM);
 	CHECK_INT(fixture.connection.queued_bytes, before);
 	CHECK(!fixture.connection.is_closed);
 	tear_down(&fixture);
