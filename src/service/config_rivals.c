@@ -20,6 +20,34 @@ struct check {
 
 #define STR_ARGS(str) (int)ORMA_MIN((str).size, (size_t)64), (str).data ? (str).data : ""
 
+/* A lockdown outlives its session and concerns the producers of everybody. */
+static bool changes_lockdown(const struct check *c)
+{
+	switch (c->config->lockdown_mode) {
+	case ORMA_PB_TRACE_CONFIG_LOCKDOWN_MODE_OPERATION_LOCKDOWN_SET:
+		return !c->service->is_locked_down;
+	case ORMA_PB_TRACE_CONFIG_LOCKDOWN_MODE_OPERATION_LOCKDOWN_CLEAR:
+		return c->service->is_locked_down;
+	default:
+		return false;
+	}
+}
+
+static int check_rights(const struct check *c)
+{
+	if (c->uid == 0 || c->uid == c->service->uid)
+		return 0;
+	if (c->config->exclusive_prio)
+		return orma_base_error_set(c->reterr, -EACCES,
+					   "exclusive_prio: only root and the service's own user "
+					   "may ask for it");
+	if (changes_lockdown(c))
+		return orma_base_error_set(c->reterr, -EACCES,
+					   "lockdown_mode: only root and the service's own user "
+					   "may change it");
+	return 0;
+}
+
 static int check_exclusive(const struct check *c)
 {
 	uint32_t running = orma_service_exclusive_priority(c->service);
@@ -27,10 +55,9 @@ static int check_exclusive(const struct check *c)
 
 	if (c->service->is_shutting_down)
 		return orma_base_error_set(c->reterr, -ESHUTDOWN, "the service is shutting down");
-	if (wanted && c->uid != 0 && c->uid != c->service->uid)
-		return orma_base_error_set(c->reterr, -EACCES,
-					   "exclusive_prio: only root and the service's own user "
-					   "may ask for it");
+	int r = check_rights(c);
+	if (r < 0)
+		return r;
 	if (running && wanted <= running)
 		return orma_base_error_set(c->reterr, -EBUSY,
 					   "exclusive_prio: an exclusive session of priority %u "

@@ -79,6 +79,11 @@ ORMA_TEST(exclusive_session_is_for_root_and_the_services_user)
 	enable_ok(&scene.one, ONE_BUFFER);
 	consumer_open_as(&scene.world, &stranger, getuid() + 1);
 	consumer_open_as(&scene.world, &root, 0);
+	CHECK_INT(enable(&stranger, ONE_BUFFER "lockdown_mode: LOCKDOWN_SET"), -EACCES);
+	CHECK_STR(stranger.error.message,
+		  "lockdown_mode: only root and the service's own user may change it");
+	enable_ok(&stranger, ONE_BUFFER "lockdown_mode: LOCKDOWN_CLEAR");
+	orma_consumer_port_free_buffers(stranger.port);
 	CHECK_INT(enable(&stranger, EXCLUSIVE(9)), -EACCES);
 	CHECK_STR(stranger.error.message,
 		  "exclusive_prio: only root and the service's own user may ask for it");
