@@ -50,6 +50,7 @@ struct orma_service_clone {
 	orma_clone_done_fn *done;
 	void *done_ctx;
 	struct orma_service_timer step_timer;
+	unsigned steps_in_row; /* since the last pause */
 	unsigned groups_pending;
 	bool has_flush_failed;
 	uint64_t started_ns;
@@ -310,11 +311,16 @@ static void on_step(struct orma_service_timer *timer)
 {
 	struct orma_service_clone *clone =
 		ORMA_CONTAINER_OF(timer, struct orma_service_clone, step_timer);
+	uint64_t at_ns;
 
-	if (go_on(clone))
-		orma_service_timer_arm(
-			&clone->service->timers, timer,
-			orma_service_now_ns(clone->service) + ORMA_SERVICE_STEP_PAUSE_NS, on_step);
+	if (!go_on(clone))
+		return;
+	at_ns = orma_service_now_ns(clone->service);
+	if (++clone->steps_in_row == ORMA_SERVICE_CLONE_STEPS_IN_ROW) {
+		clone->steps_in_row = 0;
+		at_ns += ORMA_SERVICE_STEP_PAUSE_NS;
+	}
+	orma_service_timer_arm(&clone->service->timers, timer, at_ns, on_step);
 }
 
 static void step_soon(struct orma_service_clone *clone)

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * commit.c - chunks on their way from a producer's memory into the buffers: committed, patched,
- * scraped.
+ * commit.c - chunks on their way from a producer's memory into the buffers: committed, patched.
  *
- * A chunk is taken when the producer names it (commit), or when it is found unfinished or unsaid at
- * a flush, a stop or a disconnect (scraping, which leaves the page as it is: the commit that
- * follows is a re-commit of the same chunk id). Indices, ids and buffers in a commit are the
+ * A chunk is taken when the producer names it, or when it is found unfinished or unsaid (scrape.c).
+ * Indices, ids and buffers in a commit are the
  * producer's words: what does not check out is dropped and counted, and the rest of the commit goes
  * on. Chunks inside commits (emulation) count only from producers that cannot pass descriptors, and
  * only with a length that a chunk can have. Rejected: disconnecting liars (upstream's own clients
- * race with session ends and are liars by accident), scraping on a timer (wakes an idle daemon).
+ * race with session ends and are liars by accident).
  */
 #include <errno.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "service/state.h"
 
-/* A chunk whose producer and bytes are settled; everything else is still the producer's word. */
-static void store_chunk(struct orma_producer_port *port, const struct orma_shm_chunk *chunk,
-			const void *payload, size_t payload_bytes, uint64_t buffer_id,
-			bool is_complete)
+void orma_service_store_chunk(struct orma_producer_port *port, const struct orma_shm_chunk *chunk,
+			      const void *payload, size_t payload_bytes, uint64_t buffer_id,
+			      bool is_complete)
 {
 	struct orma_service *service = port->service;
 	struct orma_service_session_buffer *buffer = orma_service_producer_grant(port, buffer_id);
@@ -75,10 +71,10 @@ static void move_emulated(struct orma_producer_port *port, const struct orma_chu
 	memcpy(&packets, (const uint8_t *)move->data + 6, sizeof(packets));
 	chunk.fragment_count = packets & ORMA_SHM_FRAGMENT_COUNT_MASK;
 	chunk.flags = (uint8_t)(packets >> ORMA_SHM_FLAGS_SHIFT);
-	store_chunk(port, &chunk,
-		    (const uint8_t *)move->data + sizeof(struct orma_shm_chunk_header),
-		    move->size - sizeof(struct orma_shm_chunk_header), move->target_buffer,
-		    !move->is_incomplete);
+	orma_service_store_chunk(port, &chunk,
+				 (const uint8_t *)move->data + sizeof(struct orma_shm_chunk_header),
+				 move->size - sizeof(struct orma_shm_chunk_header),
+				 move->target_buffer, !move->is_incomplete);
 }
 
 static void move_chunk(struct orma_producer_port *port, const struct orma_chunk_move *move)
@@ -94,7 +90,8 @@ static void move_chunk(struct orma_producer_port *port, const struct orma_chunk_
 		port->service->chunks_discarded++;
 		return;
 	}
-	store_chunk(port, &chunk, chunk.payload, chunk.payload_bytes, move->target_buffer, true);
+	orma_service_store_chunk(port, &chunk, chunk.payload, chunk.payload_bytes,
+				 move->target_buffer, true);
 	(void)orma_shm_view_end_read(&port->view, &chunk);
 }
 
@@ -145,47 +142,4 @@ void orma_producer_port_commit(struct orma_producer_port *port, const struct orm
 		apply_patches(port, &commit->patches[i]);
 	if (commit->flush_request_id)
 		orma_service_flush_acknowledge(port, commit->flush_request_id);
-}
-
-static bool has_grant_of(const struct orma_producer_port *port,
-			 const struct orma_service_session *session)
-{
-	for (size_t i = 0; i < port->grant_count; i++)
-		if (port->grants[i].buffer->session == session)
-			return true;
-	return false;
-}
-
-void orma_service_scrape(struct orma_service_session *session, struct orma_producer_port *port)
-{
-	struct orma_service *service = session->service;
-	struct orma_shm_view_position position = {0};
-	struct orma_shm_chunk chunk;
-
-	if (!port->is_scraped || !port->memory.start || port->writers.count == 0 ||
-	    !has_grant_of(port, session))
-		return;
-	if (!service->scrape_copy)
-		service->scrape_copy = orma_base_alloc(ORMA_SERVICE_PAGE_BYTES_MAX);
-	if (!service->scrape_copy)
-		return;
-	while (orma_shm_view_next(&port->view, &position, &chunk)) {
-		uint32_t buffer_id = orma_service_producer_writer_buffer(port, chunk.writer_id);
-		struct orma_service_session_buffer *buffer =
-			buffer_id ? orma_service_producer_grant(port, buffer_id) : NULL;
-
-		if (chunk.writer_id == 0 || !buffer || buffer->session != session)
-			continue;
-		orma_shm_chunk_copy(&chunk, service->scrape_copy, chunk.payload_bytes);
-		store_chunk(port, &chunk, service->scrape_copy, chunk.payload_bytes, buffer_id,
-			    chunk.state == ORMA_SHM_COMPLETE);
-	}
-}
-
-void orma_service_scrape_all(struct orma_service_session *session)
-{
-	struct orma_producer_port *port;
-
-	ORMA_LIST_FOR_EACH (port, &session->service->producers, link)
-		orma_service_scrape(session, port);
 }

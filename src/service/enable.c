@@ -204,7 +204,8 @@ static int make_instances(struct orma_service_session *session)
 			if (orma_service_instances_are_full(session, looked_at_count))
 				return 0;
 			looked_at_count +=
-				1 + source->producer_regex_count * ORMA_SERVICE_MATCHES_PER_REGEX;
+				1 + source->producer_name_count / ORMA_SERVICE_NAMES_PER_MATCH +
+				source->producer_regex_count * ORMA_SERVICE_MATCHES_PER_REGEX;
 			r = orma_service_instance_new(session, source, data_source, &instance);
 			if (r < 0)
 				return r;

@@ -2,9 +2,10 @@
  * flush.c - asking producers to hand over what they hold, and waiting for them.
  *
  * A flush lists the producers that were asked; each answer (a commit with this request's id or a
- * later one) takes one off. With the last one, or at the timeout, the session's buffers are scraped
- * and whoever asked is told. A producer that leaves counts as having answered. Ids grow over the
- * whole service, so a session's list is ascending. Rejected: a counter instead of the list (an
+ * later one) takes one off. With the last one, or at the timeout, the session is scraped (scrape.c,
+ * perhaps over several turns; a flush waits for a scrape that began after its answers), and whoever
+ * asked is told. A producer that leaves counts as having answered. Ids grow over the whole service,
+ * so a session's list is ascending. Rejected: a counter instead of the list (an
  * answer given twice would count twice), a map per producer (a flush has few producers and lives
  * for milliseconds).
  */
@@ -34,10 +35,11 @@ static void free_flush(struct orma_service_flush *flush)
 	orma_base_free(flush);
 }
 
-static void finish(struct orma_service_flush *flush, bool is_complete)
+static void finish(struct orma_service_flush *flush)
 {
 	struct orma_service_session *session = flush->session;
 	struct orma_service_flush copy = *flush;
+	bool is_complete = flush->is_complete;
 
 	free_flush(flush);
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_FLUSHED,
@@ -54,11 +56,61 @@ static void finish(struct orma_service_flush *flush, bool is_complete)
 		copy.after(session, is_complete);
 }
 
+/* Moves the session's flushes from one state on; true when there are any. */
+static bool advance(struct orma_service_session *session, enum orma_service_flush_state from,
+		    enum orma_service_flush_state to)
+{
+	struct orma_service_flush *flush;
+	size_t count = 0;
+
+	ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
+		if (flush->state != from)
+			continue;
+		flush->state = to;
+		count++;
+	}
+	return count > 0;
+}
+
+/* Producers may hold chunks that they could not finish; takes what is there. */
+static void scrape_if_answered(struct orma_service_session *session)
+{
+	if (!session->scrape.is_running &&
+	    advance(session, ORMA_SERVICE_FLUSH_ANSWERED, ORMA_SERVICE_FLUSH_SCRAPING))
+		orma_service_scrape_begin(session);
+}
+
 static void complete(struct orma_service_flush *flush, bool is_complete)
 {
-	/* Producers may hold chunks that they could not finish; take what is there. */
-	orma_service_scrape_all(flush->session);
-	finish(flush, is_complete);
+	flush->state = ORMA_SERVICE_FLUSH_ANSWERED;
+	flush->is_complete = is_complete;
+	orma_service_timer_disarm(&flush->timer);
+	scrape_if_answered(flush->session);
+}
+
+static struct orma_service_flush *find_scraped(const struct orma_service_session *session)
+{
+	struct orma_service_flush *flush;
+
+	ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+		if (flush->state == ORMA_SERVICE_FLUSH_SCRAPED)
+			return flush;
+	return NULL;
+}
+
+void orma_service_flush_scraped(struct orma_service_session *session)
+{
+	const struct orma_service *service = session->service;
+	uint64_t id = session->id;
+	struct orma_service_flush *flush;
+
+	(void)advance(session, ORMA_SERVICE_FLUSH_SCRAPING, ORMA_SERVICE_FLUSH_SCRAPED);
+	/* What follows a flush may end its session, so look anew each time. */
+	while ((session = orma_service_session_by_id(service, id)) &&
+	       (flush = find_scraped(session)))
+		finish(flush);
+	if (session)
+		scrape_if_answered(session);
 }
 
 static void list_slow(struct orma_service_flush *flush)
@@ -296,22 +348,24 @@ static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
 {
 	struct orma_service_session *session;
 	struct orma_service_flush *flush;
-	uint64_t scraped_id = 0;
 
 	ORMA_LIST_FOR_EACH (session, &port->service->sessions, link) {
 		ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
 			if (flush->id > up_to_id)
 				break;
 			forget(flush, port->id);
+			if (flush->pending_count > 0 || flush->state != ORMA_SERVICE_FLUSH_ASKED)
+				continue;
+			flush->state = ORMA_SERVICE_FLUSH_ANSWERED;
+			flush->is_complete = true;
+			orma_service_timer_disarm(&flush->timer);
 		}
 	}
-	/* What follows a flush may end its session, so look anew each time. One answer may be to a
-	 * thousand flushes, and scraping costs as much as there is memory: once will do. */
+	/* One answer may be to a thousand flushes, which share a scrape. Sessions may end. */
 	while ((flush = first_answered(port->service))) {
-		if (flush->session->id != scraped_id)
-			orma_service_scrape_all(flush->session);
-		scraped_id = flush->session->id;
-		finish(flush, true);
+		orma_base_list_remove(&flush->answered_link);
+		if (flush->state == ORMA_SERVICE_FLUSH_ANSWERED)
+			scrape_if_answered(flush->session);
 	}
 }
 

@@ -57,6 +57,7 @@
 /* Pairs of an entry of the config and a data source; an expression is worth some of them. */
 #define ORMA_SERVICE_MATCHES_AT_ONCE       (4u << 20)
 #define ORMA_SERVICE_MATCHES_PER_REGEX     32u
+#define ORMA_SERVICE_NAMES_PER_MATCH       16u
 #define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
 #define ORMA_SERVICE_REGEX_GROUPS_MAX      32u     /* capturing ones */
 #define ORMA_SERVICE_REGEX_NAME_STEPS      2000u   /* of one match of a producer's name, */
@@ -79,13 +80,17 @@
 #define ORMA_SERVICE_FLUSHES_PENDING_MAX   1000u
 #define ORMA_SERVICE_PERIODIC_PENDING_MAX  8u /* of a session, before the next period is skipped */
 #define ORMA_SERVICE_ANSWERS_PENDING_MAX   8192u /* of a session, of producers to all its flushes */
-#define ORMA_SERVICE_CONSUMERS_MAX         4096u
-#define ORMA_SERVICE_EVENT_BYTES_MAX       (96u << 10) /* one ObservableEvents message */
+/* Scraping at a time; a page or a chunk that is looked at is worth some bytes, too. */
+#define ORMA_SERVICE_SCRAPE_STEP_BYTES (2u << 20)
+#define ORMA_SERVICE_SCRAPE_LOOK_BYTES 256u
+#define ORMA_SERVICE_CONSUMERS_MAX     4096u
+#define ORMA_SERVICE_EVENT_BYTES_MAX   (96u << 10) /* one ObservableEvents message */
 
-#define ORMA_SERVICE_CLONES_MAX        15u /* made or being made */
-#define ORMA_SERVICE_CLONES_PER_UID    5u
-#define ORMA_SERVICE_CLONE_STEP_BYTES  (256u << 10) /* copied at a time */
-#define ORMA_SERVICE_RETIRE_STEP_BYTES (4u << 20)   /* of a buffer's memory, given back at a time */
+#define ORMA_SERVICE_CLONES_MAX         15u /* made or being made */
+#define ORMA_SERVICE_CLONES_PER_UID     5u
+#define ORMA_SERVICE_CLONE_STEP_BYTES   (256u << 10) /* copied at a time */
+#define ORMA_SERVICE_RETIRE_STEP_BYTES  (4u << 20) /* of a buffer's memory, given back at a time */
+#define ORMA_SERVICE_CLONE_STEPS_IN_ROW 4u         /* of one clone, each in a turn of its own */
 /* And then the thread sleeps: one that never does loses its turn on a busy machine. */
 #define ORMA_SERVICE_STEP_PAUSE_NS         (ORMA_NS_PER_MS / 2)
 #define ORMA_SERVICE_TRIGGERS_PER_CONFIG   256u

@@ -338,16 +338,40 @@ static void say_disabled(struct orma_service_session *session)
 
 static void end(struct orma_service_session *session)
 {
+	struct orma_service *service = session->service;
 	struct orma_service_instance *instance, *next;
+	uint64_t id = session->id;
 
 	orma_service_timer_disarm(&session->stop_timer);
+	if (session->is_ending)
+		return;
+	session->is_ending = true;
 	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
 		orma_service_instance_stop(instance, true);
+	orma_service_scrape_begin(session);
+	session = orma_service_session_by_id(service, id);
+	if (session && session->scrape.is_running)
+		orma_service_session_set_state(session, ORMA_SERVICE_SESSION_STOPPING);
+}
+
+static void conclude(struct orma_service_session *session)
+{
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_DISABLED);
-	orma_service_scrape_all(session);
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED, true);
 	session->emits_stats = true;
 	orma_service_output_finish(session);
+}
+
+void orma_service_session_scraped(struct orma_service_session *session)
+{
+	const struct orma_service *service = session->service;
+	uint64_t id = session->id;
+
+	orma_service_flush_scraped(session);
+	session = orma_service_session_by_id(service, id);
+	if (session && session->is_ending && !session->scrape.is_running &&
+	    session->state != ORMA_SERVICE_SESSION_DISABLED)
+		conclude(session);
 }
 
 static void on_stop_timeout(struct orma_service_timer *timer)
@@ -472,6 +496,17 @@ void orma_service_session_abort(struct orma_service_session *session, const char
 	orma_service_session_disable(session, true, NULL);
 }
 
+struct orma_service_session *orma_service_session_by_id(const struct orma_service *service,
+							uint64_t id)
+{
+	struct orma_service_session *session;
+
+	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
+		if (session->id == id)
+			return session;
+	return NULL;
+}
+
 void orma_service_session_free(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
@@ -482,6 +517,7 @@ void orma_service_session_free(struct orma_service_session *session)
 	orma_service_timer_disarm(&session->stop_timer);
 	orma_service_timer_disarm(&session->write_timer);
 	orma_service_timer_disarm(&session->step_timer);
+	orma_service_timer_disarm(&session->scrape.timer);
 	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
 		orma_service_instance_stop(instance, true);
 	orma_service_flush_cancel_all(session);

@@ -37,9 +37,12 @@ static void end(struct orma_service_session *session, uint32_t timeout_ms)
 					 NULL);
 		break;
 	case ORMA_SERVICE_SESSION_STOPPING:
-		orma_service_timer_arm(&service->timers, &session->stop_timer,
-				       orma_service_now_ns(service) + timeout_ms * ORMA_NS_PER_MS,
-				       session->stop_timer.fn);
+		/* Else all have stopped, and the last scrape is under way. */
+		if (session->stop_timer.is_armed)
+			orma_service_timer_arm(&service->timers, &session->stop_timer,
+					       orma_service_now_ns(service) +
+						       timeout_ms * ORMA_NS_PER_MS,
+					       session->stop_timer.fn);
 		break;
 	case ORMA_SERVICE_SESSION_DISABLED:
 	case ORMA_SERVICE_SESSION_CLONED:

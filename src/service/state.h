@@ -162,9 +162,18 @@ enum orma_service_flush_group {
 	ORMA_SERVICE_FLUSH_KEPT,
 };
 
+enum orma_service_flush_state {
+	ORMA_SERVICE_FLUSH_ASKED,    /* producers have not answered */
+	ORMA_SERVICE_FLUSH_ANSWERED, /* waits for the next scrape to begin */
+	ORMA_SERVICE_FLUSH_SCRAPING, /* waits for the scrape that runs */
+	ORMA_SERVICE_FLUSH_SCRAPED,  /* to be told */
+};
+
 struct orma_service_flush {
 	struct orma_list link;
 	struct orma_list answered_link; /* service->answered_flushes, once nobody is waited for */
+	enum orma_service_flush_state state;
+	bool is_complete; /* once it is answered: by all */
 	struct orma_service_timer timer;
 	struct orma_service_session *session;
 	uint64_t id, flags;
@@ -283,6 +292,14 @@ struct orma_service_compression {
 	struct orma_buf blocks[ORMA_COMPRESSOR_BLOCKS_MAX];
 };
 
+/* See scrape.c. */
+struct orma_service_scrape {
+	struct orma_service_timer timer;
+	uint64_t serial, last_serial; /* of the producer that is looked at, of the last one */
+	struct orma_shm_view_position position;
+	bool is_running;
+};
+
 struct orma_service_session {
 	struct orma_list link;
 	struct orma_service *service;
@@ -326,6 +343,8 @@ struct orma_service_session {
 		snapshot_timer, stop_timer, started_timer, step_timer;
 	struct orma_list flushes;
 	size_t flush_count, asked_count; /* of its flushes; of producers that they wait for */
+	struct orma_service_scrape scrape;
+	bool is_ending; /* stopped; what is left to do is the last scrape and all behind it */
 
 	struct orma_service_sequences sequences;
 
@@ -555,6 +574,9 @@ void orma_service_session_start(struct orma_service_session *session);
 void orma_service_session_disable(struct orma_service_session *session, bool at_once,
 				  const char *error);
 void orma_service_session_free(struct orma_service_session *session);
+/* NULL = it has gone. */
+struct orma_service_session *orma_service_session_by_id(const struct orma_service *service,
+							uint64_t id);
 /* Flushes, then disables. */
 void orma_service_session_flush_and_disable(struct orma_service_session *session);
 /* Takes the session away from its consumer: it ends, its file is completed, then it is freed. */
@@ -564,6 +586,8 @@ void orma_service_session_abort(struct orma_service_session *session, const char
 /* Called when the last file byte is out, or there is no file. May free the session. */
 void orma_service_session_finish(struct orma_service_session *session);
 void orma_service_session_check_stopped(struct orma_service_session *session);
+/* What there was in the producers' memory has been copied. May free the session. */
+void orma_service_session_scraped(struct orma_service_session *session);
 void orma_service_session_check_started(struct orma_service_session *session);
 void orma_service_session_set_state(struct orma_service_session *session,
 				    enum orma_service_session_state state);
@@ -661,6 +685,8 @@ void orma_service_flush_begin_group(struct orma_service_session *session, uint64
 				    enum orma_service_flush_group group);
 void orma_service_flush_acknowledge(struct orma_producer_port *port, uint64_t request_id);
 void orma_service_flush_forget_producer(struct orma_producer_port *port);
+/* The scrape that the session's answered flushes waited for is done. May free the session. */
+void orma_service_flush_scraped(struct orma_service_session *session);
 /* The session ends: consumers hear that their flushes failed. */
 void orma_service_flush_cancel_all(struct orma_service_session *session);
 void orma_service_flush_forget_clone(struct orma_service_session *session,
@@ -688,9 +714,17 @@ int orma_service_session_sequences_share(const struct orma_service_session *sour
 					 struct orma_service_session *session);
 void orma_service_session_sequences_done(struct orma_service_session *session);
 
-/* commit.c */
+/* commit.c: a chunk whose producer and bytes are settled; everything else is still the producer's
+ * word. */
+void orma_service_store_chunk(struct orma_producer_port *port, const struct orma_shm_chunk *chunk,
+			      const void *payload, size_t payload_bytes, uint64_t buffer_id,
+			      bool is_complete);
+
+/* scrape.c */
+/* Of one producer that leaves, in one go. */
 void orma_service_scrape(struct orma_service_session *session, struct orma_producer_port *port);
-void orma_service_scrape_all(struct orma_service_session *session);
+/* Of all, from the beginning; ends in orma_service_session_scraped(), at once when it is little. */
+void orma_service_scrape_begin(struct orma_service_session *session);
 
 /* read.c */
 void orma_service_batch_done(struct orma_service_batch *batch);

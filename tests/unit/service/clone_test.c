@@ -330,6 +330,17 @@ ORMA_TEST(consumer_that_leaves_takes_its_clone_with_it)
 	}
 }
 
+/* Goes to the next deadline, for one turn of a loop. */
+static void run_once(struct world *world)
+{
+	uint64_t next_ns = orma_service_next_deadline_ns(world->service);
+
+	CHECK(next_ns != UINT64_MAX);
+	if (next_ns > START_NS + world->passed_ns)
+		world->passed_ns = next_ns - START_NS;
+	orma_service_run(world->service);
+}
+
 ORMA_TEST(large_buffer_is_cloned_in_steps_as_it_was_at_the_flush)
 {
 	struct scene scene;
@@ -345,7 +356,7 @@ ORMA_TEST(large_buffer_is_cloned_in_steps_as_it_was_at_the_flush)
 	answer_flush(&scene.producer);
 	for (; !scene.log.size; steps++) {
 		CHECK(steps < 1000);
-		pass_ns(&scene.world, ORMA_SERVICE_STEP_PAUSE_NS);
+		run_once(&scene.world);
 		/* Overwrites what may not have been copied yet. */
 		for (int i = 0; i < 5000; i++)
 			send_packet(&scene.producer, id++, "new");

@@ -3,11 +3,7 @@
  */
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "harness.h"
-#include "proto/codec.h"
-#include "schema/gen/data_source_config.pb.h"
-#include "schema/gen/trace_config.pb.h"
+#include "fixture.h"
 
 #define MESSAGES_MAX 64
 
@@ -96,4 +92,62 @@ ORMA_TEST(every_field_of_a_config_is_classified_in_the_document)
 	for (const char *at = document; (at = strstr(at, "\n| `")); at++)
 		rows++;
 	CHECK_INT(rows, walk.fields);
+}
+
+/* The next row "| number | `name` |" of the table of unknown fields; 0 = there is none. */
+static uint32_t next_unknown(const char **at, char name[64])
+{
+	while ((*at = strchr(*at, '\n'))) {
+		unsigned number;
+
+		if (sscanf(++*at, "| %u | `%63[a-z0-9_]` |", &number, name) == 2)
+			return number;
+	}
+	return 0;
+}
+
+ORMA_TEST(fields_that_the_document_calls_unknown_reach_the_data_source_untouched)
+{
+	const char *document = read_document(), *at = document;
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested source, config;
+	struct orma_buf bytes = {0}, expected = {0};
+	struct world world;
+	struct producer producer;
+	struct consumer consumer;
+	char name[64];
+	size_t count = 0;
+	uint32_t id;
+
+	orma_proto_heap_writer_init(&heap, &expected);
+	while ((id = next_unknown(&at, name))) {
+		CHECK(!orma_proto_desc_find(&orma_pb_data_source_config_desc, id));
+		orma_proto_write_bytes(&heap.writer, id, name, strlen(name));
+		count++;
+	}
+	CHECK_INT(orma_proto_heap_writer_finish(&heap), 0);
+	CHECK_INT(count, 29);
+	bytes = encode_text(&orma_pb_trace_config_desc, "buffers { size_kb: 4 }");
+	orma_proto_heap_writer_init(&heap, &bytes);
+	orma_proto_nested_begin(&heap.writer, &source, ORMA_PB_TRACE_CONFIG_DATA_SOURCES);
+	orma_proto_nested_begin(&heap.writer, &config, ORMA_PB_TRACE_CONFIG_DATA_SOURCE_CONFIG);
+	orma_proto_write_string(&heap.writer, ORMA_PB_DATA_SOURCE_CONFIG_NAME, "test");
+	orma_proto_write_raw(&heap.writer, expected.data, expected.size);
+	orma_proto_nested_end(&heap.writer, &config);
+	orma_proto_nested_end(&heap.writer, &source);
+	CHECK_INT(orma_proto_heap_writer_finish(&heap), 0);
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	consumer_open(&world, &consumer);
+	CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	CHECK_INT(orma_consumer_port_enable(consumer.port, bytes.data, bytes.size, -1,
+					    &consumer.error),
+		  0);
+	CHECK(memmem(producer.config.data, producer.config.size, expected.data, expected.size));
+	orma_base_buf_done(&bytes);
+	orma_base_buf_done(&expected);
+	consumer_close(&consumer);
+	producer_close(&producer);
+	world_close(&world);
 }

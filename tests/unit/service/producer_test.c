@@ -259,6 +259,91 @@ ORMA_TEST(changed_config_adds_producers_and_nothing_else)
 	world_close(&world);
 }
 
+ORMA_TEST(changed_config_goes_by_name_and_by_place_among_those_of_a_name)
+{
+	struct world world;
+	struct producer a, b;
+	struct consumer consumer;
+	struct orma_buf more = encode_text(
+		&orma_pb_trace_config_desc,
+		"data_sources { config { name: 'new' } producer_name_filter: 'b' } "
+		"data_sources { config { name: 'test' } producer_name_filter: 'a' } "
+		"data_sources { } data_sources { config { name: 'test' } producer_name_filter: 'a' "
+		"producer_name_filter: 'b' producer_name_filter: 'b' } "
+		"data_sources { config { name: 'test' } producer_name_filter: 'b' }");
+
+	world_open(&world);
+	producer_open(&world, &a, "a");
+	producer_open(&world, &b, "b");
+	consumer_open(&world, &consumer);
+	CHECK_INT(register_source(&a, "name: 'test'"), 0);
+	CHECK_INT(register_source(&b, "name: 'test'"), 0);
+	enable_ok(&consumer, "buffers { size_kb: 64 } buffers { size_kb: 64 } "
+			     "data_sources { config { name: 'test' target_buffer: 0 } "
+			     "producer_name_filter: 'a' } "
+			     "data_sources { config { name: 'test' target_buffer: 1 } "
+			     "producer_name_filter: 'a' }");
+	CHECK_LOG(&a.log, "memory:256/4 setup:1 setup:2 start:1 start:2");
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, more.data, more.size), 0);
+	CHECK_LOG(&a.log, "");
+	CHECK_LOG(&b.log, "memory:256/4 setup:3 start:3");
+	CHECK_INT(b.target_buffer, 2);
+	orma_base_buf_done(&more);
+	consumer_close(&consumer);
+	producer_close(&a);
+	producer_close(&b);
+	world_close(&world);
+}
+
+static int change_config(struct consumer *consumer, struct orma_buf *text)
+{
+	struct orma_buf config = encode_text(&orma_pb_trace_config_desc, orma_base_buf_cstr(text));
+	int r = orma_consumer_port_change_config(consumer->port, config.data, config.size);
+
+	orma_base_buf_done(&config);
+	return r;
+}
+
+static void put_names(struct orma_buf *text, unsigned begin, unsigned end)
+{
+	text->size = 0;
+	CHECK_INT(orma_base_buf_printf(text, "data_sources { config { name: 'test' } "), 0);
+	for (; begin < end; begin++)
+		CHECK_INT(orma_base_buf_printf(text, "producer_name_filter: 'p%u' ", begin), 0);
+	CHECK_INT(orma_base_buf_printf(text, "}"), 0);
+}
+
+ORMA_TEST(changed_configs_have_limits)
+{
+	static uint8_t large[ORMA_SERVICE_CONFIG_BYTES_MAX + 1];
+	struct orma_buf text = {0};
+	struct world world;
+	struct consumer consumer;
+
+	world_open(&world);
+	consumer_open(&world, &consumer);
+	enable_ok(&consumer, "buffers { size_kb: 64 } data_sources { config { name: 'test' } "
+			     "producer_name_filter: 'p0' }");
+	put_names(&text, 0, ORMA_SERVICE_FILTERS_PER_SOURCE + 1);
+	CHECK_INT(change_config(&consumer, &text), -EMSGSIZE);
+	put_names(&text, 1, ORMA_SERVICE_FILTERS_PER_SOURCE);
+	CHECK_INT(change_config(&consumer, &text), 0);
+	CHECK_INT(change_config(&consumer, &text), 0);
+	put_names(&text, ORMA_SERVICE_FILTERS_PER_SOURCE, ORMA_SERVICE_FILTERS_PER_SOURCE + 1);
+	CHECK_INT(change_config(&consumer, &text), -EMSGSIZE);
+	text.size = 0;
+	for (unsigned i = 0; i <= ORMA_SERVICE_SOURCES_PER_CONFIG; i++)
+		CHECK_INT(orma_base_buf_printf(&text, "data_sources { } "), 0);
+	CHECK_INT(change_config(&consumer, &text), -EMSGSIZE);
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, large, sizeof(large)), -EMSGSIZE);
+	put_names(&text, 0, 1);
+	orma_consumer_port_disable(consumer.port);
+	CHECK_INT(change_config(&consumer, &text), -ESTALE);
+	orma_base_buf_done(&text);
+	consumer_close(&consumer);
+	world_close(&world);
+}
+
 static void put_entries(struct orma_buf *text, const char *producer)
 {
 	CHECK_INT(orma_base_buf_printf(text, "buffers { size_kb: 64 } "), 0);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * scrape.c - copying chunks that nobody has committed: finished and unsaid, or unfinished.
+ *
+ * Done for a session when one of its flushes has been answered and when it stops, and for a
+ * producer that leaves. The page stays as it is: the commit that follows is a re-commit of the same
+ * chunk id. A session's scrape goes through the producers in the order in which they came, up to
+ * those that there were when it began, and is made in bounded steps: hundreds of producers may have
+ * shared 32 MiB each. Between steps producers may come and go; one that goes is scraped whole
+ * first. What fits one step is done at once. Rejected: scraping on a period (wakes an idle daemon),
+ * all in one go (two hundred large memories take seconds), a list of producers to visit (memory
+ * that could be missing).
+ */
+#include "base/alloc.h"
+#include "service/state.h"
+
+static bool has_grant_of(const struct orma_producer_port *port,
+			 const struct orma_service_session *session)
+{
+	for (size_t i = 0; i < port->grant_count; i++)
+		if (port->grants[i].buffer->session == session)
+			return true;
+	return false;
+}
+
+static bool is_scraped(const struct orma_producer_port *port,
+		       const struct orma_service_session *session)
+{
+	return port->is_scraped && port->memory.start && port->writers.count > 0 &&
+	       has_grant_of(port, session);
+}
+
+/* Where chunks are copied to first; NULL without memory. */
+static uint8_t *get_copy(struct orma_service *service)
+{
+	if (!service->scrape_copy)
+		service->scrape_copy = orma_base_alloc(ORMA_SERVICE_PAGE_BYTES_MAX);
+	return service->scrape_copy;
+}
+
+/* True when it has come to the end of the memory. */
+static bool scrape_some(struct orma_service_session *session, struct orma_producer_port *port,
+			struct orma_shm_view_position *position, int64_t *budget_bytes)
+{
+	uint8_t *copy = get_copy(session->service);
+	struct orma_shm_chunk chunk;
+
+	while (copy && *budget_bytes > 0) {
+		uint32_t page_idx = position->page_idx;
+		bool is_there = orma_shm_view_next(&port->view, position, &chunk);
+		uint32_t buffer_id;
+		struct orma_service_session_buffer *buffer;
+
+		*budget_bytes -= (int64_t)(position->page_idx - page_idx + 1) *
+				 ORMA_SERVICE_SCRAPE_LOOK_BYTES;
+		if (!is_there)
+			return true;
+		buffer_id = orma_service_producer_writer_buffer(port, chunk.writer_id);
+		buffer = buffer_id ? orma_service_producer_grant(port, buffer_id) : NULL;
+		if (chunk.writer_id == 0 || !buffer || buffer->session != session)
+			continue;
+		*budget_bytes -= chunk.payload_bytes;
+		orma_shm_chunk_copy(&chunk, copy, chunk.payload_bytes);
+		orma_service_store_chunk(port, &chunk, copy, chunk.payload_bytes, buffer_id,
+					 chunk.state == ORMA_SHM_COMPLETE);
+	}
+	return !copy;
+}
+
+void orma_service_scrape(struct orma_service_session *session, struct orma_producer_port *port)
+{
+	struct orma_shm_view_position position = {0};
+	int64_t budget_bytes = INT64_MAX;
+
+	if (is_scraped(port, session))
+		(void)scrape_some(session, port, &position, &budget_bytes);
+}
+
+/* True when all are scraped. */
+static bool step(struct orma_service_session *session)
+{
+	struct orma_service_scrape *scrape = &session->scrape;
+	int64_t budget_bytes = ORMA_SERVICE_SCRAPE_STEP_BYTES;
+	struct orma_producer_port *port;
+
+	ORMA_LIST_FOR_EACH (port, &session->service->producers, link) {
+		if (port->serial < scrape->serial || !is_scraped(port, session))
+			continue;
+		if (port->serial > scrape->last_serial)
+			break;
+		if (port->serial != scrape->serial)
+			scrape->position = (struct orma_shm_view_position){0};
+		scrape->serial = port->serial;
+		if (!scrape_some(session, port, &scrape->position, &budget_bytes)) {
+			/* By the next step the page may have been cut anew. */
+			scrape->position.chunk_idx = 0;
+			return false;
+		}
+		scrape->serial++;
+		scrape->position = (struct orma_shm_view_position){0};
+	}
+	return true;
+}
+
+static void go_on(struct orma_service_session *session);
+
+static void on_step(struct orma_service_timer *timer)
+{
+	go_on(ORMA_CONTAINER_OF(timer, struct orma_service_session, scrape.timer));
+}
+
+static void go_on(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+
+	orma_service_timer_disarm(&session->scrape.timer);
+	session->scrape.is_running = !step(session);
+	if (session->scrape.is_running)
+		orma_service_timer_arm(&service->timers, &session->scrape.timer,
+				       orma_service_now_ns(service), on_step);
+	else
+		orma_service_session_scraped(session);
+}
+
+void orma_service_scrape_begin(struct orma_service_session *session)
+{
+	session->scrape.serial = 0;
+	session->scrape.last_serial = session->service->producers_seen;
+	go_on(session);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * scrape_test.c - large memories are scraped in steps, between which the service goes on.
+ */
+#include <fcntl.h>
+
+#include "fixture.h"
+
+enum { PRODUCERS = 3, PAGE_KB = 32, PAGES = 256 }; /* of each: 8 MiB */
+
+struct scene {
+	struct world world;
+	struct producer producers[PRODUCERS];
+	struct consumer consumer, other;
+	struct packets packets;
+};
+
+/* All pages of all producers hold a chunk that nobody has committed. */
+static void fill(struct producer *producer, uint32_t tag)
+{
+	orma_producer_port_register_writer(producer->port, 1, producer->target_buffer);
+	for (uint32_t i = 0; i < PAGES; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "%u.%u", tag, i);
+		write_chunk(producer, (struct chunk){.page_idx = i, .chunk_id = i, .writer_id = 1},
+			    TEXTS(text));
+	}
+}
+
+static void open_scene(struct scene *s)
+{
+	memset(s, 0, sizeof(*s));
+	world_open(&s->world);
+	for (uint32_t i = 0; i < PRODUCERS; i++) {
+		struct orma_producer_info info = producer_info("p");
+
+		info.shm_size_hint_bytes = PAGES * PAGE_KB << 10;
+		info.page_size_hint_bytes = PAGE_KB << 10;
+		CHECK_INT(producer_try(&s->world, &s->producers[i], &info), 0);
+		CHECK_INT(register_source(&s->producers[i], "name: 'test'"), 0);
+	}
+	consumer_open(&s->world, &s->consumer);
+	consumer_open(&s->world, &s->other);
+	enable_ok(&s->consumer,
+		  "buffers { size_kb: 65536 } data_sources { config { name: 'test' } }");
+	for (uint32_t i = 0; i < PRODUCERS; i++)
+		fill(&s->producers[i], i);
+	enable_ok(&s->other, "buffers { size_kb: 64 }");
+}
+
+static void close_scene(struct scene *s)
+{
+	consumer_close(&s->other);
+	if (s->consumer.port)
+		consumer_close(&s->consumer);
+	for (uint32_t i = 0; i < PRODUCERS; i++)
+		if (s->producers[i].port)
+			producer_close(&s->producers[i]);
+	packets_done(&s->packets);
+	world_close(&s->world);
+}
+
+static void flush_and_answer(struct scene *s)
+{
+	flush(&s->consumer, 0);
+	for (uint32_t i = 0; i < PRODUCERS; i++)
+		answer_flush(&s->producers[i]);
+}
+
+static uint64_t chunks_written(struct consumer *consumer)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_trace_stats *stats;
+	const void *data;
+	uint64_t count;
+	size_t size;
+
+	CHECK_INT(orma_consumer_port_get_stats(consumer->port, &data, &size), 0);
+	CHECK_INT(orma_pb_trace_stats_decode(data, size, &arena, &stats), 0);
+	count = stats->buffer_stats.items[0]->chunks_written;
+	orma_base_arena_done(&arena);
+	return count;
+}
+
+/* One turn of a loop, in which at most as much as one step may be copied. */
+static void run_once(struct scene *s)
+{
+	uint64_t before = chunks_written(&s->consumer);
+
+	CHECK(orma_service_next_deadline_ns(s->world.service) <= START_NS + s->world.passed_ns);
+	orma_service_run(s->world.service);
+	CHECK(chunks_written(&s->consumer) - before <=
+	      ORMA_SERVICE_SCRAPE_STEP_BYTES / (PAGE_KB << 10) + 1);
+}
+
+static size_t count_texts(struct scene *s)
+{
+	size_t count = 0;
+
+	read_all(&s->consumer, &s->packets);
+	for (size_t i = 0; i < s->packets.count; i++) {
+		count += s->packets.items[i]->for_testing != NULL;
+		CHECK_INT(s->packets.items[i]->previous_packet_dropped, 0);
+	}
+	return count;
+}
+
+ORMA_TEST(a_flush_of_large_memories_is_scraped_in_steps_while_others_go_on)
+{
+	struct scene s;
+	unsigned steps = 1;
+
+	open_scene(&s);
+	flush_and_answer(&s);
+	CHECK_LOG(&s.consumer.log, "");
+	CHECK(chunks_written(&s.consumer) > 0);
+	flush(&s.other, 0);
+	CHECK_LOG(&s.other.log, "flushed");
+	for (; !s.consumer.log.size; steps++)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	CHECK(steps >= PRODUCERS * PAGES * PAGE_KB / (ORMA_SERVICE_SCRAPE_STEP_BYTES >> 10));
+	CHECK_INT(chunks_written(&s.consumer), PRODUCERS * PAGES);
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES);
+	close_scene(&s);
+}
+
+/* What was written after the first scrape had passed it belongs to the second flush. */
+ORMA_TEST(a_flush_that_is_answered_during_a_scrape_gets_one_of_its_own)
+{
+	struct scene s;
+
+	open_scene(&s);
+	flush_and_answer(&s);
+	commit_page(&s.producers[0], 0, s.producers[0].target_buffer);
+	write_chunk(&s.producers[0],
+		    (struct chunk){.page_idx = 0, .chunk_id = PAGES, .writer_id = 1},
+		    TEXTS("late"));
+	flush_and_answer(&s);
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	CHECK_INT(chunks_written(&s.consumer), PRODUCERS * PAGES + 1);
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES + 1);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_flush_that_times_out_is_scraped_in_steps_too)
+{
+	struct scene s;
+
+	open_scene(&s);
+	flush(&s.consumer, 10);
+	pass_ms(&s.world, 9);
+	CHECK_INT(chunks_written(&s.consumer), 0);
+	s.world.passed_ns += ORMA_NS_PER_MS;
+	run_once(&s);
+	CHECK_LOG(&s.consumer.log, "");
+	/* Too late to count. */
+	for (uint32_t i = 0; i < PRODUCERS; i++)
+		answer_flush(&s.producers[i]);
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flush_failed");
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_session_has_ended_when_the_last_of_the_memory_is_scraped)
+{
+	struct scene s;
+
+	open_scene(&s);
+	orma_consumer_port_disable(s.consumer.port);
+	CHECK_LOG(&s.consumer.log, "");
+	/* Neither again nor anew. */
+	orma_consumer_port_disable(s.consumer.port);
+	flush(&s.consumer, 0);
+	CHECK_LOG(&s.consumer.log, "flush_failed");
+	CHECK_INT(orma_consumer_port_start(s.consumer.port, NULL), -EBUSY);
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "disabled");
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES);
+	close_scene(&s);
+}
+
+/* A scrape for a flush is under way when the session is stopped: the flush has succeeded, too. */
+ORMA_TEST(a_session_that_ends_during_a_scrape_is_scraped_from_the_beginning)
+{
+	struct scene s;
+
+	open_scene(&s);
+	flush_and_answer(&s);
+	commit_page(&s.producers[0], 0, s.producers[0].target_buffer);
+	write_chunk(&s.producers[0],
+		    (struct chunk){.page_idx = 0, .chunk_id = PAGES, .writer_id = 1},
+		    TEXTS("late"));
+	orma_consumer_port_disable(s.consumer.port);
+	CHECK_LOG(&s.consumer.log, "");
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flushed disabled");
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES + 1);
+	close_scene(&s);
+}
+
+ORMA_TEST(producers_may_come_and_go_while_memory_is_scraped)
+{
+	struct orma_producer_info info = producer_info("q");
+	struct scene s;
+	struct producer late;
+
+	open_scene(&s);
+	flush_and_answer(&s);
+	producer_close(&s.producers[0]);
+	producer_close(&s.producers[2]);
+	info.shm_size_hint_bytes = PAGES * PAGE_KB << 10;
+	info.page_size_hint_bytes = PAGE_KB << 10;
+	CHECK_INT(producer_try(&s.world, &late, &info), 0);
+	CHECK_INT(register_source(&late, "name: 'test'"), 0);
+	fill(&late, 9);
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	/* The new one came after the flush; its answer was not asked for. */
+	CHECK_INT(chunks_written(&s.consumer), PRODUCERS * PAGES);
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES);
+	producer_close(&late);
+	close_scene(&s);
+}
+
+ORMA_TEST(consumers_may_go_while_memory_is_scraped)
+{
+	struct scene s;
+
+	for (int i = 0; i < 3; i++) {
+		open_scene(&s);
+		if (i > 0)
+			flush_and_answer(&s);
+		if (i != 1)
+			orma_consumer_port_disable(s.consumer.port);
+		consumer_close(&s.consumer);
+		while (orma_service_next_deadline_ns(s.world.service) <=
+		       START_NS + s.world.passed_ns)
+			orma_service_run(s.world.service);
+		/* It has gone: its name and its place are free. */
+		consumer_open(&s.world, &s.consumer);
+		enable_ok(&s.consumer, "buffers { size_kb: 64 } unique_session_name: 'x'");
+		close_scene(&s);
+	}
+	open_scene(&s);
+	flush_and_answer(&s);
+	close_scene(&s);
+}
+
+/* Stands for a file. */
+struct fake_file {
+	uint64_t session_id;
+	size_t bytes;
+	bool is_closed;
+};
+static struct fake_file fake_file;
+
+static int fake_open(void *ctx, int fd, uint64_t session_id, void **ret_file)
+{
+	(void)ctx;
+	close(fd);
+	fake_file = (struct fake_file){.session_id = session_id};
+	*ret_file = &fake_file;
+	return 0;
+}
+
+static int fake_write(void *ctx, void *file, const struct iovec *iov, int iov_count)
+{
+	(void)ctx;
+	for (int i = 0; i < iov_count; i++)
+		((struct fake_file *)file)->bytes += iov[i].iov_len;
+	return 0;
+}
+
+static void fake_close(void *ctx, void *file, bool sync)
+{
+	(void)ctx;
+	(void)sync;
+	((struct fake_file *)file)->is_closed = true;
+}
+
+/* The service is told to end while the last scrape is under way: the file gets everything. */
+ORMA_TEST(a_service_that_ends_waits_for_the_last_scrape)
+{
+	static const struct orma_service_file_ops ops = {
+		.struct_size = sizeof(ops),
+		.open = fake_open,
+		.write = fake_write,
+		.close = fake_close,
+	};
+	struct orma_producer_info info = producer_info("p");
+	struct world world;
+	struct producer producer;
+	struct consumer consumer;
+
+	world_open_with(&world, &ops);
+	info.shm_size_hint_bytes = PAGES * PAGE_KB << 10;
+	info.page_size_hint_bytes = PAGE_KB << 10;
+	CHECK_INT(producer_try(&world, &producer, &info), 0);
+	CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	consumer_open(&world, &consumer);
+	CHECK_INT(enable_into(&consumer, open("/dev/null", O_WRONLY | O_CLOEXEC),
+			      "buffers { size_kb: 65536 } write_into_file: true "
+			      "data_sources { config { name: 'test' } }"),
+		  0);
+	fill(&producer, 0);
+	orma_consumer_port_disable(consumer.port);
+	CHECK_LOG(&consumer.log, "");
+	orma_service_shut_down(world.service, 1000);
+	pass_ms(&world, 10);
+	CHECK(fake_file.is_closed);
+	CHECK(fake_file.bytes > PAGES * strlen("0.000"));
+	orma_service_file_event(world.service, fake_file.session_id, 0);
+	CHECK_LOG(&consumer.log, "disabled");
+	CHECK(!orma_service_has_open_files(world.service));
+	consumer_close(&consumer);
+	producer_close(&producer);
+	world_close(&world);
+}
