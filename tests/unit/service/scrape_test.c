@@ -320,7 +320,7 @@ ORMA_TEST(a_service_that_ends_waits_for_the_last_scrape)
 	pass_ms(&world, 10);
 	CHECK(fake_file.is_closed);
 	CHECK(fake_file.bytes > PAGES * strlen("0.000"));
-	orma_service_file_event(world.service, fake_file.session_id, 0);
+	orma_service_file_event(world.service, fake_file.session_id, ORMA_FILE_CLOSED);
 	CHECK_LOG(&consumer.log, "disabled");
 	CHECK(!orma_service_has_open_files(world.service));
 	consumer_close(&consumer);
