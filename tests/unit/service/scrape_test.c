@@ -299,6 +299,7 @@ ORMA_TEST(a_service_that_ends_waits_for_the_last_scrape)
 		.close = fake_close,
 	};
 	struct orma_producer_info info = producer_info("p");
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct world world;
 	struct producer producer;
 	struct consumer consumer;
@@ -309,10 +310,11 @@ ORMA_TEST(a_service_that_ends_waits_for_the_last_scrape)
 	CHECK_INT(producer_try(&world, &producer, &info), 0);
 	CHECK_INT(register_source(&producer, "name: 'test'"), 0);
 	consumer_open(&world, &consumer);
-	CHECK_INT(enable_into(&consumer, open("/dev/null", O_WRONLY | O_CLOEXEC),
+	CHECK_INT(enable_into(&consumer, fd,
 			      "buffers { size_kb: 65536 } write_into_file: true "
 			      "data_sources { config { name: 'test' } }"),
 		  0);
+	close(fd);
 	fill(&producer, 0);
 	orma_consumer_port_disable(consumer.port);
 	CHECK_LOG(&consumer.log, "");
