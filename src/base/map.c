@@ -27,7 +27,7 @@ static uint64_t mix(uint64_t key)
 
 static size_t home_of(const struct orma_map *map, uint64_t key)
 {
-	return (size_t)mix(key) & (map->capacity - 1);
+	return (size_t)mix(key ^ map->seed) & (map->capacity - 1);
 }
 
 /* The slot that holds the key, or the empty one where it would go; capacity must not be 0. */
@@ -41,7 +41,7 @@ static size_t find_slot(const struct orma_map *map, uint64_t key)
 
 static int grow(struct orma_map *map)
 {
-	struct orma_map bigger = {.count = map->count};
+	struct orma_map bigger = {.count = map->count, .seed = map->seed};
 	if (__builtin_mul_overflow(map->capacity, 2, &bigger.capacity))
 		return -ENOMEM;
 	bigger.capacity = ORMA_MAX(bigger.capacity, (size_t)FIRST_SLOTS);
@@ -59,7 +59,7 @@ static int grow(struct orma_map *map)
 void orma_base_map_done(struct orma_map *map)
 {
 	orma_base_free(map->slots);
-	*map = (struct orma_map){0};
+	*map = (struct orma_map){.seed = map->seed};
 }
 
 void *orma_base_map_get(const struct orma_map *map, uint64_t key)

@@ -365,6 +365,7 @@ int orma_service_session_new(struct orma_consumer_port *port, struct orma_servic
 	session->pid = port->pid;
 	session->state = ORMA_SERVICE_SESSION_DISABLED;
 	session->last_sequence_id = ORMA_SERVICE_SEQUENCE_ID;
+	session->sequences.by_key.seed = session->service->name_seed;
 	session->emits_sync_marker = true;
 	session->emits_stats = true;
 	orma_base_list_init(&session->link);

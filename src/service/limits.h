@@ -114,8 +114,11 @@
 #define ORMA_SERVICE_SUSPEND_CHECK_NS                                                              \
 	ORMA_NS_PER_SEC /* how late a suspend-aware deadline may be noticed */
 
-#define ORMA_SERVICE_SEQUENCES_MAX (1u << 20) /* of one session */
-#define ORMA_SERVICE_SEQUENCE_ID   1u         /* the service's own packets */
+/* Of one session, remembered; then the next takes the place of one whose writer has gone. As many
+ * are sorted and told of at once. */
+#define ORMA_SERVICE_SEQUENCES_MAX      (1u << 17)
+#define ORMA_SERVICE_SEQUENCES_PER_LOOK 64u /* that are looked at for a new one's place */
+#define ORMA_SERVICE_SEQUENCE_ID        1u  /* the service's own packets */
 /* Stats of more are asked for without them: no frame holds so many, and all take a second to sort. */
 #define ORMA_SERVICE_WRITERS_PER_QUERY 8192u
 #define ORMA_SERVICE_HISTOGRAM_BUCKETS 11u

@@ -68,6 +68,7 @@ static int init_producer(struct orma_producer_port *port, struct orma_service *s
 	port->is_scraped =
 		info->scraping_mode == ORMA_SCRAPING_ENABLED ||
 		(info->scraping_mode == ORMA_SCRAPING_UNSPECIFIED && service->scrape_by_default);
+	port->writers.seed = service->name_seed;
 	orma_base_list_init(&port->data_sources);
 	orma_base_list_init(&port->instances);
 	r = copy_text(info->name, &port->name);

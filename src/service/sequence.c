@@ -6,9 +6,12 @@
  * are told per buffer. The records die with the session. Producers are told apart by how many came
  * before them, for their ids are used again.
  *
- * They lie in blocks, and a clone shares its source's: there may be a million of them, and to copy
+ * They lie in blocks, and a clone shares its source's: there may be very many of them, and to copy
  * all would hold up other sessions. Whoever is about to change a block that is shared gets one of
- * its own first. A clone has no keys, because nobody writes to it. Rejected: ids at read time (the
+ * its own first. A clone has no keys, because nobody writes to it. When there are too many, a new
+ * one takes the place of one whose writer has gone, so that a session may go on for as long as it
+ * likes; a writer finds no place, and its chunks are counted as discarded, only while nearly all the
+ * others are there. Rejected: ids at read time (the
  * trace buffer carries them for us), histograms in the trace buffer (it forgets sequences that are
  * empty).
  */
@@ -28,11 +31,16 @@ struct orma_service_sequence_block {
 const uint32_t orma_service_histogram_bounds[ORMA_SERVICE_HISTOGRAM_BUCKETS - 1] = {
 	8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384};
 
+static uint64_t make_key_of(uint32_t buffer_idx, uint64_t producer_serial, uint32_t writer_id)
+{
+	_Static_assert(ORMA_SERVICE_BUFFERS_PER_SESSION <= 1 << 7, "an index has 7 bits");
+	return producer_serial << 23 | (uint64_t)buffer_idx << 16 | writer_id;
+}
+
 static uint64_t make_key(uint32_t buffer_idx, const struct orma_producer_port *port,
 			 uint16_t writer_id)
 {
-	_Static_assert(ORMA_SERVICE_BUFFERS_PER_SESSION <= 1 << 7, "an index has 7 bits");
-	return port->serial << 23 | (uint64_t)buffer_idx << 16 | writer_id;
+	return make_key_of(buffer_idx, port->serial, writer_id);
 }
 
 static struct orma_service_sequence *get(const struct orma_service_sequences *sequences, size_t idx)
@@ -116,6 +124,52 @@ static int reserve(struct orma_service_sequences *sequences)
 	return get_own(sequences, sequences->count) ? 0 : -ENOMEM;
 }
 
+static bool has_gone(const struct orma_service *service,
+		     const struct orma_service_sequence *sequence)
+{
+	const struct orma_producer_port *port =
+		orma_service_producer_by_id(service, sequence->producer_id);
+
+	return !port || port->serial != sequence->producer_serial ||
+	       orma_service_producer_writer_buffer(port, sequence->writer_id) == 0;
+}
+
+/* One whose writer has gone is forgotten: the index of its place, or a negative errno. */
+static int64_t take_place(struct orma_service_session *session)
+{
+	struct orma_service_sequences *sequences = &session->sequences;
+
+	for (unsigned i = 0; i < ORMA_SERVICE_SEQUENCES_PER_LOOK; i++) {
+		uint32_t idx = sequences->hand;
+		struct orma_service_sequence *sequence = get(sequences, idx);
+
+		sequences->hand = (idx + 1) % sequences->count;
+		if (!has_gone(session->service, sequence))
+			continue;
+		sequence = get_own(sequences, idx);
+		if (!sequence)
+			return -ENOMEM;
+		(void)orma_base_map_remove(&sequences->by_key,
+					   make_key_of(sequence->buffer_idx,
+						       sequence->producer_serial,
+						       sequence->writer_id));
+		return idx;
+	}
+	return -ENOSPC;
+}
+
+/* The index of a new one's place, or a negative errno. */
+static int64_t find_place(struct orma_service_session *session)
+{
+	struct orma_service_sequences *sequences = &session->sequences;
+	int r;
+
+	if (sequences->count >= ORMA_SERVICE_SEQUENCES_MAX)
+		return take_place(session);
+	r = reserve(sequences);
+	return r < 0 ? r : (int64_t)sequences->count;
+}
+
 struct orma_service_sequence *
 orma_service_session_sequence(struct orma_service_session_buffer *buffer,
 			      const struct orma_producer_port *port, uint16_t writer_id)
@@ -125,20 +179,22 @@ orma_service_session_sequence(struct orma_service_session_buffer *buffer,
 	uint64_t key = make_key(buffer->idx, port, writer_id);
 	size_t found = find(sequences, key);
 	struct orma_service_sequence *sequence;
+	int64_t place;
 	uint32_t id;
 
 	if (found)
 		return get_own(sequences, found - 1);
-	if (sequences->count >= ORMA_SERVICE_SEQUENCES_MAX || reserve(sequences) < 0)
-		return NULL;
 	id = find_id(session, port, writer_id);
-	if (orma_base_map_put(&sequences->by_key, key, (void *)((uintptr_t)sequences->count + 1)) <
-	    0)
+	place = find_place(session);
+	if (place < 0 ||
+	    orma_base_map_put(&sequences->by_key, key, (void *)((uintptr_t)place + 1)) < 0)
 		return NULL;
-	sequence = get(sequences, sequences->count++);
+	sequences->count += place == (int64_t)sequences->count;
+	sequence = get(sequences, (size_t)place);
 	*sequence = (struct orma_service_sequence){
 		.id = id ? id : ++session->last_sequence_id,
 		.producer_id = port->id,
+		.producer_serial = port->serial,
 		.writer_id = writer_id,
 		.buffer_idx = buffer->idx,
 	};

@@ -223,6 +223,7 @@ enum orma_service_flush_strategy {
 struct orma_service_sequence {
 	uint32_t id; /* trusted_packet_sequence_id; the same in all buffers of the session */
 	uint32_t producer_id, writer_id;
+	uint64_t producer_serial;
 	uint32_t buffer_idx;
 	uint64_t histogram_counts[ORMA_SERVICE_HISTOGRAM_BUCKETS]; /* of chunk payloads, see stats.c
 								    */
@@ -237,6 +238,7 @@ struct orma_service_sequences {
 	struct orma_service_sequence_block **blocks;
 	size_t block_capacity;
 	uint32_t count;
+	uint32_t hand; /* the next to look at when all places are taken */
 };
 
 /* One entry of TraceConfig.trigger_config.triggers. */

@@ -50,6 +50,42 @@ ORMA_TEST(a_map_agrees_with_an_array_through_many_puts_and_removals)
 	orma_base_map_done(&map);
 }
 
+/* The order in which keys lie, as text. */
+static void order_of(uint64_t seed, char text[64])
+{
+	struct orma_map map = {.seed = seed};
+	size_t size = 0;
+	int value;
+
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t key = 0; key < 9; key++)
+			CHECK_INT(orma_base_map_put(&map, key, &value), 0);
+		for (uint64_t key = 0; key < 9; key++)
+			CHECK(orma_base_map_get(&map, key) == &value);
+		for (size_t position = 0; round == 1;) {
+			struct orma_map_slot *slot = orma_base_map_next(&map, &position);
+
+			if (!slot)
+				break;
+			text[size++] = (char)('0' + slot->key);
+		}
+		orma_base_map_done(&map);
+	}
+	text[size] = '\0';
+}
+
+ORMA_TEST(where_a_key_lies_depends_on_the_seed)
+{
+	char plain[64], same[64], other[64];
+
+	order_of(0, plain);
+	order_of(0, same);
+	order_of(UINT64_C(0x123456789abcdef), other);
+	CHECK_STR(same, plain);
+	CHECK_INT(strlen(other), strlen(plain));
+	CHECK(strcmp(other, plain) != 0);
+}
+
 ORMA_TEST(putting_an_existing_key_replaces_without_memory)
 {
 	int a, b;

@@ -438,6 +438,94 @@ ORMA_TEST(what_each_of_very_many_writers_did_is_in_the_trace_and_not_in_answers)
 	close_scene(&s);
 }
 
+/* One packet of each of these writers. */
+static void write_as(struct producer *producer, uint32_t begin, uint32_t end)
+{
+	for (uint32_t id = begin; id < end; id++) {
+		orma_producer_port_register_writer(producer->port, id, producer->target_buffer);
+		write_chunk(producer, (struct chunk){.writer_id = (uint16_t)id}, TEXTS("a"));
+		commit_page(producer, 0, producer->target_buffer);
+	}
+}
+
+static uint64_t discarded(struct scene *s)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_trace_stats *stats;
+	const void *data;
+	uint64_t count;
+	size_t size;
+
+	CHECK_INT(orma_consumer_port_get_stats(s->consumer.port, &data, &size), 0);
+	CHECK_INT(orma_pb_trace_stats_decode(data, size, &arena, &stats), 0);
+	count = stats->chunks_discarded;
+	orma_base_arena_done(&arena);
+	return count;
+}
+
+/* A session that goes on for days sees more writers come and go than can be remembered. */
+ORMA_TEST(new_writers_take_the_places_of_those_that_have_gone)
+{
+	enum { OF_ONE = ORMA_SERVICE_WRITER_ID_MAX };
+	struct scene s;
+	struct producer gone;
+	uint32_t count = 0;
+
+	open_scene(&s, "buffers { size_kb: 4 } data_sources { config { name: 'test' } }");
+	while (count + OF_ONE <= ORMA_SERVICE_SEQUENCES_MAX) {
+		producer_open(&s.world, &gone, "gone");
+		CHECK_INT(register_source(&gone, "name: 'test'"), 0);
+		write_as(&gone, 1, OF_ONE + 1);
+		producer_close(&gone);
+		count += OF_ONE;
+	}
+	/* One that stays, and then all the rest of the places, by writers that stay. */
+	write_as(&s.producer, 1, 2 + ORMA_SERVICE_SEQUENCES_MAX - count);
+	CHECK_INT(discarded(&s), 0);
+	write_as(&s.producer, 1000, OF_ONE);
+	CHECK_INT(discarded(&s), 0);
+	kinds(&s);
+	CHECK_INT(stats_of(&s.packets)->writer_stats.count, ORMA_SERVICE_SEQUENCES_MAX);
+	/* No id is used again. */
+	CHECK_INT(s.packets.items[s.packets.count - 3]->trusted_packet_sequence_id,
+		  count + 1 + ORMA_SERVICE_SEQUENCES_MAX - count + 1 + OF_ONE - 1000);
+	close_scene(&s);
+}
+
+ORMA_TEST(writers_that_are_there_keep_their_places)
+{
+	enum { PRODUCERS = ORMA_SERVICE_SEQUENCES_MAX / ORMA_SERVICE_WRITER_ID_MAX + 1 };
+	static struct producer producers[PRODUCERS];
+	struct scene s;
+	uint64_t lost;
+
+	open_scene(&s, "buffers { size_kb: 4 } data_sources { config { name: 'test' } }");
+	for (size_t i = 0; i < PRODUCERS; i++) {
+		producer_open(&s.world, &producers[i], "stays");
+		CHECK_INT(register_source(&producers[i], "name: 'test'"), 0);
+		write_as(&producers[i], 1, ORMA_SERVICE_WRITER_ID_MAX + 1);
+	}
+	lost = (uint64_t)PRODUCERS * ORMA_SERVICE_WRITER_ID_MAX - ORMA_SERVICE_SEQUENCES_MAX;
+	CHECK_INT(discarded(&s), lost);
+	write_as(&producers[0], 1, 10);
+	CHECK_INT(discarded(&s), lost);
+	/* One that goes makes room for one, once it has been found. */
+	orma_producer_port_unregister_writer(producers[0].port, 77);
+	for (unsigned tries = 0; discarded(&s) == lost; tries++, lost++) {
+		CHECK(tries <= ORMA_SERVICE_SEQUENCES_MAX / ORMA_SERVICE_SEQUENCES_PER_LOOK);
+		write_as(&producers[PRODUCERS - 1], ORMA_SERVICE_WRITER_ID_MAX,
+			 ORMA_SERVICE_WRITER_ID_MAX + 1);
+		if (discarded(&s) == lost)
+			break;
+	}
+	write_as(&producers[PRODUCERS - 1], ORMA_SERVICE_WRITER_ID_MAX - 1,
+		 ORMA_SERVICE_WRITER_ID_MAX);
+	CHECK_INT(discarded(&s), lost + 1);
+	for (size_t i = 0; i < PRODUCERS; i++)
+		producer_close(&producers[i]);
+	close_scene(&s);
+}
+
 ORMA_TEST(events_of_other_sessions_are_recorded_when_asked_for)
 {
 	const struct orma_pb_concurrent_session_event *event;
