@@ -243,6 +243,43 @@ ORMA_TEST(clones_have_a_limit_of_their_own)
 	scene_close(&scene);
 }
 
+ORMA_TEST(clones_of_all_users_have_a_limit)
+{
+	enum { COUNT = ORMA_SERVICE_CLONES_MAX + 1 };
+	struct consumer owners[4], consumers[COUNT];
+	struct scene scene;
+
+	scene_open(&scene, NULL);
+	for (size_t i = 0; i < 4; i++) {
+		consumer_open_as(&scene.world, &owners[i], 5000 + (uid_t)i);
+		enable_ok(&owners[i], ONE_BUFFER);
+	}
+	for (size_t i = 0; i < COUNT; i++) {
+		size_t owner = i / ORMA_SERVICE_CLONES_PER_UID;
+
+		consumer_open_as(&scene.world, &consumers[i], 5000 + (uid_t)owner);
+		clone_with(&scene, &consumers[i],
+			   (struct orma_clone_request){.session_id = owner + 1, .file_fd = -1});
+	}
+	CHECK_LOG(&scene.log, "too many clones: the service has 15, the maximum");
+	for (size_t i = 0; i < COUNT; i++)
+		consumer_close(&consumers[i]);
+	for (size_t i = 0; i < 4; i++)
+		consumer_close(&owners[i]);
+	scene_close(&scene);
+}
+
+ORMA_TEST(a_service_that_shuts_down_clones_nothing)
+{
+	struct scene scene;
+
+	scene_open(&scene, ONE_BUFFER);
+	orma_service_shut_down(scene.world.service, 100);
+	clone_session(&scene, 1);
+	CHECK_LOG(&scene.log, "the service is ending");
+	scene_close(&scene);
+}
+
 ORMA_TEST(flush_that_nobody_answers_makes_a_clone_that_says_so)
 {
 	struct scene scene;

@@ -605,3 +605,25 @@ ORMA_TEST(data_of_an_unregistered_source_still_arrives)
 	send_packet(&s.producer, 1, "too late");
 	close_scene(&s);
 }
+
+ORMA_TEST(writers_and_buffers_that_cannot_be_are_not_registered)
+{
+	static const struct {
+		uint32_t writer, buffer;
+	} cases[] = {{ORMA_SERVICE_WRITER_ID_MAX + 1, 1}, {1, ORMA_SERVICE_BUFFER_ID_MAX + 2}};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		struct scene s;
+
+		open_scene(&s);
+		CHECK_INT(s.producer.target_buffer, 1);
+		orma_producer_port_register_writer(s.producer.port, cases[i].writer,
+						   cases[i].buffer);
+		write_chunk(&s.producer,
+			    (struct chunk){.page_idx = 3, .writer_id = (uint16_t)cases[i].writer},
+			    TEXTS("one"));
+		orma_consumer_port_disable(s.consumer.port);
+		CHECK_STR(texts(&s), "");
+		close_scene(&s);
+	}
+}

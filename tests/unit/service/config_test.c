@@ -21,6 +21,18 @@ static const struct refusal {
 	 "buffers[0].size_kb: 6 is not a multiple of 4 (enable_extra_guardrails)"},
 	{"buffers { size_kb: 131076 } enable_extra_guardrails: true", -EINVAL,
 	 "buffers: 131076 kB in all are more than the 131072 kB of enable_extra_guardrails"},
+	{"buffers { size_kb: 131072 } buffers { size_kb: 68932 } enable_extra_guardrails: true "
+	 "guardrail_overrides { max_tracing_buffer_size_kb: 200000 }",
+	 -EINVAL,
+	 "buffers: 200004 kB in all are more than the 200000 kB of enable_extra_guardrails"},
+	{"buffers { size_kb: 131076 } enable_extra_guardrails: true "
+	 "guardrail_overrides { max_tracing_buffer_size_kb: 4 }",
+	 -EINVAL,
+	 "buffers: 131076 kB in all are more than the 131072 kB of enable_extra_guardrails"},
+	{"write_into_file: true output_path: '/tmp/x\\000y'", -EINVAL, "output_path: not a path"},
+	{"trigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 1 "
+	 "triggers { name: 'a\\000b' } }",
+	 -EINVAL, "trigger_config.triggers[0].name: not a name of at most 1024 bytes"},
 	{"buffers { size_kb: 0 }", -EINVAL, "buffers[0].size_kb: 0 or missing"},
 	{"buffers { size_kb: 4 } buffers {}", -EINVAL, "buffers[1].size_kb: 0 or missing"},
 	{"buffers { size_kb: 4194303 }", -EINVAL,
@@ -144,6 +156,18 @@ ORMA_TEST(long_lists_are_refused)
 		 "data_sources: 513 expressions in producer_name_regex_filter are more than the "
 		 "maximum of 512",
 		 513},
+		{"trigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 1 ",
+		 "triggers { name: 'a' } ", "}",
+		 "trigger_config.triggers: 257 are more than the maximum of 256", 257},
+		{"unique_session_name: '", "a", "'", "unique_session_name: longer than 1024 bytes",
+		 1025},
+		{"bugreport_filename: '", "a", "'", "bugreport_filename: longer than 1024 bytes",
+		 1025},
+		{"trigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 1 "
+		 "triggers { name: '",
+		 "a", "' } }", "trigger_config.triggers[0].name: not a name of at most 1024 bytes",
+		 1025},
+		{"write_into_file: true output_path: '", "/", "'", "output_path: not a path", 4096},
 		{"buffers { size_kb: 4 } ", "data_sources {} ", "",
 		 "data_sources: 4097 are more than the maximum of 4096", 4097},
 	};
@@ -444,5 +468,64 @@ ORMA_TEST(no_memory_at_any_point_of_opening_is_an_error)
 		CHECK_INT(r, -ENOMEM);
 	}
 	producer_close(&producer);
+	world_close(&world);
+}
+
+ORMA_TEST(guardrails_of_buffers_can_be_widened)
+{
+	struct world world;
+	struct consumer consumer;
+
+	world_open(&world);
+	consumer_open(&world, &consumer);
+	enable_ok(&consumer, "buffers { size_kb: 131072 } buffers { size_kb: 68928 } "
+			     "enable_extra_guardrails: true "
+			     "guardrail_overrides { max_tracing_buffer_size_kb: 200000 }");
+	consumer_close(&consumer);
+	world_close(&world);
+}
+
+ORMA_TEST(semaphores_of_other_names_do_not_count)
+{
+	struct world world;
+	struct consumer one, two;
+
+	world_open(&world);
+	consumer_open(&world, &one);
+	consumer_open(&world, &two);
+	enable_ok(&one, "session_semaphores { name: 's' } session_semaphores { name: 't' }");
+	enable_ok(&two, "session_semaphores { name: 'u' }");
+	consumer_close(&one);
+	consumer_close(&two);
+	world_close(&world);
+}
+
+ORMA_TEST(statsd_may_have_ten_sessions)
+{
+	struct consumer consumers[11];
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < 11; i++) {
+		consumer_open_as(&world, &consumers[i], ORMA_SERVICE_STATSD_UID);
+		CHECK_INT(enable(&consumers[i], ""), i < 10 ? 0 : -EBUSY);
+	}
+	CHECK_STR(consumers[10].error.message, "too many sessions: user 1066 has 10, the maximum");
+	for (size_t i = 0; i < 11; i++)
+		consumer_close(&consumers[i]);
+	world_close(&world);
+}
+
+ORMA_TEST(a_service_that_shuts_down_begins_nothing)
+{
+	struct world world;
+	struct consumer consumer;
+
+	world_open(&world);
+	consumer_open(&world, &consumer);
+	orma_service_shut_down(world.service, 100);
+	CHECK_INT(enable(&consumer, "buffers { size_kb: 4 }"), -ESHUTDOWN);
+	CHECK_STR(consumer.error.message, "the service is shutting down");
+	consumer_close(&consumer);
 	world_close(&world);
 }

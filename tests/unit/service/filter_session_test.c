@@ -382,3 +382,44 @@ ORMA_TEST(many_packets_are_filtered_to_the_last)
 		CHECK_INT(s.packets.items[i]->trusted_uid, 0);
 	close_scene(&s);
 }
+
+static void on_cloned(void *ctx, const struct orma_clone_result *result)
+{
+	CHECK(!result->error);
+	++*(int *)ctx;
+}
+
+/* What a clone leaves out, unless it is asked not to; one for a bug report never filters. */
+ORMA_TEST(clones_are_filtered_like_their_source_unless_they_skip_that)
+{
+	static const struct {
+		uint64_t session_id;
+		bool skips;
+	} cases[] = {{1, false}, {1, true}, {UINT64_MAX, false}};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		struct orma_clone_request request = {
+			.struct_size = sizeof(request),
+			.session_id = cases[i].session_id,
+			.skips_trace_filter = cases[i].skips,
+			.file_fd = -1,
+		};
+		struct consumer other;
+		struct scene s;
+		int cloned = 0;
+
+		open_scene(&s, with_filter(CONFIG "bugreport_score: 1", test_program(), ""));
+		consumer_open(&s.world, &other);
+		send_packet(&s.producer, 0, "one");
+		orma_consumer_port_clone(other.port, &request, on_cloned, &cloned);
+		answer_flush(&s.producer);
+		pass_ms(&s.world, 10);
+		CHECK_INT(cloned, 1);
+		read_all(&other, &s.packets);
+		CHECK_STR(texts_of(&s.packets), "one");
+		CHECK_INT(strstr(kinds_of(&s.packets), "config") != NULL, i > 0);
+		CHECK_INT(stats_of(&s.packets)->filter_stats != NULL, i == 0);
+		consumer_close(&other);
+		close_scene(&s);
+	}
+}

@@ -222,3 +222,67 @@ ORMA_TEST(answers_of_one_session_leave_the_other_alone)
 	consumer_close(&second);
 	close_scene(&s);
 }
+
+ORMA_TEST(an_answer_is_not_to_later_flushes)
+{
+	struct orma_commit first = {.flush_request_id = 1};
+	struct scene s;
+
+	open_scene(&s, ONE_BUFFER);
+	flush(&s.consumer, 0);
+	flush(&s.consumer, 0);
+	orma_producer_port_commit(s.one.port, &first);
+	orma_producer_port_commit(s.two.port, &first);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	answer_flush(&s.one);
+	answer_flush(&s.two);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	close_scene(&s);
+}
+
+static const struct orma_pb_tracing_service_event_data_sources *slow_of(struct packets *packets)
+{
+	for (size_t i = 0; i < packets->count; i++)
+		if (packets->items[i]->service_event &&
+		    packets->items[i]->service_event->last_flush_slow_data_sources)
+			return packets->items[i]->service_event->last_flush_slow_data_sources;
+	return NULL;
+}
+
+/* Of this session only, by name, and no more than there is room for. */
+ORMA_TEST(data_sources_that_hold_up_the_last_flush_are_listed)
+{
+	const struct orma_pb_tracing_service_event_data_sources *slow;
+	struct packets packets = {0};
+	struct consumer other;
+	struct scene s;
+
+	open_scene(&s, ONE_BUFFER);
+	consumer_open(&s.world, &other);
+	enable_ok(&other, ONE_BUFFER);
+	flush(&s.consumer, 10);
+	answer_flush(&s.one);
+	pass_ms(&s.world, 10);
+	read_all(&s.consumer, &packets);
+	CHECK(!slow_of(&packets)); /* an ordinary flush */
+	CHECK_INT(orma_consumer_port_flush(s.consumer.port, 10, 0x22, on_flushed, &s.consumer), 0);
+	answer_flush(&s.one);
+	pass_ms(&s.world, 10);
+	packets_done(&packets);
+	read_all(&s.consumer, &packets);
+	slow = slow_of(&packets);
+	CHECK(slow);
+	CHECK_INT(slow->data_source.count, 1);
+	CHECK(orma_base_str_is(slow->data_source.items[0]->producer_name, "two"));
+	CHECK(orma_base_str_is(slow->data_source.items[0]->data_source_name, "test"));
+	for (unsigned i = 0; i < ORMA_SERVICE_SLOW_SOURCES_LISTED + 5; i++)
+		CHECK_INT(register_source(&s.two, "name: 'test'"), 0);
+	CHECK_INT(orma_consumer_port_flush(s.consumer.port, 10, 0x22, on_flushed, &s.consumer), 0);
+	pass_ms(&s.world, 10);
+	packets_done(&packets);
+	read_all(&s.consumer, &packets);
+	CHECK_INT(slow_of(&packets)->data_source.count, ORMA_SERVICE_SLOW_SOURCES_LISTED);
+	packets_done(&packets);
+	consumer_close(&other);
+	close_scene(&s);
+}

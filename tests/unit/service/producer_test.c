@@ -295,6 +295,28 @@ ORMA_TEST(changed_config_goes_by_name_and_by_place_among_those_of_a_name)
 	world_close(&world);
 }
 
+ORMA_TEST(changed_config_does_not_narrow_a_source_for_everybody)
+{
+	struct orma_buf more =
+		encode_text(&orma_pb_trace_config_desc, "data_sources { config { name: 'test' } "
+							"producer_name_filter: 'b' }");
+	struct world world;
+	struct producer late;
+	struct consumer consumer;
+
+	world_open(&world);
+	consumer_open(&world, &consumer);
+	enable_ok(&consumer, "buffers { size_kb: 64 } data_sources { config { name: 'test' } }");
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, more.data, more.size), 0);
+	producer_open(&world, &late, "c");
+	CHECK_INT(register_source(&late, "name: 'test'"), 0);
+	CHECK_LOG(&late.log, "memory:256/4 setup:1 start:1");
+	orma_base_buf_done(&more);
+	consumer_close(&consumer);
+	producer_close(&late);
+	world_close(&world);
+}
+
 static int change_config(struct consumer *consumer, struct orma_buf *text)
 {
 	struct orma_buf config = encode_text(&orma_pb_trace_config_desc, orma_base_buf_cstr(text));

@@ -550,6 +550,44 @@ ORMA_TEST(events_of_other_sessions_are_recorded_when_asked_for)
 	close_scene(&s);
 }
 
+ORMA_TEST(events_of_other_sessions_are_kept_in_bounded_numbers)
+{
+	struct scene s;
+	struct consumer other;
+	size_t count = 0;
+	bool has_more;
+
+	open_scene(&s,
+		   ONE_BUFFER "builtin_data_sources { enable_concurrent_session_events: true }");
+	consumer_open(&s.world, &other);
+	/* Configured, started, disabled. */
+	for (unsigned i = 0; i <= ORMA_SERVICE_CONCURRENT_EVENTS_KEPT / 3; i++) {
+		enable_ok(&other, "buffers { size_kb: 4 }");
+		orma_consumer_port_free_buffers(other.port);
+	}
+	do {
+		struct orma_trace_batch batch;
+
+		CHECK_INT(orma_consumer_port_read(s.consumer.port, 32 << 10, &batch), 0);
+		has_more = batch.has_more;
+		for (size_t i = 0; i < batch.count; i++) {
+			struct orma_pb_trace_packet *packet;
+			struct orma_arena arena = {0};
+
+			CHECK(batch.slices[i].ends_packet);
+			CHECK_INT(orma_pb_trace_packet_decode(batch.slices[i].data,
+							      batch.slices[i].size, &arena,
+							      &packet),
+				  0);
+			count += packet->concurrent_session_event != NULL;
+			orma_base_arena_done(&arena);
+		}
+	} while (has_more);
+	CHECK_INT(count, ORMA_SERVICE_CONCURRENT_EVENTS_KEPT);
+	consumer_close(&other);
+	close_scene(&s);
+}
+
 ORMA_TEST(no_memory_while_reading_is_an_error_and_the_session_goes_on)
 {
 	struct scene s;
@@ -625,7 +663,8 @@ ORMA_TEST(state_shows_sessions_to_their_user_and_to_root)
 	struct scene s;
 	struct consumer root;
 
-	open_scene(&s, ONE_BUFFER "unique_session_name: 'mine' duration_ms: 99 bugreport_score: 3");
+	open_scene(&s, ONE_BUFFER "unique_session_name: 'mine' duration_ms: 99 bugreport_score: 3 "
+				  "bugreport_filename: 'a-b_c.9'");
 	consumer_open_as(&s.world, &root, 0);
 	state = query(&root, true, &arena);
 	CHECK_INT(state->producers.count, 0);
@@ -634,6 +673,10 @@ ORMA_TEST(state_shows_sessions_to_their_user_and_to_root)
 	CHECK(orma_base_str_is(state->tracing_sessions.items[0]->unique_session_name, "mine"));
 	CHECK(orma_base_str_is(state->tracing_sessions.items[0]->state, "STARTED"));
 	CHECK_INT(state->tracing_sessions.items[0]->buffer_size_kb.items[0], 64);
+	CHECK_INT(state->tracing_sessions.items[0]->id, 1);
+	CHECK_INT(state->tracing_sessions.items[0]->consumer_uid, getuid());
+	CHECK_INT(state->tracing_sessions.items[0]->bugreport_score, 3);
+	CHECK(orma_base_str_is(state->tracing_sessions.items[0]->bugreport_filename, "a-b_c.9"));
 	CHECK_INT(state->tracing_sessions.items[0]->duration_ms, 99);
 	CHECK_INT(state->tracing_sessions.items[0]->num_data_sources, 1);
 	CHECK_INT(state->tracing_sessions.items[0]->start_realtime_ns, WALL_NS);

@@ -386,6 +386,15 @@ ORMA_TEST(observers_hear_of_instances_and_of_all_started)
 	world_close(&world);
 }
 
+static const struct orma_pb_tracing_service_event_data_sources *slow_of(struct packets *packets)
+{
+	for (size_t i = 0; i < packets->count; i++)
+		if (packets->items[i]->service_event &&
+		    packets->items[i]->service_event->slow_starting_data_sources)
+			return packets->items[i]->service_event->slow_starting_data_sources;
+	return NULL;
+}
+
 ORMA_TEST(data_sources_that_do_not_start_in_20_seconds_are_listed)
 {
 	struct packets packets = {0};
@@ -397,10 +406,25 @@ ORMA_TEST(data_sources_that_do_not_start_in_20_seconds_are_listed)
 	producer_open(&world, &producer, "p");
 	consumer_open(&world, &consumer);
 	CHECK_INT(register_source(&producer, "name: 'test' will_notify_on_start: true"), 0);
+	CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	enable_ok(&consumer, ONE_BUFFER);
+	pass_ms(&world, 19999);
+	read_all(&consumer, &packets);
+	CHECK(!slow_of(&packets));
+	pass_ms(&world, 1);
+	read_all(&consumer, &packets);
+	CHECK_INT(slow_of(&packets)->data_source.count, 1);
+	CHECK(orma_base_str_is(slow_of(&packets)->data_source.items[0]->producer_name, "p"));
+	CHECK(orma_base_str_is(slow_of(&packets)->data_source.items[0]->data_source_name, "test"));
+	packets_done(&packets);
+	/* No more than there is room for. */
+	orma_consumer_port_free_buffers(consumer.port);
+	for (unsigned i = 0; i < ORMA_SERVICE_SLOW_SOURCES_LISTED + 5; i++)
+		CHECK_INT(register_source(&producer, "name: 'test' will_notify_on_start: true"), 0);
 	enable_ok(&consumer, ONE_BUFFER);
 	pass_ms(&world, 20000);
 	read_all(&consumer, &packets);
-	CHECK(strstr(kinds_of(&packets), "slow_start"));
+	CHECK_INT(slow_of(&packets)->data_source.count, ORMA_SERVICE_SLOW_SOURCES_LISTED);
 	packets_done(&packets);
 	consumer_close(&consumer);
 	producer_close(&producer);

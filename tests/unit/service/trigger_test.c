@@ -448,3 +448,130 @@ ORMA_TEST(triggers_without_memory_fail_cleanly)
 			return;
 	}
 }
+
+static void activate_often(struct producer *producer, const char *name, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		orma_producer_port_activate_triggers(producer->port, &name, 1);
+}
+
+ORMA_TEST(limits_in_24_hours_are_each_name_s_own)
+{
+	struct scene scene;
+
+	scene_open(&scene);
+	CHECK_INT(orma_consumer_port_observe(scene.consumer.port, 4), 0);
+	enable_ok(&scene.consumer, CLONE TIMED "triggers { name: 'a' max_per_24_h: 1 } "
+					       "triggers { name: 'b' max_per_24_h: 1 } }");
+	activate(&scene.producer, "a");
+	CHECK_LOG(&scene.consumer.log, "clone:1/a/p/0");
+	activate(&scene.producer, "b");
+	CHECK_LOG(&scene.consumer.log, "clone:1/b/p/0");
+	activate(&scene.producer, "a");
+	activate(&scene.producer, "b");
+	CHECK_LOG(&scene.consumer.log, "");
+	scene_close(&scene);
+}
+
+/* What is remembered of 24 hours has limits, for each name and for all. */
+ORMA_TEST(a_name_that_is_called_out_all_the_time_forgets_its_own_past_only)
+{
+	struct orma_buf config = {0};
+	struct scene scene;
+	char name[] = "?";
+
+	scene_open(&scene);
+	CHECK_INT(orma_consumer_port_observe(scene.consumer.port, 4), 0);
+	CHECK_INT(orma_base_buf_append_str(&config, CLONE TIMED "triggers { name: 'rare' "
+								"max_per_24_h: 1 } "),
+		  0);
+	for (name[0] = 'a'; name[0] <= 'q'; name[0]++)
+		CHECK_INT(orma_base_buf_printf(
+				  &config, "triggers { name: '%s' stop_delay_ms: 5000 } ", name),
+			  0);
+	CHECK_INT(orma_base_buf_append_str(&config, "}"), 0);
+	enable_ok(&scene.consumer, orma_base_buf_cstr(&config));
+	activate(&scene.producer, "rare");
+	CHECK_LOG(&scene.consumer.log, "clone:1/rare/p/0");
+	activate_often(&scene.producer, "a", ORMA_SERVICE_TRIGGER_USES_KEPT + 1);
+	activate(&scene.producer, "rare");
+	CHECK_LOG(&scene.consumer.log, "");
+	/* More than all that is kept: the oldest go. */
+	for (name[0] = 'a'; name[0] <= 'q'; name[0]++)
+		activate_often(&scene.producer, name, ORMA_SERVICE_TRIGGER_USES_PER_NAME);
+	pass_ms(&scene.world, 5000);
+	log_clear(&scene.consumer.log);
+	activate(&scene.producer, "rare");
+	CHECK_LOG(&scene.consumer.log, "clone:1/rare/p/0");
+	orma_base_buf_done(&config);
+	scene_close(&scene);
+}
+
+ORMA_TEST(the_first_of_two_start_triggers_says_how_long)
+{
+	static const char *const both[] = {"hit", "more"};
+	struct scene scene;
+
+	scene_open(&scene);
+	enable_ok(&scene.consumer, START TIMED "triggers { name: 'more' stop_delay_ms: 900 } "
+					       "triggers { name: 'hit' stop_delay_ms: 500 } }");
+	orma_producer_port_activate_triggers(scene.producer.port, both, 2);
+	orma_service_run(scene.world.service);
+	log_clear(&scene.producer.log);
+	pass_ms(&scene.world, 499);
+	CHECK_LOG(&scene.producer.log, "");
+	pass_ms(&scene.world, 1);
+	CHECK_LOG(&scene.producer.log, "flush:1 of:1");
+	scene_close(&scene);
+}
+
+ORMA_TEST(a_session_that_stops_obeys_no_trigger)
+{
+	struct scene scene;
+
+	scene_open(&scene);
+	CHECK_INT(orma_producer_port_unregister_data_source(scene.producer.port, "test"), 0);
+	CHECK_INT(register_source(&scene.producer, "name: 'test' will_notify_on_stop: true"), 0);
+	CHECK_INT(orma_consumer_port_observe(scene.consumer.port, 4), 0);
+	enable_ok(&scene.consumer, CLONE TIMED "triggers { name: 'hit' } }");
+	orma_consumer_port_disable(scene.consumer.port);
+	activate(&scene.producer, "hit");
+	CHECK_LOG(&scene.consumer.log, "");
+	orma_producer_port_data_source_stopped(scene.producer.port,
+					       scene.producer.last_instance_id);
+	CHECK_LOG(&scene.consumer.log, "disabled");
+	scene_close(&scene);
+}
+
+static unsigned count_kind(struct packets *packets, const char *kind)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < packets->count; i++) {
+		struct packets one = {.items = {packets->items[i]}, .count = 1};
+
+		count += strcmp(kinds_of(&one), kind) == 0;
+	}
+	return count;
+}
+
+/* Also when the clocks have agreed again by the time anything else is recorded. */
+ORMA_TEST(a_trigger_comes_with_the_clocks_of_its_moment)
+{
+	unsigned clocks[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct scene scene;
+
+		scene_open(&scene);
+		enable_ok(&scene.consumer, STOP TIMED ON_HIT);
+		activate(&scene.producer, "hit");
+		scene.world.wall_jump_ns = ORMA_NS_PER_SEC;
+		activate(&scene.producer, i ? "hit" : "other");
+		scene.world.wall_jump_ns = 0;
+		read_all(&scene.consumer, &scene.packets);
+		clocks[i] = count_kind(&scene.packets, "clocks");
+		scene_close(&scene);
+	}
+	CHECK_INT(clocks[1], clocks[0] + 1);
+}
