@@ -236,10 +236,48 @@ ORMA_TEST(clones_have_a_limit_of_their_own)
 	CHECK_LOG(&scene.log, text);
 	answer_and_finish(&scene);
 	CHECK_LOG(&scene.log, "cloned cloned cloned cloned cloned");
+	clone_with(&scene, &consumers[5],
+		   (struct orma_clone_request){.session_id = 1, .file_fd = -1});
+	CHECK_LOG(&scene.log, text);
 	/* They do not count as sessions, and do not hold names. */
 	enable_ok(&scene.other, ONE_BUFFER);
 	for (size_t i = 0; i < 6; i++)
 		consumer_close(&consumers[i]);
+	scene_close(&scene);
+}
+
+/* In the state, in the numbers, and which buffer was taken when. */
+ORMA_TEST(clone_is_seen_as_a_session_of_its_own)
+{
+	struct orma_arena arena = {0};
+	const struct orma_pb_tracing_service_state *state;
+	uint32_t index = 0;
+	struct scene scene;
+
+	scene_open(&scene, "buffers { size_kb: 64 } buffers { size_kb: 128 } "
+			   "data_sources { config { name: 'test' } } unique_session_name: 'mine'");
+	clone_session(&scene, 1);
+	answer_and_finish(&scene);
+	CHECK_LOG(&scene.log, "cloned");
+	state = query(&scene.owner, true, &arena);
+	CHECK_INT(state->tracing_sessions.count, 2);
+	CHECK_INT(state->tracing_sessions.items[1]->id, 2);
+	CHECK(orma_base_str_is(state->tracing_sessions.items[1]->state, "CLONED_READ_ONLY"));
+	CHECK(orma_base_str_is(state->tracing_sessions.items[1]->unique_session_name, "mine"));
+	CHECK_INT(state->tracing_sessions.items[1]->buffer_size_kb.count, 2);
+	CHECK_INT(state->tracing_sessions.items[1]->buffer_size_kb.items[1], 128);
+	read_all(&scene.other, &scene.packets);
+	CHECK_INT(stats_of(&scene.packets)->tracing_sessions, 2);
+	CHECK_INT(stats_of(&scene.packets)->total_buffers, 4);
+	for (size_t i = 0; i < scene.packets.count; i++) {
+		const struct orma_pb_tracing_service_event *event =
+			scene.packets.items[i]->service_event;
+
+		if (event && orma_pb_tracing_service_event_has_buffer_cloned(event))
+			CHECK_INT(event->buffer_cloned, index++);
+	}
+	CHECK_INT(index, 2);
+	orma_base_arena_done(&arena);
 	scene_close(&scene);
 }
 

@@ -238,6 +238,27 @@ ORMA_TEST(lockdown_refuses_producers_of_other_users_until_cleared)
 	world_close(&world);
 }
 
+/* Nobody vouches for who it says it is. */
+ORMA_TEST(lockdown_is_for_producers_whose_user_is_not_known_too)
+{
+	struct orma_producer_info info = producer_info("p");
+	struct world world;
+	struct producer early, late;
+	struct consumer consumer;
+
+	info.is_unverified = true;
+	world_open(&world);
+	CHECK_INT(producer_try(&world, &early, &info), 0);
+	CHECK_INT(register_source(&early, "name: 'test'"), 0);
+	consumer_open(&world, &consumer);
+	enable_ok(&consumer, ONE_BUFFER "lockdown_mode: LOCKDOWN_SET");
+	CHECK_LOG(&early.log, "");
+	CHECK_INT(producer_try(&world, &late, &info), -EACCES);
+	producer_close(&early);
+	consumer_close(&consumer);
+	world_close(&world);
+}
+
 ORMA_TEST(consumer_has_one_session_at_a_time)
 {
 	struct world world;

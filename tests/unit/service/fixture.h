@@ -508,6 +508,20 @@ static inline void flush(struct consumer *consumer, uint32_t timeout_ms)
 		  0);
 }
 
+static inline struct orma_pb_tracing_service_state *
+query(struct consumer *consumer, bool sessions_only, struct orma_arena *arena)
+{
+	struct orma_pb_tracing_service_state *state;
+	const void *data;
+	size_t size;
+
+	CHECK_INT(orma_consumer_port_query_state(consumer->port, sessions_only, &data, &size), 0);
+	CHECK_INT(orma_proto_decode_copy(&orma_pb_tracing_service_state_desc, data, size, arena,
+					 &state),
+		  0);
+	return state;
+}
+
 /* --- packets --------------------------------------------------------------------------------- */
 
 struct packets {

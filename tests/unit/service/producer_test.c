@@ -50,8 +50,11 @@ ORMA_TEST(data_sources_of_one_producer_are_limited)
 
 ORMA_TEST(update_needs_the_id_and_keeps_the_name)
 {
+	const struct orma_pb_tracing_service_state *state;
+	struct orma_arena arena = {0};
 	struct world world;
 	struct producer producer;
+	struct consumer consumer;
 	struct orma_buf unknown = encode_text(&orma_pb_data_source_descriptor_desc,
 					      "name: 'a' id: 9"),
 			renamed = encode_text(&orma_pb_data_source_descriptor_desc,
@@ -70,10 +73,107 @@ ORMA_TEST(update_needs_the_id_and_keeps_the_name)
 	CHECK_INT(orma_producer_port_update_data_source(producer.port, no_id.data, no_id.size),
 		  -EINVAL);
 	CHECK_INT(orma_producer_port_update_data_source(producer.port, good.data, good.size), 0);
+	/* What it says now counts, and is shown. */
+	consumer_open(&world, &consumer);
+	state = query(&consumer, false, &arena);
+	CHECK_INT(state->data_sources.count, 1);
+	CHECK(state->data_sources.items[0]->ds_descriptor->no_flush);
+	enable_ok(&consumer, "buffers { size_kb: 4 } data_sources { config { name: 'a' } }");
+	log_clear(&producer.log);
+	flush(&consumer, 0);
+	CHECK_LOG(&producer.log, "");
+	CHECK_LOG(&consumer.log, "flushed");
+	consumer_close(&consumer);
+	orma_base_arena_done(&arena);
 	orma_base_buf_done(&unknown);
 	orma_base_buf_done(&renamed);
 	orma_base_buf_done(&no_id);
 	orma_base_buf_done(&good);
+	producer_close(&producer);
+	world_close(&world);
+}
+
+/* A descriptor of about this size. */
+static struct orma_buf make_descriptor(const char *name, uint64_t id, size_t size)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_buf buf = {0};
+	uint8_t *filler = orma_base_zalloc(size);
+
+	orma_proto_heap_writer_init(&heap, &buf);
+	orma_proto_write_string(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_NAME, name);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_ID, id);
+	orma_proto_write_bytes(&heap.writer, 9999, filler, size);
+	CHECK_INT(orma_proto_heap_writer_finish(&heap), 0);
+	orma_base_free(filler);
+	return buf;
+}
+
+ORMA_TEST(descriptors_of_one_producer_are_limited_and_those_that_go_make_room)
+{
+	enum { SIZE = 100 << 10, COUNT = ORMA_SERVICE_DESCRIPTORS_BYTES_MAX / SIZE };
+	struct orma_buf small = make_descriptor("a", 1, 0), large;
+	struct world world;
+	struct producer producer;
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	for (uint64_t i = 0; i < COUNT + 2; i++) {
+		large = make_descriptor(i == 1 ? "a" : "b", i + 1, SIZE);
+		if (i == 0) /* grows later */
+			CHECK_INT(orma_producer_port_register_data_source(producer.port, small.data,
+									  small.size),
+				  0);
+		else
+			CHECK_INT(orma_producer_port_register_data_source(producer.port, large.data,
+									  large.size),
+				  i < COUNT ? 0 : -EINVAL);
+		orma_base_buf_done(&large);
+		if (i == COUNT - 1) {
+			large = make_descriptor("a", 1, SIZE);
+			CHECK_INT(orma_producer_port_update_data_source(producer.port, large.data,
+									large.size),
+				  0);
+			orma_base_buf_done(&large);
+		}
+	}
+	CHECK_INT(orma_producer_port_unregister_data_source(producer.port, "b"), 0);
+	large = make_descriptor("c", 0, SIZE);
+	CHECK_INT(orma_producer_port_register_data_source(producer.port, large.data, large.size),
+		  0);
+	CHECK_INT(orma_producer_port_register_data_source(producer.port, large.data, large.size),
+		  -EINVAL);
+	orma_base_buf_done(&large);
+	orma_base_buf_done(&small);
+	producer_close(&producer);
+	world_close(&world);
+}
+
+ORMA_TEST(data_sources_and_producers_that_go_make_room_and_are_not_counted)
+{
+	struct packets packets = {0};
+	struct world world;
+	struct producer producer, other;
+	struct consumer consumer;
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	for (unsigned i = 0; i < ORMA_SERVICE_SOURCES_PER_PRODUCER + 10; i++) {
+		CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+		CHECK_INT(orma_producer_port_unregister_data_source(producer.port, "test"), 0);
+	}
+	CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	producer_open(&world, &other, "o");
+	CHECK_INT(register_source(&other, "name: 'test'"), 0);
+	producer_close(&other);
+	consumer_open(&world, &consumer);
+	enable_ok(&consumer, ONE_BUFFER);
+	read_all(&consumer, &packets);
+	CHECK_INT(stats_of(&packets)->producers_connected, 1);
+	CHECK_INT(stats_of(&packets)->producers_seen, 2);
+	CHECK_INT(stats_of(&packets)->data_sources_registered, 1);
+	packets_done(&packets);
+	consumer_close(&consumer);
 	producer_close(&producer);
 	world_close(&world);
 }
@@ -450,7 +550,8 @@ ORMA_TEST(producers_get_their_config_with_the_services_fields_and_unknown_ones_u
 			     "tracing_session_id: 99 trace_duration_ms: 5 "
 			     "legacy_config: 'l' 7777 { 1: 42 } } } "
 			     "duration_ms: 1234 data_source_stop_timeout_ms: 77 "
-			     "prefer_suspend_clock_for_duration: true");
+			     "prefer_suspend_clock_for_duration: true "
+			     "enable_extra_guardrails: true");
 	CHECK_INT(orma_pb_data_source_config_decode(producer.config.data, producer.config.size,
 						    &arena, &config),
 		  0);
@@ -462,6 +563,7 @@ ORMA_TEST(producers_get_their_config_with_the_services_fields_and_unknown_ones_u
 	CHECK_INT(config->stop_timeout_ms, 77);
 	CHECK_INT(config->session_initiator, 0);
 	CHECK(config->prefer_suspend_clock_for_duration);
+	CHECK(config->enable_extra_guardrails);
 	CHECK(config->base.unknown);
 	CHECK_MEM(config->base.unknown->bytes.data, config->base.unknown->bytes.size,
 		  "\x8a\xe6\x03\x02\x08\x2a", 6);

@@ -614,20 +614,6 @@ ORMA_TEST(no_memory_while_reading_is_an_error_and_the_session_goes_on)
 
 /* --- queries ---------------------------------------------------------------------------------- */
 
-static struct orma_pb_tracing_service_state *query(struct consumer *consumer, bool sessions_only,
-						   struct orma_arena *arena)
-{
-	struct orma_pb_tracing_service_state *state;
-	const void *data;
-	size_t size;
-
-	CHECK_INT(orma_consumer_port_query_state(consumer->port, sessions_only, &data, &size), 0);
-	CHECK_INT(orma_proto_decode_copy(&orma_pb_tracing_service_state_desc, data, size, arena,
-					 &state),
-		  0);
-	return state;
-}
-
 ORMA_TEST(state_names_producers_and_data_sources)
 {
 	struct orma_arena arena = {0};

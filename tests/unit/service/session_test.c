@@ -149,6 +149,31 @@ ORMA_TEST(stop_that_is_not_acknowledged_times_out)
 	world_close(&world);
 }
 
+ORMA_TEST(consumer_that_leaves_waits_for_no_acknowledgement)
+{
+	struct orma_arena arena = {0};
+	struct world world;
+	struct producer producer;
+	struct consumer consumer, root;
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	consumer_open(&world, &consumer);
+	consumer_open_as(&world, &root, 0);
+	CHECK_INT(register_source(&producer, "name: 'test' will_notify_on_stop: true"), 0);
+	enable_ok(&consumer, ONE_BUFFER);
+	orma_consumer_port_disable(consumer.port);
+	CHECK(orma_base_str_is(query(&root, true, &arena)->tracing_sessions.items[0]->state,
+			       "STOP_WAIT"));
+	consumer_close(&consumer);
+	CHECK_INT(query(&root, true, &arena)->tracing_sessions.count, 0);
+	CHECK_INT(query(&root, false, &arena)->num_sessions, 0);
+	orma_base_arena_done(&arena);
+	consumer_close(&root);
+	producer_close(&producer);
+	world_close(&world);
+}
+
 ORMA_TEST(producer_that_leaves_counts_as_stopped)
 {
 	struct world world;
