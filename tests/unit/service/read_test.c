@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * read_test.c - what a trace holds beside its data, in which order, and what the statistics say.
  */
+#include <sys/utsname.h>
+
 #include "fixture.h"
 
 struct scene {
@@ -98,6 +100,7 @@ ORMA_TEST(own_packets_say_who_and_when)
 	static const uint8_t marker[] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,
 					 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79};
 	const struct orma_pb_trace_packet *packet;
+	struct utsname names;
 	struct scene s;
 
 	open_scene(&s, ONE_BUFFER
@@ -106,6 +109,7 @@ ORMA_TEST(own_packets_say_who_and_when)
 	kinds(&s);
 	for (size_t i = 0; i < s.packets.count; i++) {
 		packet = s.packets.items[i];
+		CHECK(orma_pb_trace_packet_has_trusted_uid(packet));
 		CHECK_INT(packet->trusted_uid, (int32_t)geteuid());
 		CHECK_INT(packet->trusted_packet_sequence_id, 1);
 		CHECK_INT(packet->timestamp_clock_id, packet->synchronization_marker.size ? 0 : 6);
@@ -114,6 +118,7 @@ ORMA_TEST(own_packets_say_who_and_when)
 	CHECK_MEM(packet->synchronization_marker.data, packet->synchronization_marker.size, marker,
 		  16);
 	CHECK_INT(find(&s, "started")->timestamp, START_NS);
+	CHECK_INT(find(&s, "provenance")->timestamp, START_NS);
 	packet = find(&s, "uuid");
 	CHECK(packet->trace_uuid->msb == 0x5a5a5a5a5a5a4a5a);
 	CHECK(packet->trace_uuid->lsb == (int64_t)UINT64_C(0x9a5a5a5a5a5a5a5a));
@@ -121,16 +126,27 @@ ORMA_TEST(own_packets_say_who_and_when)
 	CHECK(orma_base_str_is(packet->trace_config->unique_session_name, "mine"));
 	packet = find(&s, "system");
 	CHECK(orma_base_str_is(packet->system_info->tracing_service_version, "test 1"));
-	CHECK(packet->system_info->utsname->machine.size > 0);
+	CHECK_INT(uname(&names), 0);
+	CHECK(orma_base_str_is(packet->system_info->utsname->sysname, names.sysname));
+	CHECK(orma_base_str_is(packet->system_info->utsname->version, names.version));
+	CHECK(orma_base_str_is(packet->system_info->utsname->release, names.release));
+	CHECK(orma_base_str_is(packet->system_info->utsname->machine, names.machine));
+	CHECK_INT(packet->system_info->hz, sysconf(_SC_CLK_TCK));
+	CHECK(orma_pb_system_info_has_timezone_off_mins(packet->system_info));
+	CHECK_INT(packet->system_info->num_cpus, sysconf(_SC_NPROCESSORS_CONF));
 	CHECK_INT(packet->system_info->page_size, sysconf(_SC_PAGESIZE));
 	CHECK(packet->system_info->system_ram_bytes ==
 	      (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
 	packet = find(&s, "clocks");
 	CHECK_INT(packet->clock_snapshot->primary_trace_clock, 3);
 	CHECK(packet->clock_snapshot->clocks.count >= 6);
-	for (size_t i = 0; i < 6; i++)
-		CHECK_INT(packet->clock_snapshot->clocks.items[i]->clock_id,
-			  ((const uint32_t[]){6, 2, 4, 1, 3, 5})[i]);
+	for (size_t i = 0; i < 6; i++) {
+		uint32_t id = packet->clock_snapshot->clocks.items[i]->clock_id;
+
+		CHECK_INT(id, ((const uint32_t[]){6, 2, 4, 1, 3, 5})[i]);
+		CHECK_INT(packet->clock_snapshot->clocks.items[i]->timestamp,
+			  id == 1 || id == 2 ? WALL_NS : START_NS);
+	}
 	close_scene(&s);
 }
 
@@ -166,6 +182,12 @@ ORMA_TEST(clock_snapshots_are_kept_when_clocks_drift_by_10_ms)
 		s.world.suspended_ns += ORMA_NS_PER_SEC;
 	}
 	CHECK_INT(count_clocks(&s), 16);
+	/* The newest: the last is of the last period. */
+	for (size_t i = s.packets.count, newest = 0; i-- > 0 && !newest;)
+		if (s.packets.items[i]->clock_snapshot && ++newest)
+			CHECK(s.packets.items[i]->clock_snapshot->clocks.items[0]->timestamp >
+			      START_NS + s.world.passed_ns + s.world.suspended_ns -
+				      11 * ORMA_NS_PER_SEC);
 	close_scene(&s);
 }
 
@@ -538,6 +560,7 @@ ORMA_TEST(events_of_other_sessions_are_recorded_when_asked_for)
 	enable_ok(&other, ONE_BUFFER "unique_session_name: 'other'");
 	orma_consumer_port_disable(other.port);
 	kinds(&s);
+	CHECK_INT(find(&s, "concurrent")->timestamp, START_NS);
 	event = find(&s, "concurrent")->concurrent_session_event;
 	CHECK(orma_base_str_is(event->session_name, "other"));
 	CHECK_INT(event->session_id, 2);
