@@ -417,6 +417,31 @@ ORMA_TEST(changed_config_does_not_narrow_a_source_for_everybody)
 	world_close(&world);
 }
 
+/* By an expression it is in the session already. */
+ORMA_TEST(changed_config_makes_no_second_instance)
+{
+	struct orma_buf more =
+		encode_text(&orma_pb_trace_config_desc, "data_sources { config { name: 'test' } "
+							"producer_name_filter: 'b1' }");
+	struct world world;
+	struct producer producer;
+	struct consumer consumer;
+
+	world_open(&world);
+	producer_open(&world, &producer, "b1");
+	CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+	consumer_open(&world, &consumer);
+	enable_ok(&consumer, "buffers { size_kb: 64 } data_sources { config { name: 'test' } "
+			     "producer_name_regex_filter: 'b.*' }");
+	CHECK_LOG(&producer.log, "memory:256/4 setup:1 start:1");
+	CHECK_INT(orma_consumer_port_change_config(consumer.port, more.data, more.size), 0);
+	CHECK_LOG(&producer.log, "");
+	orma_base_buf_done(&more);
+	consumer_close(&consumer);
+	producer_close(&producer);
+	world_close(&world);
+}
+
 static int change_config(struct consumer *consumer, struct orma_buf *text)
 {
 	struct orma_buf config = encode_text(&orma_pb_trace_config_desc, orma_base_buf_cstr(text));
