@@ -9,6 +9,9 @@ target_compile_options(orma_flags INTERFACE
 # Each function in a section of its own, so that the linker can drop what a program does not reach.
 target_compile_options(orma_flags INTERFACE -ffunction-sections -fdata-sections)
 target_link_options(orma_flags INTERFACE LINKER:--gc-sections)
+if(ORMA_WITHOUT_SERVICE)
+  target_compile_definitions(orma_flags INTERFACE ORMA_WITHOUT_SERVICE)
+endif()
 if(ORMA_WERROR)
   target_compile_options(orma_flags INTERFACE -Werror)
 endif()

@@ -25,6 +25,9 @@ foreach(line ${lines} "# end")
     if(NOT node STREQUAL "ORMA_end")
       string(APPEND map "${node} {\nglobal:\n")
     endif()
+  elseif(ORMA_WITHOUT_SERVICE AND line MATCHES "^orma_(service|producer_port|consumer_port|relay_port)_" AND
+      NOT line MATCHES "^orma_service_state_")
+    # Of orma/service.h; the state is read by consumers.
   elseif(line MATCHES "^orma_[a-z0-9_]+$")
     string(APPEND map "  ${line};\n")
     list(APPEND roots "LINKER:-u,${line}")

@@ -40,7 +40,9 @@ extern "C" {
 
 enum orma_backend {
 	ORMA_BACKEND_SYSTEM = 1, /* the tracing daemon, through its producer socket */
-	/* a tracing service inside this process, for orma_session_new() with in_process */
+	/* a tracing service inside this process, for orma_session_new() with in_process. A library
+	 * that was built with ORMA_WITHOUT_SERVICE has none, and none of the functions of
+	 * orma/service.h: orma_init() and orma_session_new() then return -ENOTSUP. */
 	ORMA_BACKEND_IN_PROCESS = 2,
 	/* a service over a transport of the program's own: see orma/transport.h */
 	ORMA_BACKEND_CUSTOM = 4,
@@ -86,7 +88,8 @@ struct orma_init_options {
  * @options: may be NULL; borrowed for this call.
  *
  * Returns 0 (also when no daemon is there yet), -EALREADY (a second call: the first one's options
- * stay), -EINVAL, -ENOMEM, -EAGAIN (no thread to be had).
+ * stay), -EINVAL, -ENOTSUP (in-process, in a library without the service), -ENOMEM, -EAGAIN (no
+ * thread to be had).
  */
 ORMA_API int orma_init(const struct orma_init_options *options);
 

@@ -30,6 +30,7 @@
  *            word and are believed.
  * Errors:    negative errno values; see each function. Every function that takes a message may
  *            return -EBADMSG (it does not decode) and -ENOMEM.
+ * Builds:    a library that was built with ORMA_WITHOUT_SERVICE has none of these functions.
  */
 #ifndef ORMA_SERVICE_H
 #define ORMA_SERVICE_H

@@ -228,11 +228,18 @@ static void free_options(void)
 	orma_client.options = (struct orma_init_options){0};
 }
 
+static void free_service(void)
+{
+#ifndef ORMA_WITHOUT_SERVICE
+	orma_client_local_free(ORMA_TAKE(orma_client.local));
+#endif
+}
+
 static void forget_everything(void)
 {
 	orma_client_forget_sources(false);
 	orma_client_retired_free(0);
-	orma_client_local_free(ORMA_TAKE(orma_client.local));
+	free_service();
 	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
 	free_options();
 	orma_client.link_count = 0;
@@ -361,12 +368,20 @@ static int make_condition(void)
 	return r;
 }
 
+static int make_service(void)
+{
+#ifdef ORMA_WITHOUT_SERVICE
+	return -ENOTSUP;
+#else
+	return orma_client_local_new(orma_client.loop, &orma_client.local);
+#endif
+}
+
 static int make_links(void)
 {
-	int r;
-
 	if (orma_client.options.backends & ORMA_BACKEND_IN_PROCESS) {
-		r = orma_client_local_new(orma_client.loop, &orma_client.local);
+		int r = make_service();
+
 		if (r < 0)
 			return r;
 		orma_client_link_init(&orma_client.links[orma_client.link_count++],
@@ -423,7 +438,7 @@ static int start(const struct orma_init_options *options)
 
 static void forget_engine(void)
 {
-	orma_client_local_free(ORMA_TAKE(orma_client.local));
+	free_service();
 	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
 	orma_client.link_count = 0;
 	orma_client.has_condition = false;

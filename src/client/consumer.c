@@ -57,8 +57,3 @@ int orma_client_open_consumer(int *ret_fd)
 	*ret_fd = fds[0];
 	return 0;
 }
-
-int orma_client_driven_fd(void)
-{
-	return orma_poll_fd();
-}

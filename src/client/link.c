@@ -377,6 +377,18 @@ const char *orma_client_link_address(const struct orma_client_link *link)
 						   : orma_ipc_producer_address();
 }
 
+static int connect_locally(struct orma_client_link *link,
+			   const struct orma_client_endpoint_config *config)
+{
+#ifdef ORMA_WITHOUT_SERVICE
+	(void)link;
+	(void)config;
+	return -ENOTSUP;
+#else
+	return orma_client_local_endpoint_new(link->local, config, &link->endpoint);
+#endif
+}
+
 void orma_client_link_connect(struct orma_client_link *link)
 {
 	const struct orma_init_options *options = &orma_client.options;
@@ -395,7 +407,7 @@ void orma_client_link_connect(struct orma_client_link *link)
 	if (link->endpoint)
 		return;
 	if (link->local)
-		r = orma_client_local_endpoint_new(link->local, &config, &link->endpoint);
+		r = connect_locally(link, &config);
 	else if (link->is_custom)
 		r = orma_client_custom_endpoint_new(&config, &orma_client.transport,
 						    options->transport_ctx, &link->endpoint);

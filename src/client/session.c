@@ -94,7 +94,7 @@ int orma_client_session_wait(struct orma_session *session, const bool *flag, uin
 
 	if (orma_client_session_is_inherited(session))
 		return -ECONNRESET;
-	driven_fd = session->options.in_process ? orma_client_driven_fd() : -1;
+	driven_fd = session->options.in_process ? orma_poll_fd() : -1;
 	while (!*flag) {
 		uint64_t left_ns;
 		int timeout_ms, r;
@@ -187,6 +187,29 @@ static void on_disconnected(void *ctx, int error)
 	}
 }
 
+static int connect_locally(struct orma_session *session,
+			   const struct orma_ipc_client_options *options, struct orma_error *reterr)
+{
+#ifdef ORMA_WITHOUT_SERVICE
+	(void)session;
+	(void)options;
+	return orma_base_error_set(reterr, -ENOTSUP, "this library was built without the service");
+#else
+	int fd = -1, r = orma_client_open_consumer(&fd);
+
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "%s",
+					   "there is no in-process tracing service");
+	r = orma_ipc_client_new_from_fd(options, fd, &session->ipc);
+	if (r < 0) {
+		orma_base_fd_close(fd);
+		return orma_base_error_set(reterr, r, "cannot connect to %s: %s",
+					   address_of(session), orma_base_error_words(r));
+	}
+	return 0;
+#endif
+}
+
 static int begin_connecting(struct orma_session *session, struct orma_error *reterr)
 {
 	const struct orma_ipc_client_options options = {
@@ -203,19 +226,9 @@ static int begin_connecting(struct orma_session *session, struct orma_error *ret
 	const char *address = address_of(session);
 	int r;
 
-	if (session->options.in_process) {
-		int fd = -1;
-
-		r = orma_client_open_consumer(&fd);
-		if (r < 0)
-			return orma_base_error_set(reterr, r, "%s",
-						   "there is no in-process tracing service");
-		r = orma_ipc_client_new_from_fd(&options, fd, &session->ipc);
-		if (r < 0)
-			orma_base_fd_close(fd);
-	} else {
-		r = orma_ipc_client_new(&options, address, &session->ipc);
-	}
+	if (session->options.in_process)
+		return connect_locally(session, &options, reterr);
+	r = orma_ipc_client_new(&options, address, &session->ipc);
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "cannot connect to %s: %s", address,
 					   orma_base_error_words(r));

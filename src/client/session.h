@@ -172,8 +172,5 @@ int orma_client_session_observe(struct orma_session *session, uint32_t types);
 
 /* A connected socket whose other end the in-process service serves as a consumer. */
 int orma_client_open_consumer(int *ret_fd);
-/* With caller_drives, what a wait on the dispatching thread has to poll beside its own; -1 = none.
- */
-int orma_client_driven_fd(void);
 
 #endif

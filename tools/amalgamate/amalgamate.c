@@ -5,6 +5,8 @@
  * header before its first use, become orma.c: everything that is not public is static there, what no
  * public function reaches is left out, and names that are private to one source, and would meet
  * another's, get their file's name in front. Sources that the list calls cold ask for small code.
+ * What is reached only from sources that the list calls the service stands between #ifndef
+ * ORMA_WITHOUT_SERVICE and #endif, and so does in functions what reaches them from elsewhere.
  *
  * Invariant: the same tree gives the same bytes, wherever it lies; each name is defined once.
  * Rejected: plain concatenation (static functions of the same name meet, and every user compiles
@@ -27,6 +29,7 @@ struct output {
 	struct orma_buf body;
 	struct orma_map system; /* headers that were included already */
 	struct orma_buf system_names;
+	bool is_guarded; /* inside #ifndef ORMA_WITHOUT_SERVICE */
 };
 
 _Noreturn void am_fail(const char *format, ...)
@@ -196,12 +199,14 @@ static void add_export(struct am_tree *tree, const char *name)
 	am_put(&tree->exports, name, strlen(name), (void *)name);
 }
 
-/* "src/a/b.c", or "src/a/b.c cold". */
+/* "src/a/b.c", behind it what is true of it: " cold", " service". */
 static void add_source(struct am_tree *tree, const char *line)
 {
 	size_t size = strcspn(line, " ");
+	struct am_file *file = load(tree, am_copy(tree, line, size));
 
-	load(tree, am_copy(tree, line, size))->is_cold = strcmp(line + size, " cold") == 0;
+	file->is_cold = strstr(line + size, " cold") != NULL;
+	file->is_service = strstr(line + size, " service") != NULL;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -308,13 +313,23 @@ static void resolve_names(struct am_tree *tree)
 struct queue {
 	struct am_item **items;
 	size_t count, capacity;
+	bool is_lean;
 };
+
+/* The tree is walked twice: for all of orma.c, and for what is left of it without the service. */
+static bool is_reached(const struct queue *queue, const struct am_item *item)
+{
+	return queue->is_lean ? item->is_lean : item->is_kept;
+}
 
 static void keep(struct queue *queue, struct am_item *item)
 {
-	if (item->is_kept)
+	if (is_reached(queue, item))
 		return;
-	item->is_kept = true;
+	if (queue->is_lean)
+		item->is_lean = true;
+	else
+		item->is_kept = true;
 	if (queue->count == queue->capacity)
 		am_fail("more items than there are");
 	queue->items[queue->count++] = item;
@@ -353,20 +368,45 @@ static void keep_prefixed(struct am_tree *tree, struct queue *queue, const struc
 	}
 }
 
+static bool begins(const struct am_token *token, const char *text)
+{
+	return token->size >= strlen(text) && memcmp(token->text, text, strlen(text)) == 0;
+}
+
+/*
+ * Whether a directive of a function begins what a library without the service does not have:
+ * #ifdef or #ifndef ORMA_WITHOUT_SERVICE ... #else ... #endif, with no other conditional inside.
+ */
+static void follow_branches(const struct am_token *directive, bool *is_inside, bool *skips)
+{
+	if (begins(directive, "#ifdef ORMA_WITHOUT_SERVICE") ||
+	    begins(directive, "#ifndef ORMA_WITHOUT_SERVICE")) {
+		*is_inside = true;
+		*skips = begins(directive, "#ifndef");
+	} else if (*is_inside && begins(directive, "#else")) {
+		*skips = !*skips;
+	} else if (*is_inside && begins(directive, "#endif")) {
+		*is_inside = *skips = false;
+	}
+}
+
 /* The text of an item, word for word; directives are looked into. */
 static void
-each_word(const struct am_item *item, const char *at,
+each_word(const struct am_item *item, bool is_lean,
 	  void (*fn)(void *ctx, const struct am_item *item, const struct am_token *word), void *ctx)
 {
+	bool is_member = false, is_inside = false, skips = false;
 	struct am_token token;
 
-	bool is_member = false;
-
-	for (; at < item->end; at = token.text + token.size) {
+	for (const char *at = item->start; at < item->end; at = token.text + token.size) {
 		token = am_lex(at, item->end);
-		if (token.kind == AM_DIRECTIVE)
+		if (token.kind == AM_DIRECTIVE) {
+			follow_branches(&token, &is_inside, &skips);
 			token.size = 1;
-		else if (token.kind == AM_NAME && !is_member)
+		}
+		if (is_lean && skips)
+			continue;
+		if (token.kind == AM_NAME && !is_member)
 			fn(ctx, item, &token);
 		is_member = am_token_is(&token, ".") || am_token_is(&token, "->");
 	}
@@ -394,23 +434,46 @@ static void on_assert_word(void *ctx, const struct am_item *item, const struct a
 	bool has_kept = !all;
 
 	for (name = all; name; name = name->next_same)
-		has_kept |= name->item->is_kept &&
+		has_kept |= is_reached(&reach->queue, name->item) &&
 			    (!is_local(name, all) || name->item->file == item->file);
 	reach->all_kept &= has_kept;
 }
 
-static bool is_wanted(struct am_tree *tree, const struct am_item *item)
+static bool is_of_service(struct am_tree *tree, const struct am_name *name)
+{
+	const struct am_name *each = am_find(&tree->names, name->text, strlen(name->text));
+
+	while (each && !(each->is_external && each->is_definite))
+		each = each->next_same;
+	return each && each->item->file->is_service;
+}
+
+static bool is_wanted(struct am_tree *tree, const struct am_item *item, bool is_lean)
 {
 	for (const struct am_name *name = item->names; name; name = name->next) {
-		if (name->is_external && am_find(&tree->exports, name->text, strlen(name->text)))
+		if (name->is_external && am_find(&tree->exports, name->text, strlen(name->text)) &&
+		    !(is_lean && is_of_service(tree, name)))
 			return true;
 	}
 	return item->is_root;
 }
 
-static void find_reached(struct am_tree *tree)
+/* An assertion stays when all that it speaks of does. */
+static void judge_assert(struct reach *reach, struct am_item *item)
 {
-	struct reach reach = {.tree = tree};
+	bool is_lean = reach->queue.is_lean;
+
+	reach->all_kept = true;
+	each_word(item, is_lean, on_assert_word, reach);
+	if (is_lean)
+		item->is_lean = reach->all_kept;
+	else
+		item->is_kept = reach->all_kept;
+}
+
+static void find_reached(struct am_tree *tree, bool is_lean)
+{
+	struct reach reach = {.tree = tree, .queue.is_lean = is_lean};
 	struct am_file *file;
 	struct am_item *item;
 
@@ -421,19 +484,16 @@ static void find_reached(struct am_tree *tree)
 	reach.queue.items = am_alloc(tree, reach.queue.capacity * sizeof(item));
 	for (file = tree->first; file; file = file->next) {
 		for (item = file->items; item; item = item->next) {
-			if (is_wanted(tree, item))
+			if (is_wanted(tree, item, is_lean))
 				keep(&reach.queue, item);
 		}
 	}
 	for (size_t i = 0; i < reach.queue.count; i++)
-		each_word(reach.queue.items[i], reach.queue.items[i]->start, on_word, &reach);
+		each_word(reach.queue.items[i], is_lean, on_word, &reach);
 	for (file = tree->first; file; file = file->next) {
 		for (item = file->items; item; item = item->next) {
-			if (item->kind != AM_ASSERT)
-				continue;
-			reach.all_kept = true;
-			each_word(item, item->start, on_assert_word, &reach);
-			item->is_kept = reach.all_kept;
+			if (item->kind == AM_ASSERT)
+				judge_assert(&reach, item);
 		}
 	}
 }
@@ -575,6 +635,24 @@ static bool has_kept(const struct am_file *file)
 	return false;
 }
 
+static bool has_lean(const struct am_file *file)
+{
+	for (const struct am_item *item = file->items; item; item = item->next) {
+		if (item->is_kept && item->is_lean)
+			return true;
+	}
+	return false;
+}
+
+/* What follows is, or is not, there without the service. */
+static void put_border(struct output *output, bool needs_service)
+{
+	if (output->is_guarded != needs_service)
+		put_text(&output->body, needs_service ? "\n#ifndef ORMA_WITHOUT_SERVICE\n"
+						      : "\n#endif /* ORMA_WITHOUT_SERVICE */\n");
+	output->is_guarded = needs_service;
+}
+
 /* What runs rarely is to be small, and soon compiled. */
 static const char cold_begin[] =
 	"\n#ifdef __clang__\n"
@@ -591,11 +669,12 @@ static const char cold_end[] = "\n#ifdef __clang__\n"
 			       "#endif\n";
 
 /* Whether there is code to be small; a region without any is one that clang warns about. */
-static bool is_cold_code(const struct am_file *file)
+static bool is_cold_code(const struct am_file *file, bool is_lean)
 {
 	for (const struct am_item *item = file->items; item && file->is_cold; item = item->next) {
 		for (const struct am_name *name = item->names; name; name = name->next) {
-			if (item->is_kept && item->is_function && name->is_definite)
+			if (item->is_kept && (item->is_lean || !is_lean) && item->is_function &&
+			    name->is_definite)
 				return true;
 		}
 	}
@@ -605,7 +684,8 @@ static bool is_cold_code(const struct am_file *file)
 static void put_file(struct output *output, struct am_file *file, unsigned depth)
 {
 	const char *system;
-	bool is_reached = has_kept(file), is_cold = is_cold_code(file);
+	bool is_reached = has_kept(file), is_cold = is_cold_code(file, false);
+	bool is_lean = is_cold ? is_cold_code(file, true) : has_lean(file);
 
 	if (file->is_emitted || strncmp(file->path, "include/", 8) == 0)
 		return;
@@ -623,12 +703,18 @@ static void put_file(struct output *output, struct am_file *file, unsigned depth
 	}
 	if (!is_reached)
 		return;
+	/* Regions of a file end with it, so that each push of options has its pop. */
+	put_border(output, !has_lean(file));
 	put_preface(output, file);
+	put_border(output, !is_lean);
 	put_text(&output->body, is_cold ? cold_begin : "");
 	for (const struct am_item *item = file->items; item; item = item->next) {
-		if (item->is_kept)
-			put_item(output, item);
+		if (!item->is_kept)
+			continue;
+		put_border(output, !item->is_lean);
+		put_item(output, item);
 	}
+	put_border(output, !is_lean);
 	put_text(&output->body, is_cold ? cold_end : "");
 }
 
@@ -725,7 +811,9 @@ static const char source_head[] =
 	" *\tcc -O2 orma.c app.c -lpthread\n"
 	" *\n"
 	" * C11 with GNU's extensions (gcc, clang), Linux. With -DORMA_STATIC, for orma.c and for what\n"
-	" * includes orma.h, a shared object built from it exports nothing of orma.\n"
+	" * includes orma.h, a shared object built from it exports nothing of orma. With\n"
+	" * -DORMA_WITHOUT_SERVICE it is without the in-process service and the functions of\n"
+	" * orma/service.h: two thirds of the size, for programs that emit to a daemon.\n"
 	" */\n"
 	"#ifndef _GNU_SOURCE\n"
 	"#define _GNU_SOURCE\n"
@@ -765,6 +853,7 @@ static size_t write_source(struct am_tree *tree, const char *version, const char
 		if (file->is_source)
 			put_file(&output, file, 0);
 	}
+	put_border(&output, false);
 	if (orma_base_buf_printf(&head, source_head, version, version,
 				 (int)output.system_names.size,
 				 (const char *)output.system_names.data) < 0)
@@ -791,7 +880,8 @@ int main(int argc, char **argv)
 	each_line(&tree, argv[4], add_source);
 	load_includes(&tree, tree.first);
 	resolve_names(&tree);
-	find_reached(&tree);
+	find_reached(&tree, false);
+	find_reached(&tree, true);
 	header_lines = write_header(&tree, argv[2], argv[5]);
 	source_lines = write_source(&tree, argv[2], argv[5]);
 	printf("%s/orma.h: %zu lines\n%s/orma.c: %zu lines\n", argv[5], header_lines, argv[5],

@@ -62,6 +62,7 @@ struct am_item {
 	struct am_name *names;
 	bool is_static, is_extern, is_function;
 	bool is_root, is_kept;
+	bool is_lean; /* kept also when orma.c is compiled with ORMA_WITHOUT_SERVICE */
 };
 
 struct am_file {
@@ -69,6 +70,7 @@ struct am_file {
 	const char *path; /* from the root */
 	const char *text, *end;
 	bool is_source, is_emitted, is_cold;
+	bool is_service; /* nobody outside of orma.c calls it with ORMA_WITHOUT_SERVICE */
 	struct am_item *items;
 	struct orma_map renames; /* by hash of the old name -> struct am_rename */
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * app.c - what somebody builds with orma.c: events, a data source and a session in one process.
  * Compiled as C11 and as C++17. "app system" emits to whoever records on this machine, as soon as
- * somebody does.
+ * somebody does. "app refused" is for a library without the service.
  */
 #include <orma.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +90,33 @@ static int emit_to_system(void)
 	return 0;
 }
 
+/* What a library that was built with ORMA_WITHOUT_SERVICE says of the process's own. */
+static int be_refused(void)
+{
+	struct orma_init_options init = {};
+	struct orma_session_options options = {};
+	struct orma_session *session;
+	struct orma_error error = {};
+	int result;
+
+	init.struct_size = sizeof(init);
+	init.backends = ORMA_BACKEND_SYSTEM | ORMA_BACKEND_IN_PROCESS;
+	options.struct_size = sizeof(options);
+	options.in_process = true;
+	result = orma_init(&init);
+	if (result != -ENOTSUP)
+		return fail("a service of its own is not refused", result);
+	result = orma_init(NULL);
+	if (result < 0)
+		return fail("the system's service is refused", result);
+	result = orma_session_new(&options, &session, &error);
+	orma_shutdown();
+	if (result != -ENOTSUP)
+		return fail("a session in the process is not refused", result);
+	printf("%s\n", error.message);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const char config[] = "buffers { size_kb: 4096 fill_policy: DISCARD }\n"
@@ -107,6 +135,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "system") == 0)
 		return emit_to_system();
+	if (argc > 1 && strcmp(argv[1], "refused") == 0)
+		return be_refused();
 	init.struct_size = sizeof(init);
 	init.backends = ORMA_BACKEND_IN_PROCESS;
 	source_options.struct_size = sizeof(source_options);
