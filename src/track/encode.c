@@ -13,7 +13,7 @@
 
 #include "schema/gen/debug_annotation.pb.h"
 
-const uint8_t orma_track_integer_tags[] = {
+const uint8_t orma_track_integer_tags[ORMA_ITEM_UINT + 1] = {
 	[ORMA_ITEM_BOOL] = ORMA_PB_DEBUG_ANNOTATION_BOOL_VALUE << 3 | ORMA_PROTO_VARINT,
 	[ORMA_ITEM_INT] = ORMA_PB_DEBUG_ANNOTATION_INT_VALUE << 3 | ORMA_PROTO_VARINT,
 	[ORMA_ITEM_UINT] = ORMA_PB_DEBUG_ANNOTATION_UINT_VALUE << 3 | ORMA_PROTO_VARINT,

@@ -204,7 +204,7 @@ uint8_t *orma_track_encode(struct orma_track_sequence *sequence, uint8_t *begin,
 /* What stores of items may reach beyond the end. */
 #define ORMA_TRACK_SLACK_BYTES 8
 
-extern const uint8_t orma_track_integer_tags[];
+extern const uint8_t orma_track_integer_tags[ORMA_ITEM_UINT + 1];
 
 /* A key's code, a value; NULL: the value is for the long way. */
 static inline __attribute__((always_inline)) uint8_t *

