@@ -122,9 +122,10 @@ ORMA_API int orma_data_source_register(const struct orma_data_source_options *op
  *
  * Other threads may be emitting to it: packets that are open are waited for, at most 200 ms, and
  * what comes later does nothing. The handle may be used so until 32 sources of other names
- * were unregistered, or orma_shutdown(); the same name gets it again when it is registered. Not from callbacks, nor inside a packet. What callbacks
- * postpone counts as complete, and orma_data_source_complete() must not be called any more. With
- * caller_drives: on the thread that dispatches. (Where the kernel or its filters have no
+ * were unregistered, or orma_shutdown(); the same name gets it again when it is registered. Until
+ * then unregistering it again does nothing, as with NULL. Not from callbacks, nor inside a packet.
+ * What callbacks postpone counts as complete, and orma_data_source_complete() must not be called any
+ * more. With caller_drives: on the thread that dispatches. (Where the kernel or its filters have no
  * membarrier(), no other thread may be emitting.)
  */
 ORMA_API void orma_data_source_unregister(struct orma_data_source *source);

@@ -87,9 +87,10 @@ struct orma_init_options {
  * orma_init() - start being a producer.
  * @options: may be NULL; borrowed for this call.
  *
- * Returns 0 (also when no daemon is there yet), -EALREADY (a second call: the first one's options
- * stay), -EINVAL, -ENOTSUP (in-process, in a library without the service), -ENOMEM, -EAGAIN (no
- * thread to be had).
+ * Returns 0 (also when no daemon is there yet, or the socket's address makes no sense: see
+ * orma/log.h), -EALREADY (a second call: the first one's options stay), -EINVAL (struct_size,
+ * unknown backends, clock or policy, page size, a transport that is missing or not asked for),
+ * -ENOTSUP (in-process, in a library without the service), -ENOMEM, -EAGAIN (no thread to be had).
  */
 ORMA_API int orma_init(const struct orma_init_options *options);
 
@@ -156,8 +157,8 @@ ORMA_API int orma_activate_triggers(const char *const *names, size_t count, uint
  * orma_dispatch().
  *
  * All callbacks of data sources then run inside orma_dispatch(). The descriptor belongs to the
- * library. orma_dispatch() never blocks; it returns 0 or -ENOTCONN (not initialised, or no
- * caller_drives).
+ * library, and is -1 without caller_drives or orma_init(). orma_dispatch() never blocks; it returns
+ * 0 or -ENOTCONN (not initialised, or no caller_drives).
  */
 ORMA_API int orma_poll_fd(void);
 ORMA_API int orma_dispatch(void);

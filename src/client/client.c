@@ -503,7 +503,9 @@ static bool are_options_valid(const struct orma_init_options *options)
 
 	if (orma_base_options_copy(&whole, sizeof(whole), options) < 0 || whole.backends & ~all ||
 	    (unsigned)whole.clock > ORMA_CLOCK_MONOTONIC_RAW ||
-	    whole.event_policy > ORMA_EXHAUSTED_STALL)
+	    whole.event_policy > ORMA_EXHAUSTED_STALL ||
+	    (whole.page_size_bytes &&
+	     !orma_shm_sizes_are_valid(whole.page_size_bytes, whole.page_size_bytes)))
 		return false;
 	if (!(whole.backends & ORMA_BACKEND_CUSTOM))
 		return !whole.transport;

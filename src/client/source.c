@@ -320,10 +320,20 @@ int orma_data_source_update(struct orma_data_source *source, const void *descrip
 	return 0;
 }
 
+struct withdrawal {
+	struct orma_data_source *source;
+	bool was_registered;
+};
+
 static void withdraw(void *ctx)
 {
-	struct orma_data_source *source = ctx;
+	struct withdrawal *withdrawal = ctx;
+	struct orma_data_source *source = withdrawal->source;
 
+	/* Else it was unregistered before, and its place may be another's. */
+	withdrawal->was_registered = orma_client_source_at(source->idx) == source;
+	if (!withdrawal->was_registered)
+		return;
 	orma_client_end_source(source);
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_withdraw(&orma_client.links[i], source);
@@ -366,7 +376,10 @@ static bool wait_for_packets(struct orma_data_source *source)
 
 void orma_data_source_unregister(struct orma_data_source *source)
 {
-	if (!source || orma_client_post_and_wait(withdraw, source) < 0)
+	struct withdrawal withdrawal = {.source = source};
+
+	if (!source || orma_client_post_and_wait(withdraw, &withdrawal) < 0 ||
+	    !withdrawal.was_registered)
 		return;
 	source->is_left = !wait_for_packets(source);
 	source_end(source);

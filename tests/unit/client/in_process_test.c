@@ -120,6 +120,25 @@ ORMA_TEST(an_unregistered_source_stops_and_its_place_can_be_taken_again)
 	orma_shutdown();
 }
 
+ORMA_TEST(a_source_that_was_unregistered_cannot_be_unregistered_again)
+{
+	struct source_log logs[2] = {{0}};
+	struct orma_data_source *first, *second;
+
+	init_in_process();
+	first = register_source("test.first", &logs[0]);
+	orma_data_source_unregister(first);
+	second = register_source("test.second", &logs[1]);
+	/* Not even its place, which is the second one's now. */
+	orma_data_source_unregister(first);
+	orma_data_source_unregister(NULL);
+	CHECK(register_source("test.first", &logs[0]) == first);
+	CHECK(second != first);
+	CHECK_INT(orma_data_source_update(second, NULL, 0), 0);
+	orma_data_source_unregister(second);
+	orma_shutdown();
+}
+
 ORMA_TEST(state_is_needed_once_and_again_after_it_was_cleared)
 {
 	struct source_log log = {0};
@@ -329,6 +348,8 @@ ORMA_TEST(without_the_library_every_function_says_so)
 
 	CHECK_INT(orma_init(&bad), -EINVAL);
 	bad = (struct orma_init_options){.struct_size = sizeof(bad), .backends = 64};
+	CHECK_INT(orma_init(&bad), -EINVAL);
+	bad = (struct orma_init_options){.struct_size = sizeof(bad), .page_size_bytes = 5000};
 	CHECK_INT(orma_init(&bad), -EINVAL);
 	CHECK_INT(orma_sync(0), -ENOTCONN);
 	CHECK_INT(orma_dispatch(), -ENOTCONN);
