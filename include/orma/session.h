@@ -188,7 +188,13 @@ ORMA_API int orma_session_change_config(struct orma_session *session, const void
  * did not answer in time, or nothing is enabled).
  */
 ORMA_API int orma_session_flush(struct orma_session *session, uint32_t timeout_ms, uint64_t flags);
-/** orma_session_stop() - ask the service to stop; on_stopped follows. Does not wait. */
+/**
+ * orma_session_stop() - ask the service to stop; on_stopped follows. Does not wait.
+ *
+ * What a thread's last, unfinished chunk holds may be missing, of producers that are not scraped:
+ * orma_session_flush() before it makes sure. A session that ends with its duration is flushed by the
+ * service.
+ */
 ORMA_API int orma_session_stop(struct orma_session *session);
 /**
  * orma_session_request_stop() - the same, from any thread and from signal handlers.
