@@ -5,15 +5,15 @@
  *	ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames and drawing");     // in one .c file
  *	ORMA_CATEGORY_DEFINE_TAGGED(gfx_verbose, "gfx.verbose", "Every draw call", "gfx,slow");
  *
- * An event may belong to several: a category whose name lists them is a *group*, enabled when any of
- * them is, each judged by itself. They need not be defined; those that are have their own tags, the
- * others the group's. Events of a group carry the names of all its members.
+ * An event may belong to several: a category whose name lists them is a *group*, enabled when any
+ * of them is, each judged by itself. They need not be defined; those that are have their own tags,
+ * the others the group's. Events of a group carry the names of all its members.
  *
  *	ORMA_CATEGORY_DEFINE(upload, "gfx,net", "Textures on their way");
  *
  * The service is told of up to 126 KiB of categories, some thousands of them, for people who ask
- * which there are: with descriptions while these fit, groups not at all. What a session enables does
- * not depend on that.
+ * which there are: with descriptions while these fit, groups not at all. What a session enables
+ * does not depend on that.
  *
  * A category announces itself when its program or library is loaded, and leaves with it; one that
  * is loaded while a session runs takes part at once.

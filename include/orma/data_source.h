@@ -111,9 +111,10 @@ struct orma_data_source_options {
 /**
  * orma_data_source_register() - offer a data source to all present and future connections.
  *
- * Returns 0, -EINVAL (no name, bad struct_size), -EEXIST, -ENOSPC (ORMA_DATA_SOURCES_MAX), -EMSGSIZE
- * (name and descriptor are more than 126 KiB: they travel in one frame), -ENOMEM, -ENOTCONN (before
- * orma_init()). The handle lives until orma_data_source_unregister() or orma_shutdown().
+ * Returns 0, -EINVAL (no name, bad struct_size), -EEXIST, -ENOSPC (ORMA_DATA_SOURCES_MAX),
+ * -EMSGSIZE (name and descriptor are more than 126 KiB: they travel in one frame), -ENOMEM,
+ * -ENOTCONN (before orma_init()). The handle lives until orma_data_source_unregister() or
+ * orma_shutdown().
  */
 ORMA_API int orma_data_source_register(const struct orma_data_source_options *options,
 				       struct orma_data_source **ret);

@@ -7,8 +7,8 @@
  * session enables categories by asking each, announced or not. Groups are not announced, as
  * upstream's are not; their members are, where they exist.
  *
- * Rejected: a second data source for the rest (it would be started beside the first, and every event
- * be there twice).
+ * Rejected: a second data source for the rest (it would be started beside the first, and every
+ * event be there twice).
  */
 #include "base/buf.h"
 #include "proto/writer.h"

@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clock.c - the line from the processor's counter to the system's clock.
+ * clock.c - what time it is: which clock, which counter, and who compares them.
  *
- *   ns |            .-'   each window begins where the last one ended; its slope is chosen so that
- *      |        .-'/      it ends where the system's clock will be then
- *      |    _.-'
- *      |_.-' window
- *      +---------------- ticks
- *
- * Reading a line costs no call; the system's clock costs twice as much. A line holds for 100 ms of
- * ticks. The first thread to look at the time after that compares both clocks and draws the next
- * one: no timer wakes an idle process, and what nobody reads is not kept right. After a long idle
- * time the line may be off by more than 10 us; then it jumps. When the clocks do not even agree on
- * how much time has passed (a suspend, during which the counter may have stood still), calibration
- * begins anew. Time may so be late by what was slept, for the first 100 ms at most; it never goes
- * backwards within a sequence, because sequences see to that themselves.
- *
- * The slope is measured over one to two seconds, at the beginning over 10 ms; until then, and while
- * somebody else draws a line, readers ask the system and wait for nobody.
+ * Reading a line (ruler.h) costs no call; the system's clock costs twice as much. A line holds for
+ * 100 ms of ticks. The first thread to look at the time after that compares both clocks and draws
+ * the next one: no timer wakes an idle process, and what nobody reads is not kept right. While
+ * there is no line, and while somebody else draws one, readers ask the system and wait for nobody.
+ * Time never goes backwards within a sequence, because sequences see to that themselves.
  *
  * Which counter: invariant by its own word (CPUID, always on arm64), allowed to this process
  * (PR_GET_TSC), and trusted by the kernel, which watches whether all processors agree: its clock
  * source is the same counter.
  *
  * Rejected: the frequency of CPUID leaf 15h (absent in most guests, and off by some ppm); a thread
- * of its own (would wake idle processes); steps at each comparison (deltas would be wrong by them).
+ * of its own (would wake idle processes).
  */
 #include "track/clock.h"
 
@@ -39,23 +28,15 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "schema/gen/builtin_clock.pb.h"
+#include "track/ruler.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
-#define WINDOW_NS     (100 * ORMA_NS_PER_MS)
-#define FIRST_SPAN_NS (10 * ORMA_NS_PER_MS)
-#define SPAN_NS       ORMA_NS_PER_SEC
-#define STEP_NS       10000
-#define RECENT_NS     (20 * ORMA_NS_PER_MS)
-/* Slopes of two spans that differ by more than one in this many are not of the same clock. */
-#define SLOPE_SHARE 2048
-#define READS       4
-
-struct moment {
-	uint64_t ticks, ns;
-};
+/* A line that has held for this part of its window is compared, where clocks are snapshot. */
+#define RECENT_SHARE 5
+#define READS        4
 
 struct orma_track_clock orma_track_clock;
 
@@ -65,17 +46,16 @@ static _Atomic bool uses_ticks; /* written by orma_track_clock_init(), read rela
 
 /* Of whoever holds `is_busy`. */
 static atomic_flag is_busy = ATOMIC_FLAG_INIT;
-static struct moment first, last; /* the slope is measured from `first`; ns 0 = none */
-static uint64_t slope;            /* 2^32 ns per tick; 0 = not known yet */
+static struct orma_track_ruler ruler;
 
 #if ORMA_TRACK_HAS_TICKS
 
 /* --- one comparison --------------------------------------------------------------------------- */
 
 /* Of some readings the one that was interrupted least. */
-static struct moment compare(void)
+static struct orma_track_moment compare(void)
 {
-	struct moment best = {0, 0};
+	struct orma_track_moment best = {0, 0};
 	uint64_t shortest = UINT64_MAX;
 
 	for (int i = 0; i < READS; i++) {
@@ -85,23 +65,13 @@ static struct moment compare(void)
 
 		if (took < shortest) {
 			shortest = took;
-			best = (struct moment){before + took / 2, ns};
+			best = (struct orma_track_moment){before + took / 2, ns};
 		}
 	}
 	return best;
 }
 
-static uint64_t line_at(uint64_t ticks)
-{
-	const struct orma_track_clock *clock = &orma_track_clock;
-	uint64_t passed = ticks - atomic_load_explicit(&clock->base_ticks, memory_order_relaxed);
-	uint64_t scale = atomic_load_explicit(&clock->scale, memory_order_relaxed);
-
-	return atomic_load_explicit(&clock->base_ns, memory_order_relaxed) +
-	       (uint64_t)((unsigned __int128)passed * scale >> 32);
-}
-
-static void draw(uint64_t base_ticks, uint64_t base_ns, uint64_t scale, uint64_t window_ticks)
+static void draw(const struct orma_track_ruled *line)
 {
 	struct orma_track_clock *clock = &orma_track_clock;
 	uint32_t seq = atomic_load_explicit(&clock->seq, memory_order_relaxed);
@@ -110,70 +80,17 @@ static void draw(uint64_t base_ticks, uint64_t base_ns, uint64_t scale, uint64_t
 	 * next even one, behind them. */
 	atomic_store_explicit(&clock->seq, seq + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	atomic_store_explicit(&clock->base_ticks, base_ticks, memory_order_relaxed);
-	atomic_store_explicit(&clock->base_ns, base_ns, memory_order_relaxed);
-	atomic_store_explicit(&clock->scale, scale, memory_order_relaxed);
-	atomic_store_explicit(&clock->window_ticks, window_ticks, memory_order_relaxed);
+	atomic_store_explicit(&clock->base_ticks, line->base_ticks, memory_order_relaxed);
+	atomic_store_explicit(&clock->base_ns, line->base_ns, memory_order_relaxed);
+	atomic_store_explicit(&clock->scale, line->scale, memory_order_relaxed);
+	atomic_store_explicit(&clock->window_ticks, line->window_ticks, memory_order_relaxed);
 	atomic_store_explicit(&clock->seq, seq + 2, memory_order_release);
-}
-
-/* 0: not to be had from these two moments. */
-static uint64_t slope_between(struct moment begin, struct moment end)
-{
-	unsigned __int128 ns = end.ns - begin.ns;
-
-	if (end.ns <= begin.ns || end.ticks <= begin.ticks)
-		return 0;
-	return (uint64_t)((ns << 32) / (end.ticks - begin.ticks));
-}
-
-static bool is_alike(uint64_t a, uint64_t b)
-{
-	return (a > b ? a - b : b - a) < b / SLOPE_SHARE;
-}
-
-/* The slope from here on; false: the counter was disturbed, or has not run for long enough. */
-static bool measure(struct moment now)
-{
-	uint64_t next = slope_between(first, now);
-
-	if (first.ns == 0 || next == 0 || (slope != 0 && !is_alike(next, slope))) {
-		first = last = now;
-		slope = 0;
-		draw(0, 0, 0, 0);
-		return false;
-	}
-	if (now.ns - first.ns < (slope ? SPAN_NS : FIRST_SPAN_NS))
-		return slope != 0;
-	slope = next;
-	if (now.ns - last.ns >= SPAN_NS) {
-		first = last;
-		last = now;
-	}
-	return true;
 }
 
 static void draw_next(void)
 {
-	struct moment now = compare();
-	uint64_t window_ticks, scale, line_ns;
-	int64_t ahead_ns;
-
-	if (!measure(now))
-		return;
-	window_ticks = (uint64_t)(((unsigned __int128)WINDOW_NS << 32) / slope);
-	scale = slope;
-	if (atomic_load_explicit(&orma_track_clock.window_ticks, memory_order_relaxed) > 0) {
-		line_ns = line_at(now.ticks);
-		ahead_ns = (int64_t)(now.ns - line_ns);
-		if (ahead_ns > -STEP_NS && ahead_ns < STEP_NS) {
-			int64_t turn = ahead_ns * (INT64_C(1) << 32) / (int64_t)window_ticks;
-
-			now.ns = line_ns;
-			scale = (uint64_t)((int64_t)slope + turn);
-		}
-	}
-	draw(now.ticks, now.ns, scale, window_ticks);
+	if (orma_track_ruler_measure(&ruler, compare()))
+		draw(&ruler.line);
 }
 
 /* --- which counter ---------------------------------------------------------------------------- */
@@ -230,9 +147,9 @@ static void draw_next(void)
 {
 }
 
-static void draw(uint64_t base_ticks, uint64_t base_ns, uint64_t scale, uint64_t window_ticks)
+static void draw(const struct orma_track_ruled *line)
 {
-	(void)base_ticks, (void)base_ns, (void)scale, (void)window_ticks;
+	(void)line;
 }
 
 static bool choose(unsigned wanted)
@@ -285,7 +202,7 @@ void orma_track_clock_check(void)
 	uint64_t window_ticks =
 		atomic_load_explicit(&orma_track_clock.window_ticks, memory_order_relaxed);
 
-	if (orma_track_ticks() - base_ticks >= window_ticks / (WINDOW_NS / RECENT_NS))
+	if (orma_track_ticks() - base_ticks >= window_ticks / RECENT_SHARE)
 		try_to_draw();
 }
 
@@ -329,9 +246,8 @@ void orma_track_clock_init(unsigned wanted)
 		system_clock = CLOCK_MONOTONIC_RAW;
 		system_clock_id = ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MONOTONIC_RAW;
 	}
-	draw(0, 0, 0, 0);
-	first = last = (struct moment){0, 0};
-	slope = 0;
+	ruler = (struct orma_track_ruler){0};
+	draw(&ruler.line);
 	atomic_store_explicit(&uses_ticks, choose(wanted), memory_order_relaxed);
 	try_to_draw();
 }

@@ -6,10 +6,10 @@
  * application's memory, and so is encoded at once, with its names written out, because what the
  * reader knows by then is not known yet.
  *
- * Memory is bounded, and none is needed: beyond the places that there are, an end joins the last one
- * of its track, and both get the later time; what an end carries is left out when it is large, when
- * all of them are, or without memory. An end that has lost it says so, by an argument of its own with
- * the number of items. An end that has no place at all is counted as a lost event.
+ * Memory is bounded, and none is needed: beyond the places that there are, an end joins the last
+ * one of its track, and both get the later time; what an end carries is left out when it is large,
+ * when all of them are, or without memory. An end that has lost it says so, by an argument of its
+ * own with the number of items. An end that has no place at all is counted as a lost event.
  *
  * Rejected: ends that wait in the chunk (it is the chunk that is missing); items kept as they are
  * (their texts may be gone by then).

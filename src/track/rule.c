@@ -9,8 +9,8 @@
  * Of groups (category.c) upstream asks once more, without its tags, for a member that its tags have
  * disabled: "a,b" of two slow categories is enabled there by an empty config, and not here.
  *
- * Rejected: upstream's other rule, for C, where an empty config enables nothing; patterns with a '*'
- * elsewhere (no service or tool of theirs knows them: what is behind the '*' is ignored).
+ * Rejected: upstream's other rule, for C, where an empty config enables nothing; patterns with a
+ * '*' elsewhere (no service or tool of theirs knows them: what is behind the '*' is ignored).
  */
 #include "track/track.h"
 

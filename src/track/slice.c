@@ -3,8 +3,8 @@
  *
  * Loss keeps the structure of slices: a bit per open slice says whether its begin is in the trace.
  * The end of one that is not is not emitted either; the end of one that is, but finds no room, is
- * remembered with its time and what it carries (late.c), and emitted before anything else as soon as
- * there is room.
+ * remembered with its time and what it carries (late.c), and emitted before anything else as soon
+ * as there is room.
  *
  * A sequence is either *plain*, and then events may take the short ways (emit.c, each.c) as far as
  * their sites are known, or every event comes here. Any loss ends that, until the sequence has been begun anew.

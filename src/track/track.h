@@ -72,8 +72,8 @@ bool orma_track_list_next(const char **at, struct orma_str *ret);
 bool orma_track_category_matches(const struct orma_pb_track_event_config *config,
 				 struct orma_str name, const char *tags);
 /*
- * The id of a category by its name, which need not be one of the program's; ORMA_TRACK_CATEGORIES_MAX
- * = none. *ret_text: the name, for ever.
+ * The id of a category by its name, which need not be one of the program's;
+ * ORMA_TRACK_CATEGORIES_MAX = none. *ret_text: the name, for ever.
  */
 uint32_t orma_track_member_id(struct orma_str name, const char **ret_text);
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * late_test.c - ends of slices that found no room: what they carry, how many are kept, and what those
- * say that could not be.
+ * late_test.c - ends of slices that found no room: what they carry, how many are kept, and what
+ * those say that could not be.
  */
 #include <orma/track.h>
 #include <orma/track_event.h>
