@@ -53,4 +53,24 @@ case_their_daemon_lists_our_categories() {
 		--has 2.1.6.1.3=fourth --has "2.1.6.1.2=Of every kind one" || fail "categories are missing"
 }
 
+case_of_too_many_categories_what_fits_is_listed_and_all_can_be_enabled() {
+	local pid
+	for daemon in theirs ours; do
+		start_traced "$daemon"
+		start_daemon every_kind "$every_kind" 60 20000
+		wait_for_source track_event
+		pid=${daemon_pid[every_kind]}
+		query_service "$dir/state"
+		"$trace_check" "$dir/state" --message --has 2.1.6.1.1=crowd.19999 --has 2.1.6.1.1=crowd.15000 ||
+			fail "$daemon: the categories are not listed"
+		"$trace_check" "$dir/state" --message --has 2.1.6.1.1=crowd.0 2>/dev/null &&
+			fail "$daemon: the first category has room, and was to have none"
+		record "$daemon" crowd "$dir/crowd.trace"
+		"$trace_events" "$dir/crowd.trace" "$pid" >"$dir/crowd.events" || fail "the trace cannot be read"
+		grep -q 'INSTANT in=crowd.0 name=of the crowd' "$dir/crowd.events" || fail "$daemon: crowd.0 was not enabled"
+		stop_daemon every_kind
+		stop_daemon traced
+	done
+}
+
 run_cases "$@"
