@@ -125,9 +125,11 @@ ORMA_TEST(events_of_signal_handlers_disturb_none_that_they_interrupt)
 
 	init_with_room();
 	session = session_start(CONFIG);
-	/* The thread's first event makes what is the thread's; handlers that interrupt the making
-	 * of it are another matter, see orma/track_event.h. */
+	/* The first event of a thread and of a place makes what is theirs; handlers that do that are
+	 * another matter, see orma/track_event.h. */
 	ORMA_INSTANT(work, "first");
+	on_signal(SIGUSR1);
+	interruptions = 0;
 	timer = begin_interrupting();
 	for (; interruptions < INTERRUPTIONS && count < EVENTS_MAX; count++) {
 		ORMA_SCOPE(work, "work", "number", (int)count, "text", text);
