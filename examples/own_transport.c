@@ -77,12 +77,12 @@ static bool move_all(int fd, void *data, size_t size, bool is_send)
 
 /* A message with room for one descriptor, as both sides of the kernel want it. */
 struct passing {
+	struct iovec piece;
+	struct msghdr message;
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct iovec piece;
-	struct msghdr message;
 };
 
 static void init_passing(struct passing *passing, void *data, size_t size)
