@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hung_fs.h - a file system of the test's own (FUSE, spoken over /dev/fuse) that answers until it is
+ * told not to: what a network file system is whose server is gone.
+ */
+#ifndef ORMA_TESTS_INTEGRATION_HUNG_FS_H
+#define ORMA_TESTS_INTEGRATION_HUNG_FS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* It has one file, of any name, once that was created. */
+struct orma_hung_fs {
+	char folder[200], path[210];
+	int fd;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t has_come;
+	/* Under mutex: by opcode, which requests are left without an answer, and which have come. */
+	uint64_t held, come;
+	bool exists;
+};
+
+/* False, with words on standard error, where nobody may mount (or there is no FUSE): the test has
+ * nothing to show then. */
+bool orma_hung_fs_mount(struct orma_hung_fs *fs);
+/* From now on requests of that opcode (FUSE_CREATE, ...) are never answered. */
+void orma_hung_fs_hold(struct orma_hung_fs *fs, unsigned opcode);
+/* Waits until one has come, since then. */
+void orma_hung_fs_await(struct orma_hung_fs *fs, unsigned opcode);
+/* All who hang get an error; so does whoever comes. */
+void orma_hung_fs_abort(struct orma_hung_fs *fs);
+
+#endif
