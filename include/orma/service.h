@@ -170,6 +170,9 @@ struct orma_service_options {
 	/* Changes the scheduling of the calling thread; 0, -EPERM, or another error. NULL: configs
 	 * with priority_boost are refused. */
 	int (*set_priority)(void *ctx, enum orma_priority_policy policy, uint32_t priority);
+	/* Closes a duplicate of a descriptor that a consumer of user `owner` brought, which may wait
+	 * for its file system, somewhere else than on the service's thread. NULL = close(2). */
+	void (*close_fd)(void *ctx, int fd, uid_t owner);
 };
 
 /**

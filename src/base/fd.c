@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,6 +62,38 @@ int orma_base_fd_close(int fd)
 		close(fd);
 		errno = saved_errno;
 	}
+	return -1;
+}
+
+int orma_base_fd_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owner)
+{
+	int saved_errno = errno;
+
+	/* What has seals lies in memory, wherever it came from. */
+	if (fd < 0 || !closer || fcntl(fd, F_GET_SEALS) >= 0)
+		return orma_base_fd_close(fd);
+	unmark(fd);
+	closer->close(closer, fd, owner);
+	errno = saved_errno;
+	return -1;
+}
+
+int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owner)
+{
+	int saved_errno = errno;
+	uint8_t byte;
+
+	if (fd < 0 || !closer)
+		return orma_base_fd_close(fd);
+	/* After this nothing more comes, so what is not there now never will be. */
+	(void)shutdown(fd, SHUT_RDWR);
+	bool has_unread = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ||
+			  recv(fd, &byte, 1, MSG_OOB | MSG_DONTWAIT) > 0;
+	if (has_unread)
+		orma_base_fd_close_foreign(closer, fd, owner);
+	else
+		orma_base_fd_close(fd);
+	errno = saved_errno;
 	return -1;
 }
 

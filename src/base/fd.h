@@ -4,6 +4,7 @@
 #ifndef ORMA_BASE_FD_H
 #define ORMA_BASE_FD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -13,6 +14,25 @@
 void orma_base_fd_closep(int *fd);
 /* Closes when >= 0, preserves errno, returns -1: `fd = orma_base_fd_close(fd)`. */
 int orma_base_fd_close(int fd);
+
+/*
+ * Closing what another process has made may wait for as long as its file system, or the socket's
+ * linger time, pleases: with close() as with the end of a socket in which descriptors were not
+ * read. Who must not wait hands it to a closer. `owner` is the user whom it is charged to.
+ */
+struct orma_fd_closer {
+	/* Takes the descriptor over; it is closed somewhere else, some time. */
+	void (*close)(struct orma_fd_closer *closer, int fd, uid_t owner);
+	/* So many of his are waiting that nothing more is to be taken from him. Cheap. */
+	bool (*is_full)(struct orma_fd_closer *closer, uid_t owner);
+};
+/* As orma_base_fd_close(), at once where it cannot wait: memory files. Without a closer (NULL),
+ * always. */
+int orma_base_fd_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owner);
+/* The same for a connected socket of our own, in which nobody read may lie what its peer sent. The
+ * peer sees the end at once. */
+int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owner);
+
 int orma_base_fd_set_nonblock(int fd);
 /*
  * Marks a descriptor that the child of a fork must not keep; only orma_base_fd_close() may close

@@ -51,6 +51,7 @@ struct orma_loop {
 
 	void (*wake_fn)(void *ctx);
 	void *wake_ctx;
+	struct orma_fd_closer *closer;
 };
 
 /* ---- timers ---- */
@@ -384,6 +385,16 @@ void orma_base_loop_free(struct orma_loop *loop)
 	orma_base_fd_close(loop->epoll_fd);
 	orma_base_free(loop->heap);
 	orma_base_free(loop);
+}
+
+void orma_base_loop_set_closer(struct orma_loop *loop, struct orma_fd_closer *closer)
+{
+	loop->closer = closer;
+}
+
+struct orma_fd_closer *orma_base_loop_closer(const struct orma_loop *loop)
+{
+	return loop->closer;
 }
 
 void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ctx), void *ctx)

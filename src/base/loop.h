@@ -70,6 +70,11 @@ void orma_base_task_cancel(struct orma_task *task);
 void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ctx), void *ctx);
 void orma_base_loop_wake(struct orma_loop *loop); /* any thread, async-signal-safe */
 
+/* For whoever has descriptors of other processes on this loop; NULL (the default) = none. Borrowed. */
+struct orma_fd_closer;
+void orma_base_loop_set_closer(struct orma_loop *loop, struct orma_fd_closer *closer);
+struct orma_fd_closer *orma_base_loop_closer(const struct orma_loop *loop);
+
 /* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll). The number
  * of callbacks called, or -errno; -EBUSY inside of another turn. */
 int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms);

@@ -92,11 +92,10 @@ static int make_request(const void *args, size_t size, struct orma_arena *arena,
 	return r;
 }
 
-int orma_host_clone_session(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
-			    const void *args, size_t size)
+static int begin_clone(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
+		       const void *args, size_t size, int file_fd)
 {
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
-	ORMA_AUTO(orma_base_fd_closep) int file_fd = orma_ipc_call_take_fd(call);
 	struct orma_clone_request request;
 	struct host_clone *clone;
 	int r = make_request(args, size, &arena, &request);
@@ -112,6 +111,16 @@ int orma_host_clone_session(struct orma_host_consumer *consumer, struct orma_ipc
 	request.file_fd = file_fd;
 	orma_consumer_port_clone(consumer->port, &request, on_cloned, clone);
 	return 0;
+}
+
+int orma_host_clone_session(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
+			    const void *args, size_t size)
+{
+	int file_fd = orma_ipc_call_take_fd(call);
+	int r = begin_clone(consumer, call, args, size, file_fd);
+
+	orma_ipc_call_close_fd(call, file_fd);
+	return r;
 }
 
 void orma_host_clone_forget_all(struct orma_host_consumer *consumer)

@@ -185,13 +185,12 @@ static void replace_call(struct orma_ipc_call **slot, struct orma_ipc_call *call
 	*slot = call;
 }
 
-static int on_enable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
-			     const void *args, size_t size)
+static int enable(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
+		  size_t size, int file_fd)
 {
 	struct orma_host_consumer *consumer = get_caller(ipc);
 	struct orma_proto_field config, notify_only;
 	struct orma_error error = {0};
-	ORMA_AUTO(orma_base_fd_closep) int file_fd = orma_ipc_call_take_fd(call);
 
 	if (!consumer)
 		return -ECONNRESET;
@@ -222,6 +221,16 @@ static int on_enable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *ca
 	reply_disabled(consumer->peer.host, call,
 		       error.message[0] ? error.message : strerror(-result));
 	return 0;
+}
+
+static int on_enable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
+			     const void *args, size_t size)
+{
+	int file_fd = orma_ipc_call_take_fd(call);
+	int result = enable(ipc, call, args, size, file_fd);
+
+	orma_ipc_call_close_fd(call, file_fd);
+	return result;
 }
 
 static int on_disable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,

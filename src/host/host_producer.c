@@ -335,15 +335,16 @@ static int on_initialize_connection(struct orma_ipc_peer *ipc, struct orma_ipc_c
 	struct host_producer *producer = producer_of(ipc);
 	struct orma_pb_initialize_connection_request *request;
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
-	ORMA_AUTO(orma_base_fd_closep) int shm_fd = orma_ipc_call_take_fd(call);
 	bool uses_own_memory = false;
 
 	if (!producer || producer->port)
 		return -EPROTO;
+	int shm_fd = orma_ipc_call_take_fd(call);
 	int result = orma_proto_decode(&orma_pb_initialize_connection_request_desc, args, size,
 				       &arena, &request);
 	if (result == 0)
 		result = open_port(producer, request, &arena, shm_fd, &uses_own_memory);
+	orma_ipc_call_close_fd(call, shm_fd);
 	if (result) {
 		orma_base_log(ORMA_LOG_WARNING, "a producer was refused: %s", strerror(-result));
 		return result;

@@ -22,6 +22,11 @@
  * ones down. All connections of a host together have a time per turn as well (turns.c): what comes
  * when that is over waits in connection->waiting, and nothing is watched meanwhile.
  *
+ * A descriptor that a peer sent is closed by the loop's closer, if there is one, and so is a socket
+ * with something unread in it. While too many of a user's are waiting there, whoever of his sends
+ * something is dropped before it is received: receiving would bring more, and refusing to take
+ * descriptors that have arrived closes them here.
+ *
  * A timer watches for peers that take nothing. Blocking sends with a timeout, as upstream has,
  * freeze everybody else meanwhile.
  */
@@ -76,8 +81,10 @@ static void release(struct orma_ipc_connection *connection)
 	orma_base_timer_disarm(&connection->stall_timer);
 	orma_base_task_cancel(&connection->frames_task);
 	orma_ipc_turn_cancel(&connection->turn);
-	connection->fd = orma_base_fd_close(connection->fd);
-	connection->kept_fd = orma_base_fd_close(connection->kept_fd);
+	connection->fd = orma_base_socket_close_foreign(orma_base_loop_closer(connection->loop),
+							connection->fd, connection->owner);
+	orma_ipc_connection_close_fd(connection, connection->kept_fd);
+	connection->kept_fd = -1;
 	ORMA_LIST_FOR_EACH_SAFE (queued, next, &connection->queue, link)
 		free_queued(queued);
 	connection->queued_bytes = 0;
@@ -380,6 +387,11 @@ void orma_ipc_connection_close_when_sent(struct orma_ipc_connection *connection,
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
+void orma_ipc_connection_close_fd(const struct orma_ipc_connection *connection, int fd)
+{
+	orma_base_fd_close_foreign(orma_base_loop_closer(connection->loop), fd, connection->owner);
+}
+
 /* Keeps the first descriptor of a message, replacing one that nobody took; closes the others. */
 static void keep_fd(struct orma_ipc_connection *connection, struct msghdr *message)
 {
@@ -397,11 +409,11 @@ static void keep_fd(struct orma_ipc_connection *connection, struct msghdr *messa
 			if (first < 0)
 				first = fd;
 			else
-				orma_base_fd_close(fd);
+				orma_ipc_connection_close_fd(connection, fd);
 		}
 	}
 	if (first >= 0) {
-		orma_base_fd_close(connection->kept_fd);
+		orma_ipc_connection_close_fd(connection, connection->kept_fd);
 		connection->kept_fd = first;
 	}
 }
@@ -504,8 +516,14 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn 
 static bool receive_once(struct orma_ipc_connection *connection, struct turn *turn,
 			 const bool *is_gone)
 {
+	struct orma_fd_closer *closer = orma_base_loop_closer(connection->loop);
 	uint8_t *window;
 	size_t size;
+
+	if (closer && closer->is_full(closer, connection->owner)) {
+		orma_ipc_connection_close(connection, -EBUSY);
+		return false;
+	}
 	int result = orma_ipc_assembler_window(&connection->assembler, &window, &size);
 
 	if (result < 0) {

@@ -62,6 +62,7 @@ struct orma_ipc_connection {
 	int fd;      /* -1 once it has ended */
 	int kept_fd; /* received and not yet taken, or -1 */
 	int error;   /* why it ended */
+	uid_t owner; /* for the loop's closer: who sent the descriptors */
 	bool is_closed, wants_drained;
 	bool is_paused;
 	bool closes_when_sent;
@@ -98,6 +99,8 @@ bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection);
 void orma_ipc_connection_pause(struct orma_ipc_connection *connection, bool is_paused);
 /* The descriptor that came last, for the caller to own; -1 = none. */
 int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection);
+/* What becomes of a taken one. */
+void orma_ipc_connection_close_fd(const struct orma_ipc_connection *connection, int fd);
 
 struct orma_ipc_credentials {
 	int family; /* AF_... */

@@ -115,6 +115,11 @@ int orma_ipc_call_take_fd(struct orma_ipc_call *call)
 	return call->is_in_handler ? orma_ipc_connection_take_fd(&call->peer->connection) : -1;
 }
 
+void orma_ipc_call_close_fd(const struct orma_ipc_call *call, int fd)
+{
+	orma_ipc_connection_close_fd(&call->peer->connection, fd);
+}
+
 int orma_ipc_call_reply(struct orma_ipc_call *call, const void *reply, size_t size, bool has_more,
 			int fd)
 {
@@ -362,6 +367,7 @@ static int new_peer(struct orma_ipc_host *host, int fd,
 	peer->host = host;
 	peer->identity.family = credentials->family;
 	peer->identity.uid = credentials->is_known ? credentials->uid : ORMA_IPC_UID_UNKNOWN;
+	peer->connection.owner = peer->identity.uid;
 	peer->identity.pid = credentials->pid;
 	peer->identity.is_trusted = credentials->is_known;
 	if (credentials->family == AF_UNIX)
@@ -402,29 +408,29 @@ static bool is_user_at_limit(const struct orma_ipc_host *host,
 }
 
 /* As orma_ipc_host_adopt(), but takes the descriptor in any case. */
-static int admit(struct orma_ipc_host *host, int fd_to_take, bool has_all_services,
+static int admit(struct orma_ipc_host *host, int fd, bool has_all_services,
 		 struct orma_ipc_peer **ret_peer)
 {
-	ORMA_AUTO(orma_base_fd_closep) int fd = fd_to_take;
 	const struct orma_ipc_host_options *options = &host->options;
-	struct orma_ipc_credentials credentials = {0};
-	struct orma_ipc_peer *peer;
+	struct orma_fd_closer *closer = orma_base_loop_closer(options->loop);
+	struct orma_ipc_credentials credentials = {.uid = ORMA_IPC_UID_UNKNOWN};
+	struct orma_ipc_peer *peer = NULL;
+	int result = orma_ipc_peer_credentials(fd, &credentials);
 
 	if (host->peer_count >= options->peers_max) {
 		refuse_peer(fd, "too many connections");
-		return -EBUSY;
-	}
-	int result = orma_ipc_peer_credentials(fd, &credentials);
-	if (result < 0)
-		return result;
-	if (is_user_at_limit(host, &credentials)) {
+		result = -EBUSY;
+	} else if (result == 0 && is_user_at_limit(host, &credentials)) {
 		refuse_peer(fd, "too many connections of this user");
-		return -EBUSY;
+		result = -EBUSY;
 	}
-	result = new_peer(host, fd, &credentials, &peer);
-	if (result < 0)
+	if (result == 0)
+		result = new_peer(host, fd, &credentials, &peer);
+	if (result < 0) {
+		/* It may have sent something already. */
+		orma_base_socket_close_foreign(closer, fd, credentials.uid);
 		return result;
-	fd = -1;
+	}
 	if (has_all_services)
 		peer->service_count = options->service_count;
 	result = options->accepted ? options->accepted(options->ctx, peer) : 0;

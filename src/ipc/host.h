@@ -137,6 +137,9 @@ bool orma_ipc_call_wants_reply(const struct orma_ipc_call *call);
 /* The descriptor that came with the call, for the caller to own; -1 = none. Only while the handler
  * runs. */
 int orma_ipc_call_take_fd(struct orma_ipc_call *call);
+/* Closes one that was taken, as long as the handler runs: that may take long, and is not waited for
+ * where the loop has a closer. */
+void orma_ipc_call_close_fd(const struct orma_ipc_call *call, int fd);
 
 /*
  * One reply; without has_more it finishes the call. `fd` (or -1) is borrowed.

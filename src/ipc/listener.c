@@ -65,8 +65,10 @@ static bool shed_one(struct orma_ipc_listener *listener)
 		return false;
 	listener->spare_fd = orma_base_fd_close(listener->spare_fd);
 	int fd = accept_one(listener);
+	/* Whose it is does not matter: there are no descriptors left for anybody. */
 	if (fd >= 0)
-		orma_base_fd_close(fd);
+		orma_base_socket_close_foreign(orma_base_loop_closer(listener->loop), fd,
+					       (uid_t)-1);
 	listener->spare_fd = open_spare();
 	return fd >= 0;
 }

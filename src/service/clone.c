@@ -54,7 +54,8 @@ struct orma_service_clone {
 	unsigned groups_pending;
 	bool has_flush_failed;
 	uint64_t started_ns;
-	int file_fd; /* -1 = none */
+	bool has_file;
+	int file_fd; /* until the file is opened; -1 = none */
 	struct clone_buffer *buffers;
 	size_t buffer_count, buffer_idx; /* all before it are whole */
 	char error[256];                 /* "" = none */
@@ -64,6 +65,15 @@ static void set_error(struct orma_service_clone *clone, const char *error)
 {
 	if (clone->error[0] == '\0')
 		snprintf(clone->error, sizeof(clone->error), "%s", error);
+}
+
+/* It came from a peer: closing it may take long. */
+static void close_foreign(struct orma_service *service, int fd, uid_t owner)
+{
+	if (fd >= 0 && service->close_fd)
+		service->close_fd(service->ctx, fd, owner);
+	else
+		orma_base_fd_close(fd);
 }
 
 static void free_clone(struct orma_service_clone *clone)
@@ -83,7 +93,7 @@ static void free_clone(struct orma_service_clone *clone)
 		clone->session->clone = NULL;
 	if (clone->session && !clone->is_known)
 		orma_service_session_delete(clone->session);
-	orma_base_fd_close(clone->file_fd);
+	close_foreign(clone->service, clone->file_fd, clone->port->uid);
 	orma_base_free(clone->buffers);
 	orma_base_free(clone);
 }
@@ -108,7 +118,7 @@ static void report(struct orma_service_clone *clone)
 	} else {
 		result.uuid_msb = clone->session->uuid_msb;
 		result.uuid_lsb = clone->session->uuid_lsb;
-		result.was_write_into_file = clone->file_fd >= 0;
+		result.was_write_into_file = clone->has_file;
 	}
 	free_clone(clone);
 	if (done)
@@ -195,6 +205,7 @@ static int new_clone(struct orma_consumer_port *port, const struct orma_clone_re
 	clone->buffer_count = clone->buffers ? source->buffer_count : 0;
 	if (r == 0 && source->config->write_into_file) {
 		clone->file_fd = fcntl(request->file_fd, F_DUPFD_CLOEXEC, 0);
+		clone->has_file = clone->file_fd >= 0;
 		if (clone->file_fd < 0)
 			r = orma_base_error_set(reterr, -errno,
 						"the file descriptor cannot be used");
@@ -300,8 +311,7 @@ static void take_state(struct orma_service_clone *clone)
 	}
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED, true);
 	/* Now, because what the source writes from here on is in the clone's buffers too. */
-	if (clone->file_fd >= 0 &&
-	    orma_service_output_open_copy(session, clone->file_fd, source) < 0)
+	if (clone->has_file && orma_service_output_open_copy(session, &clone->file_fd, source) < 0)
 		set_error(clone, session->error);
 }
 
@@ -425,7 +435,7 @@ static bool go_on(struct orma_service_clone *clone)
 		return false;
 	}
 	make_known(clone);
-	if (clone->file_fd >= 0) {
+	if (clone->has_file) {
 		clone->session->clone = clone;
 		orma_service_output_finish(clone->session);
 	} else {
@@ -484,7 +494,7 @@ static void begin(struct orma_service_clone *clone, const struct orma_clone_requ
 
 	clone->started_ns = orma_service_boot_ns(clone->service);
 	orma_service_event_add(source, ORMA_PB_TRACING_SERVICE_EVENT_FLUSH_STARTED, true);
-	if (clone->file_fd < 0 && has_transferred(source)) {
+	if (!clone->has_file && has_transferred(source)) {
 		clone->groups_pending = 2;
 		orma_service_flush_begin_group(source, flags, clone,
 					       ORMA_SERVICE_FLUSH_TRANSFERRED);

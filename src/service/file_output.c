@@ -166,18 +166,16 @@ bool orma_service_output_takes(int fd)
 	return flags >= 0 && (mode == O_WRONLY || mode == O_RDWR);
 }
 
-int orma_service_output_open_copy(struct orma_service_session *session, int file_fd,
+int orma_service_output_open_copy(struct orma_service_session *session, int *file_fd,
 				  struct orma_service_session *source)
 {
 	struct orma_service *service = session->service;
 	struct orma_service_output *output = &session->output;
-	int fd, r = source->output.file ? 0 : -ESTALE;
+	int r = source->output.file ? 0 : -ESTALE;
 
 	if (r == 0) {
-		fd = fcntl(file_fd, F_DUPFD_CLOEXEC, 0);
-		r = fd < 0 ? -errno
-			   : service->file_ops.open(service->file_ctx, fd, session->id,
-						    &output->file);
+		r = service->file_ops.open(service->file_ctx, *file_fd, session->id, &output->file);
+		*file_fd = -1;
 	}
 	if (r == 0)
 		r = service->file_ops.copy(service->file_ctx, output->file, source->output.file,

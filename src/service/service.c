@@ -56,6 +56,7 @@ static void take_options(struct orma_service *service, const struct orma_service
 	service->random = options->random ? options->random : read_random;
 	service->ctx = options->ctx;
 	service->set_priority = options->set_priority;
+	service->close_fd = options->close_fd;
 	service->scrape_by_default = options->scrape_by_default;
 	service->regex_ops = orma_service_regex_ops_posix;
 	(void)orma_base_options_copy(&service->regex_ops, sizeof(service->regex_ops),

@@ -462,6 +462,7 @@ struct orma_service {
 	uint64_t (*clock_ns)(void *ctx, int clock_id);
 	void (*random)(void *ctx, void *data, size_t size);
 	struct orma_service_file_ops file_ops;
+	void (*close_fd)(void *ctx, int fd, uid_t owner); /* NULL = close() */
 	void *file_ctx;
 	struct orma_regex_ops regex_ops;
 	struct orma_compressor_ops compressor_ops; /* no codecs = none */
@@ -823,8 +824,9 @@ void orma_service_output_drop(struct orma_service_session *session);
 void orma_service_output_explain(char *text, size_t size, const char *what, int error);
 /* A consumer's descriptor that can be written to. */
 bool orma_service_output_takes(int fd);
-/* The output of a clone: what `source` has written, then all that is left to read. */
-int orma_service_output_open_copy(struct orma_service_session *session, int file_fd,
+/* The output of a clone: what `source` has written, then all that is left to read. Takes the
+ * descriptor over and sets it to -1, on failure too, unless it is still there then. */
+int orma_service_output_open_copy(struct orma_service_session *session, int *file_fd,
 				  struct orma_service_session *source);
 void orma_service_output_start(struct orma_service_session *session);
 /* Writes what is left, closes, then orma_service_session_finish(). */

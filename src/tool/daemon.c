@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "ipc/address.h"
 #include "tool/compress_worker.h"
+#include "tool/fd_closer.h"
 #include "tool/file_worker.h"
 #include "tool/regex.h"
 #include "tool/thread_priority.h"
@@ -19,6 +20,10 @@
 /* How long the end may take: for producers to answer, and altogether. */
 #define FINISH_FLUSH_MS 1000
 #define FINISH_MS       30000
+/* Without a block written, a file opened, synced or closed. What a write() has taken is safe with the
+ * kernel, so a sync that takes longer can be left behind. */
+#define FINISH_STALL_MS 5000
+#define FINISH_CHECK_MS 500
 
 static void on_file_event(void *ctx, uint64_t session_id, int status)
 {
@@ -28,7 +33,7 @@ static void on_file_event(void *ctx, uint64_t session_id, int status)
 
 static void stop_when_finished(struct orma_daemon *daemon)
 {
-	if (daemon->is_finishing && !orma_service_has_open_files(daemon->service))
+	if (daemon->is_finishing && !orma_daemon_has_open_files(daemon))
 		orma_base_loop_stop(daemon->loop);
 }
 
@@ -201,6 +206,11 @@ static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_optio
 {
 	int result = orma_base_loop_new(&daemon->loop);
 	if (result == 0)
+		result = orma_fd_closer_new(&daemon->closer);
+	if (result)
+		return result;
+	orma_base_loop_set_closer(daemon->loop, daemon->closer);
+	if (result == 0)
 		result = orma_file_worker_new(daemon->loop, &daemon->files);
 	if (result == 0)
 		result = orma_compress_worker_new(daemon->loop, &daemon->compressor);
@@ -217,6 +227,7 @@ static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_optio
 		.compressor_ops = &compressor_ops,
 		.compressor_ctx = daemon->compressor,
 		.set_priority = orma_tool_set_priority,
+		.close_fd = orma_file_worker_close_fd,
 	};
 	result = orma_service_new(&options, &daemon->service);
 	if (result == 0)
@@ -257,12 +268,21 @@ void orma_daemon_stop(struct orma_daemon *daemon)
 	orma_base_loop_wake(daemon->loop);
 }
 
-static void on_finish_timeout(struct orma_timer *timer)
+static void on_finish_check(struct orma_timer *timer)
 {
 	struct orma_daemon *daemon = ORMA_CONTAINER_OF(timer, struct orma_daemon, finish_timer);
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	uint64_t progress = orma_file_worker_progress(daemon->files);
 
-	orma_base_log(ORMA_LOG_WARNING, "files that could not be completed in %d s are left cut",
-		      FINISH_MS / 1000);
+	if (progress != daemon->finish_progress)
+		daemon->finish_moved_ns = now_ns;
+	daemon->finish_progress = progress;
+	if (now_ns - daemon->finish_began_ns < FINISH_MS * ORMA_NS_PER_MS &&
+	    now_ns - daemon->finish_moved_ns < FINISH_STALL_MS * ORMA_NS_PER_MS &&
+	    orma_base_loop_arm_in(daemon->loop, timer, FINISH_CHECK_MS * ORMA_NS_PER_MS,
+				  on_finish_check) == 0)
+		return;
+	orma_base_log(ORMA_LOG_WARNING, "files that could not be completed are left cut");
 	orma_base_loop_stop(daemon->loop);
 }
 
@@ -274,9 +294,8 @@ void orma_daemon_finish(struct orma_daemon *daemon)
 	orma_file_worker_hurry(daemon->files);
 	orma_service_shut_down(daemon->service, FINISH_FLUSH_MS);
 	orma_host_kick(daemon->host);
-	if (orma_base_loop_arm_in(daemon->loop, &daemon->finish_timer, FINISH_MS * ORMA_NS_PER_MS,
-				  on_finish_timeout))
-		orma_base_loop_stop(daemon->loop);
+	daemon->finish_began_ns = daemon->finish_moved_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	on_finish_check(&daemon->finish_timer);
 	stop_when_finished(daemon);
 }
 
@@ -288,7 +307,8 @@ void orma_daemon_abandon(struct orma_daemon *daemon)
 
 bool orma_daemon_has_open_files(const struct orma_daemon *daemon)
 {
-	return orma_service_has_open_files(daemon->service);
+	return orma_service_has_open_files(daemon->service) ||
+	       !orma_file_worker_is_idle(daemon->files);
 }
 
 void orma_daemon_done(struct orma_daemon *daemon)
@@ -299,5 +319,6 @@ void orma_daemon_done(struct orma_daemon *daemon)
 	orma_compress_worker_free(daemon->compressor);
 	orma_file_worker_free(daemon->files);
 	orma_base_loop_free(daemon->loop);
+	orma_fd_closer_free(daemon->closer);
 	*daemon = (struct orma_daemon){0};
 }

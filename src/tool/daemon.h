@@ -23,6 +23,7 @@ struct orma_daemon_relays {
 
 struct orma_daemon {
 	struct orma_loop *loop;
+	struct orma_fd_closer *closer;
 	struct orma_file_worker *files;
 	struct orma_compress_worker *compressor;
 	struct orma_service *service;
@@ -33,6 +34,7 @@ struct orma_daemon {
 	struct orma_daemon_relays relays;
 	bool is_finishing;
 	struct orma_timer finish_timer;
+	uint64_t finish_began_ns, finish_moved_ns, finish_progress;
 };
 
 struct orma_daemon_options {
@@ -64,7 +66,8 @@ void orma_daemon_stop(struct orma_daemon *daemon);
 /*
  * The orderly end, on the loop's thread: sessions that write into files are flushed (a second at
  * most), stopped and their files completed, while everything else goes on; then orma_daemon_run()
- * returns. A pipe that takes nothing is given up after a second, a disk after half a minute.
+ * returns. A pipe that takes nothing is given up after a second; when no file has got on for five
+ * seconds, or after half a minute, what is not complete is left.
  */
 void orma_daemon_finish(struct orma_daemon *daemon);
 /* After the run: there are files that finishing did not complete. */

@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -36,6 +37,7 @@
  * size back to the kernel each time, and clearing it anew costs as much as the copy into it. */
 #define SPARE_BLOCKS_MAX 4u
 #define BLOCK_GRAIN      (64u << 10)
+#define FREE_STALL_SEC   5     /* how long the end waits for files that do not get on */
 #define SOURCE_WAIT_MS   10    /* how often to look whether the source has been written */
 #define SOURCE_STALL_MS  10000 /* and how long without a byte */
 
@@ -94,7 +96,8 @@ struct file {
 };
 
 struct orma_file_worker {
-	struct orma_loop *loop;
+	struct orma_loop *loop; /* NULL = nobody is left to be told; changes under mutex */
+	pthread_cond_t has_progress;
 	pthread_mutex_t mutex;
 	struct orma_list events; /* under mutex */
 	bool is_hurried;         /* under mutex */
@@ -102,13 +105,20 @@ struct orma_file_worker {
 	struct orma_list files;
 };
 
+static void note_progress_locked(struct orma_file_worker *worker)
+{
+	worker->progress++;
+	pthread_cond_signal(&worker->has_progress);
+}
+
 static void post_locked(struct file *file, struct event *event, int status)
 {
 	event->session_id = file->session_id;
 	event->status = status;
 	orma_base_list_remove(&event->link);
 	orma_base_list_append(&file->worker->events, &event->link);
-	orma_base_loop_wake(file->worker->loop);
+	if (file->worker->loop)
+		orma_base_loop_wake(file->worker->loop);
 }
 
 /* A pipe that nobody reads may be stuck as long as its session runs (the service then keeps what
@@ -134,7 +144,7 @@ static void drop_block_locked(struct file *file, struct block *block)
 {
 	unref_origin_locked(ORMA_TAKE(block->source_origin));
 	file->queued_bytes -= block->size;
-	file->worker->progress++;
+	note_progress_locked(file->worker);
 	if (file->spare_count < SPARE_BLOCKS_MAX) {
 		file->spare_count++;
 		orma_base_list_append(&file->spares, &block->link);
@@ -292,7 +302,7 @@ static void begin_file(struct file *file)
 	else
 		begin = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
 	pthread_mutex_lock(&worker->mutex);
-	worker->progress++;
+	note_progress_locked(worker);
 	file->fd = fd;
 	file->origin->offset = begin;
 	file->origin->is_known = true;
@@ -337,7 +347,7 @@ static void *run_file(void *arg)
 	file->fd = orma_base_fd_close(file->fd);
 	pthread_mutex_lock(&worker->mutex);
 	file->end.finished = file;
-	worker->progress++;
+	note_progress_locked(worker);
 	post_locked(file, &file->end, result ? result : ORMA_FILE_CLOSED);
 	pthread_mutex_unlock(&worker->mutex);
 	return NULL;
@@ -351,6 +361,12 @@ static int start_thread(struct file *file)
 	int result = pthread_create(&file->thread, NULL, run_file, file);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -result;
+}
+
+void orma_file_worker_close_fd(void *ctx, int fd, uid_t owner)
+{
+	struct orma_file_worker *worker = ctx;
+	orma_base_fd_close_foreign(orma_base_loop_closer(worker->loop), fd, owner);
 }
 
 /* Without the descriptor of the file itself. */
@@ -408,7 +424,7 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 		result = start_thread(file);
 	if (result) {
 		discard(file);
-		orma_base_fd_close(fd);
+		orma_file_worker_close_fd(ctx, fd, (uid_t)-1);
 		return result;
 	}
 	*ret_file = file;
@@ -650,14 +666,32 @@ bool orma_file_worker_dispatch(struct orma_file_worker *worker, orma_file_event_
 int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret)
 {
 	struct orma_file_worker *worker = orma_base_zalloc(sizeof(*worker));
+	pthread_condattr_t attributes;
 	if (!worker)
 		return -ENOMEM;
 	worker->loop = loop;
 	pthread_mutex_init(&worker->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&worker->has_progress, &attributes);
+	pthread_condattr_destroy(&attributes);
 	orma_base_list_init(&worker->events);
 	orma_base_list_init(&worker->files);
 	*ret = worker;
 	return 0;
+}
+
+uint64_t orma_file_worker_progress(struct orma_file_worker *worker)
+{
+	pthread_mutex_lock(&worker->mutex);
+	uint64_t progress = worker->progress;
+	pthread_mutex_unlock(&worker->mutex);
+	return progress;
+}
+
+bool orma_file_worker_is_idle(const struct orma_file_worker *worker)
+{
+	return orma_base_list_is_empty(&worker->files);
 }
 
 void orma_file_worker_hurry(struct orma_file_worker *worker)
@@ -669,6 +703,40 @@ void orma_file_worker_hurry(struct orma_file_worker *worker)
 	ORMA_LIST_FOR_EACH (file, &worker->files, link)
 		(void)eventfd_write(file->wakeup_fd, 1);
 	pthread_mutex_unlock(&worker->mutex);
+}
+
+/* False: none of the files has got on for a while. */
+static bool await_end(struct file *file)
+{
+	struct orma_file_worker *worker = file->worker;
+	uint64_t progress;
+	struct timespec end;
+	int result = 0;
+
+	pthread_mutex_lock(&worker->mutex);
+	while (!file->end.finished && result == 0) {
+		progress = worker->progress;
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		end.tv_sec += FREE_STALL_SEC;
+		while (progress == worker->progress && result == 0)
+			result =
+				pthread_cond_timedwait(&worker->has_progress, &worker->mutex, &end);
+	}
+	bool has_ended = file->end.finished;
+	pthread_mutex_unlock(&worker->mutex);
+	return has_ended;
+}
+
+/* Whoever hangs may come back when all else is gone, so what it uses stays. */
+static void abandon(struct orma_file_worker *worker)
+{
+	struct file *file;
+
+	pthread_mutex_lock(&worker->mutex);
+	worker->loop = NULL;
+	pthread_mutex_unlock(&worker->mutex);
+	ORMA_LIST_FOR_EACH (file, &worker->files, link)
+		pthread_detach(file->thread);
 }
 
 void orma_file_worker_free(struct orma_file_worker *worker)
@@ -684,8 +752,14 @@ void orma_file_worker_free(struct orma_file_worker *worker)
 		pthread_mutex_unlock(&worker->mutex);
 		queue_close(worker, file, must_sync);
 	}
-	ORMA_LIST_FOR_EACH_SAFE (file, next, &worker->files, link)
+	ORMA_LIST_FOR_EACH_SAFE (file, next, &worker->files, link) {
+		if (!await_end(file)) {
+			abandon(worker);
+			return;
+		}
 		free_file(file);
+	}
 	pthread_mutex_destroy(&worker->mutex);
+	pthread_cond_destroy(&worker->has_progress);
 	orma_base_free(worker);
 }

@@ -15,11 +15,17 @@ struct orma_file_worker;
 int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret);
 /* From now on a file that takes nothing for a second has failed. */
 void orma_file_worker_hurry(struct orma_file_worker *worker);
+/* Grows with whatever a file's thread has completed. */
+uint64_t orma_file_worker_progress(struct orma_file_worker *worker);
+/* No file is open, and none is being closed. */
+bool orma_file_worker_is_idle(const struct orma_file_worker *worker);
 /* Writes what is queued, closes all files, joins all threads; what they still had to report is
- * forgotten. */
+ * forgotten. When none of them gets on for some seconds, those that hang are left to themselves, with
+ * all that they use. */
 void orma_file_worker_free(struct orma_file_worker *worker);
-/* For orma_service_options; their ctx is the worker. */
+/* For orma_service_options; their ctx is the worker. Descriptors go to the loop's closer. */
 extern const struct orma_service_file_ops orma_file_worker_ops;
+void orma_file_worker_close_fd(void *worker, int fd, uid_t owner);
 /* Reports what has happened since: status as in orma_service_file_event(). True when there was
  * anything. */
 typedef void orma_file_event_fn(void *ctx, uint64_t session_id, int status);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hung_fs.c - enough of the FUSE protocol for one file, and silence on demand.
  *
- * A thread reads requests from /dev/fuse and answers each, unless its opcode is held. Mounted in a
- * mount namespace of the test's own, so that whatever becomes of the test nothing stays behind.
- * Rejected: libfuse (a dependency for two hundred lines), a stopped NFS server (needs a network and
+ * A process reads requests from /dev/fuse and answers each, unless its opcode is held. It alone has
+ * that descriptor, and dies with the test: then the kernel answers all that hang, and a test that
+ * fails, whose descriptors are closed by its exit, can exit. Mounted in a mount namespace of the
+ * test's own, so that nothing stays behind. Rejected: a thread of the test (it would be dead when the
+ * test's exit waits for it).
+ * Also rejected: libfuse (a dependency for two hundred lines), a stopped NFS server (needs a network and
  * a kernel that has both), a process in a stopped state behind a pipe (a pipe can be polled; a file
  * system cannot, which is the point).
  */
@@ -13,27 +16,30 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
 
 enum { FILE_NODE = 2, REQUEST_BYTES = (128 << 10) + 4096 };
 
-static void answer(const struct orma_hung_fs *fs, const struct fuse_in_header *in, int error,
-		   const void *data, size_t size)
+static void answer(int fd, const struct fuse_in_header *in, int error, const void *data,
+		   size_t size)
 {
 	struct fuse_out_header out = {
 		.len = (uint32_t)(sizeof(out) + size), .error = error, .unique = in->unique};
 	struct iovec iov[2] = {{&out, sizeof(out)}, {(void *)(uintptr_t)data, size}};
 
 	/* Whoever asked may be gone. */
-	(void)!writev(fs->fd, iov, 2);
+	(void)!writev(fd, iov, 2);
 }
 
 static struct fuse_attr get_attr(uint64_t node)
@@ -46,7 +52,7 @@ static struct fuse_attr get_attr(uint64_t node)
 	};
 }
 
-static void answer_init(const struct orma_hung_fs *fs, const struct fuse_in_header *in)
+static void answer_init(int fd, const struct fuse_in_header *in)
 {
 	const struct fuse_init_in *wanted = (const void *)(in + 1);
 	struct fuse_init_out out = {
@@ -55,21 +61,20 @@ static void answer_init(const struct orma_hung_fs *fs, const struct fuse_in_head
 		.max_write = 128 << 10,
 	};
 
-	answer(fs, in, 0, &out, sizeof(out));
+	answer(fd, in, 0, &out, sizeof(out));
 }
 
-static void answer_entry(const struct orma_hung_fs *fs, const struct fuse_in_header *in,
-			 bool is_open)
+static void answer_entry(int fd, const struct fuse_in_header *in, bool is_open)
 {
 	struct {
 		struct fuse_entry_out entry;
 		struct fuse_open_out open;
 	} out = {.entry = {.nodeid = FILE_NODE, .attr = get_attr(FILE_NODE)}};
 
-	answer(fs, in, 0, &out, is_open ? sizeof(out) : sizeof(out.entry));
+	answer(fd, in, 0, &out, is_open ? sizeof(out) : sizeof(out.entry));
 }
 
-static void answer_request(struct orma_hung_fs *fs, const struct fuse_in_header *in, bool exists)
+static void answer_request(int fd, const struct fuse_in_header *in, bool exists)
 {
 	const struct fuse_write_in *write_in = (const void *)(in + 1);
 	struct fuse_attr_out attr = {.attr = get_attr(in->nodeid)};
@@ -78,46 +83,45 @@ static void answer_request(struct orma_hung_fs *fs, const struct fuse_in_header 
 
 	switch (in->opcode) {
 	case FUSE_INIT:
-		answer_init(fs, in);
+		answer_init(fd, in);
 		return;
 	case FUSE_LOOKUP:
 		if (exists)
-			answer_entry(fs, in, false);
+			answer_entry(fd, in, false);
 		else
-			answer(fs, in, -ENOENT, NULL, 0);
+			answer(fd, in, -ENOENT, NULL, 0);
 		return;
 	case FUSE_CREATE:
-		answer_entry(fs, in, true);
+		answer_entry(fd, in, true);
 		return;
 	case FUSE_GETATTR:
 	case FUSE_SETATTR:
-		answer(fs, in, 0, &attr, sizeof(attr));
+		answer(fd, in, 0, &attr, sizeof(attr));
 		return;
 	case FUSE_OPEN:
-		answer(fs, in, 0, &open_out, sizeof(open_out));
+		answer(fd, in, 0, &open_out, sizeof(open_out));
 		return;
 	case FUSE_WRITE:
 		write_out.size = write_in->size;
-		answer(fs, in, 0, &write_out, sizeof(write_out));
+		answer(fd, in, 0, &write_out, sizeof(write_out));
 		return;
 	case FUSE_FLUSH:
 	case FUSE_RELEASE:
 	case FUSE_FSYNC:
 	case FUSE_UNLINK:
-		answer(fs, in, 0, NULL, 0);
+		answer(fd, in, 0, NULL, 0);
 		return;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
 		return;
 	default:
-		answer(fs, in, -ENOSYS, NULL, 0);
+		answer(fd, in, -ENOSYS, NULL, 0);
 	}
 }
 
-static void *serve(void *arg)
+static _Noreturn void serve(int fd, struct orma_hung_fs_state *state)
 {
-	struct orma_hung_fs *fs = arg;
 	static union {
 		struct fuse_in_header header;
 		uint8_t bytes[REQUEST_BYTES];
@@ -125,23 +129,23 @@ static void *serve(void *arg)
 
 	/* The end is ENODEV. */
 	for (;;) {
-		ssize_t size = read(fs->fd, &request, sizeof(request));
+		ssize_t size = read(fd, &request, sizeof(request));
 		if (size < 0 && errno != EINTR && errno != EAGAIN && errno != ENOENT)
-			return NULL;
+			_exit(0);
 		if (size < (ssize_t)sizeof(request.header))
 			continue;
 		uint64_t bit = UINT64_C(1) << (request.header.opcode & 63);
-		pthread_mutex_lock(&fs->mutex);
-		bool is_held = fs->held & bit, exists = fs->exists;
-		fs->come |= bit;
+		pthread_mutex_lock(&state->mutex);
+		bool is_held = state->held & bit, exists = state->exists;
+		state->come |= bit;
 		if (!is_held && request.header.opcode == FUSE_CREATE)
-			fs->exists = true;
+			state->exists = true;
 		if (!is_held && request.header.opcode == FUSE_UNLINK)
-			fs->exists = false;
-		pthread_cond_broadcast(&fs->has_come);
-		pthread_mutex_unlock(&fs->mutex);
+			state->exists = false;
+		pthread_cond_broadcast(&state->has_come);
+		pthread_mutex_unlock(&state->mutex);
 		if (!is_held)
-			answer_request(fs, &request.header, exists);
+			answer_request(fd, &request.header, exists);
 	}
 }
 
@@ -151,45 +155,72 @@ static bool refuse(const char *what)
 	return false;
 }
 
+static struct orma_hung_fs_state *share_state(void)
+{
+	struct orma_hung_fs_state *state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
+						MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutexattr_t mutex_attributes;
+	pthread_condattr_t cond_attributes;
+
+	CHECK(state != MAP_FAILED);
+	pthread_mutexattr_init(&mutex_attributes);
+	pthread_mutexattr_setpshared(&mutex_attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(&state->mutex, &mutex_attributes);
+	pthread_mutexattr_destroy(&mutex_attributes);
+	pthread_condattr_init(&cond_attributes);
+	pthread_condattr_setpshared(&cond_attributes, PTHREAD_PROCESS_SHARED);
+	pthread_cond_init(&state->has_come, &cond_attributes);
+	pthread_condattr_destroy(&cond_attributes);
+	return state;
+}
+
 bool orma_hung_fs_mount(struct orma_hung_fs *fs)
 {
 	char options[100];
 
-	*fs = (struct orma_hung_fs){0};
+	*fs = (struct orma_hung_fs){.pid = -1};
 	snprintf(fs->folder, sizeof(fs->folder), "%s/hung", orma_test_tmpdir());
 	snprintf(fs->path, sizeof(fs->path), "%s/file", fs->folder);
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return refuse("mounting in a namespace of its own");
 	CHECK_INT(mkdir(fs->folder, 0700), 0);
-	fs->fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	if (fs->fd < 0)
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
 		return refuse("/dev/fuse");
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
-		 fs->fd);
+		 fd);
 	if (mount("orma-test", fs->folder, "fuse", MS_NOSUID | MS_NODEV, options)) {
-		close(fs->fd);
+		close(fd);
 		return refuse("mounting a FUSE file system");
 	}
-	pthread_mutex_init(&fs->mutex, NULL);
-	pthread_cond_init(&fs->has_come, NULL);
-	CHECK_INT(pthread_create(&fs->thread, NULL, serve, fs), 0);
+	fs->state = share_state();
+	pid_t test = getpid();
+	fs->pid = fork();
+	CHECK(fs->pid >= 0);
+	if (fs->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != test)
+			_exit(1);
+		serve(fd, fs->state);
+	}
+	close(fd);
 	return true;
 }
 
 void orma_hung_fs_hold(struct orma_hung_fs *fs, unsigned opcode)
 {
-	pthread_mutex_lock(&fs->mutex);
-	fs->held |= UINT64_C(1) << opcode;
-	fs->come &= ~(UINT64_C(1) << opcode);
-	pthread_mutex_unlock(&fs->mutex);
+	pthread_mutex_lock(&fs->state->mutex);
+	fs->state->held |= UINT64_C(1) << opcode;
+	fs->state->come &= ~(UINT64_C(1) << opcode);
+	pthread_mutex_unlock(&fs->state->mutex);
 }
 
 void orma_hung_fs_await(struct orma_hung_fs *fs, unsigned opcode)
 {
-	pthread_mutex_lock(&fs->mutex);
-	while (!(fs->come >> opcode & 1))
-		pthread_cond_wait(&fs->has_come, &fs->mutex);
-	pthread_mutex_unlock(&fs->mutex);
+	pthread_mutex_lock(&fs->state->mutex);
+	while (!(fs->state->come >> opcode & 1))
+		pthread_cond_wait(&fs->state->has_come, &fs->state->mutex);
+	pthread_mutex_unlock(&fs->state->mutex);
 }
 
 void orma_hung_fs_abort(struct orma_hung_fs *fs)
@@ -197,8 +228,7 @@ void orma_hung_fs_abort(struct orma_hung_fs *fs)
 	/* Ends the connection even while somebody has a file of it open. */
 	(void)umount2(fs->folder, MNT_FORCE);
 	(void)umount2(fs->folder, MNT_DETACH);
-	pthread_join(fs->thread, NULL);
-	close(fs->fd);
-	pthread_mutex_destroy(&fs->mutex);
-	pthread_cond_destroy(&fs->has_come);
+	CHECK_INT(kill(fs->pid, SIGKILL), 0);
+	CHECK_INT(waitpid(fs->pid, NULL, 0), fs->pid);
+	CHECK_INT(munmap(fs->state, sizeof(*fs->state)), 0);
 }

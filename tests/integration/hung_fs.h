@@ -8,17 +8,22 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* It has one file, of any name, once that was created. */
-struct orma_hung_fs {
-	char folder[200], path[210];
-	int fd;
-	pthread_t thread;
+/* What the test and the server share. */
+struct orma_hung_fs_state {
 	pthread_mutex_t mutex;
 	pthread_cond_t has_come;
 	/* Under mutex: by opcode, which requests are left without an answer, and which have come. */
 	uint64_t held, come;
 	bool exists;
+};
+
+/* It has one file, of any name, once that was created. */
+struct orma_hung_fs {
+	char folder[200], path[210];
+	pid_t pid; /* of the server */
+	struct orma_hung_fs_state *state;
 };
 
 /* False, with words on standard error, where nobody may mount (or there is no FUSE): the test has

@@ -4,11 +4,16 @@
  */
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "bystander.h"
 #include "harness.h"
 #include "hung_fs.h"
+#include "process.h"
 #include "raw_session.h"
 
 enum { FLUSHES = 20 };
@@ -156,4 +161,202 @@ ORMA_TEST(a_sync_that_hangs_holds_up_nobody)
 ORMA_TEST(a_close_that_hangs_holds_up_nobody)
 {
 	check_hung_file(FUSE_FLUSH);
+}
+
+/* --- descriptors that peers send -------------------------------------------------------------- */
+
+/* Of the file, opened while everything was answered; closing it in the test would hang too, so that
+ * waits until the file system has ended. */
+static int open_file(struct scene *scene)
+{
+	int fd = open(scene->fs.path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+ORMA_TEST(a_file_that_a_consumer_passes_and_that_hangs_holds_up_nobody)
+{
+	static const unsigned opcodes[] = {FUSE_WRITE, FUSE_FSYNC, FUSE_FLUSH, FUSE_GETATTR};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(opcodes); i++) {
+		struct scene scene;
+
+		if (!open_scene(&scene))
+			return;
+		int fd = open_file(&scene);
+		orma_hung_fs_hold(&scene.fs, opcodes[i]);
+		enable(&scene, fd, "");
+		await_start(&scene);
+		orma_raw_session_emit(&scene.session, "x");
+		check_bystander(&scene);
+		CHECK(orma_raw_call(&scene.session.consumer.client, "DisableTracing", ORMA_STR(""))
+			      ->success);
+		orma_hung_fs_await(&scene.fs, opcodes[i]);
+		close_scene(&scene);
+		close(fd);
+		CHECK_INT(rmdir(scene.fs.folder), 0);
+	}
+}
+
+ORMA_TEST(a_file_that_comes_with_a_refused_config_and_cannot_be_closed_holds_up_nobody)
+{
+	struct scene scene;
+
+	if (!open_scene(&scene))
+		return;
+	int fd = open_file(&scene);
+	orma_hung_fs_hold(&scene.fs, FUSE_FLUSH);
+	for (int i = 0; i < 5; i++) {
+		enable(&scene, fd, "output_path: \"/and/a/path\"");
+		CHECK(strstr(orma_raw_consumer_await_disabled(&scene.session.consumer),
+			     "output_path"));
+	}
+	orma_hung_fs_await(&scene.fs, FUSE_FLUSH);
+	close_scene(&scene);
+	close(fd);
+}
+
+ORMA_TEST(a_file_that_a_producer_passes_for_its_memory_holds_up_nobody)
+{
+	struct scene scene;
+	struct orma_raw_client producer;
+
+	if (!open_scene(&scene))
+		return;
+	int fd = open_file(&scene);
+	orma_hung_fs_hold(&scene.fs, FUSE_FLUSH);
+	orma_hung_fs_hold(&scene.fs, FUSE_GETATTR);
+	orma_raw_connect(&producer, scene.stage.daemon.producers);
+	orma_raw_bind(&producer, "ProducerPort");
+	struct orma_str args = orma_raw_text(&producer, &orma_pb_initialize_connection_request_desc,
+					     "producer_name: \"x\" producer_provided_shmem: true");
+	CHECK(orma_raw_invoke(&producer, "InitializeConnection", args, fd, 0));
+	orma_hung_fs_await(&scene.fs, FUSE_FLUSH);
+	check_bystander(&scene);
+	orma_raw_close(&producer);
+	close_scene(&scene);
+	close(fd);
+}
+
+/* Calls that take none; each replaces the one before. */
+ORMA_TEST(files_that_nobody_asked_for_and_that_cannot_be_closed_hold_up_nobody)
+{
+	struct scene scene;
+
+	if (!open_scene(&scene))
+		return;
+	int fd = open_file(&scene);
+	orma_hung_fs_hold(&scene.fs, FUSE_FLUSH);
+	for (int i = 0; i < 10; i++)
+		CHECK(orma_raw_invoke(&scene.session.consumer.client, "QueryCapabilities",
+				      ORMA_STR(""), fd, 0));
+	orma_hung_fs_await(&scene.fs, FUSE_FLUSH);
+	close_scene(&scene);
+	close(fd);
+}
+
+/* A connection with more in it than the other end, which never reads, has room for: whoever closes
+ * it last waits for the linger time. The other end comes back; -1 = no network here. */
+static int open_lingering(int *ret_end)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+	struct linger linger = {.l_onoff = 1, .l_linger = 600};
+	static char bytes[65536];
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&address, &size)) {
+		close(listener);
+		close(fd);
+		return -1;
+	}
+	CHECK(connect(fd, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS);
+	*ret_end = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	CHECK(*ret_end >= 0);
+	close(listener);
+	CHECK_INT(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	while (send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) > 0)
+		;
+	CHECK_INT(errno, EAGAIN);
+	return fd;
+}
+
+ORMA_TEST(sockets_that_linger_hold_up_nobody)
+{
+	struct orma_stage stage;
+	struct orma_raw_client clients[2];
+	int ends[2], kept[2];
+	/* Longer than any frame may be: that connection ends with what follows unread, or read. */
+	static const uint8_t excess[] = {0xff, 0xff, 0xff, 0xff};
+
+	orma_stage_open(&stage);
+	for (size_t i = 0; i < 2; i++) {
+		int fd = open_lingering(&ends[i]);
+
+		if (fd < 0) {
+			orma_stage_close(&stage);
+			orma_test_skip("TCP on 127.0.0.1");
+		}
+		orma_raw_connect(&clients[i], stage.daemon.producers);
+		if (i == 0)
+			CHECK(orma_raw_send(&clients[i], excess, sizeof(excess)));
+		/* What the daemon has not got is ours to close, when nothing lingers any more. */
+		kept[i] = orma_raw_send_frame(&clients[i], "\x10\x07", 2, fd)
+				  ? orma_base_fd_close(fd)
+				  : fd;
+	}
+	for (int i = 0; i < FLUSHES; i++)
+		orma_bystander_check(&stage.bystander);
+	for (size_t i = 0; i < 2; i++)
+		orma_raw_close(&clients[i]);
+	for (int i = 0; i < FLUSHES; i++)
+		orma_bystander_check(&stage.bystander);
+	for (size_t i = 0; i < 2; i++) {
+		close(ends[i]);
+		orma_base_fd_close(kept[i]);
+	}
+	orma_stage_close(&stage);
+}
+
+/* The kernel keeps a thread that waits for a file system until that answers, and with it the process;
+ * but the daemon has left. */
+ORMA_TEST(a_write_that_hangs_does_not_keep_the_daemon)
+{
+	struct orma_test_process process = {.options = {"--seccomp", "kill"}};
+	struct scene scene = {0};
+
+	if (!orma_hung_fs_mount(&scene.fs))
+		return;
+	if (!orma_test_process_start(&process)) {
+		/* A build without the filter. */
+		CHECK_INT(orma_test_process_wait(&process), 1);
+		process.options[1] = "off";
+		CHECK(orma_test_process_start(&process));
+	}
+	orma_raw_producer_open(&scene.session.producer, process.producers, "file");
+	orma_raw_producer_register(&scene.session.producer, "name: \"file\"");
+	orma_raw_consumer_open(&scene.session.consumer, process.consumers);
+	enable_path(&scene);
+	await_start(&scene);
+	orma_hung_fs_hold(&scene.fs, FUSE_WRITE);
+	orma_raw_session_emit(&scene.session, "x");
+	/* Closed by a thread, twice, which the filter has to let live and die. */
+	for (int i = 0; i < 2; i++) {
+		ORMA_AUTO(orma_base_fd_closep) int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		uint64_t id = orma_raw_invoke(&scene.session.consumer.client, "QueryCapabilities",
+					      ORMA_STR(""), fd, 0);
+		CHECK(orma_raw_await(&scene.session.consumer.client, id)->success);
+	}
+	orma_test_process_signal(&process, SIGTERM);
+	orma_hung_fs_await(&scene.fs, FUSE_WRITE);
+	orma_raw_await_end(&scene.session.consumer.client);
+	CHECK(strstr(orma_test_process_messages(), "left cut"));
+	CHECK(access(process.consumers, F_OK) < 0);
+	orma_hung_fs_abort(&scene.fs);
+	CHECK_INT(orma_test_process_wait(&process), 0);
+	orma_raw_session_close(&scene.session);
 }

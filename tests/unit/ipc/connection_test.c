@@ -558,6 +558,55 @@ ORMA_TEST(one_descriptor_is_kept_and_all_others_are_closed)
 	tear_down(&fixture);
 }
 
+struct fake_closer {
+	struct orma_fd_closer base;
+	int handed;
+	bool is_full;
+};
+
+static void count_and_close(struct orma_fd_closer *base, int fd, uid_t owner)
+{
+	struct fake_closer *closer = ORMA_CONTAINER_OF(base, struct fake_closer, base);
+
+	CHECK_INT(owner, 7);
+	closer->handed++;
+	close(fd);
+}
+
+static bool say_full(struct orma_fd_closer *base, uid_t owner)
+{
+	CHECK_INT(owner, 7);
+	return ORMA_CONTAINER_OF(base, struct fake_closer, base)->is_full;
+}
+
+ORMA_TEST(descriptors_of_a_peer_go_to_the_closer_and_one_who_sends_too_many_is_dropped)
+{
+	struct fake_closer closer = {.base = {count_and_close, say_full}};
+	struct fixture fixture;
+	int fds[3] = {open_null(), open_null(), open_null()};
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	orma_base_loop_set_closer(fixture.loop, &closer.base);
+	fixture.connection.owner = 7;
+	send_with_fds(&fixture, "\1\0\0\0a", 5, fds, 3);
+	turn(&fixture);
+	CHECK_INT(closer.handed, 2);
+	send_with_fds(&fixture, "\1\0\0\0b", 5, fds, 1);
+	turn(&fixture);
+	CHECK_INT(closer.handed, 3);
+	CHECK_INT(fixture.frames, 2);
+	closer.is_full = true;
+	send_with_fds(&fixture, "\1\0\0\0c", 5, fds, 3);
+	turn(&fixture);
+	/* Nothing of it was received: the kept one goes, and the socket with what is in it. */
+	CHECK_INT(fixture.frames, 2);
+	CHECK_INT(closer.handed, 5);
+	CHECK(fixture.connection.is_closed);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	tear_down(&fixture);
+}
+
 ORMA_TEST(a_descriptor_leaves_with_the_first_byte_of_its_frame)
 {
 	struct fixture fixture;
