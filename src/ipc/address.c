@@ -253,6 +253,23 @@ int orma_ipc_address_family(const struct orma_ipc_address *address)
 
 /* --- sockets ---------------------------------------------------------------------------------- */
 
+/* Frames are whole messages; waiting for more of them only adds latency. And a machine that is gone
+ * without a word has a connection for a minute and three quarters: it would count against a limit. */
+void orma_ipc_set_tcp_options(int fd)
+{
+	static const struct {
+		int level, option, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},   {SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 60}, {IPPROTO_TCP, TCP_KEEPINTVL, 15},
+		{IPPROTO_TCP, TCP_KEEPCNT, 3},
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(options); i++)
+		(void)setsockopt(fd, options[i].level, options[i].option, &options[i].value,
+				 sizeof(options[i].value));
+}
+
 static int new_socket(const struct orma_ipc_address *address)
 {
 	int family = orma_ipc_address_family(address);
@@ -262,8 +279,7 @@ static int new_socket(const struct orma_ipc_address *address)
 	if (fd < 0)
 		return -errno;
 	if (family == AF_INET || family == AF_INET6) {
-		/* Frames are whole messages; waiting for more of them only adds latency. */
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		orma_ipc_set_tcp_options(fd);
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	}
 	return fd;

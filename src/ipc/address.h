@@ -43,6 +43,8 @@ enum {
 /* A listening descriptor or -errno. A stale socket file is removed first; any other kind of file
  * never is. */
 int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags);
+/* What TCP sockets of ours have, and those that a listening one accepts; harmless on others. */
+void orma_ipc_set_tcp_options(int fd);
 /*
  * A descriptor or -errno; *ret_is_pending says that the outcome follows when it is writable
  * (SO_ERROR). -EAGAIN: the listener's backlog is full, try again later.
