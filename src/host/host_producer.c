@@ -17,10 +17,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "host/host_state.h"
+#include "ipc/frame.h"
 #include "proto/codec.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/producer_port.pb.h"
+#include "service/limits.h"
 
 /* Commands that wait for GetAsyncCommand. */
 #define EARLY_COMMANDS_MAX 256
@@ -212,6 +214,11 @@ static void on_stop_data_source(void *ctx, uint64_t instance_id)
 	orma_proto_nested_end(writer, &nested);
 	send_command(producer, orma_proto_heap_writer_finish(&heap), -1);
 }
+
+/* A command that names all instances of a session fits a frame: ids take nine bytes for the next
+ * million years. */
+_Static_assert(ORMA_SERVICE_INSTANCES_PER_SESSION * 10 + 64 <= ORMA_IPC_BODY_BYTES_MAX,
+	       "flushes and clears of the largest session fit a frame");
 
 static void on_flush(void *ctx, uint64_t request_id, const uint64_t *instance_ids, size_t count,
 		     uint64_t flags)
