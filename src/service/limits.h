@@ -121,7 +121,9 @@
 #define ORMA_SERVICE_SEQUENCE_ID        1u  /* the service's own packets */
 /* Stats of more are asked for without them: no frame holds so many, and all take a second to sort. */
 #define ORMA_SERVICE_WRITERS_PER_QUERY 8192u
-#define ORMA_SERVICE_HISTOGRAM_BUCKETS 11u
+/* What each writer did is in the trace's last stats; in those on the way only of so many. */
+#define ORMA_SERVICE_WRITERS_PER_PERIOD 1024u
+#define ORMA_SERVICE_HISTOGRAM_BUCKETS  11u
 
 /* --- read-back -------------------------------------------------------------------------------- */
 #define ORMA_SERVICE_BATCH_TRAILERS_MAX 1024u /* changes of sequence in one batch */

@@ -492,7 +492,10 @@ static int write_stats(struct orma_service_session *session)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf stats = {0};
 	struct orma_proto_heap_writer heap;
-	int r = orma_service_stats_encode(session, SIZE_MAX, &stats);
+	bool is_last = session->state == ORMA_SERVICE_SESSION_DISABLED ||
+		       session->state == ORMA_SERVICE_SESSION_CLONED;
+	int r = orma_service_stats_encode(
+		session, is_last ? SIZE_MAX : ORMA_SERVICE_WRITERS_PER_PERIOD, &stats);
 
 	if (r < 0)
 		return r;

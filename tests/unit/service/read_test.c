@@ -437,7 +437,7 @@ ORMA_TEST(histograms_tell_how_full_each_writers_chunks_were)
 	close_scene(&s);
 }
 
-ORMA_TEST(what_each_of_very_many_writers_did_is_in_the_trace_and_not_in_answers)
+ORMA_TEST(what_each_of_very_many_writers_did_is_at_the_end_of_the_trace_and_not_in_answers)
 {
 	struct orma_arena arena = {0};
 	struct orma_pb_trace_stats *stats;
@@ -455,6 +455,9 @@ ORMA_TEST(what_each_of_very_many_writers_did_is_in_the_trace_and_not_in_answers)
 	CHECK_INT(stats->writer_stats.count, 0);
 	CHECK_INT(stats->buffer_stats.items[0]->chunks_written, ORMA_SERVICE_WRITERS_PER_QUERY + 1);
 	orma_base_arena_done(&arena);
+	kinds(&s);
+	CHECK_INT(stats_of(&s.packets)->writer_stats.count, 0);
+	orma_consumer_port_disable(s.consumer.port);
 	kinds(&s);
 	CHECK_INT(stats_of(&s.packets)->writer_stats.count, ORMA_SERVICE_WRITERS_PER_QUERY + 1);
 	close_scene(&s);
@@ -507,10 +510,12 @@ ORMA_TEST(new_writers_take_the_places_of_those_that_have_gone)
 	write_as(&s.producer, 1000, OF_ONE);
 	CHECK_INT(discarded(&s), 0);
 	kinds(&s);
-	CHECK_INT(stats_of(&s.packets)->writer_stats.count, ORMA_SERVICE_SEQUENCES_MAX);
 	/* No id is used again. */
 	CHECK_INT(s.packets.items[s.packets.count - 3]->trusted_packet_sequence_id,
 		  count + 1 + ORMA_SERVICE_SEQUENCES_MAX - count + 1 + OF_ONE - 1000);
+	orma_consumer_port_disable(s.consumer.port);
+	kinds(&s);
+	CHECK_INT(stats_of(&s.packets)->writer_stats.count, ORMA_SERVICE_SEQUENCES_MAX);
 	close_scene(&s);
 }
 
