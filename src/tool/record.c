@@ -32,6 +32,7 @@
 #include "schema/gen/capabilities.pb.h"
 #include "schema/gen/trace.pb.h"
 #include "tool/file_write.h"
+#include "tool/last_resort.h"
 #include "tool/snapshot.h"
 #include "tool/tool.h"
 #include "tool/trace_file.h"
@@ -59,6 +60,7 @@ struct recorder {
 	int stop_error;       /* what asking for the stop came to */
 	bool makes_snapshots; /* the service tells of triggers that want one */
 	struct orma_snapshots snapshots;
+	struct orma_last_resort last_resort;
 	char error[512]; /* why the service ended the session */
 };
 
@@ -495,8 +497,10 @@ static int block_signals(struct recorder *recorder)
 		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return recorder->signal_fd < 0 ? orma_tool_fail("signalfd: %s", strerror(errno))
-				       : ORMA_EXIT_OK;
+	if (recorder->signal_fd < 0)
+		return orma_tool_fail("signalfd: %s", strerror(errno));
+	orma_last_resort_start(&recorder->last_resort, recorder->signal_fd);
+	return ORMA_EXIT_OK;
 }
 
 /* Snapshots go into files of their own. A service from before they existed stops at the trigger
@@ -574,6 +578,7 @@ int orma_record_run(const struct orma_record_options *options)
 	orma_snapshots_done(&recorder.snapshots);
 	orma_embedded_stop(recorder.embedded);
 	orma_base_fd_close(recorder.out_fd);
+	orma_last_resort_stop(&recorder.last_resort);
 	orma_base_fd_close(recorder.signal_fd);
 	return status;
 }

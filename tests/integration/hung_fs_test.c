@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -359,4 +362,55 @@ ORMA_TEST(a_write_that_hangs_does_not_keep_the_daemon)
 	orma_hung_fs_abort(&scene.fs);
 	CHECK_INT(orma_test_process_wait(&process), 0);
 	orma_raw_session_close(&scene.session);
+}
+
+/* --- the recorder's own file ------------------------------------------------------------------ */
+
+static pid_t start_recorder(const struct orma_test_process *process, const char *path)
+{
+	char messages[300];
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid > 0)
+		return pid;
+	snprintf(messages, sizeof(messages), "%s/messages", orma_test_tmpdir());
+	int fd = open(messages, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(fd, STDERR_FILENO);
+	setenv("PERFETTO_PRODUCER_SOCK_NAME", process->producers, 1);
+	setenv("PERFETTO_CONSUMER_SOCK_NAME", process->consumers, 1);
+	execl(ORMA_BUILD_DIR "/orma", "orma", "record", "-t", "10ms", "-o", path, "file", NULL);
+	_exit(127);
+}
+
+/* Presses Ctrl-C until the recorder has said that. */
+static void interrupt_until(pid_t pid, const char *text)
+{
+	while (!strstr(orma_test_process_messages(), text)) {
+		CHECK_INT(kill(pid, SIGINT), 0);
+		sched_yield();
+	}
+}
+
+ORMA_TEST(a_second_interrupt_ends_a_recorder_whose_file_hangs)
+{
+	struct orma_test_process process = {0};
+	struct orma_hung_fs fs;
+	int status;
+
+	if (!orma_hung_fs_mount(&fs))
+		return;
+	orma_hung_fs_hold(&fs, FUSE_WRITE);
+	CHECK(orma_test_process_start(&process));
+	pid_t pid = start_recorder(&process, fs.path);
+	orma_hung_fs_await(&fs, FUSE_WRITE);
+	interrupt_until(pid, "Ctrl-C again ends at once");
+	interrupt_until(pid, "interrupted twice");
+	/* It has left; the kernel lets it go when its file system answers. */
+	orma_hung_fs_abort(&fs);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	CHECK_INT(WEXITSTATUS(status), 130);
+	CHECK_INT(orma_test_process_stop(&process), 0);
 }
