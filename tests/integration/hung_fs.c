@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +28,71 @@
 
 #include "harness.h"
 
-enum { FILE_NODE = 2, REQUEST_BYTES = (128 << 10) + 4096 };
+/* --- the wire (host byte order) --------------------------------------------------------------- */
+
+struct fuse_in_header {
+	uint32_t len, opcode;
+	uint64_t unique, nodeid;
+	uint32_t uid, gid, pid, extensions;
+};
+
+struct fuse_out_header {
+	uint32_t len;
+	int32_t error;
+	uint64_t unique;
+};
+
+struct fuse_init_in {
+	uint32_t major, minor, max_readahead, flags;
+};
+
+struct fuse_init_out {
+	uint32_t major, minor, max_readahead, flags;
+	uint16_t max_background, congestion_threshold;
+	uint32_t max_write, time_gran;
+	uint16_t max_pages, map_alignment;
+	uint32_t unused[8];
+};
+
+struct fuse_attr {
+	uint64_t ino, size, blocks, atime, mtime, ctime;
+	uint32_t atime_nsec, mtime_nsec, ctime_nsec;
+	uint32_t mode, nlink, uid, gid, rdev, blksize, flags;
+};
+
+struct fuse_attr_out {
+	uint64_t valid_sec;
+	uint32_t valid_nsec, unused;
+	struct fuse_attr attr;
+};
+
+struct fuse_entry_out {
+	uint64_t nodeid, generation, entry_valid_sec, attr_valid_sec;
+	uint32_t entry_valid_nsec, attr_valid_nsec;
+	struct fuse_attr attr;
+};
+
+struct fuse_open_out {
+	uint64_t handle;
+	uint32_t flags, unused;
+};
+
+struct fuse_write_in {
+	uint64_t handle, offset;
+	uint32_t size, flags;
+};
+
+struct fuse_write_out {
+	uint32_t size, unused;
+};
+
+_Static_assert(sizeof(struct fuse_in_header) == 40 && sizeof(struct fuse_init_out) == 64 &&
+		       sizeof(struct fuse_attr) == 88 && sizeof(struct fuse_entry_out) == 128,
+	       "as the kernel has them");
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+enum { FUSE_MAJOR = 7, ROOT_NODE = 1, FILE_NODE = 2, REQUEST_BYTES = (128 << 10) + 4096 };
 
 static void answer(int fd, const struct fuse_in_header *in, int error, const void *data,
 		   size_t size)
@@ -46,7 +109,7 @@ static struct fuse_attr get_attr(uint64_t node)
 {
 	return (struct fuse_attr){
 		.ino = node,
-		.mode = node == FUSE_ROOT_ID ? S_IFDIR | 0777 : S_IFREG | 0666,
+		.mode = node == ROOT_NODE ? S_IFDIR | 0777 : S_IFREG | 0666,
 		.nlink = 1,
 		.blksize = 4096,
 	};
@@ -56,7 +119,7 @@ static void answer_init(int fd, const struct fuse_in_header *in)
 {
 	const struct fuse_init_in *wanted = (const void *)(in + 1);
 	struct fuse_init_out out = {
-		.major = FUSE_KERNEL_VERSION,
+		.major = FUSE_MAJOR,
 		.minor = wanted->minor < 31 ? wanted->minor : 31,
 		.max_write = 128 << 10,
 	};
@@ -82,38 +145,38 @@ static void answer_request(int fd, const struct fuse_in_header *in, bool exists)
 	struct fuse_write_out write_out = {0};
 
 	switch (in->opcode) {
-	case FUSE_INIT:
+	case ORMA_FUSE_INIT:
 		answer_init(fd, in);
 		return;
-	case FUSE_LOOKUP:
+	case ORMA_FUSE_LOOKUP:
 		if (exists)
 			answer_entry(fd, in, false);
 		else
 			answer(fd, in, -ENOENT, NULL, 0);
 		return;
-	case FUSE_CREATE:
+	case ORMA_FUSE_CREATE:
 		answer_entry(fd, in, true);
 		return;
-	case FUSE_GETATTR:
-	case FUSE_SETATTR:
+	case ORMA_FUSE_GETATTR:
+	case ORMA_FUSE_SETATTR:
 		answer(fd, in, 0, &attr, sizeof(attr));
 		return;
-	case FUSE_OPEN:
+	case ORMA_FUSE_OPEN:
 		answer(fd, in, 0, &open_out, sizeof(open_out));
 		return;
-	case FUSE_WRITE:
+	case ORMA_FUSE_WRITE:
 		write_out.size = write_in->size;
 		answer(fd, in, 0, &write_out, sizeof(write_out));
 		return;
-	case FUSE_FLUSH:
-	case FUSE_RELEASE:
-	case FUSE_FSYNC:
-	case FUSE_UNLINK:
+	case ORMA_FUSE_FLUSH:
+	case ORMA_FUSE_RELEASE:
+	case ORMA_FUSE_FSYNC:
+	case ORMA_FUSE_UNLINK:
 		answer(fd, in, 0, NULL, 0);
 		return;
-	case FUSE_FORGET:
-	case FUSE_BATCH_FORGET:
-	case FUSE_INTERRUPT:
+	case ORMA_FUSE_FORGET:
+	case ORMA_FUSE_BATCH_FORGET:
+	case ORMA_FUSE_INTERRUPT:
 		return;
 	default:
 		answer(fd, in, -ENOSYS, NULL, 0);
@@ -138,9 +201,9 @@ static _Noreturn void serve(int fd, struct orma_hung_fs_state *state)
 		pthread_mutex_lock(&state->mutex);
 		bool is_held = state->held & bit, exists = state->exists;
 		state->come |= bit;
-		if (!is_held && request.header.opcode == FUSE_CREATE)
+		if (!is_held && request.header.opcode == ORMA_FUSE_CREATE)
 			state->exists = true;
-		if (!is_held && request.header.opcode == FUSE_UNLINK)
+		if (!is_held && request.header.opcode == ORMA_FUSE_UNLINK)
 			state->exists = false;
 		pthread_cond_broadcast(&state->has_come);
 		pthread_mutex_unlock(&state->mutex);

@@ -3,7 +3,6 @@
  * them hangs for good, and nobody else notices.
  */
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -89,7 +88,7 @@ ORMA_TEST(a_file_on_a_file_system_that_answers_is_written)
 	CHECK(orma_raw_call(&scene.session.consumer.client, "DisableTracing", ORMA_STR(""))
 		      ->success);
 	CHECK_STR(orma_raw_consumer_await_disabled(&scene.session.consumer), "");
-	orma_hung_fs_await(&scene.fs, FUSE_WRITE);
+	orma_hung_fs_await(&scene.fs, ORMA_FUSE_WRITE);
 	close_scene(&scene);
 }
 
@@ -117,22 +116,22 @@ static void check_hung_creation(unsigned opcode, bool leaves)
 
 ORMA_TEST(a_file_whose_creation_hangs_holds_up_nobody)
 {
-	check_hung_creation(FUSE_CREATE, false);
+	check_hung_creation(ORMA_FUSE_CREATE, false);
 }
 
 ORMA_TEST(a_path_that_hangs_when_it_is_looked_at_holds_up_nobody)
 {
-	check_hung_creation(FUSE_LOOKUP, false);
+	check_hung_creation(ORMA_FUSE_LOOKUP, false);
 }
 
 ORMA_TEST(a_consumer_who_leaves_while_his_file_hangs_is_forgotten)
 {
-	check_hung_creation(FUSE_CREATE, true);
+	check_hung_creation(ORMA_FUSE_CREATE, true);
 }
 
 ORMA_TEST(a_mode_that_cannot_be_set_holds_up_nobody)
 {
-	check_hung_creation(FUSE_SETATTR, true);
+	check_hung_creation(ORMA_FUSE_SETATTR, true);
 }
 
 static void check_hung_file(unsigned opcode)
@@ -153,17 +152,17 @@ static void check_hung_file(unsigned opcode)
 
 ORMA_TEST(a_write_that_hangs_holds_up_nobody)
 {
-	check_hung_file(FUSE_WRITE);
+	check_hung_file(ORMA_FUSE_WRITE);
 }
 
 ORMA_TEST(a_sync_that_hangs_holds_up_nobody)
 {
-	check_hung_file(FUSE_FSYNC);
+	check_hung_file(ORMA_FUSE_FSYNC);
 }
 
 ORMA_TEST(a_close_that_hangs_holds_up_nobody)
 {
-	check_hung_file(FUSE_FLUSH);
+	check_hung_file(ORMA_FUSE_FLUSH);
 }
 
 /* --- descriptors that peers send -------------------------------------------------------------- */
@@ -180,7 +179,8 @@ static int open_file(struct scene *scene)
 
 ORMA_TEST(a_file_that_a_consumer_passes_and_that_hangs_holds_up_nobody)
 {
-	static const unsigned opcodes[] = {FUSE_WRITE, FUSE_FSYNC, FUSE_FLUSH, FUSE_GETATTR};
+	static const unsigned opcodes[] = {ORMA_FUSE_WRITE, ORMA_FUSE_FSYNC, ORMA_FUSE_FLUSH,
+					   ORMA_FUSE_GETATTR};
 
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(opcodes); i++) {
 		struct scene scene;
@@ -209,13 +209,13 @@ ORMA_TEST(a_file_that_comes_with_a_refused_config_and_cannot_be_closed_holds_up_
 	if (!open_scene(&scene))
 		return;
 	int fd = open_file(&scene);
-	orma_hung_fs_hold(&scene.fs, FUSE_FLUSH);
+	orma_hung_fs_hold(&scene.fs, ORMA_FUSE_FLUSH);
 	for (int i = 0; i < 5; i++) {
 		enable(&scene, fd, "output_path: \"/and/a/path\"");
 		CHECK(strstr(orma_raw_consumer_await_disabled(&scene.session.consumer),
 			     "output_path"));
 	}
-	orma_hung_fs_await(&scene.fs, FUSE_FLUSH);
+	orma_hung_fs_await(&scene.fs, ORMA_FUSE_FLUSH);
 	close_scene(&scene);
 	close(fd);
 }
@@ -228,14 +228,14 @@ ORMA_TEST(a_file_that_a_producer_passes_for_its_memory_holds_up_nobody)
 	if (!open_scene(&scene))
 		return;
 	int fd = open_file(&scene);
-	orma_hung_fs_hold(&scene.fs, FUSE_FLUSH);
-	orma_hung_fs_hold(&scene.fs, FUSE_GETATTR);
+	orma_hung_fs_hold(&scene.fs, ORMA_FUSE_FLUSH);
+	orma_hung_fs_hold(&scene.fs, ORMA_FUSE_GETATTR);
 	orma_raw_connect(&producer, scene.stage.daemon.producers);
 	orma_raw_bind(&producer, "ProducerPort");
 	struct orma_str args = orma_raw_text(&producer, &orma_pb_initialize_connection_request_desc,
 					     "producer_name: \"x\" producer_provided_shmem: true");
 	CHECK(orma_raw_invoke(&producer, "InitializeConnection", args, fd, 0));
-	orma_hung_fs_await(&scene.fs, FUSE_FLUSH);
+	orma_hung_fs_await(&scene.fs, ORMA_FUSE_FLUSH);
 	check_bystander(&scene);
 	orma_raw_close(&producer);
 	close_scene(&scene);
@@ -250,11 +250,11 @@ ORMA_TEST(files_that_nobody_asked_for_and_that_cannot_be_closed_hold_up_nobody)
 	if (!open_scene(&scene))
 		return;
 	int fd = open_file(&scene);
-	orma_hung_fs_hold(&scene.fs, FUSE_FLUSH);
+	orma_hung_fs_hold(&scene.fs, ORMA_FUSE_FLUSH);
 	for (int i = 0; i < 10; i++)
 		CHECK(orma_raw_invoke(&scene.session.consumer.client, "QueryCapabilities",
 				      ORMA_STR(""), fd, 0));
-	orma_hung_fs_await(&scene.fs, FUSE_FLUSH);
+	orma_hung_fs_await(&scene.fs, ORMA_FUSE_FLUSH);
 	close_scene(&scene);
 	close(fd);
 }
@@ -345,7 +345,7 @@ ORMA_TEST(a_write_that_hangs_does_not_keep_the_daemon)
 	orma_raw_consumer_open(&scene.session.consumer, process.consumers);
 	enable_path(&scene);
 	await_start(&scene);
-	orma_hung_fs_hold(&scene.fs, FUSE_WRITE);
+	orma_hung_fs_hold(&scene.fs, ORMA_FUSE_WRITE);
 	orma_raw_session_emit(&scene.session, "x");
 	/* Closed by a thread, twice, which the filter has to let live and die. */
 	for (int i = 0; i < 2; i++) {
@@ -355,7 +355,7 @@ ORMA_TEST(a_write_that_hangs_does_not_keep_the_daemon)
 		CHECK(orma_raw_await(&scene.session.consumer.client, id)->success);
 	}
 	orma_test_process_signal(&process, SIGTERM);
-	orma_hung_fs_await(&scene.fs, FUSE_WRITE);
+	orma_hung_fs_await(&scene.fs, ORMA_FUSE_WRITE);
 	orma_raw_await_end(&scene.session.consumer.client);
 	CHECK(strstr(orma_test_process_messages(), "left cut"));
 	CHECK(access(process.consumers, F_OK) < 0);
@@ -401,10 +401,10 @@ ORMA_TEST(a_second_interrupt_ends_a_recorder_whose_file_hangs)
 
 	if (!orma_hung_fs_mount(&fs))
 		return;
-	orma_hung_fs_hold(&fs, FUSE_WRITE);
+	orma_hung_fs_hold(&fs, ORMA_FUSE_WRITE);
 	CHECK(orma_test_process_start(&process));
 	pid_t pid = start_recorder(&process, fs.path);
-	orma_hung_fs_await(&fs, FUSE_WRITE);
+	orma_hung_fs_await(&fs, ORMA_FUSE_WRITE);
 	interrupt_until(pid, "Ctrl-C again ends at once");
 	interrupt_until(pid, "interrupted twice");
 	/* It has left; the kernel lets it go when its file system answers. */
