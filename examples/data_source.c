@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Numbers of fields: of TracePacket, beside those in orma/packet.h, and of the message that we put into it. */
+/* Numbers of fields: of TracePacket, beside those in orma/packet.h, and of the message that we put
+ * into it. */
 enum { PACKET_FOR_TESTING = 900 };
 enum { QUEUE_NAME = 1, QUEUE_LENGTH = 3 };
 /* Of DataSourceConfig: a text for data sources that have no message of their own for it. */

@@ -464,7 +464,8 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 /* In the place of the name: one that is known only at run time. */
 #define ORMA_DYNAMIC(text) ORMA_NULL_, orma_item_of_text(ORMA_ITEM_NAME, 0, (text))
 /* The category of an event of `dynamic`, see orma/category.h: ORMA_INSTANT(dynamic, "x",
- * ORMA_CATEGORY(text)), or several: "a,b". The end of a slice needs none, it goes by the beginning. */
+ * ORMA_CATEGORY(text)), or several: "a,b". The end of a slice needs none, it goes by the beginning.
+ */
 #define ORMA_CATEGORY(text) orma_item_of_text(ORMA_ITEM_CATEGORY, 0, (text))
 /* The same with tags: name and tags of a const struct orma_category *, which is not added. */
 #define ORMA_CATEGORY_OF(category) orma_item_of_category(category)

@@ -296,8 +296,8 @@ struct orma_commit {
  * @ret_uses_own_memory: whether info->shm_fd was taken (duplicated); it is not when it is no sealed
  *                       memory of a size that the protocol allows. May be NULL.
  *
- * No callback of this port runs inside the call. Returns 0, -EACCES (lockdown), -ENOSPC (no producer id left), -EINVAL
- * (struct_size; a name of more than 1,024 bytes), -ENOMEM.
+ * No callback of this port runs inside the call. Returns 0, -EACCES (lockdown), -ENOSPC (no
+ * producer id left), -EINVAL (struct_size; a name of more than 1,024 bytes), -ENOMEM.
  */
 ORMA_API int orma_producer_port_open(struct orma_service *service,
 				     const struct orma_producer_info *info,

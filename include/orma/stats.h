@@ -78,7 +78,8 @@ struct orma_trace_stats {
  * orma_trace_stats_parse() - a serialized TraceStats message as a struct.
  * @ret: set on success only; owned by the caller, see orma_trace_stats_free().
  *
- * Returns 0, -EBADMSG (`data` does not decode), -EMSGSIZE (more than 4,096 buffers), -EINVAL, -ENOMEM.
+ * Returns 0, -EBADMSG (`data` does not decode), -EMSGSIZE (more than 4,096 buffers), -EINVAL,
+ * -ENOMEM.
  */
 ORMA_API int orma_trace_stats_parse(const void *data, size_t size, struct orma_trace_stats **ret);
 /** orma_trace_stats_free() - frees the struct and its buffers. NULL is fine. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fd.c - closing, whole reads and writes, sealed memory files.
  *
- * Owns nothing beyond a call, but the marks: a bit for each descriptor that the child of a fork must
- * not keep. A mark goes before its descriptor does, so that a child, wherever its parent's threads
- * were, closes no number that has another owner by now. Everything returned is CLOEXEC from birth. Rejected: stdio for
- * reading files, because /proc files have no size and must be read in large pieces; unsealed memory
- * with checks on use, because a peer that shrinks a file we have mapped kills us with SIGBUS.
+ * Owns nothing beyond a call, but the marks: a bit for each descriptor that the child of a fork
+ * must not keep. A mark goes before its descriptor does, so that a child, wherever its parent's
+ * threads were, closes no number that has another owner by now. Everything returned is CLOEXEC from
+ * birth. Rejected: stdio for reading files, because /proc files have no size and must be read in
+ * large pieces; unsealed memory with checks on use, because a peer that shrinks a file we have
+ * mapped kills us with SIGBUS.
  */
 #include "base/fd.h"
 

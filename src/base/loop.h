@@ -70,7 +70,8 @@ void orma_base_task_cancel(struct orma_task *task);
 void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ctx), void *ctx);
 void orma_base_loop_wake(struct orma_loop *loop); /* any thread, async-signal-safe */
 
-/* For whoever has descriptors of other processes on this loop; NULL (the default) = none. Borrowed. */
+/* For whoever has descriptors of other processes on this loop; NULL (the default) = none. Borrowed.
+ */
 struct orma_fd_closer;
 void orma_base_loop_set_closer(struct orma_loop *loop, struct orma_fd_closer *closer);
 struct orma_fd_closer *orma_base_loop_closer(const struct orma_loop *loop);

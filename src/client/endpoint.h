@@ -2,8 +2,9 @@
  * endpoint.h - a service as seen by a producer: what it can be told, what it says.
  *
  * Three kinds: a daemon behind a socket (endpoint_socket.c), the service of this process
- * (endpoint_local.c), one behind a transport of the program (endpoint_custom.c). All of it happens on the loop thread. Events come from the loop, never from
- * inside a function of the endpoint; in every event the endpoint may be freed.
+ * (endpoint_local.c), one behind a transport of the program (endpoint_custom.c). All of it happens
+ * on the loop thread. Events come from the loop, never from inside a function of the endpoint; in
+ * every event the endpoint may be freed.
  */
 #ifndef ORMA_CLIENT_ENDPOINT_H
 #define ORMA_CLIENT_ENDPOINT_H

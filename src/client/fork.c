@@ -13,9 +13,10 @@
  *
  * What it must not share is made harmless in the handler, by async-signal-safe means: descriptors
  * of connections, sessions and loops are closed, so that the service sees the parent end when it
- * ends; the shared memory is exchanged for private memory in the same place, so that a packet that was open
- * goes nowhere; every instance is stopped. The first event afterwards finds no instance, but a mark
- * in its category or an empty `started`, and begins anew with new threads and connections.
+ * ends; the shared memory is exchanged for private memory in the same place, so that a packet that
+ * was open goes nowhere; every instance is stopped. The first event afterwards finds no instance,
+ * but a mark in its category or an empty `started`, and begins anew with new threads and
+ * connections.
  *
  * vfork() and posix_spawn() run no handlers and need none: the child is the parent's thread until
  * its exec. _Fork() and bare clone() promise only async-signal-safe functions, which these are not.

@@ -57,7 +57,8 @@ struct orma_session {
 	uint32_t hold_count;          /* calls on hold */
 	char enable_ctx, observe_ctx; /* their addresses tell outstanding calls apart */
 	struct orma_list calls;       /* struct orma_client_call: those that nobody waits for */
-	/* Any thread sets it, then wakes the loop, whose handler takes it; the wake orders the two. */
+	/* Any thread sets it, then wakes the loop, whose handler takes it; the wake orders the two.
+	 */
 	_Atomic bool wants_stop;
 };
 

@@ -101,7 +101,8 @@ int orma_client_session_call_fd(struct orma_session *session,
 {
 	int r;
 
-	/* From one of the session's own callbacks: nothing is sent whose answer nobody could await. */
+	/* From one of the session's own callbacks: nothing is sent whose answer nobody could await.
+	 */
 	if (orma_base_loop_is_in_turn(session->loop))
 		return -EBUSY;
 	r = invoke(session, method, args, fd, call);

@@ -19,10 +19,10 @@
  *   owner:  is_open = 1; (compiler barrier) read stamp     loop:  stamp = 0; membarrier(); read is_open
  *
  * membarrier() makes every running thread of the process execute a full barrier, so that either the
- * owner sees the stamp 0 and keeps off, or the loop sees that it is inside and leaves it the slot. The
- * emit path pays one plain store. Where the kernel has no membarrier(), nothing is taken away: owners
- * free what is old when they come by, or end. The mutex is taken when a writer is made, freed by
- * somebody else, and when the thread ends.
+ * owner sees the stamp 0 and keeps off, or the loop sees that it is inside and leaves it the slot.
+ * The emit path pays one plain store. Where the kernel has no membarrier(), nothing is taken away:
+ * owners free what is old when they come by, or end. The mutex is taken when a writer is made,
+ * freed by somebody else, and when the thread ends.
  *
  * Rejected: stopping threads to reclaim their writers (signals, unbounded waits); a full barrier per
  * event; a hash table of slots (the table of pointers is 256 bytes per thread and takes one load).

@@ -21,7 +21,8 @@ int orma_host_new(struct orma_loop *loop, struct orma_service *service, struct o
 void orma_host_free(struct orma_host *host);
 
 enum {
-	/* Beside the flags of orma_ipc_listen(), for producers: serve relays of other machines too. */
+	/* Beside the flags of orma_ipc_listen(), for producers: serve relays of other machines too.
+	 */
 	ORMA_HOST_RELAY = 1 << 8,
 };
 

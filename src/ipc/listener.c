@@ -156,7 +156,8 @@ int orma_ipc_listener_new_from_fd(struct orma_loop *loop, int fd, orma_ipc_accep
 		return -errno;
 	if (!is_listening)
 		return -EINVAL;
-	/* Accepted sockets inherit it, as from orma_ipc_listen(); on other families it has no meaning. */
+	/* Accepted sockets inherit it, as from orma_ipc_listen(); on other families it has no
+	 * meaning. */
 	orma_ipc_set_tcp_options(fd);
 	int result = orma_base_fd_set_nonblock(fd);
 	if (result < 0)

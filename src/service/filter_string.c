@@ -13,9 +13,9 @@
  *
  * Where an expression cannot tell (too many steps, too long a text), secrets win: a rule that
  * redacts takes the whole string, a rule that breaks does not. Upstream takes such a rule for one
- * that does not match. All strings of a packet together have a budget of time; it is for configs made to
- * hold the service up, and far beyond what others need. Rejected: limiting a match by time as well
- * (what a trace shows would depend on the machine's load).
+ * that does not match. All strings of a packet together have a budget of time; it is for configs
+ * made to hold the service up, and far beyond what others need. Rejected: limiting a match by time
+ * as well (what a trace shows would depend on the machine's load).
  */
 #include "service/filter_string.h"
 

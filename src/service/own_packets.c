@@ -3,12 +3,12 @@
  * them.
  *
  * Before the buffers' packets of each read: clock snapshots, sync marker, config, uuid, provenance,
- * system info, other machines, service events, events of other sessions; behind the last one of a pass: "buffers
- * read", and the stats. Snapshots and events are kept as numbers until they are read, in rings with
- * named limits. All timestamps are CLOCK_BOOTTIME, and say so. Drift between clocks is judged in
- * nanoseconds: the TSC counts ticks and takes no part. Rejected: encoding events when they happen
- * (most are never read), one snapshot per event (the first of two equal ones is worth more: it is
- * valid for longer).
+ * system info, other machines, service events, events of other sessions; behind the last one of a
+ * pass: "buffers read", and the stats. Snapshots and events are kept as numbers until they are
+ * read, in rings with named limits. All timestamps are CLOCK_BOOTTIME, and say so. Drift between
+ * clocks is judged in nanoseconds: the TSC counts ticks and takes no part. Rejected: encoding
+ * events when they happen (most are never read), one snapshot per event (the first of two equal
+ * ones is worth more: it is valid for longer).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -4,13 +4,14 @@
  *
  * exclusive_prio: while such a session runs, only one of a higher number begins, and it ends all
  * others. That is for root and the service's own user, because it is power over everybody's
- * sessions. Clones record nothing and stay. priority_boost: the service's thread has the highest
- * of the priorities that sessions ask for, from their beginning to when they are freed, through the
+ * sessions. Clones record nothing and stay. priority_boost: the service's thread has the highest of
+ * the priorities that sessions ask for, from their beginning to when they are freed, through the
  * embedder's boost(). A session whose file is still being created has not begun: it neither keeps
- * others away nor is ended by them, and is checked anew when it begins. Nothing is stored here: both are worked out from the sessions there are, so
- * no end of a session can be forgotten. Rejected: ending the others while the config is still being
- * checked (upstream: a config that is then refused has ended them all the same), changing the
- * priority without being asked to by the embedder (a library does not do that to its process).
+ * others away nor is ended by them, and is checked anew when it begins. Nothing is stored here:
+ * both are worked out from the sessions there are, so no end of a session can be forgotten.
+ * Rejected: ending the others while the config is still being checked (upstream: a config that is
+ * then refused has ended them all the same), changing the priority without being asked to by the
+ * embedder (a library does not do that to its process).
  */
 #include <errno.h>
 

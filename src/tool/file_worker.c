@@ -7,10 +7,10 @@
  * QUEUE_BYTES_MAX plus one block; a refused write (-EAGAIN) sets wants_event, and exactly one event
  * follows it; after a failure none follows but the end. Whatever may wait for a file system happens
  * on the file's thread: creating a file of output_path, asking a descriptor where it stands (its
- * position is locked while another process is in a write), and every close(). Rejected: one thread for all files (a
- * hanging disk would hang them all), io_uring (not on every kernel this runs on, and often
- * forbidden in containers), and pinning the trace buffer's own memory during the write (a slow disk
- * would then stop the ring from being overwritten).
+ * position is locked while another process is in a write), and every close(). Rejected: one thread
+ * for all files (a hanging disk would hang them all), io_uring (not on every kernel this runs on,
+ * and often forbidden in containers), and pinning the trace buffer's own memory during the write (a
+ * slow disk would then stop the ring from being overwritten).
  */
 #include "tool/file_worker.h"
 

@@ -5,8 +5,8 @@
  * way back; then the capabilities, of which a change of user leaves the inheritable ones; then a
  * look at what came of it. Users and groups come from the files, or are numbers: getpwnam() would
  * load name services at run time, which a static binary cannot do without the shared libraries that
- * it was made to do without. Also rejected: keeping single capabilities (the daemon needs none once its
- * sockets are open), libcap for one system call.
+ * it was made to do without. Also rejected: keeping single capabilities (the daemon needs none once
+ * its sockets are open), libcap for one system call.
  */
 #include "tool/privileges.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * proto_file.h - .proto files as they are written: parsed, their types found.
  *
- * What `orma protogen` reads. proto2, proto3 and editions: messages, enums, all scalar types, oneofs,
- * maps, extensions; options are read over, services too. Groups are refused, whatever they are called:
- * traces have none, and Perfetto reads none.
+ * What `orma protogen` reads. proto2, proto3 and editions: messages, enums, all scalar types,
+ * oneofs, maps, extensions; options are read over, services too. Groups are refused, whatever they
+ * are called: traces have none, and Perfetto reads none.
  *
  * Everything lives in the set's arena and points into the texts, which stay there too.
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_absent.c - tells of data sources that a recording asked for and nobody had.
  *
- * The service waits in silence for a data source that no producer offers: it may still come. So at the end of a recording, a
- * source counts as absent when the trace has nothing of it and no producer offers it now. A trace with packets of a kind that
- * the summary does not know is given the benefit of the doubt. Only what looks like a misspelt name of a source that everybody
- * has is told at the beginning, before an hour is spent on it.
+ * The service waits in silence for a data source that no producer offers: it may still come. So at
+ * the end of a recording, a source counts as absent when the trace has nothing of it and no
+ * producer offers it now. A trace with packets of a kind that the summary does not know is given
+ * the benefit of the doubt. Only what looks like a misspelt name of a source that everybody has is
+ * told at the beginning, before an hour is spent on it.
  */
 #include <orma/session.h>
 #include <string.h>

@@ -39,7 +39,8 @@ static inline uint8_t *orma_track_encode_varint2(uint8_t *at, uint64_t value)
 	return at + 2;
 }
 
-/* Small ones are the most; the rest below 2^28 without branches. May store 4 bytes, whatever it says. */
+/* Small ones are the most; the rest below 2^28 without branches. May store 4 bytes, whatever it
+ * says. */
 static inline uint8_t *orma_track_encode_varint(uint8_t *at, uint64_t value)
 {
 	uint32_t bytes, size;

@@ -28,7 +28,8 @@ struct orma_track_pair {
 	const struct orma_item *key;   /* NULL = none */
 	const struct orma_item *value; /* NULL = a key alone */
 };
-/* False at the end; moves *at on. Without a key: an item with a meaning of its own, or a stray value. */
+/* False at the end; moves *at on. Without a key: an item with a meaning of its own, or a stray
+ * value. */
 bool orma_track_items_next(const struct orma_item *items, size_t count, size_t *at,
 			   struct orma_track_pair *ret);
 /* The name among the items, or the site's; NULL = none. */

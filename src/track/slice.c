@@ -7,7 +7,8 @@
  * as there is room.
  *
  * A sequence is either *plain*, and then events may take the short ways (emit.c, each.c) as far as
- * their sites are known, or every event comes here. Any loss ends that, until the sequence has been begun anew.
+ * their sites are known, or every event comes here. Any loss ends that, until the sequence has been
+ * begun anew.
  *
  * Rejected: telling the reader how many ends are missing (no reader knows how to use that).
  */

@@ -8,8 +8,9 @@
  * the packet is whole are they noted as known. What finds no place in that list, or has no id, is
  * written out.
  *
- * Arguments may hold dictionaries and arrays; they are walked with a stack of limited depth. Rejected:
- * declaring in a packet of its own, before (twice the packets at the first events of each thread).
+ * Arguments may hold dictionaries and arrays; they are walked with a stack of limited depth.
+ * Rejected: declaring in a packet of its own, before (twice the packets at the first events of each
+ * thread).
  */
 #include <stdio.h>
 
