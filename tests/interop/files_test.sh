@@ -21,7 +21,7 @@ case_full_files_are_followed_by_others_that_stand_alone() {
 	for number in '' .1; do
 		[[ -s $dir/trace$number ]] || die "there is no trace$number"
 		(($(stat -c %s "$dir/trace$number") < 70000)) || fail "trace$number is too large"
-		limited "$trace_check" "$dir/trace$number" --trusted "$(id -u)" --owners "${daemon_pid[probes]}" \
+		limited "$trace_check" "$dir/trace$number" --trusted "$(id -u)" \
 			--count 89:1 --count 33:1 --count 45:1 --has 36 --has 6.1.1=6 ||
 			fail "trace$number does not stand alone"
 	done
