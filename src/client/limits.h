@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ORMA_DATA_SOURCES_MAX      32   /* per process */
-#define ORMA_CLIENT_HOT_PLACE      0    /* for track events; the last that is given to others */
-#define ORMA_CLIENT_FLUSHES_MAX    64   /* unanswered ones per connection; the oldest is given up */
-#define ORMA_CLIENT_COMMANDS_MAX   4096 /* of the in-process service, not yet carried out */
+#define ORMA_DATA_SOURCES_MAX    32   /* per process */
+#define ORMA_CLIENT_HOT_PLACE    0    /* for track events; the last that is given to others */
+#define ORMA_CLIENT_FLUSHES_MAX  64   /* unanswered ones per connection; the oldest is given up */
+#define ORMA_CLIENT_COMMANDS_MAX 4096 /* of the in-process service, not yet carried out */
 /* Bytes of a data source's descriptor and name: with what the service's state adds, they are to fit a
  * frame of 128 KiB. */
 #define ORMA_CLIENT_DESCRIPTOR_MAX ((size_t)126 * 1024)
@@ -33,7 +33,7 @@
 #define ORMA_CLIENT_RETRY_SEEN_NS UINT64_C(5000000) /* after a change of the socket's file */
 /* After a change of other files in its folder, which may be a busy one. */
 #define ORMA_CLIENT_RETRY_PAUSE_NS UINT64_C(100000000)
-#define ORMA_CLIENT_COMMIT_NS     UINT64_C(1000000)    /* how long finished chunks are gathered */
-#define ORMA_CLIENT_FAREWELL_NS   UINT64_C(1000000000) /* orma_shutdown() waits for the service */
+#define ORMA_CLIENT_COMMIT_NS      UINT64_C(1000000)    /* how long finished chunks are gathered */
+#define ORMA_CLIENT_FAREWELL_NS    UINT64_C(1000000000) /* orma_shutdown() waits for the service */
 
 #endif

@@ -308,7 +308,7 @@ static int enqueue(struct orma_ipc_connection *connection, const struct iovec *p
 	size_t skip = sent;
 	int result = get_queued(connection, total - sent, fd, &queued);
 
-	if (result < 0)
+	if (!queued)
 		return result;
 	for (size_t i = 0; i < count; i++) {
 		size_t skipped = ORMA_MIN(skip, pieces[i].iov_len);

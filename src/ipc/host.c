@@ -426,7 +426,7 @@ static int admit(struct orma_ipc_host *host, int fd, bool has_all_services,
 	}
 	if (result == 0)
 		result = new_peer(host, fd, &credentials, &peer);
-	if (result < 0) {
+	if (!peer) {
 		/* It may have sent something already. */
 		orma_base_socket_close_foreign(closer, fd, credentials.uid);
 		return result;
