@@ -121,8 +121,8 @@ ORMA_API int orma_data_source_register(const struct orma_data_source_options *op
 /**
  * orma_data_source_unregister() - stop its instances (on_stop, on_destroy) and withdraw it.
  *
- * Other threads may be emitting to it: packets that are open are waited for, at most 200 ms, and
- * what comes later does nothing. The handle may be used so until 32 sources of other names
+ * Other threads may be emitting to it or exiting: packets that are open and the functions that
+ * delete their states are waited for, at most 200 ms, and what comes later does nothing. The handle may be used so until 32 sources of other names
  * were unregistered, or orma_shutdown(); the same name gets it again when it is registered. Until
  * then unregistering it again does nothing, as with NULL. Not from callbacks, nor inside a packet.
  * What callbacks postpone counts as complete, and orma_data_source_complete() must not be called any

@@ -237,6 +237,7 @@ static void free_service(void)
 
 static void forget_everything(void)
 {
+	orma_client_users_wait();
 	orma_client_forget_sources(false);
 	orma_client_retired_free(0);
 	free_service();

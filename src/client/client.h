@@ -135,8 +135,11 @@ struct orma_data_source {
 	struct orma_buf *next_descriptor;
 	struct orma_buf *descriptor;
 	struct orma_client_instance instances[ORMA_INSTANCES_MAX];
+	/* Mutex: what threads keep of it, and may be giving back at this moment as they exit. */
+	size_t user_count;
 	struct orma_data_source *next_retired; /* mutex */
-	bool is_left; /* unregistered with a packet open: nobody gets this handle again */
+	/* Unregistered with a packet open or a user kept: nobody gets this handle again. */
+	bool is_left;
 };
 
 static inline uint32_t orma_client_source_idx(const struct orma_data_source *source)
@@ -476,6 +479,8 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 /* On the loop thread: what the application registered or changed since the last call. */
 void orma_client_sources_update(void);
 void orma_client_source_free(struct orma_data_source *source);
+/* For threads that exit at this moment, not for long. */
+void orma_client_users_wait(void);
 /* Those that are unregistered; the newest `kept_count` stay. */
 void orma_client_retired_free(size_t kept_count);
 /* In the child of a fork: no instance, and not yet announced. */

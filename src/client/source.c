@@ -85,9 +85,18 @@ static void source_end(struct orma_data_source *source)
 
 void orma_client_source_free(struct orma_data_source *source)
 {
+	size_t user_count;
+
 	if (!source)
 		return;
 	source_end(source);
+	pthread_mutex_lock(&orma_client.mutex);
+	user_count = source->user_count;
+	pthread_mutex_unlock(&orma_client.mutex);
+	/* A thread does not come back from the callback that frees its state, which it got as it
+	 * exited: the source has to outlive it. */
+	if (user_count > 0)
+		return;
 	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
 		pthread_mutex_destroy(&source->instances[i].lock);
 	orma_base_free((char *)source->options.name);
@@ -125,6 +134,7 @@ void orma_client_source_reset(struct orma_data_source *source)
 		atomic_store_explicit(&source->stamps[i], 0, memory_order_relaxed);
 	}
 	atomic_store_explicit(&source->started, 0, memory_order_relaxed);
+	source->user_count = 0;
 	if (!source->next_descriptor)
 		source->next_descriptor = source->descriptor;
 	source->descriptor = NULL;
@@ -344,7 +354,7 @@ static void withdraw(void *ctx)
 
 struct reclaiming {
 	struct orma_data_source *source;
-	size_t open_count;
+	size_t open_count, user_count;
 };
 
 static void reclaim(void *ctx)
@@ -354,22 +364,49 @@ static void reclaim(void *ctx)
 	reclaiming->open_count = 0;
 	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
 		reclaiming->open_count += orma_client_threads_reclaim(reclaiming->source, idx);
+	pthread_mutex_lock(&orma_client.mutex);
+	reclaiming->user_count = reclaiming->source->user_count;
+	pthread_mutex_unlock(&orma_client.mutex);
 }
 
-/* Threads in the middle of a packet finish it; one that does not end is left behind. The loop thread
- * does not wait with us. */
-static bool wait_for_packets(struct orma_data_source *source)
+static void pause_for_a_turn(void)
+{
+	const struct timespec pause = {.tv_nsec = (long)ORMA_NS_PER_MS};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+static size_t all_users(void)
+{
+	size_t count = 0;
+
+	pthread_mutex_lock(&orma_client.mutex);
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
+		if (orma_client_source_at(i))
+			count += orma_client_source_at(i)->user_count;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return count;
+}
+
+void orma_client_users_wait(void)
+{
+	for (int turn = 0; turn < ORMA_CLIENT_LINGER_MS && all_users() > 0; turn++)
+		pause_for_a_turn();
+}
+
+/* Threads in the middle of a packet finish it, those that exit are done with our callbacks; what does
+ * not end is left behind. The loop thread does not wait with us. */
+static bool wait_for_threads(struct orma_data_source *source)
 {
 	ORMA_NO_CANCEL();
-	const struct timespec pause = {.tv_nsec = (long)ORMA_NS_PER_MS};
 	struct reclaiming reclaiming = {.source = source};
 
 	for (int turn = 0; turn < ORMA_CLIENT_LINGER_MS; turn++) {
 		if (orma_client_post_and_wait(reclaim, &reclaiming) < 0)
 			return false;
-		if (reclaiming.open_count == 0)
+		if (reclaiming.open_count == 0 && reclaiming.user_count == 0)
 			return true;
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		pause_for_a_turn();
 	}
 	return false;
 }
@@ -381,7 +418,7 @@ void orma_data_source_unregister(struct orma_data_source *source)
 	if (!source || orma_client_post_and_wait(withdraw, &withdrawal) < 0 ||
 	    !withdrawal.was_registered)
 		return;
-	source->is_left = !wait_for_packets(source);
+	source->is_left = !wait_for_threads(source);
 	source_end(source);
 	pthread_mutex_lock(&orma_client.mutex);
 	source->next_retired = orma_client.retired;

@@ -59,6 +59,9 @@ static void user_free(struct orma_client_user *user)
 		options->delete_incremental_state(options->ctx, user->incremental_state);
 	if (user->thread_state && options->delete_thread_state)
 		options->delete_thread_state(options->ctx, user->thread_state);
+	pthread_mutex_lock(&orma_client.mutex);
+	user->source->user_count--;
+	pthread_mutex_unlock(&orma_client.mutex);
 	orma_base_free(user);
 }
 
@@ -423,19 +426,30 @@ static void renew_incremental(struct orma_client_user *user, uint32_t idx)
 			: NULL;
 }
 
+static struct orma_client_user *user_new(struct orma_data_source *source, uint32_t idx)
+{
+	const struct orma_data_source_options *options = &source->options;
+	struct orma_client_user *user = orma_base_zalloc(sizeof(*user));
+
+	if (!user)
+		return NULL;
+	user->source = source;
+	pthread_mutex_lock(&orma_client.mutex);
+	source->user_count++;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (options->create_thread_state)
+		user->thread_state = options->create_thread_state(options->ctx, source, idx);
+	return user;
+}
+
 struct orma_client_user *orma_client_slot_user(struct orma_packet *slot)
 {
-	const struct orma_data_source_options *options = &slot->source->options;
 	uint32_t idx = (uint32_t)(slot->instance - slot->source->instances);
 
 	if (!slot->user) {
-		slot->user = orma_base_zalloc(sizeof(*slot->user));
+		slot->user = user_new(slot->source, idx);
 		if (!slot->user)
 			return NULL;
-		slot->user->source = slot->source;
-		if (options->create_thread_state)
-			slot->user->thread_state =
-				options->create_thread_state(options->ctx, slot->source, idx);
 	}
 	if (slot->is_user_outdated) {
 		slot->is_user_outdated = false;

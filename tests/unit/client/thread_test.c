@@ -2,6 +2,7 @@
  * thread_test.c - what threads own: that it comes and goes with them, with sessions and with data
  * sources, whoever is the first to end.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -183,6 +184,127 @@ ORMA_TEST(each_thread_keeps_states_of_its_own_for_an_instance)
 	CHECK_INT(states.incrementals_gone, 4);
 	orma_session_free(session);
 	orma_shutdown();
+}
+
+/* --- a thread that exits meanwhile ------------------------------------------------------------ */
+
+struct exiting {
+	struct orma_data_source *source;
+	sem_t is_deleting, go_on;
+	_Atomic bool is_deleted;
+};
+
+static void *make_nothing(void *ctx, struct orma_data_source *source, uint32_t idx)
+{
+	(void)source;
+	(void)idx;
+	return ctx;
+}
+
+static void delete_when_told(void *ctx, void *state)
+{
+	struct exiting *exiting = ctx;
+
+	(void)state;
+	sem_post(&exiting->is_deleting);
+	wait_for(&exiting->go_on);
+	exiting->is_deleted = true;
+}
+
+static void register_exiting(struct exiting *exiting)
+{
+	const struct orma_data_source_options options = {
+		.struct_size = sizeof(options),
+		.name = "test.source",
+		.ctx = exiting,
+		.create_thread_state = make_nothing,
+		.delete_thread_state = delete_when_told,
+	};
+
+	CHECK_INT(orma_data_source_register(&options, &exiting->source), 0);
+}
+
+static void *keep_and_exit(void *ctx)
+{
+	struct exiting *exiting = ctx;
+	struct orma_packet *packet = orma_packet_begin(exiting->source, 0);
+
+	CHECK(packet);
+	CHECK(orma_packet_thread_state(packet) == exiting);
+	orma_packet_end(packet);
+	return NULL;
+}
+
+static void *go_on_soon(void *ctx)
+{
+	struct exiting *exiting = ctx;
+
+	poll(NULL, 0, 20);
+	sem_post(&exiting->go_on);
+	return NULL;
+}
+
+/* The thread is in its callback as it exits. */
+static struct orma_session *exit_slowly(struct exiting *exiting, pthread_t *ret)
+{
+	struct orma_session *session;
+
+	sem_init(&exiting->is_deleting, 0, 0);
+	sem_init(&exiting->go_on, 0, 0);
+	init_in_process();
+	register_exiting(exiting);
+	session = session_start(SOURCE_CONFIG);
+	CHECK_INT(pthread_create(ret, NULL, keep_and_exit, exiting), 0);
+	wait_for(&exiting->is_deleting);
+	return session;
+}
+
+ORMA_TEST(unregistering_waits_for_what_an_exiting_thread_deletes)
+{
+	struct exiting exiting = {0};
+	pthread_t thread, other;
+	struct orma_session *session = exit_slowly(&exiting, &thread);
+
+	CHECK_INT(pthread_create(&other, NULL, go_on_soon, &exiting), 0);
+	orma_data_source_unregister(exiting.source);
+	CHECK(exiting.is_deleted);
+	join(thread);
+	join(other);
+	orma_session_free(session);
+	orma_shutdown();
+}
+
+ORMA_TEST(a_source_that_an_exiting_thread_still_deletes_from_is_nobody_elses)
+{
+	struct exiting exiting = {0};
+	pthread_t thread;
+	struct orma_session *session = exit_slowly(&exiting, &thread);
+	struct orma_data_source *before = exiting.source;
+
+	orma_data_source_unregister(before);
+	CHECK(!exiting.is_deleted);
+	register_exiting(&exiting);
+	CHECK(exiting.source != before);
+	orma_data_source_unregister(exiting.source);
+	sem_post(&exiting.go_on);
+	join(thread);
+	CHECK(exiting.is_deleted);
+	orma_session_free(session);
+	orma_shutdown();
+}
+
+ORMA_TEST(shutting_down_waits_for_what_an_exiting_thread_deletes)
+{
+	struct exiting exiting = {0};
+	pthread_t thread, other;
+	struct orma_session *session = exit_slowly(&exiting, &thread);
+
+	CHECK_INT(pthread_create(&other, NULL, go_on_soon, &exiting), 0);
+	orma_session_free(session);
+	orma_shutdown();
+	CHECK(exiting.is_deleted);
+	join(thread);
+	join(other);
 }
 
 ORMA_TEST(without_callbacks_there_is_no_state)
