@@ -10,10 +10,11 @@
  *
  *   of a counter:  00 5a LL 48 04 58 UUID...     then value, flags, time
  *
- * A site is armed at its first event, under the mutex, and never changes again. Readers take no
- * lock: they look at a site's bytes only after they have seen their own sequence's bit for it, and
- * that is set by the same thread after it was here. The id alone is read before, relaxed. A key is
- * published by its text with release.
+ * A site is armed at its first event, under the mutex, and does not change in the life of a process;
+ * in the child of a fork, where every sequence begins anew, the first thread that comes here gives
+ * counters the child's tracks. Readers take no lock: they look at a site's bytes only after they
+ * have seen their own sequence's bit for it, and that is set by the same thread after it was here.
+ * The id alone is read before, relaxed. A key is published by its text with release.
  *
  * Rejected: blobs on the heap (one more line of memory to miss), or made by the macros at compile
  * time (ids are not known then).
@@ -88,17 +89,20 @@ static bool encode(struct orma_call_site *site, uint32_t name)
 	return true;
 }
 
-static bool encode_counter(struct orma_call_site *site, uint32_t name)
+/* The track is the process's, and the child of a fork is another one. */
+static void encode_counter(struct orma_call_site *site, uint32_t name)
 {
 	uint64_t uuid = orma_track_process.uuid ^ orma_track_name_get(name)->counter_hash;
-	uint8_t *begin = site->blob + 1, *at = begin;
+	uint8_t blob[BLOB_BYTES] = {0}, *begin = blob + 1, *at = begin;
 
 	*at++ = EVENT_TAG;
 	*at++ = 0;
 	at = put_field(at, ORMA_PB_TRACK_EVENT_TYPE, ORMA_EVENT_COUNTER);
 	at = put_field(at, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
+	if (memcmp(site->blob, blob, sizeof(blob)) == 0)
+		return;
+	memcpy(site->blob, blob, sizeof(blob));
 	site->blob_size = (uint8_t)(at - begin);
-	return true;
 }
 
 static void remember_key(struct orma_key *key, const char *text)
@@ -134,24 +138,32 @@ static void remember_keys(struct orma_call_site *site, const struct orma_track_e
 	}
 }
 
+/* Gives it an id, if all that it says has one. */
+static void identify_locked(struct orma_call_site *site, uint32_t name)
+{
+	bool is_counter = site->type == ORMA_EVENT_COUNTER;
+	uint32_t id = ORMA_TRACK_SITES_MAX;
+
+	if (site_count + 1 < ORMA_TRACK_SITES_MAX && (!site->name || name != 0) &&
+	    (is_counter || encode(site, name)))
+		id = ++site_count;
+	__atomic_store_n(&site->id, id, __ATOMIC_RELAXED);
+}
+
 static bool arm_locked(const struct orma_track_event *event)
 {
 	struct orma_call_site *site = event->site;
+	bool is_counter = site->type == ORMA_EVENT_COUNTER;
 	uint32_t name = 0;
 
+	if ((site->id == 0 || is_counter) && site->name)
+		name = orma_track_name_intern(site->name);
+	if (site->id == 0)
+		identify_locked(site, name);
 	if (site->id == ORMA_TRACK_SITES_MAX)
 		return false;
-	if (site->id == 0) {
-		if (site->name)
-			name = orma_track_name_intern_size(site->name, strlen(site->name), false);
-		if (site_count + 1 >= ORMA_TRACK_SITES_MAX || (site->name && name == 0) ||
-		    !(site->type == ORMA_EVENT_COUNTER ? encode_counter(site, name)
-						       : encode(site, name))) {
-			__atomic_store_n(&site->id, ORMA_TRACK_SITES_MAX, __ATOMIC_RELAXED);
-			return false;
-		}
-		__atomic_store_n(&site->id, ++site_count, __ATOMIC_RELAXED);
-	}
+	if (is_counter)
+		encode_counter(site, name);
 	remember_keys(site, event);
 	return true;
 }

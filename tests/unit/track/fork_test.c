@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fork_test.c - track events of the child of a fork: its own process track, and who its parent is.
  */
+#include <orma/track.h>
 #include <orma/track_event.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,5 +126,56 @@ ORMA_TEST(a_child_that_shuts_down_is_disabled_for_good)
 		_exit(0);
 	}
 	join(child);
+	orma_shutdown();
+}
+
+static void count_up(int64_t value)
+{
+	ORMA_COUNTER(gfx, "load", value);
+}
+
+/* The values in a trace that lie on the counter track of this process. */
+static size_t count_own_values(const struct packets *packets)
+{
+	const struct orma_track load = orma_track_counter("load");
+	size_t count = 0;
+
+	for (size_t i = 0; i < packets->list.count; i++) {
+		const struct orma_pb_track_event *event = packets->list.items[i]->track_event;
+
+		count += event && event->track_uuid == orma_track_uuid(&load);
+	}
+	return count;
+}
+
+static size_t record_values(void)
+{
+	struct orma_session *session = session_start(CONFIG);
+	struct packets packets = {0};
+	size_t count;
+
+	for (int i = 0; i < 4; i++)
+		count_up(i);
+	session_finish(session, &packets);
+	count = count_own_values(&packets);
+	packets_done(&packets);
+	return count;
+}
+
+ORMA_TEST(counters_of_a_child_are_its_own)
+{
+	pid_t child;
+
+	init_driven();
+	CHECK_INT(record_values(), 4);
+	child = fork();
+	if (child == 0) {
+		ORMA_INSTANT(gfx, "first");
+		CHECK_INT(record_values(), 4);
+		orma_shutdown();
+		_exit(0);
+	}
+	join(child);
+	CHECK_INT(record_values(), 4);
 	orma_shutdown();
 }
