@@ -12,6 +12,8 @@
  *
  * Rejected: telling the reader how many ends are missing (no reader knows how to use that).
  */
+#include <errno.h>
+
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_event.pb.h"
 #include "track/event.h"
@@ -157,6 +159,8 @@ static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track
 void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,
 			  const struct orma_track_event *event)
 {
+	int saved_errno = errno;
+
 	if (is_inside)
 		return;
 	is_inside = true;
@@ -164,4 +168,5 @@ void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,
 	emit(slot, idx, event);
 	atomic_signal_fence(memory_order_seq_cst);
 	is_inside = false;
+	errno = saved_errno;
 }

@@ -323,6 +323,19 @@ ORMA_TEST(errno_is_as_it_was)
 	trace_done(trace);
 }
 
+ORMA_TEST(errno_is_as_it_was_after_an_event_on_a_thread_that_is_gone)
+{
+	/* No thread has the number, and the kernel's answer is an error. */
+	const struct orma_track gone = orma_track_of_thread(INT32_MAX);
+	struct trace *trace = trace_start();
+
+	errno = 77;
+	ORMA_INSTANT(gfx, "gone", ORMA_ON(&gone));
+	CHECK_INT(errno, 77);
+	trace_read(trace);
+	trace_done(trace);
+}
+
 ORMA_TEST(bytes_that_are_no_utf8_become_question_marks_everywhere)
 {
 	static const char *const texts[][2] = {
