@@ -111,7 +111,7 @@ struct orma_data_source_options {
 /**
  * orma_data_source_register() - offer a data source to all present and future connections.
  *
- * Returns 0, -EINVAL (no name, bad struct_size), -EEXIST, -ENOSPC (ORMA_DATA_SOURCES_MAX),
+ * Returns 0, -EINVAL (no name, struct_size), -EEXIST, -ENOSPC (ORMA_DATA_SOURCES_MAX),
  * -EMSGSIZE (name and descriptor are more than 126 KiB: they travel in one frame), -ENOMEM,
  * -ENOTCONN (before orma_init()). The handle lives until orma_data_source_unregister() or
  * orma_shutdown().
@@ -122,16 +122,17 @@ ORMA_API int orma_data_source_register(const struct orma_data_source_options *op
  * orma_data_source_unregister() - stop its instances (on_stop, on_destroy) and withdraw it.
  *
  * Other threads may be emitting to it or exiting: packets that are open and the functions that
- * delete their states are waited for, at most 200 ms, and what comes later does nothing. The handle may be used so until 32 sources of other names
- * were unregistered, or orma_shutdown(); the same name gets it again when it is registered. Until
- * then unregistering it again does nothing, as with NULL. Not from callbacks, nor inside a packet.
+ * delete their states are waited for, at most 200 ms, and what comes later does nothing. The handle
+ * may be used so until 32 sources of other names were unregistered, or orma_shutdown(); the same
+ * name gets it again when it is registered. Until then unregistering it again does nothing, as with
+ * NULL. Not from callbacks, nor inside a packet.
  * What callbacks postpone counts as complete, and orma_data_source_complete() must not be called any
  * more. With caller_drives: on the thread that dispatches. (Where the kernel or its filters have no
  * membarrier(), no other thread may be emitting.)
  */
 ORMA_API void orma_data_source_unregister(struct orma_data_source *source);
-/** Replaces the further descriptor fields. 0, -EINVAL, -EMSGSIZE (as at registration), -ENOTCONN,
- * -ENOMEM. */
+/** Replaces the further descriptor fields. 0, -EINVAL (also: unregistered), -EMSGSIZE (as at
+ * registration), -ENOTCONN, -ENOMEM. */
 ORMA_API int orma_data_source_update(struct orma_data_source *source, const void *descriptor,
 				     size_t size);
 /**

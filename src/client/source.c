@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/options.h"
 #include "client/client.h"
 #include "proto/writer.h"
 #include "schema/gen/data_source_descriptor.pb.h"
@@ -274,13 +275,14 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 			   const struct orma_client_source_extra *extra,
 			   struct orma_data_source **ret)
 {
+	struct orma_data_source_options whole = {0};
 	struct orma_data_source *source, *rest = NULL;
 	int r;
 
-	if (!options || !ret || options->struct_size != sizeof(*options) || !options->name ||
-	    !*options->name || (!options->descriptor && options->descriptor_size > 0))
+	if (!ret || orma_base_options_copy(&whole, sizeof(whole), options) < 0 || !whole.name ||
+	    !*whole.name || (!whole.descriptor && whole.descriptor_size > 0))
 		return -EINVAL;
-	r = source_make(options, extra, &source);
+	r = source_make(&whole, extra, &source);
 	if (r < 0)
 		return r;
 	if (!orma_client_lock()) {
@@ -320,6 +322,11 @@ int orma_data_source_update(struct orma_data_source *source, const void *descrip
 	if (!orma_client_lock()) {
 		descriptor_free(next);
 		return -ENOTCONN;
+	}
+	if (orma_client_source_at(source->idx) != source) {
+		pthread_mutex_unlock(&orma_client.mutex);
+		descriptor_free(next);
+		return -EINVAL;
 	}
 	old = source->next_descriptor;
 	source->next_descriptor = next;

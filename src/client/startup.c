@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/options.h"
 #include "client/client.h"
 #include "proto/reader.h"
 #include "schema/gen/data_source_config.pb.h"
@@ -181,11 +182,12 @@ static void run(void *ctx)
 
 int orma_startup_tracing(const struct orma_startup_options *options)
 {
-	struct startup startup = {.options = options};
+	struct orma_startup_options whole = {0};
+	struct startup startup = {.options = &whole};
 	int r;
 
-	if (!options || options->struct_size != sizeof(*options) ||
-	    (!options->config && options->config_size > 0))
+	if (!options || orma_base_options_copy(&whole, sizeof(whole), options) < 0 ||
+	    (!whole.config && whole.config_size > 0))
 		return -EINVAL;
 	r = orma_client_post_and_wait(run, &startup);
 	return r < 0 ? r : startup.result;

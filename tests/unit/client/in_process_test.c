@@ -132,6 +132,7 @@ ORMA_TEST(a_source_that_was_unregistered_cannot_be_unregistered_again)
 	/* Not even its place, which is the second one's now. */
 	orma_data_source_unregister(first);
 	orma_data_source_unregister(NULL);
+	CHECK_INT(orma_data_source_update(first, NULL, 0), -EINVAL);
 	CHECK(register_source("test.first", &logs[0]) == first);
 	CHECK(second != first);
 	CHECK_INT(orma_data_source_update(second, NULL, 0), 0);
@@ -379,6 +380,24 @@ ORMA_TEST(without_the_library_every_function_says_so)
 		  -ENOSPC);
 	orma_shutdown();
 	CHECK_STR(orma_version(), ORMA_VERSION_STRING);
+}
+
+ORMA_TEST(data_sources_of_older_and_newer_programs_are_understood)
+{
+	struct {
+		struct orma_data_source_options known;
+		void *unknown;
+	} newer = {.known = {.struct_size = sizeof(newer), .name = "test.source"}};
+	struct orma_data_source *source;
+
+	init_in_process();
+	CHECK_INT(orma_data_source_register(&newer.known, &source), 0);
+	orma_data_source_unregister(source);
+	newer.unknown = &newer;
+	CHECK_INT(orma_data_source_register(&newer.known, &source), -EINVAL);
+	newer.known.struct_size = offsetof(struct orma_data_source_options, may_adopt);
+	CHECK_INT(orma_data_source_register(&newer.known, &source), 0);
+	orma_shutdown();
 }
 
 ORMA_TEST(the_caller_can_drive_the_library_without_a_thread)

@@ -226,6 +226,10 @@ ORMA_TEST(a_connection_that_is_there_already_is_made_anew_or_used)
 ORMA_TEST(what_cannot_begin_early_says_why)
 {
 	struct orma_startup_options options = {.struct_size = 1};
+	struct {
+		struct orma_startup_options known;
+		void *unknown;
+	} newer = {.known = {.struct_size = sizeof(newer)}};
 	struct source_log log = {0};
 	struct daemon daemon;
 
@@ -241,6 +245,9 @@ ORMA_TEST(what_cannot_begin_early_says_why)
 	orma_shutdown();
 	init_system(&daemon);
 	CHECK_INT(start_early(SOURCE_CONFIG, 0), -ENOENT);
+	CHECK_INT(orma_startup_tracing(&newer.known), -ENOENT);
+	newer.unknown = &newer;
+	CHECK_INT(orma_startup_tracing(&newer.known), -EINVAL);
 	options.config = "\x12\x7f";
 	options.config_size = 2;
 	CHECK_INT(orma_startup_tracing(&options), -EINVAL);
