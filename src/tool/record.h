@@ -81,6 +81,13 @@ void orma_record_warn_of_misspelt(const struct orma_record_config *config);
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,
 				const struct orma_tool_summary *summary, bool is_embedded);
+struct orma_pb_track_event_config;
+struct orma_pb_tracing_service_state;
+/* Says which categories of the config no connected program has declared; true when there was one to
+ * tell of. `config` may be NULL. */
+bool orma_record_warn_of_categories(const struct orma_pb_track_event_config *config,
+				    const struct orma_pb_tracing_service_state *state,
+				    bool has_events);
 /* The exit status. */
 int orma_record_run(const struct orma_record_options *options);
 /* 0 there is a session detached under this key, 2 there is none, 1 error. */

@@ -4,11 +4,14 @@
  * The service waits in silence for a data source that no producer offers: it may still come. So at
  * the end of a recording, a source counts as absent when the trace has nothing of it and no
  * producer offers it now. A trace with packets of a kind that the summary does not know is given
- * the benefit of the doubt. Only what looks like a misspelt name of a source that everybody has is
- * told at the beginning, before an hour is spent on it.
+ * the benefit of the doubt. Track events that nobody emitted though programs are there are told of,
+ * too. Only what looks like a misspelt name of a source that everybody has is told at the
+ * beginning, before an hour is spent on it.
  */
 #include <orma/session.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/macros.h"
@@ -62,8 +65,12 @@ static void warn_of_misspelt(const char *name)
 static void warn_of_absent(const char *name, bool is_embedded)
 {
 	if (strcmp(name, TRACK_EVENT) == 0)
-		orma_tool_warn("no events of programs (track_event): none that uses the library "
-			       "was connected");
+		orma_tool_warn(
+			"no events of programs (track_event): none that uses the library was "
+			"connected at the end%s",
+			is_embedded && geteuid() == 0
+				? "; those of other users may not connect to root's recorder"
+				: "");
 	else if (strcmp(name, FTRACE) == 0)
 		orma_tool_warn("nobody offered \"" FTRACE
 			       "\": it comes from Perfetto's traced_probes, beside `orma traced`");
@@ -73,6 +80,23 @@ static void warn_of_absent(const char *name, bool is_embedded)
 		orma_tool_warn("nobody offered the data source \"%s\"; `%s query` lists what the "
 			       "daemon has",
 			       name, orma_tool_path());
+}
+
+/* Programs are there, and may have said nothing. */
+static void warn_of_silence(const struct orma_pb_track_event_config *config,
+			    const struct orma_pb_tracing_service_state *state, bool has_events,
+			    bool is_embedded)
+{
+	char hint[256] = "";
+
+	if (orma_record_warn_of_categories(config, state, has_events) || has_events)
+		return;
+	if (!is_embedded)
+		snprintf(hint, sizeof(hint), "; `%s query --long` lists the categories",
+			 orma_tool_path());
+	orma_tool_warn("no events of programs (track_event): none was emitted that the config "
+		       "enables%s",
+		       hint);
 }
 
 /* The name of the i-th source, with a NUL behind it. */
@@ -113,9 +137,16 @@ static void warn_of_all_absent(const struct orma_pb_trace_config *config,
 	for (size_t i = 0; i < config->data_sources.count; i++) {
 		if (!copy_name(config, i, &name))
 			continue;
-		struct orma_str text = config->data_sources.items[i]->config->name;
-		if (!is_recorded(summary, text) && !is_offered(state, text))
-			warn_of_absent(orma_base_buf_cstr(&name), is_embedded);
+		const struct orma_pb_data_source_config *source =
+			config->data_sources.items[i]->config;
+		bool has_packets = is_recorded(summary, source->name);
+		if (!is_offered(state, source->name)) {
+			if (!has_packets)
+				warn_of_absent(orma_base_buf_cstr(&name), is_embedded);
+		} else if (orma_base_str_is(source->name, TRACK_EVENT)) {
+			warn_of_silence(source->track_event_config, state, has_packets,
+					is_embedded);
+		}
 	}
 	orma_base_buf_done(&name);
 }
