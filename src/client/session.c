@@ -125,11 +125,14 @@ static int connect_error(const struct orma_session *session, int error, const ch
 	switch (error) {
 	case -ENOENT:
 	case -ECONNREFUSED:
-		return orma_base_error_set(reterr, error, "no tracing service listens at %s",
-					   address);
+		return orma_base_error_set(
+			reterr, error, "no tracing service listens at %s; `orma traced` starts one",
+			address);
 	case -EACCES:
 	case -EPERM:
-		return orma_base_error_set(reterr, error, "no permission to connect to %s",
+		return orma_base_error_set(reterr, error,
+					   "no permission to connect to %s; `traced "
+					   "--set-socket-permissions` gives it",
 					   address);
 	case -ETIMEDOUT:
 		return orma_base_error_set(reterr, error, "%s does not answer", address);

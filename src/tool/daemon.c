@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -148,6 +150,18 @@ int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_
 		      : 0;
 }
 
+/* A socket of another user's daemon can be neither connected to nor replaced. */
+static const char *listen_words(int result, const char *address)
+{
+	struct stat info;
+
+	if ((result == -EPERM || result == -EACCES) && lstat(address, &info) == 0 &&
+	    info.st_uid != geteuid())
+		return "it belongs to another user; PERFETTO_PRODUCER_SOCK_NAME and "
+		       "PERFETTO_CONSUMER_SOCK_NAME choose other places";
+	return strerror(-result);
+}
+
 /* One by one: each may serve something else. */
 static int listen_producers(struct orma_daemon *daemon, const char *list, unsigned flags,
 			    struct orma_error *reterr)
@@ -167,7 +181,7 @@ static int listen_producers(struct orma_daemon *daemon, const char *list, unsign
 		if (result)
 			return orma_base_error_set(reterr, result,
 						   "cannot listen for producers on %s: %s", item,
-						   strerror(-result));
+						   listen_words(result, item));
 		count++;
 	}
 	if (result == 0 && count == 0)
@@ -198,7 +212,7 @@ static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_optio
 			    : 0;
 	if (result)
 		return orma_base_error_set(reterr, result, "cannot listen for consumers on %s: %s",
-					   consumers, strerror(-result));
+					   consumers, listen_words(result, consumers));
 	return 0;
 }
 

@@ -128,7 +128,8 @@ int orma_tool_activate_triggers(const char *const *names, size_t count)
 		return ORMA_EXIT_OK;
 	case -ENOENT:
 	case -ECONNREFUSED:
-		return orma_tool_fail("no tracing service listens at %s", address);
+		return orma_tool_fail("no tracing service listens at %s; `orma traced` starts one",
+				      address);
 	case -ENOTSUP:
 		return orma_tool_fail("the service at %s knows no triggers", address);
 	case -EREMOTEIO:
