@@ -380,11 +380,15 @@ static int run_session(struct recorder *recorder)
 		empty_output(recorder);
 	if (is_clone(recorder))
 		return run_clone(recorder);
-	if (options->attach_key)
+	/* Before the session begins, or a trigger that comes at once would be missed. */
+	result = recorder->makes_snapshots
+			 ? orma_session_observe(recorder->session, CLONE_TRIGGER_HIT)
+			 : 0;
+	if (result == 0 && options->attach_key)
 		result = orma_session_attach(recorder->session, options->attach_key);
-	else if (!options->config)
+	else if (result == 0 && !options->config)
 		result = -EINVAL;
-	else
+	else if (result == 0)
 		result = orma_session_enable(recorder->session, options->config->bytes.data,
 					     options->config->bytes.size,
 					     sends_fd ? recorder->out_fd : -1);
@@ -392,8 +396,6 @@ static int run_session(struct recorder *recorder)
 		result = orma_session_stop(recorder->session);
 	if (result == 0 && options->detach_key)
 		return orma_session_detach(recorder->session, options->detach_key);
-	if (result == 0 && recorder->makes_snapshots)
-		result = orma_session_observe(recorder->session, CLONE_TRIGGER_HIT);
 	if (result)
 		return result;
 	if (options->config && !options->is_quiet)
