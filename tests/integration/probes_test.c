@@ -15,6 +15,9 @@
 
 enum { WAIT_MS = 20000 };
 
+/* After the first poll: the next ones are at multiples of their period since the machine started. */
+#define NEVER_MS "4000000000"
+
 struct probes_thread {
 	struct orma_probes *probes;
 	pthread_t thread;
@@ -123,9 +126,9 @@ ORMA_TEST(a_flush_right_after_the_start_brings_everything)
 		&daemon,
 		"buffers { size_kb: 16384 }"
 		"data_sources { config { name: 'linux.process_stats' process_stats_config {"
-		"  scan_all_processes_on_start: true proc_stats_poll_ms: 60000 } } }"
+		"  scan_all_processes_on_start: true proc_stats_poll_ms: " NEVER_MS " } } }"
 		"data_sources { config { name: 'linux.sys_stats' sys_stats_config {"
-		"  meminfo_period_ms: 60000 } } }"
+		"  meminfo_period_ms: " NEVER_MS " } } }"
 		"data_sources { config { name: 'linux.system_info' } }");
 	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
 	read_until(session, &content, has_first);
@@ -167,7 +170,7 @@ ORMA_TEST(sessions_at_the_same_time_get_what_each_asked_for)
 		"data_sources { config { name: 'linux.process_stats' process_stats_config {"
 		"  proc_stats_poll_ms: 100 record_process_runtime: true } } }"
 		"data_sources { config { name: 'linux.sys_stats' sys_stats_config {"
-		"  meminfo_period_ms: 60000 } } }");
+		"  meminfo_period_ms: " NEVER_MS " } } }");
 	read_until(first, &one, has_five_sys);
 	read_until(second, &two, has_two_stats);
 	CHECK_INT(one.tree + one.stats + one.cpu, 0);
