@@ -317,7 +317,7 @@ struct command_line {
 	char config[256], out[256];
 };
 
-static void open_command_line(struct command_line *line, const char *config)
+static void open_command_line(struct command_line *line, const char *config, const char *descriptor)
 {
 	const char *folder = orma_test_tmpdir();
 
@@ -330,7 +330,7 @@ static void open_command_line(struct command_line *line, const char *config)
 	FILE *file = fopen(line->config, "we");
 	CHECK(file && fputs(config, file) >= 0 && fclose(file) == 0);
 	orma_raw_producer_open(&line->producer, line->daemon.producers, "left");
-	orma_raw_producer_register(&line->producer, "name: \"left\" no_flush: true");
+	orma_raw_producer_register(&line->producer, descriptor);
 }
 
 static void close_command_line(struct command_line *line)
@@ -345,6 +345,7 @@ static int perfetto(struct command_line *line, const char *const *arguments)
 }
 
 #define PERFETTO(line, ...) perfetto(line, (const char *const[]){__VA_ARGS__, NULL})
+#define LEFT                "name: \"left\" no_flush: true"
 #define LEFT_CONFIG         "buffers { size_kb: 1024 } data_sources { config { name: \"left\" } } "
 
 ORMA_TEST(the_command_line_leaves_a_session_and_takes_it_over)
@@ -352,7 +353,7 @@ ORMA_TEST(the_command_line_leaves_a_session_and_takes_it_over)
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	struct command_line line;
 
-	open_command_line(&line, LEFT_CONFIG "write_into_file: true");
+	open_command_line(&line, LEFT_CONFIG "write_into_file: true", LEFT);
 	CHECK_INT(PERFETTO(&line, "--is_detached", "key"), 2);
 	CHECK_INT(PERFETTO(&line, "--txt", "-c", line.config, "-o", line.out, "--detach", "key"),
 		  0);
@@ -378,7 +379,7 @@ ORMA_TEST(a_key_is_good_for_one_session)
 	struct command_line line;
 	char second[300];
 
-	open_command_line(&line, LEFT_CONFIG "write_into_file: true");
+	open_command_line(&line, LEFT_CONFIG "write_into_file: true", LEFT);
 	snprintf(second, sizeof(second), "%s.2", line.out);
 	CHECK_INT(PERFETTO(&line, "--txt", "-c", line.config, "-o", line.out, "--detach", "key"),
 		  0);
@@ -395,11 +396,16 @@ ORMA_TEST(a_left_session_ends_when_its_time_is_over)
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	struct command_line line;
 
-	open_command_line(&line, LEFT_CONFIG "write_into_file: true duration_ms: 200");
+	/* Over is its time when it flushes; however late that is answered, the session is there. */
+	open_command_line(&line, LEFT_CONFIG "write_into_file: true duration_ms: 200",
+			  "name: \"left\"");
 	CHECK_INT(PERFETTO(&line, "--txt", "-c", line.config, "-o", line.out, "--detach", "key"),
 		  0);
 	uint32_t target = orma_raw_producer_await_start(&line.producer, "left")->target_buffer;
+	uint64_t flush_id = orma_raw_producer_await_flush(&line.producer);
 	emit_page(&line.producer, 0, 1, target);
+	orma_raw_producer_commit(&line.producer, "flush_request_id: %llu",
+				 (unsigned long long)flush_id);
 	orma_raw_producer_await_stop(&line.producer, "left");
 	/* Its file is complete when nobody can take it over any more. */
 	while (PERFETTO(&line, "--is_detached", "key") != 2)
@@ -414,7 +420,7 @@ ORMA_TEST(leaving_needs_a_file)
 {
 	struct command_line line;
 
-	open_command_line(&line, LEFT_CONFIG);
+	open_command_line(&line, LEFT_CONFIG, LEFT);
 	CHECK_INT(PERFETTO(&line, "--txt", "-c", line.config, "-o", line.out, "--detach", "key"),
 		  1);
 	CHECK(strstr(orma_test_process_messages(), "write_into_file"));
