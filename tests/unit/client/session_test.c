@@ -647,6 +647,8 @@ static void check_events(bool is_daemon)
 	struct orma_session_clone_options clone = {.struct_size = sizeof(clone)};
 	struct place place;
 	struct orma_session *session, *copy;
+	void *answer;
+	size_t size;
 
 	place_open(&place, is_daemon);
 	session = open_session(&place, &told);
@@ -659,6 +661,9 @@ static void check_events(bool is_daemon)
 	CHECK(told.events > 0);
 	told.instances_stopped = 0; /* as it was before the start */
 	CHECK_INT(orma_session_observe(session, ORMA_OBSERVE_CLONE_TRIGGER), 0);
+	/* The trigger comes over another connection: the wish must have arrived before. */
+	CHECK_INT(orma_session_query_capabilities(session, &answer, &size), 0);
+	orma_config_free(answer);
 	emit(place.source, 1);
 	CHECK_INT(orma_activate_triggers(names, 1, 0), 0);
 	dispatch_until(session, &told.triggers, 1);
@@ -851,19 +856,25 @@ static void silence_end(struct silence *silence)
 
 ORMA_TEST(a_service_that_never_answers_is_a_timeout_for_whoever_waits)
 {
-	struct orma_session_options options = {.struct_size = sizeof(options), .timeout_ms = 20};
+	struct told told = {0};
+	/* It answers to being connected, when its thread gets a turn: that takes what it takes. */
+	struct orma_session_options options = {.struct_size = sizeof(options),
+					       .ctx = &told,
+					       .connects_later = true,
+					       .on_connected = on_connected,
+					       .timeout_ms = 20};
 	const struct orma_session_clone_options clone = {.struct_size = sizeof(clone),
 							 .session_id = 1};
 	struct silence silence;
 	struct orma_session *session;
 	struct orma_error error;
-	struct told told = {0};
 	void *data;
 	size_t size;
 
 	silence_begin(&silence);
 	options.consumer_socket = silence.address;
 	session = session_new(&options);
+	dispatch_until(session, &told.connected, 1);
 	CHECK_INT(orma_session_clone(session, &clone, NULL, &error), -ETIMEDOUT);
 	CHECK_INT(orma_session_attach(session, "key"), -ETIMEDOUT);
 	session_enable(session, SOURCE_CONFIG);
