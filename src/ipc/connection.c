@@ -22,6 +22,11 @@
  * ones down. All connections of a host together have a time per turn as well (turns.c): what comes
  * when that is over waits in connection->waiting, and nothing is watched meanwhile.
  *
+ * A single frame, or the end of a peer, may be work of more than a turn as well. Its owner then says
+ * so, and is called again in another turn: the frame goes back into the assembler, in front of what
+ * follows, so order holds, nothing is copied, and the owner remembers only how far it came. What was
+ * begun is completed even when the connection ends meanwhile.
+ *
  * A descriptor that a peer sent is closed by the loop's closer, if there is one, and so is a socket
  * with something unread in it. While too many of a user's are waiting there, whoever of his sends
  * something is dropped before it is received: receiving would bring more, and refusing to take
@@ -91,19 +96,19 @@ static void release(struct orma_ipc_connection *connection)
 	connection->is_closed = true;
 }
 
-static void tell_closed(struct orma_ipc_connection *connection)
-{
-	struct orma_ipc_turns *turns = connection->turn.turns;
-	uint64_t begin_ns = orma_ipc_turns_begin();
-
-	orma_ipc_assembler_done(&connection->assembler);
-	connection->ops->closed(connection, connection->error);
-	orma_ipc_turns_end(turns, NULL, begin_ns);
-}
+static void tell_closed(struct orma_ipc_connection *connection);
 
 static void on_close_task(struct orma_task *task)
 {
 	tell_closed(ORMA_CONTAINER_OF(task, struct orma_ipc_connection, close_task));
+}
+
+static void defer_closed(struct orma_ipc_connection *connection)
+{
+	if (connection->turn.turns)
+		orma_ipc_turn_wait(&connection->turn);
+	else
+		orma_base_loop_defer(connection->loop, &connection->close_task, on_close_task);
 }
 
 void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error)
@@ -114,10 +119,12 @@ void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error
 	 */
 	release(connection);
 	connection->error = error;
-	if (connection->turn.turns)
-		orma_ipc_turn_wait(&connection->turn);
-	else
-		orma_base_loop_defer(connection->loop, &connection->close_task, on_close_task);
+	defer_closed(connection);
+}
+
+void orma_ipc_connection_again(struct orma_ipc_connection *connection)
+{
+	connection->wants_again = true;
 }
 
 void orma_ipc_connection_done(struct orma_ipc_connection *connection)
@@ -488,6 +495,20 @@ static void defer_frames(struct orma_ipc_connection *connection)
 	wait_for_turn(connection, FRAMES_LEFT);
 }
 
+/* False: the connection is gone. */
+static bool hand_out(struct orma_ipc_connection *connection, const uint8_t *data, size_t size,
+		     const bool *is_gone)
+{
+	connection->wants_again = false;
+	connection->ops->frame(connection, data, size);
+	if (*is_gone)
+		return false;
+	connection->is_unfinished = connection->wants_again;
+	if (connection->is_unfinished)
+		orma_ipc_assembler_unget(&connection->assembler, size);
+	return true;
+}
+
 /* Hands out the whole frames that are there, as time allows; false when nothing more is to be
  * received in this turn, or the connection is gone. */
 static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn *turn,
@@ -498,11 +519,10 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn 
 	int result;
 
 	while ((result = orma_ipc_assembler_next(&connection->assembler, &data, &size)) > 0) {
-		connection->ops->frame(connection, data, size);
-		if (*is_gone || connection->is_closed || connection->closes_when_sent ||
-		    connection->is_paused)
+		if (!hand_out(connection, data, size, is_gone) || connection->is_closed ||
+		    connection->closes_when_sent || connection->is_paused)
 			return false;
-		if (is_turn_over(turn)) {
+		if (connection->is_unfinished || is_turn_over(turn)) {
 			defer_frames(connection);
 			return false;
 		}
@@ -587,6 +607,37 @@ static void handle_ready(struct orma_ipc_connection *connection, unsigned ready,
 		on_readable(connection, is_gone);
 	else if (ready & ORMA_LOOP_HANGUP)
 		orma_ipc_connection_close(connection, connection->error);
+}
+
+/* Of a connection that has ended: a step of the frame that was begun, else the callback. */
+static bool is_over(struct orma_ipc_connection *connection, const bool *is_gone)
+{
+	const uint8_t *data;
+	size_t size;
+
+	if (connection->is_unfinished &&
+	    orma_ipc_assembler_next(&connection->assembler, &data, &size) > 0) {
+		(void)hand_out(connection, data, size, is_gone);
+		return *is_gone;
+	}
+	orma_ipc_assembler_done(&connection->assembler);
+	connection->wants_again = false;
+	connection->ops->closed(connection, connection->error);
+	return *is_gone || !connection->wants_again;
+}
+
+static void tell_closed(struct orma_ipc_connection *connection)
+{
+	struct orma_ipc_turns *turns = connection->turn.turns;
+	uint64_t begin_ns = orma_ipc_turns_begin();
+	bool is_gone = false;
+
+	connection->is_gone = &is_gone;
+	if (!is_over(connection, &is_gone))
+		defer_closed(connection);
+	if (!is_gone)
+		connection->is_gone = NULL;
+	orma_ipc_turns_end(turns, is_gone ? NULL : &connection->turn, begin_ns);
 }
 
 /* False: the connection is gone. */

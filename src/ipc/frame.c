@@ -412,6 +412,11 @@ int orma_ipc_assembler_next(struct orma_ipc_assembler *assembler, const uint8_t 
 	return 0;
 }
 
+void orma_ipc_assembler_unget(struct orma_ipc_assembler *assembler, size_t size)
+{
+	assembler->begin -= ORMA_IPC_HEADER_BYTES + size;
+}
+
 void orma_ipc_assembler_trim(struct orma_ipc_assembler *assembler)
 {
 	if (held_size(assembler) == 0)

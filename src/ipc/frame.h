@@ -143,6 +143,8 @@ void orma_ipc_assembler_fill(struct orma_ipc_assembler *assembler, size_t size);
  */
 int orma_ipc_assembler_next(struct orma_ipc_assembler *assembler, const uint8_t **ret_data,
 			    size_t *ret_size);
+/* The frame of `size` bytes that came last comes again; there was no window or trim since. */
+void orma_ipc_assembler_unget(struct orma_ipc_assembler *assembler, size_t size);
 /* Gives memory back when no bytes are held. */
 void orma_ipc_assembler_trim(struct orma_ipc_assembler *assembler);
 

@@ -47,6 +47,8 @@ struct orma_ipc_peer {
 	void *data;
 	struct orma_list calls; /* struct orma_ipc_call: unfinished ones */
 	uint32_t call_count;
+	struct orma_ipc_call *again; /* its frame comes next; NULL = none */
+	bool stays;
 };
 
 struct orma_ipc_call {
@@ -63,6 +65,8 @@ static void free_call(struct orma_ipc_call *call)
 {
 	orma_base_list_remove(&call->link);
 	call->peer->call_count--;
+	if (call->peer->again == call)
+		call->peer->again = NULL;
 	orma_base_free(call);
 }
 
@@ -211,8 +215,10 @@ static void handle_invoke(struct orma_ipc_peer *peer, const struct orma_ipc_fram
 {
 	orma_ipc_method_fn *fn =
 		find_method(peer, frame->u.invoke.service_id, frame->u.invoke.method_id);
-	struct orma_ipc_call *call = fn ? new_call(peer, frame) : NULL;
+	struct orma_ipc_call *call = ORMA_TAKE(peer->again);
 
+	if (!call && fn)
+		call = new_call(peer, frame);
 	if (!call) {
 		/* Also when no reply was wanted: upstream looks at that flag only after these
 		 * checks. */
@@ -224,8 +230,12 @@ static void handle_invoke(struct orma_ipc_peer *peer, const struct orma_ipc_fram
 	if (result < 0)
 		orma_ipc_call_reject(call);
 	call->is_in_handler = false;
-	if (call->is_finished)
+	if (call->is_finished) {
 		free_call(call);
+	} else if (result == ORMA_IPC_AGAIN) {
+		peer->again = call;
+		orma_ipc_connection_again(&peer->connection);
+	}
 }
 
 /* Never 0, which means this machine. */
@@ -323,9 +333,13 @@ static void on_closed(struct orma_ipc_connection *connection, int error)
 	struct orma_ipc_peer *peer = peer_of(connection);
 	const struct orma_ipc_host_options *options = &peer->host->options;
 
+	peer->stays = false;
 	if (options->closed)
 		options->closed(options->ctx, peer, error);
-	free_peer(peer);
+	if (peer->stays)
+		orma_ipc_connection_again(connection);
+	else
+		free_peer(peer);
 }
 
 static void on_drained(struct orma_ipc_connection *connection)
@@ -471,6 +485,11 @@ bool orma_ipc_peer_has_room(struct orma_ipc_peer *peer)
 void orma_ipc_peer_close(struct orma_ipc_peer *peer, int error)
 {
 	orma_ipc_connection_close(&peer->connection, error);
+}
+
+void orma_ipc_peer_stay(struct orma_ipc_peer *peer)
+{
+	peer->stays = true;
 }
 
 /* --- the host --------------------------------------------------------------------------------- */

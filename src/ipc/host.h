@@ -26,11 +26,15 @@ struct orma_ipc_host;
 struct orma_ipc_peer;
 struct orma_ipc_call;
 
+enum { ORMA_IPC_AGAIN = 1 }; /* what a method may return, beside 0 and -errno */
+
 /*
  * Runs one call. `call` stays valid until it is finished (a last reply, a rejection) or until
  * host->closed has returned for its peer, so it may be answered now or later. A negative return
  * rejects it (when the handler has not finished it). The arguments are borrowed for the call of the
- * handler.
+ * handler. ORMA_IPC_AGAIN: it was too much for this turn of the loop; the handler runs again, with
+ * the same call and arguments, in another one, and before anything else of its peer is looked at,
+ * its end included. The call is not to be finished in between.
  */
 typedef int orma_ipc_method_fn(struct orma_ipc_peer *peer, struct orma_ipc_call *call,
 			       const void *args_untrusted, size_t args_size);
@@ -66,7 +70,7 @@ struct orma_ipc_host_options {
 	 * next two. */
 	int (*accepted)(void *ctx, struct orma_ipc_peer *peer);
 	/* It is gone, its unfinished calls with it; error as in connection.h. Not called by
-	 * orma_ipc_host_free(). */
+	 * orma_ipc_host_free(). After orma_ipc_peer_stay() it follows once more. */
 	void (*closed)(void *ctx, struct orma_ipc_peer *peer, int error);
 	/* There is room again after orma_ipc_peer_has_room() said no. */
 	void (*drained)(void *ctx, struct orma_ipc_peer *peer);
@@ -128,6 +132,9 @@ void *orma_ipc_peer_host_ctx(const struct orma_ipc_peer *peer); /* options->ctx 
 bool orma_ipc_peer_has_room(struct orma_ipc_peer *peer);
 /* Drops it; options->closed follows from the loop. */
 void orma_ipc_peer_close(struct orma_ipc_peer *peer, int error);
+/* In options->closed alone, for ends that take more than a turn of the loop: that runs again in
+ * another one; until then the peer counts as one. */
+void orma_ipc_peer_stay(struct orma_ipc_peer *peer);
 
 /* --- calls ------------------------------------------------------------------------------------ */
 

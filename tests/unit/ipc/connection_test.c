@@ -21,7 +21,8 @@ struct fixture {
 	size_t last_size;
 	char text[64];
 	bool closes_itself, ends_itself, pauses_itself;
-	uint64_t busy_ns; /* of the thread, what handling a frame takes */
+	int again, closed_again; /* how many times more a frame, the end is to come */
+	uint64_t busy_ns;        /* of the thread, what handling a frame takes */
 };
 
 static struct fixture *fixture_of(struct orma_ipc_connection *connection)
@@ -42,6 +43,10 @@ static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data
 		memcpy(fixture->text, data, size);
 		fixture->text[size] = '\0';
 	}
+	if (fixture->again > 0) {
+		fixture->again--;
+		orma_ipc_connection_again(connection);
+	}
 	if (fixture->closes_itself)
 		orma_ipc_connection_close(connection, -ECANCELED);
 	if (fixture->ends_itself)
@@ -57,11 +62,26 @@ static void on_drained(struct orma_ipc_connection *connection)
 
 static void on_closed(struct orma_ipc_connection *connection, int error)
 {
-	fixture_of(connection)->closed++;
-	fixture_of(connection)->error = error;
+	struct fixture *fixture = fixture_of(connection);
+
+	fixture->closed++;
+	fixture->error = error;
+	if (fixture->closed_again > 0) {
+		fixture->closed_again--;
+		orma_ipc_connection_again(connection);
+	}
 }
 
 static const struct orma_ipc_connection_ops ops = {on_frame, on_drained, on_closed};
+
+/* Whether one turn of the loop has handed out this frame, and no other. */
+static bool next_is(struct fixture *fixture, const char *text)
+{
+	int frames = fixture->frames;
+
+	CHECK(orma_base_loop_turn(fixture->loop, 0) >= 0);
+	return fixture->frames == frames + 1 && strcmp(fixture->text, text) == 0;
+}
 
 static void set_up(struct fixture *fixture, struct orma_ipc_connection_limits limits)
 {
@@ -369,6 +389,114 @@ ORMA_TEST(a_paused_connection_whose_peer_has_left_rests_and_ends_when_it_goes_on
 	wait_closed(&fixture);
 	CHECK_INT(fixture.frames, 1);
 	CHECK_INT(fixture.error, 0);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_frame_that_is_too_much_for_a_turn_comes_again_before_what_follows)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	fixture.again = 2;
+	send_bytes(&fixture, "\1\0\0\0a\1\0\0\0b\1\0\0\0", 14);
+	CHECK(next_is(&fixture, "a"));
+	/* What comes meanwhile does not disturb it. */
+	send_bytes(&fixture, "c", 1);
+	CHECK(next_is(&fixture, "a"));
+	while (fixture.frames < 5)
+		CHECK(orma_base_loop_turn(fixture.loop, 0) >= 0);
+	CHECK_STR(fixture.text, "c");
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 5);
+	/* Nothing is left to do. */
+	CHECK_INT(orma_base_loop_turn(fixture.loop, 0), 0);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_frame_that_was_begun_is_completed_before_its_connection_ends)
+{
+	struct fixture fixture;
+
+	for (int is_peer = 0; is_peer < 2; is_peer++) {
+		set_up(&fixture, (struct orma_ipc_connection_limits){0});
+		fixture.again = 3;
+		send_bytes(&fixture, "\1\0\0\0a\1\0\0\0b", 10);
+		CHECK(next_is(&fixture, "a"));
+		if (is_peer) {
+			close(fixture.peer);
+			fixture.peer = -1;
+		} else {
+			orma_ipc_connection_close(&fixture.connection, -ECANCELED);
+		}
+		for (int i = 0; i < 2; i++) {
+			CHECK(next_is(&fixture, "a"));
+			CHECK_INT(fixture.closed, 0);
+		}
+		wait_closed(&fixture);
+		/* What its peer had sent before it left is handed out as ever. */
+		CHECK_INT(fixture.frames, is_peer ? 5 : 4);
+		CHECK_INT(fixture.error, is_peer ? 0 : -ECANCELED);
+		turn(&fixture);
+		CHECK_INT(fixture.closed, 1);
+		tear_down(&fixture);
+	}
+}
+
+ORMA_TEST(a_connection_may_end_itself_while_a_frame_is_unfinished)
+{
+	struct fixture fixture;
+
+	for (int after_close = 0; after_close < 2; after_close++) {
+		set_up(&fixture, (struct orma_ipc_connection_limits){0});
+		fixture.again = 5;
+		send_bytes(&fixture, "\1\0\0\0a\1\0\0\0b", 10);
+		CHECK(next_is(&fixture, "a"));
+		if (after_close)
+			orma_ipc_connection_close(&fixture.connection, -ECANCELED);
+		fixture.ends_itself = true;
+		CHECK(next_is(&fixture, "a"));
+		turn(&fixture);
+		CHECK_INT(fixture.frames, 2);
+		CHECK_INT(fixture.closed, 0);
+		tear_down(&fixture);
+	}
+}
+
+ORMA_TEST(a_pause_in_an_unfinished_frame_holds_it_back)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	fixture.again = 1;
+	fixture.pauses_itself = true;
+	send_bytes(&fixture, "\1\0\0\0a\1\0\0\0b", 10);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 1);
+	orma_ipc_connection_pause(&fixture.connection, false);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 2);
+	CHECK_STR(fixture.text, "a");
+	fixture.pauses_itself = false;
+	orma_ipc_connection_pause(&fixture.connection, false);
+	turn(&fixture);
+	CHECK_INT(fixture.frames, 3);
+	CHECK_STR(fixture.text, "b");
+	tear_down(&fixture);
+}
+
+ORMA_TEST(an_end_that_is_too_much_for_a_turn_comes_again)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){0});
+	fixture.closed_again = 2;
+	orma_ipc_connection_close(&fixture.connection, -ECANCELED);
+	for (int i = 1; i <= 3; i++) {
+		CHECK_INT(orma_base_loop_turn(fixture.loop, 0), 1);
+		CHECK_INT(fixture.closed, i);
+		CHECK_INT(fixture.error, -ECANCELED);
+	}
+	CHECK_INT(orma_base_loop_turn(fixture.loop, 0), 0);
 	tear_down(&fixture);
 }
 

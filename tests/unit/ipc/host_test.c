@@ -23,7 +23,8 @@ struct fixture {
 	struct orma_ipc_peer *peer; /* the last one accepted */
 	struct orma_ipc_call *held;
 	int accepted, closed, drained, calls, taken_fd, error;
-	int refuse; /* what `accepted` returns */
+	int steps, stays; /* that a call, the end of a peer takes more than a turn */
+	int refuse;       /* what `accepted` returns */
 	bool replies_on_close;
 	char args[64];
 };
@@ -105,12 +106,27 @@ static int on_too_much(struct orma_ipc_peer *peer, struct orma_ipc_call *call, c
 	return 0;
 }
 
-enum { ECHO = 1, HOLD, FAIL, STREAM, TAKE_FD, LEAVE, TOO_MUCH, NAMED_ONLY };
+/* Echoes in its last step; `held` is the call of the others. */
+static int on_step(struct orma_ipc_peer *peer, struct orma_ipc_call *call, const void *args,
+		   size_t size)
+{
+	struct fixture *fixture = fixture_of(peer);
+
+	CHECK(!fixture->held || fixture->held == call);
+	fixture->held = call;
+	fixture->calls++;
+	if (--fixture->steps > 0)
+		return ORMA_IPC_AGAIN;
+	fixture->held = NULL;
+	return fixture->steps < 0 ? -EINVAL : orma_ipc_call_reply(call, args, size, false, -1);
+}
+
+enum { ECHO = 1, HOLD, FAIL, STREAM, TAKE_FD, LEAVE, TOO_MUCH, NAMED_ONLY, STEP };
 
 static const struct orma_ipc_method methods[] = {
 	{"Echo", on_echo},        {"Hold", on_hold},      {"Fail", on_fail},
 	{"Stream", on_stream},    {"TakeFd", on_take_fd}, {"Leave", on_leave},
-	{"TooMuch", on_too_much}, {"NamedOnly", NULL},
+	{"TooMuch", on_too_much}, {"NamedOnly", NULL},    {"Step", on_step},
 };
 
 static const struct orma_ipc_service services[] = {
@@ -134,8 +150,13 @@ static void on_closed(void *ctx, struct orma_ipc_peer *peer, int error)
 	struct fixture *fixture = ctx;
 
 	CHECK(orma_ipc_peer_data(peer) == fixture);
-	fixture->closed++;
 	fixture->error = error;
+	if (fixture->stays > 0) {
+		fixture->stays--;
+		orma_ipc_peer_stay(peer);
+		return;
+	}
+	fixture->closed++;
 	if (fixture->replies_on_close && fixture->held)
 		CHECK_INT(orma_ipc_call_reply(fixture->held, NULL, 0, false, -1), -ECONNRESET);
 	fixture->held = NULL;
@@ -974,4 +995,89 @@ ORMA_TEST(every_failing_allocation_is_survived)
 
 	for (uint64_t nth = 1; has_failed; nth++)
 		exchange_with_failing_allocation(nth, &has_failed);
+}
+
+ORMA_TEST(a_call_in_steps_is_one_call_and_what_follows_waits)
+{
+	struct fixture fixture;
+
+	set_up(&fixture);
+	fixture.steps = 4;
+	raw_peer_invoke(&fixture.raw, 3, SERVICE_ID, STEP, false, "long");
+	raw_peer_invoke(&fixture.raw, 4, SERVICE_ID, ECHO, false, "next");
+	expect_reply(&fixture.raw, 3, "long", false);
+	CHECK_INT(fixture.steps, 0);
+	expect_reply(&fixture.raw, 4, "next", false);
+	CHECK_INT(fixture.calls, 5);
+	/* One without a reply, one that is rejected in the end. */
+	fixture.steps = 3;
+	raw_peer_invoke(&fixture.raw, 5, SERVICE_ID, STEP, true, "");
+	raw_peer_invoke(&fixture.raw, 6, SERVICE_ID, ECHO, false, "silent");
+	expect_reply(&fixture.raw, 6, "silent", false);
+	CHECK_INT(fixture.steps, 0);
+	raw_peer_invoke(&fixture.raw, 7, SERVICE_ID, STEP, false, "");
+	expect_rejection(&fixture.raw, 7);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_call_in_steps_is_completed_when_its_peer_is_dropped)
+{
+	struct fixture fixture;
+
+	set_up(&fixture);
+	fixture.steps = 100;
+	raw_peer_invoke(&fixture.raw, 3, SERVICE_ID, STEP, false, "long");
+	while (fixture.calls < 2)
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	orma_ipc_peer_close(fixture.peer, -ECANCELED);
+	wait_closed(&fixture);
+	CHECK_INT(fixture.steps, 0);
+	CHECK_INT(fixture.calls, 100);
+	tear_down(&fixture);
+	/* And given up with the host. */
+	set_up(&fixture);
+	fixture.steps = 100;
+	raw_peer_invoke(&fixture.raw, 3, SERVICE_ID, STEP, false, "long");
+	while (fixture.calls < 2)
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	tear_down(&fixture);
+}
+
+/* Its owner finished it, which it is not to do; the frame comes as a call of its own then. */
+ORMA_TEST(a_call_in_steps_that_was_finished_meanwhile_is_begun_anew)
+{
+	struct fixture fixture;
+
+	set_up(&fixture);
+	fixture.steps = 3;
+	raw_peer_invoke(&fixture.raw, 3, SERVICE_ID, STEP, false, "x");
+	while (fixture.calls < 1)
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	if (fixture.held)
+		CHECK_INT(orma_ipc_call_reply(fixture.held, "early", 5, false, -1), 0);
+	fixture.held = NULL;
+	expect_reply(&fixture.raw, 3, "early", false);
+	expect_reply(&fixture.raw, 3, "x", false);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(a_peer_whose_end_takes_several_turns_counts_until_then)
+{
+	struct fixture fixture;
+
+	set_up_with(&fixture, (struct orma_ipc_host_options){.peers_max = 1});
+	CHECK_INT(
+		orma_ipc_host_adopt(fixture.host, raw_peer_open(&fixture.raw, fixture.loop), NULL),
+		0);
+	fixture.stays = 3;
+	raw_peer_close(&fixture.raw);
+	while (fixture.stays == 3)
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	while (fixture.stays > 0) {
+		CHECK_INT(orma_ipc_host_peer_count(fixture.host), 1);
+		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
+	}
+	wait_closed(&fixture);
+	CHECK_INT(orma_ipc_host_peer_count(fixture.host), 0);
+	tear_down(&fixture);
 }

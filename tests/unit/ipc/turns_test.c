@@ -18,6 +18,7 @@ struct end {
 	int peer;
 	unsigned frames, closed;
 	uint64_t busy_ns; /* of the thread, what handling a frame takes */
+	unsigned steps;   /* that its next frame, or its end, is made in */
 };
 
 struct fixture {
@@ -31,16 +32,27 @@ static struct end *end_of(struct orma_ipc_connection *connection)
 	return ORMA_CONTAINER_OF(connection, struct end, connection);
 }
 
+static void be_busy(const struct end *end)
+{
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID) + end->busy_ns;
+
+	while (end->busy_ns && orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+		;
+}
+
 static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data, size_t size)
 {
 	struct end *end = end_of(connection);
-	uint64_t end_ns = orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID) + end->busy_ns;
 
 	(void)data;
 	(void)size;
-	end->frames++;
-	while (end->busy_ns && orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
-		;
+	if (end->steps > 1) {
+		end->steps--;
+		orma_ipc_connection_again(connection);
+	} else {
+		end->frames++;
+	}
+	be_busy(end);
 }
 
 static void on_closed(struct orma_ipc_connection *connection, int error)
@@ -48,6 +60,12 @@ static void on_closed(struct orma_ipc_connection *connection, int error)
 	struct end *end = end_of(connection);
 
 	(void)error;
+	if (end->steps > 1) {
+		end->steps--;
+		be_busy(end);
+		orma_ipc_connection_again(connection);
+		return;
+	}
 	end->closed++;
 	orma_ipc_connection_done(connection);
 }
@@ -203,5 +221,45 @@ ORMA_TEST(connections_that_wait_can_end_at_any_time)
 		send_frames(&fixture.crowd[i], 2);
 	turn(&fixture);
 	turn(&fixture);
+	close_all(&fixture);
+}
+
+/* One asks for work of many turns; who asks for little is served in between. */
+ORMA_TEST(a_frame_in_steps_lets_others_pass)
+{
+	struct fixture fixture;
+	struct end *busy = &fixture.crowd[0];
+
+	open_all(&fixture, BUSY_UID);
+	busy->steps = 20;
+	send_frames(busy, 2);
+	turn(&fixture);
+	for (unsigned i = 1; i <= 5; i++) {
+		send_frames(&fixture.quiet, 1);
+		while (fixture.quiet.frames < i)
+			turn(&fixture);
+		CHECK_INT(busy->frames, 0);
+	}
+	while (busy->frames < 2)
+		turn(&fixture);
+	CHECK_INT(busy->steps, 1);
+	close_all(&fixture);
+}
+
+ORMA_TEST(an_end_in_steps_lets_others_pass)
+{
+	struct fixture fixture;
+	struct end *busy = &fixture.crowd[0];
+
+	open_all(&fixture, QUIET_UID);
+	turn(&fixture);
+	busy->steps = 20;
+	orma_ipc_connection_close(&busy->connection, 0);
+	turn(&fixture);
+	send_frames(&fixture.quiet, 1);
+	while (!busy->closed)
+		turn(&fixture);
+	CHECK_INT(fixture.quiet.frames, 1);
+	CHECK_INT(busy->steps, 1);
 	close_all(&fixture);
 }
