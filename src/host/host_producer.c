@@ -5,7 +5,8 @@
  * Commands that the service gives before the peer has asked for the stream wait in a bounded list,
  * in order, with the descriptor of the shared memory beside the one that carries it. CommitData is
  * the hot call: it is decoded by hand into arrays that keep their capacity between calls. All
- * producers share them, as one call is handled at a time and each could make them large.
+ * producers share them, as one call is handled at a time and each could make them large. A commit
+ * that takes more than its turn is decoded anew for each step: what is remembered is one number.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #include "proto/writer.h"
 #include "schema/gen/producer_port.pb.h"
 #include "service/limits.h"
+#include "service/steps.h"
 
 /* Commands that wait for GetAsyncCommand. */
 #define EARLY_COMMANDS_MAX 256
@@ -41,6 +43,7 @@ struct host_producer {
 	struct orma_ipc_call *commands;  /* the GetAsyncCommand call; NULL before it */
 	struct orma_list early;          /* struct early_command */
 	size_t early_count, early_bytes;
+	size_t committed; /* entries of the CommitData call that is under way */
 };
 
 static struct host_producer *producer_of(struct orma_ipc_peer *ipc)
@@ -92,8 +95,14 @@ void orma_host_producer_closed(void *ctx, struct orma_ipc_peer *ipc, int error)
 	(void)ctx;
 	(void)error;
 	struct host_producer *producer = producer_of(ipc);
-	if (producer)
-		forget_producer(&producer->peer);
+	if (!producer)
+		return;
+	if (producer->port && !orma_service_leave_step(producer->port)) {
+		orma_ipc_peer_stay(ipc);
+		orma_host_kick(producer->peer.host);
+		return;
+	}
+	forget_producer(&producer->peer);
 }
 
 /* --- commands: service to producer ------------------------------------------------------------ */
@@ -463,7 +472,9 @@ static int on_commit_data(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
 			      : -EPROTO;
 	if (result)
 		return result;
-	orma_producer_port_commit(producer->port, &commit);
+	if (!orma_service_commit_step(producer->port, &commit, &producer->committed))
+		return ORMA_IPC_AGAIN;
+	producer->committed = 0;
 	return reply_empty(call);
 }
 

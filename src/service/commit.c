@@ -5,13 +5,18 @@
  * Indices, ids and buffers in a commit are the
  * producer's words: what does not check out is dropped and counted, and the rest of the commit goes
  * on. Chunks inside commits (emulation) count only from producers that cannot pass descriptors, and
- * only with a length that a chunk can have. Rejected: disconnecting liars (upstream's own clients
+ * only with a length that a chunk can have. A commit of thousands of chunks into memory that nobody has
+ * touched takes tens of milliseconds, so it can be made in steps: entries are independent of each
+ * other, and a commit that stands still is to everybody else one that has not come yet; the flush that
+ * it answers is answered by its end. Rejected: copying what is left of it (megabytes from a frame of
+ * 128 KiB), disconnecting liars (upstream's own clients
  * race with session ends and are liars by accident).
  */
 #include <errno.h>
 #include <string.h>
 
 #include "service/state.h"
+#include "service/steps.h"
 
 void orma_service_store_chunk(struct orma_producer_port *port, const struct orma_shm_chunk *chunk,
 			      const void *payload, size_t payload_bytes, uint64_t buffer_id,
@@ -77,22 +82,24 @@ static void move_emulated(struct orma_producer_port *port, const struct orma_chu
 				 move->target_buffer, !move->is_incomplete);
 }
 
-static void move_chunk(struct orma_producer_port *port, const struct orma_chunk_move *move)
+/* What it was worth, in bytes. */
+static size_t move_chunk(struct orma_producer_port *port, const struct orma_chunk_move *move)
 {
 	struct orma_shm_chunk chunk;
 
 	if (move->data) {
 		move_emulated(port, move);
-		return;
+		return ORMA_SERVICE_COMMIT_LOOK_BYTES + move->size;
 	}
 	if (!port->memory.start ||
 	    orma_shm_view_begin_read(&port->view, move->page_idx, move->chunk_idx, &chunk) < 0) {
 		port->service->chunks_discarded++;
-		return;
+		return ORMA_SERVICE_COMMIT_LOOK_BYTES;
 	}
 	orma_service_store_chunk(port, &chunk, chunk.payload, chunk.payload_bytes,
 				 move->target_buffer, true);
 	(void)orma_shm_view_end_read(&port->view, &chunk);
+	return ORMA_SERVICE_COMMIT_LOOK_BYTES + chunk.payload_bytes;
 }
 
 static void apply_patches(struct orma_producer_port *port, const struct orma_chunk_patch *patch)
@@ -134,12 +141,51 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 	}
 }
 
-void orma_producer_port_commit(struct orma_producer_port *port, const struct orma_commit *commit)
+/* Moves come first, then patches: entries of one count. What it was worth, in bytes. */
+static size_t do_entry(struct orma_producer_port *port, const struct orma_commit *commit, size_t at)
 {
-	for (size_t i = 0; i < commit->move_count; i++)
-		move_chunk(port, &commit->moves[i]);
-	for (size_t i = 0; i < commit->patch_count; i++)
-		apply_patches(port, &commit->patches[i]);
+	const struct orma_chunk_patch *patch;
+
+	if (at < commit->move_count)
+		return move_chunk(port, &commit->moves[at]);
+	patch = &commit->patches[at - commit->move_count];
+	apply_patches(port, patch);
+	return ORMA_SERVICE_COMMIT_LOOK_BYTES + patch->count * sizeof(*patch->patches);
+}
+
+/* Goes on until some bytes' worth is done, or all: true. */
+static bool do_some(struct orma_producer_port *port, const struct orma_commit *commit, size_t *at)
+{
+	size_t count = commit->move_count + commit->patch_count;
+
+	for (size_t bytes = 0; *at < count && bytes < ORMA_SERVICE_COMMIT_LOOK_AT_CLOCK; ++*at)
+		bytes += do_entry(port, commit, *at);
+	if (*at < count)
+		return false;
 	if (commit->flush_request_id)
 		orma_service_flush_acknowledge(port, commit->flush_request_id);
+	return true;
+}
+
+bool orma_service_commit_step(struct orma_producer_port *port, const struct orma_commit *commit,
+			      size_t *at)
+{
+	uint64_t end_ns;
+
+	if (do_some(port, commit, at))
+		return true;
+	end_ns = orma_service_now_ns(port->service) + ORMA_SERVICE_COMMIT_STEP_NS;
+	do
+		if (do_some(port, commit, at))
+			return true;
+	while (orma_service_now_ns(port->service) < end_ns);
+	return false;
+}
+
+void orma_producer_port_commit(struct orma_producer_port *port, const struct orma_commit *commit)
+{
+	size_t at = 0;
+
+	while (!do_some(port, commit, &at))
+		;
 }

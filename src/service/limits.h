@@ -83,8 +83,12 @@
 /* Scraping at a time; a page or a chunk that is looked at is worth some bytes, too. */
 #define ORMA_SERVICE_SCRAPE_STEP_BYTES (2u << 20)
 #define ORMA_SERVICE_SCRAPE_LOOK_BYTES 256u
-#define ORMA_SERVICE_CONSUMERS_MAX     4096u
-#define ORMA_SERVICE_EVENT_BYTES_MAX   (96u << 10) /* one ObservableEvents message */
+/* Committing at a time: how often the clock is looked at, and what an entry is worth by itself. */
+#define ORMA_SERVICE_COMMIT_STEP_NS       ORMA_NS_PER_MS
+#define ORMA_SERVICE_COMMIT_LOOK_AT_CLOCK (64u << 10)
+#define ORMA_SERVICE_COMMIT_LOOK_BYTES    64u
+#define ORMA_SERVICE_CONSUMERS_MAX        4096u
+#define ORMA_SERVICE_EVENT_BYTES_MAX      (96u << 10) /* one ObservableEvents message */
 
 #define ORMA_SERVICE_CLONES_MAX         15u /* made or being made */
 #define ORMA_SERVICE_CLONES_PER_UID     5u

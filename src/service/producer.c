@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "schema/gen/data_source_descriptor.pb.h"
 #include "service/state.h"
+#include "service/steps.h"
 
 static int copy_text(const char *text, char **ret)
 {
@@ -280,13 +281,12 @@ static int add_data_source(struct orma_producer_port *port,
 void orma_producer_port_close(struct orma_producer_port *port)
 {
 	struct orma_service *service;
-	struct orma_service_session *session;
 
 	if (!port)
 		return;
 	service = port->service;
-	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
-		orma_service_scrape(session, port);
+	while (!orma_service_leave_step(port))
+		;
 	orma_service_triggers_producer_left(port);
 	memset(&port->callbacks, 0, sizeof(port->callbacks));
 	while (!orma_base_list_is_empty(&port->data_sources)) {

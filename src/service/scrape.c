@@ -6,18 +6,21 @@
  * chunk id. A session's scrape goes through the producers in the order in which they came, up to
  * those that there were when it began, and is made in bounded steps: hundreds of producers may have
  * shared 32 MiB each. Between steps producers may come and go; one that goes is scraped whole
- * first. What fits one step is done at once. Rejected: scraping on a period (wakes an idle daemon),
+ * first, for all sessions in one walk, in steps as well when there is more than one: until the last it
+ * is still there, and silent. What fits one step is done at once. Rejected: scraping on a period (wakes an idle daemon),
  * all in one go (two hundred large memories take seconds), a list of producers to visit (memory
  * that could be missing).
  */
 #include "base/alloc.h"
 #include "service/state.h"
+#include "service/steps.h"
 
+/* session: NULL for any, here and below. */
 static bool has_grant_of(const struct orma_producer_port *port,
 			 const struct orma_service_session *session)
 {
 	for (size_t i = 0; i < port->grant_count; i++)
-		if (port->grants[i].buffer->session == session)
+		if (!session || port->grants[i].buffer->session == session)
 			return true;
 	return false;
 }
@@ -41,7 +44,7 @@ static uint8_t *get_copy(struct orma_service *service)
 static bool scrape_some(struct orma_service_session *session, struct orma_producer_port *port,
 			struct orma_shm_view_position *position, int64_t *budget_bytes)
 {
-	uint8_t *copy = get_copy(session->service);
+	uint8_t *copy = get_copy(port->service);
 	struct orma_shm_chunk chunk;
 
 	while (copy && *budget_bytes > 0) {
@@ -56,23 +59,26 @@ static bool scrape_some(struct orma_service_session *session, struct orma_produc
 			return true;
 		buffer_id = orma_service_producer_writer_buffer(port, chunk.writer_id);
 		buffer = buffer_id ? orma_service_producer_grant(port, buffer_id) : NULL;
-		if (chunk.writer_id == 0 || !buffer || buffer->session != session)
+		if (chunk.writer_id == 0 || !buffer || (session && buffer->session != session))
 			continue;
 		*budget_bytes -= chunk.payload_bytes;
 		orma_shm_chunk_copy(&chunk, copy, chunk.payload_bytes);
 		orma_service_store_chunk(port, &chunk, copy, chunk.payload_bytes, buffer_id,
 					 chunk.state == ORMA_SHM_COMPLETE);
 	}
+	/* By the next step the page may have been cut anew. */
+	position->chunk_idx = 0;
 	return !copy;
 }
 
-void orma_service_scrape(struct orma_service_session *session, struct orma_producer_port *port)
+bool orma_service_leave_step(struct orma_producer_port *port)
 {
-	struct orma_shm_view_position position = {0};
-	int64_t budget_bytes = INT64_MAX;
+	int64_t budget_bytes = ORMA_SERVICE_SCRAPE_STEP_BYTES;
 
-	if (is_scraped(port, session))
-		(void)scrape_some(session, port, &position, &budget_bytes);
+	if (is_scraped(port, NULL) && !scrape_some(NULL, port, &port->left_position, &budget_bytes))
+		return false;
+	port->is_scraped = false;
+	return true;
 }
 
 /* True when all are scraped. */
@@ -90,11 +96,8 @@ static bool step(struct orma_service_session *session)
 		if (port->serial != scrape->serial)
 			scrape->position = (struct orma_shm_view_position){0};
 		scrape->serial = port->serial;
-		if (!scrape_some(session, port, &scrape->position, &budget_bytes)) {
-			/* By the next step the page may have been cut anew. */
-			scrape->position.chunk_idx = 0;
+		if (!scrape_some(session, port, &scrape->position, &budget_bytes))
 			return false;
-		}
 		scrape->serial++;
 		scrape->position = (struct orma_shm_view_position){0};
 	}

@@ -84,6 +84,7 @@ struct orma_producer_port {
 	struct orma_shared_memory memory;
 	struct orma_shm_view view; /* of memory.start */
 	bool has_memory, is_memory_announced;
+	struct orma_shm_view_position left_position; /* see orma_service_leave_step() */
 
 	struct orma_list data_sources;
 	size_t data_source_count, descriptor_bytes;
@@ -724,8 +725,6 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 			      bool is_complete);
 
 /* scrape.c */
-/* Of one producer that leaves, in one go. */
-void orma_service_scrape(struct orma_service_session *session, struct orma_producer_port *port);
 /* Of all, from the beginning; ends in orma_service_session_scraped(), at once when it is little. */
 void orma_service_scrape_begin(struct orma_service_session *session);
 

@@ -3,6 +3,7 @@
  * emulation.
  */
 #include "fixture.h"
+#include "service/steps.h"
 
 struct scene {
 	struct world world;
@@ -493,6 +494,181 @@ ORMA_TEST(only_registered_writers_of_willing_producers_are_scraped)
 	leave_unfinished(&s);
 	orma_consumer_port_disable(s.consumer.port);
 	CHECK_STR(texts(&s), "");
+	close_scene(&s);
+}
+
+/* --- commits in steps ------------------------------------------------------------------------- */
+
+enum { MANY = 64 }; /* all pages of the memory; 16 are worth a look at the clock */
+
+/* One chunk of writer 1 in each page, committed in one message, and behind them a patch for the last
+ * one. */
+struct large {
+	struct orma_chunk_move moves[MANY];
+	struct orma_patch patch;
+	struct orma_chunk_patch chunk_patch;
+	struct orma_commit commit;
+};
+
+static void open_large(struct scene *s, struct large *large)
+{
+	open_scene(s);
+	s->world.tick_ns = ORMA_NS_PER_MS;
+	orma_producer_port_register_writer(s->producer.port, 1, s->producer.target_buffer);
+	for (uint32_t i = 0; i < MANY; i++) {
+		char text[8];
+
+		snprintf(text, sizeof(text), "%u", i);
+		write_chunk(&s->producer,
+			    (struct chunk){.page_idx = i,
+					   .chunk_id = i,
+					   .writer_id = 1,
+					   .flags = i == MANY - 1 ? ORMA_SHM_NEEDS_PATCHING : 0},
+			    TEXTS(text));
+		large->moves[i] = (struct orma_chunk_move){
+			.page_idx = i, .target_buffer = s->producer.target_buffer};
+	}
+	/* The text of the last: behind the fragment's size, two tags and two sizes. */
+	large->patch = (struct orma_patch){.offset = 3, .data = {4, 0x0a, 2, 'o'}};
+	large->chunk_patch = (struct orma_chunk_patch){.target_buffer = s->producer.target_buffer,
+						       .writer_id = 1,
+						       .chunk_id = MANY - 1,
+						       .patches = &large->patch,
+						       .count = 1};
+	large->commit = (struct orma_commit){.moves = large->moves,
+					     .move_count = MANY,
+					     .patches = &large->chunk_patch,
+					     .patch_count = 1};
+}
+
+/* The packets "0" to the last, which was patched; each once, in order. */
+static void check_large(struct scene *s)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf all = {0};
+
+	for (unsigned i = 0; i < MANY - 1; i++)
+		CHECK_INT(orma_base_buf_printf(&all, "%u ", i), 0);
+	CHECK_INT(orma_base_buf_printf(&all, "o%u", (MANY - 1) % 10), 0);
+	CHECK_STR(texts(s), (const char *)all.data);
+}
+
+static size_t free_pages(const struct scene *s)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < MANY; i++)
+		count += page_word(s, i) == 0;
+	return count;
+}
+
+ORMA_TEST(a_large_commit_stops_when_its_time_is_over_and_goes_on_there)
+{
+	struct scene s;
+	struct large large;
+	size_t at = 0, steps = 1;
+
+	open_large(&s, &large);
+	flush(&s.consumer, 0);
+	large.commit.flush_request_id = s.producer.flush_id;
+	for (; !orma_service_commit_step(s.producer.port, &large.commit, &at); steps++) {
+		CHECK_INT(free_pages(&s), at);
+		CHECK(at > (steps - 1) * 16 && at <= steps * 36);
+		CHECK_LOG(&s.consumer.log, "");
+	}
+	CHECK(steps >= 2);
+	CHECK_INT(at, MANY + 1);
+	CHECK_INT(free_pages(&s), MANY);
+	/* The flush is answered by the end of it. */
+	CHECK_LOG(&s.consumer.log, "flushed");
+	check_large(&s);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_commit_that_is_made_at_once_does_not_look_at_the_clock)
+{
+	struct scene s;
+	struct large large;
+	uint64_t passed_ns;
+
+	open_large(&s, &large);
+	passed_ns = s.world.passed_ns;
+	orma_producer_port_commit(s.producer.port, &large.commit);
+	CHECK_INT(s.world.passed_ns, passed_ns);
+	check_large(&s);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_commit_of_nothing_is_done_in_its_first_step)
+{
+	struct scene s;
+	struct orma_commit commit = {0};
+	size_t at = 0;
+
+	open_scene(&s);
+	CHECK(orma_service_commit_step(s.producer.port, &commit, &at));
+	flush(&s.consumer, 0);
+	commit.flush_request_id = s.producer.flush_id;
+	CHECK(orma_service_commit_step(s.producer.port, &commit, &at));
+	CHECK_LOG(&s.consumer.log, "flushed");
+	close_scene(&s);
+}
+
+/* A flush that somebody else ended takes the chunks that the commit has not come to. */
+ORMA_TEST(chunks_that_are_scraped_between_two_steps_of_a_commit_are_there_once)
+{
+	struct scene s;
+	struct large large;
+	size_t at = 0;
+
+	open_large(&s, &large);
+	CHECK(!orma_service_commit_step(s.producer.port, &large.commit, &at));
+	flush(&s.consumer, 1);
+	pass_ms(&s.world, 5);
+	CHECK_LOG(&s.consumer.log, "flush_failed");
+	CHECK(free_pages(&s) < MANY);
+	while (!orma_service_commit_step(s.producer.port, &large.commit, &at))
+		;
+	CHECK_INT(free_pages(&s), MANY);
+	check_large(&s);
+	CHECK_INT(discarded(&s), 0);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_session_that_goes_between_two_steps_of_a_commit_takes_its_grant_along)
+{
+	struct scene s;
+	struct large large;
+	struct consumer other;
+	size_t at = 0, done;
+
+	open_large(&s, &large);
+	consumer_open(&s.world, &other);
+	enable_ok(&other, "buffers { size_kb: 64 }");
+	CHECK(!orma_service_commit_step(s.producer.port, &large.commit, &at));
+	done = at;
+	consumer_close(&s.consumer);
+	while (!orma_service_commit_step(s.producer.port, &large.commit, &at))
+		;
+	CHECK_INT(free_pages(&s), MANY);
+	s.consumer = other;
+	CHECK_INT(discarded(&s), MANY - done);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_producer_that_leaves_between_two_steps_of_a_commit_leaves_the_rest_to_the_scrape)
+{
+	struct scene s;
+	struct large large;
+	size_t at = 0;
+
+	open_large(&s, &large);
+	CHECK(!orma_service_commit_step(s.producer.port, &large.commit, &at));
+	producer_close(&s.producer);
+	/* All but the last, whose patch did not come. */
+	texts(&s);
+	CHECK_INT(s.packets.count > 0, 1);
+	CHECK(strstr(texts_of(&s.packets), "0 1 2 ") == texts_of(&s.packets));
+	CHECK(strstr(texts_of(&s.packets), " 61 62"));
 	close_scene(&s);
 }
 

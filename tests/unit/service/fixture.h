@@ -40,14 +40,16 @@ struct world {
 	struct orma_service *service;
 	uint64_t passed_ns, suspended_ns;
 	uint64_t wall_jump_ns;
+	uint64_t tick_ns;     /* how much later it is after each look at the clock */
 	int policy, priority; /* of the service's thread */
 	int priority_error;   /* what the next change of it ends with */
 };
 
 static inline uint64_t fake_clock(void *ctx, int clock_id)
 {
-	const struct world *world = ctx;
+	struct world *world = ctx;
 
+	world->passed_ns += world->tick_ns;
 	switch (clock_id) {
 	case CLOCK_BOOTTIME:
 		return START_NS + world->passed_ns + world->suspended_ns;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "fixture.h"
+#include "service/steps.h"
 
 enum { PRODUCERS = 3, PAGE_KB = 32, PAGES = 256 }; /* of each: 8 MiB */
 
@@ -230,6 +231,106 @@ ORMA_TEST(producers_may_come_and_go_while_memory_is_scraped)
 	CHECK_INT(chunks_written(&s.consumer), PRODUCERS * PAGES);
 	CHECK_INT(count_texts(&s), PRODUCERS * PAGES);
 	producer_close(&late);
+	close_scene(&s);
+}
+
+/* A step of the first one's leaving, at most as much as one step may be. */
+static bool leave_once(struct scene *s)
+{
+	uint64_t before = chunks_written(&s->consumer);
+	bool is_over = orma_service_leave_step(s->producers[0].port);
+
+	CHECK(chunks_written(&s->consumer) - before <=
+	      ORMA_SERVICE_SCRAPE_STEP_BYTES / (PAGE_KB << 10) + 1);
+	return is_over;
+}
+
+ORMA_TEST(the_memory_of_a_producer_that_leaves_is_scraped_in_steps)
+{
+	struct scene s;
+	unsigned steps = 1;
+
+	open_scene(&s);
+	for (; !leave_once(&s); steps++)
+		;
+	CHECK(steps >= PAGES * PAGE_KB / (ORMA_SERVICE_SCRAPE_STEP_BYTES >> 10));
+	CHECK_INT(chunks_written(&s.consumer), PAGES);
+	/* That was all. */
+	CHECK(leave_once(&s));
+	CHECK_INT(chunks_written(&s.consumer), PAGES);
+	producer_close(&s.producers[0]);
+	CHECK_INT(count_texts(&s), PAGES);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_producer_that_leaves_is_scraped_for_all_its_sessions_in_one_walk)
+{
+	struct scene s;
+	struct packets packets = {0};
+	size_t count = 0;
+
+	open_scene(&s);
+	consumer_close(&s.other);
+	consumer_open(&s.world, &s.other);
+	enable_ok(&s.other, "buffers { size_kb: 65536 } data_sources { config { name: 'test' } }");
+	/* Its buffer is the last that the producer was told of. */
+	orma_producer_port_register_writer(s.producers[0].port, 2, s.producers[0].target_buffer);
+	write_chunk(&s.producers[0],
+		    (struct chunk){.page_idx = PAGES - 1, .chunk_id = 0, .writer_id = 2},
+		    TEXTS("two"));
+	producer_close(&s.producers[0]);
+	CHECK_INT(count_texts(&s), PAGES - 1);
+	read_all(&s.other, &packets);
+	for (size_t i = 0; i < packets.count; i++)
+		count += packets.items[i]->for_testing != NULL;
+	CHECK_INT(count, 1);
+	packets_done(&packets);
+	close_scene(&s);
+}
+
+/* It is still there, so it is asked, and has answered when it has left. */
+ORMA_TEST(a_flush_while_a_producer_leaves_ends_with_its_end_and_everything_is_there_once)
+{
+	struct scene s;
+
+	open_scene(&s);
+	CHECK(!leave_once(&s));
+	flush(&s.consumer, 0);
+	answer_flush(&s.producers[1]);
+	answer_flush(&s.producers[2]);
+	while (!leave_once(&s))
+		;
+	CHECK_LOG(&s.consumer.log, "");
+	producer_close(&s.producers[0]);
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_session_may_end_while_a_producer_leaves)
+{
+	struct scene s;
+
+	open_scene(&s);
+	CHECK(!leave_once(&s));
+	/* The scrape of the end begins anew with what there is. */
+	orma_consumer_port_disable(s.consumer.port);
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "disabled");
+	producer_close(&s.producers[0]);
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES);
+	close_scene(&s);
+
+	open_scene(&s);
+	CHECK(!leave_once(&s));
+	consumer_close(&s.consumer);
+	while (orma_service_next_deadline_ns(s.world.service) <= START_NS + s.world.passed_ns)
+		orma_service_run(s.world.service);
+	CHECK(orma_service_leave_step(s.producers[0].port));
+	producer_close(&s.producers[0]);
 	close_scene(&s);
 }
 
