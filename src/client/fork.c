@@ -101,6 +101,9 @@ static void in_forked_child(void)
 	leave_everything();
 	orma_client.parent = forking;
 	orma_client.phase = was_on ? ORMA_CLIENT_ON : ORMA_CLIENT_OFF;
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
+		if (orma_client_source_at(i))
+			silence(orma_client_source_at(i));
 	if (!was_on) {
 		/* Also when another thread was initialising or shutting down: neither ends here. */
 		orma_client_forget_sources(true);
@@ -110,9 +113,6 @@ static void in_forked_child(void)
 	atomic_store_explicit(&orma_client_is_forked, was_on, memory_order_relaxed);
 	atomic_store_explicit(&revival, was_on ? REVIVAL_POSSIBLE : REVIVAL_NONE,
 			      memory_order_relaxed);
-	for (size_t i = 0; was_on && i < ORMA_DATA_SOURCES_MAX; i++)
-		if (orma_client_source_at(i))
-			silence(orma_client_source_at(i));
 }
 
 static int fork_error;

@@ -334,6 +334,9 @@ void orma_track_categories_attach(struct orma_data_source *track_source)
 	source = track_source;
 	/* What came while the source was being registered. */
 	is_description_old = track_source != NULL;
+	/* The child of a fork that goes on without it has marked them. */
+	if (!track_source)
+		orma_track_mark_all(0);
 	pthread_mutex_unlock(&mutex);
 	if (track_source)
 		post();
@@ -452,11 +455,8 @@ void orma_category_add(struct orma_category *category)
 	orma_track_event_want();
 }
 
-/* Takes the watch away and waits until its callback is not running; on its own thread it is that
- * very callback. */
-static struct orma_category_watch *unwatch_locked(struct orma_category *category)
+static struct orma_category_watch *take_watch_locked(struct orma_category *category)
 {
-	ORMA_NO_CANCEL();
 	struct orma_category_watch *watch = ORMA_TAKE(category->watch);
 
 	for (struct orma_category_watch **at = &watches; *at; at = &(*at)->next) {
@@ -465,9 +465,35 @@ static struct orma_category_watch *unwatch_locked(struct orma_category *category
 			break;
 		}
 	}
-	while (watch && running == watch && !pthread_equal(runner, pthread_self()))
-		pthread_cond_wait(&has_run, &mutex);
 	return watch;
+}
+
+/*
+ * Takes the watch away and waits until its callback is not running; on its own thread it is that
+ * very callback. Meanwhile others may come and set one, which goes too. To be freed, all of them.
+ */
+static struct orma_category_watch *unwatch_locked(struct orma_category *category)
+{
+	ORMA_NO_CANCEL();
+	struct orma_category_watch *taken = NULL, *watch;
+
+	while ((watch = take_watch_locked(category))) {
+		watch->next = taken;
+		taken = watch;
+		while (running == watch && !pthread_equal(runner, pthread_self()))
+			pthread_cond_wait(&has_run, &mutex);
+	}
+	return taken;
+}
+
+static void watches_free(struct orma_category_watch *watch)
+{
+	while (watch) {
+		struct orma_category_watch *next = watch->next;
+
+		orma_base_free(watch);
+		watch = next;
+	}
 }
 
 void orma_category_remove(struct orma_category *category)
@@ -490,14 +516,14 @@ void orma_category_remove(struct orma_category *category)
 	__atomic_store_n(&category->enabled, 0, __ATOMIC_RELAXED);
 	watch = unwatch_locked(category);
 	pthread_mutex_unlock(&mutex);
-	orma_base_free(watch);
+	watches_free(watch);
 	if (was_there)
 		post();
 }
 
 int orma_category_set_callback(struct orma_category *category, orma_category_fn *fn, void *ctx)
 {
-	struct orma_category_watch *watch = NULL, *old = NULL;
+	struct orma_category_watch *watch = NULL, *old;
 	int r = 0;
 
 	if (!category)
@@ -505,18 +531,18 @@ int orma_category_set_callback(struct orma_category *category, orma_category_fn 
 	if (fn && !(watch = orma_base_zalloc(sizeof(*watch))))
 		return -ENOMEM;
 	pthread_mutex_lock(&mutex);
+	old = unwatch_locked(category);
 	if (!category->link) {
 		r = -EINVAL;
-	} else {
-		old = unwatch_locked(category);
-		if (watch) {
-			*watch = (struct orma_category_watch){
-				.category = category, .fn = fn, .ctx = ctx, .next = watches};
-			category->watch = watches = watch;
-		}
+	} else if (watch) {
+		*watch = (struct orma_category_watch){
+			.category = category, .fn = fn, .ctx = ctx, .next = watches};
+		category->watch = watches = watch;
 	}
 	pthread_mutex_unlock(&mutex);
-	orma_base_free(r < 0 ? watch : old);
+	watches_free(old);
+	if (r < 0)
+		orma_base_free(watch);
 	if (r == 0 && fn)
 		post();
 	return r;

@@ -5,7 +5,10 @@
 #include <orma/category.h>
 #include <orma/track_event.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "unit/client/fixture.h"
@@ -235,5 +238,72 @@ ORMA_TEST(libraries_come_and_go_in_threads_while_sessions_start_and_stop)
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	CHECK(rounds[0] + rounds[1] + rounds[2] > 0);
+	orma_shutdown();
+}
+
+struct setter {
+	sem_t is_called, go_on;
+	_Atomic int32_t tid;
+	struct told first, second;
+};
+
+static void *set_first(void *ctx)
+{
+	struct setter *setter = ctx;
+
+	setter->tid = gettid();
+	CHECK_INT(orma_category_set_callback(&orma_category_gfx, note, &setter->first), 0);
+	return NULL;
+}
+
+static bool is_asleep(int32_t tid)
+{
+	char path[64], stat[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "re");
+	CHECK(file && fgets(stat, sizeof(stat), file));
+	fclose(file);
+	return strstr(stat, ") S ") != NULL;
+}
+
+/* Is replaced while it runs, and replaces itself. */
+static void set_second(void *ctx, struct orma_category *category, uint32_t instance_idx,
+		       bool is_enabled, bool is_change)
+{
+	struct setter *setter = ctx;
+
+	(void)instance_idx;
+	(void)is_enabled;
+	(void)is_change;
+	sem_post(&setter->is_called);
+	wait_for(&setter->go_on);
+	while (setter->tid == 0 || !is_asleep(setter->tid))
+		sched_yield();
+	CHECK_INT(orma_category_set_callback(category, note, &setter->second), 0);
+}
+
+ORMA_TEST(of_callbacks_that_are_set_at_the_same_time_one_remains)
+{
+	struct setter setter = {0};
+	struct packets packets = {0};
+	struct orma_session *session;
+	pthread_t thread;
+
+	init();
+	CHECK_INT(orma_category_set_callback(&orma_category_gfx, set_second, &setter), 0);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = session_new(NULL);
+	session_enable(session, CONFIG(""));
+	wait_for(&setter.is_called);
+	CHECK_INT(pthread_create(&thread, NULL, set_first, &setter), 0);
+	sem_post(&setter.go_on);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	session_finish(session, &packets);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	CHECK(setter.first.count > 0);
+	CHECK_INT(setter.second.count, 0);
+	packets_done(&packets);
 	orma_shutdown();
 }

@@ -179,3 +179,44 @@ ORMA_TEST(counters_of_a_child_are_its_own)
 	CHECK_INT(record_values(), 4);
 	orma_shutdown();
 }
+
+/* A callback during orma_shutdown(), while an instance is left that wants the category. */
+static void fork_when_disabled(void *ctx, struct orma_category *category, uint32_t instance_idx,
+			       bool is_enabled, bool is_change)
+{
+	pid_t *child = ctx;
+
+	(void)instance_idx;
+	(void)is_change;
+	if (is_enabled || *child != 0)
+		return;
+	CHECK(category->enabled != 0);
+	*child = fork();
+	if (*child != 0)
+		return;
+	*child = getpid(); /* Once is enough. */
+	CHECK_INT(category->enabled, 0);
+	ORMA_INSTANT(gfx, "nothing");
+	CHECK_INT(orma_sync(1), -ENOTCONN);
+	init_driven();
+	CHECK_INT(record_values(), 4);
+	orma_shutdown();
+	_exit(0);
+}
+
+ORMA_TEST(a_child_of_a_process_that_is_shutting_down_begins_without_it)
+{
+	struct orma_session *sessions[2];
+	pid_t child = 0;
+
+	init_driven();
+	for (int i = 0; i < 2; i++)
+		sessions[i] = session_start(CONFIG);
+	CHECK_INT(orma_category_set_callback(&orma_category_gfx, fork_when_disabled, &child), 0);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	orma_shutdown();
+	CHECK(child > 0);
+	join(child);
+	for (int i = 0; i < 2; i++)
+		orma_session_free(sessions[i]);
+}
