@@ -19,7 +19,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/cancel.h"
 
 enum { READ_STEP_BYTES = 4096, REQUIRED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
@@ -55,6 +58,7 @@ void orma_base_fds_close_marked(void)
 int orma_base_fd_close(int fd)
 {
 	if (fd >= 0) {
+		ORMA_NO_CANCEL();
 		int saved_errno = errno;
 
 		unmark(fd);
@@ -64,6 +68,17 @@ int orma_base_fd_close(int fd)
 		errno = saved_errno;
 	}
 	return -1;
+}
+
+void orma_base_fd_wake(int fd)
+{
+	int saved_errno = errno;
+	uint64_t one = 1;
+
+	/* The only failure is a counter about to overflow, and then it is readable anyway. Not
+	 * write(), where a thread can be cancelled. */
+	(void)syscall(SYS_write, fd, &one, sizeof(one));
+	errno = saved_errno;
 }
 
 int orma_base_fd_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owner)

@@ -12,8 +12,11 @@
 
 /* For ORMA_AUTO on an int: closes it when >= 0; errno is preserved. */
 void orma_base_fd_closep(int *fd);
-/* Closes when >= 0, preserves errno, returns -1: `fd = orma_base_fd_close(fd)`. */
+/* Closes when >= 0, preserves errno, returns -1: `fd = orma_base_fd_close(fd)`. Like
+ * orma_base_fd_wake(), no place where a thread can be cancelled. */
 int orma_base_fd_close(int fd);
+/* Makes an eventfd readable, and preserves errno; any thread, async-signal-safe. */
+void orma_base_fd_wake(int fd);
 
 /*
  * Closing what another process has made may wait for as long as its file system, or the socket's

@@ -20,7 +20,6 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -405,12 +404,7 @@ void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ct
 
 void orma_base_loop_wake(struct orma_loop *loop)
 {
-	int saved_errno = errno;
-	uint64_t one = 1;
-	/* The only failure is a counter about to overflow, and then a wake is pending anyway. Not
-	 * write(), where a thread can be cancelled. */
-	(void)syscall(SYS_write, loop->wake_fd, &one, sizeof(one));
-	errno = saved_errno;
+	orma_base_fd_wake(loop->wake_fd);
 }
 
 static int wait_for_events(struct orma_loop *loop, int timeout_ms)

@@ -45,22 +45,13 @@ static struct orma_transport *from_base(struct orma_client_endpoint *endpoint)
 
 /* --- what the service says, on any thread ----------------------------------------------------- */
 
-static void wake(struct orma_transport *self)
-{
-	const uint64_t one = 1;
-	/* It fails only where a wake is pending anyway. */
-	ssize_t written = write(self->wake_fd, &one, sizeof(one));
-
-	(void)written;
-}
-
 static void set_error(struct orma_transport *self, int error)
 {
 	pthread_mutex_lock(&self->mutex);
 	if (self->error == 0)
 		self->error = error;
 	pthread_mutex_unlock(&self->mutex);
-	wake(self);
+	orma_base_fd_wake(self->wake_fd);
 }
 
 /* Takes the command over; NULL: there was no memory for it. */
@@ -86,7 +77,7 @@ static int add(struct orma_transport *self, struct orma_client_command *command)
 	if (r < 0)
 		set_error(self, r);
 	else
-		wake(self);
+		orma_base_fd_wake(self->wake_fd);
 	return r;
 }
 

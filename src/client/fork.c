@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/fd.h"
 #include "client/client.h"
 
@@ -148,6 +149,7 @@ void orma_client_revival_end(int error)
 
 void orma_client_revive(void)
 {
+	ORMA_NO_CANCEL();
 	int saved_errno = errno;
 
 	if (orma_client_revival_begin())

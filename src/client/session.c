@@ -299,6 +299,7 @@ static int make_loop(struct orma_session *session)
 int orma_session_new(const struct orma_session_options *options, struct orma_session **ret,
 		     struct orma_error *reterr)
 {
+	ORMA_NO_CANCEL();
 	struct orma_session *session;
 	int r;
 
@@ -330,6 +331,8 @@ int orma_session_new(const struct orma_session_options *options, struct orma_ses
 void orma_session_free(struct orma_session *session)
 {
 	/* What a child inherits is half of something, and its numbers are others' by now. */
+	ORMA_NO_CANCEL();
+
 	if (!session || orma_client_session_is_inherited(session))
 		return;
 	orma_ipc_client_free(session->ipc);
@@ -396,6 +399,7 @@ static void on_enable_reply(void *ctx, const struct orma_ipc_reply *reply)
 int orma_client_session_send_enable(struct orma_session *session, const struct orma_buf *args,
 				    int file_fd)
 {
+	ORMA_NO_CANCEL();
 	int r;
 
 	if (session->is_enabled)
@@ -446,6 +450,7 @@ static void on_disable_reply(void *ctx, const struct orma_ipc_reply *reply)
 
 int orma_session_stop(struct orma_session *session)
 {
+	ORMA_NO_CANCEL();
 	int r = orma_client_session_check(session, NULL);
 
 	if (r < 0)

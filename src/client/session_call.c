@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "client/session.h"
 
@@ -79,6 +80,7 @@ static void on_reply(void *ctx, const struct orma_ipc_reply *reply)
 static int invoke(struct orma_session *session, enum orma_client_session_method method,
 		  const struct orma_buf *args, int fd, struct orma_client_call *call)
 {
+	ORMA_NO_CANCEL();
 	int r = orma_client_session_check(session, NULL);
 
 	if (r < 0)

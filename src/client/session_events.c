@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/arena.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "client/session.h"
 #include "proto/codec.h"
@@ -119,6 +120,7 @@ static void on_events(void *ctx, const struct orma_ipc_reply *reply)
 
 int orma_client_session_observe(struct orma_session *session, uint32_t types)
 {
+	ORMA_NO_CANCEL();
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
 	struct orma_proto_heap_writer heap;
 	int r;

@@ -23,9 +23,9 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/macros.h"
 #include "shm/arbiter_state.h"
 
@@ -35,16 +35,12 @@ static struct orma_shm_event closed;
 static void raise_wanted(struct orma_shm_arbiter *arbiter, uint32_t wanted)
 {
 	uint32_t before = atomic_load(&arbiter->wanted);
-	uint64_t one = 1;
-	int saved_errno = errno;
 
 	do {
 		if (before >= wanted)
 			return;
 	} while (!atomic_compare_exchange_weak(&arbiter->wanted, &before, wanted));
-	/* Cannot fail but by being readable already. Not write(), where a thread can be cancelled. */
-	if (syscall(SYS_write, arbiter->wake_fd, &one, sizeof(one)) < 0)
-		errno = saved_errno;
+	orma_base_fd_wake(arbiter->wake_fd);
 }
 
 void orma_shm_arbiter_want(struct orma_shm_arbiter *arbiter, enum orma_shm_wanted wanted)

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
+#include "base/cancel.h"
 #include "track/event.h"
 
 /* Written at registration, before any session can enable a category. */
@@ -137,6 +138,7 @@ static bool is_initialised(void)
 int orma_track_event_register(void)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	ORMA_NO_CANCEL();
 	int r = 0;
 
 	if (!is_initialised())

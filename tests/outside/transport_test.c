@@ -245,6 +245,37 @@ ORMA_TEST(a_transport_works_beside_the_service_of_this_process)
 	end(&peer);
 }
 
+struct condemned {
+	struct orma_transport *transport;
+	bool is_over;
+};
+
+static void *say_condemned(void *ctx)
+{
+	struct condemned *condemned = ctx;
+
+	CHECK_INT(pthread_cancel(pthread_self()), 0);
+	CHECK_INT(orma_transport_clear_incremental_state(condemned->transport, NULL, 0), 0);
+	condemned->is_over = true;
+	return NULL;
+}
+
+ORMA_TEST(a_thread_that_is_cancelled_says_what_it_has_to_say)
+{
+	struct condemned condemned = {0};
+	struct peer peer;
+	pthread_t thread;
+
+	peer_open(&peer, true);
+	begin(&peer);
+	CHECK_INT(orma_sync(10000), 0);
+	condemned.transport = peer.transport;
+	CHECK_INT(pthread_create(&thread, NULL, say_condemned, &condemned), 0);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	CHECK(condemned.is_over);
+	end(&peer);
+}
+
 ORMA_TEST(without_room_commits_wait)
 {
 	struct source_log log = {0};

@@ -6,6 +6,8 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "client/client.h"
 #include "unit/client/fixture.h"
@@ -172,4 +174,93 @@ ORMA_TEST(a_session_goes_on_when_the_thread_that_waited_for_it_was_cancelled)
 	CHECK_INT(count_values(&packets, 1, 1), 1);
 	packets_done(&packets);
 	orma_shutdown();
+}
+
+/* --- cancelled before it begins: each function comes back nevertheless ------------------------- */
+
+/* What a thread has done that may go at any moment. */
+struct condemned {
+	struct source_log log;
+	int file;
+	const char *_Atomic doing;
+	bool is_over;
+};
+
+#define DO(condemned, call, expected)                                                              \
+	do {                                                                                       \
+		(condemned)->doing = #call;                                                        \
+		CHECK_INT(call, expected);                                                         \
+	} while (0)
+
+static void ignore(void *ctx, const struct orma_error *error)
+{
+	(void)ctx;
+	(void)error;
+}
+
+static int take_packet(void *ctx, const void *packet, size_t size)
+{
+	(void)ctx;
+	(void)packet;
+	(void)size;
+	return 0;
+}
+
+static void use_session(struct condemned *self, struct orma_session *session)
+{
+	static const char text[] = SOURCE_CONFIG;
+	struct orma_trace_stats *stats;
+
+	DO(self, orma_session_observe(session, ORMA_OBSERVE_INSTANCES), 0);
+	DO(self, orma_session_enable_text(session, "test", text, strlen(text), -1, NULL), 0);
+	DO(self, orma_session_wait_started(session, WAIT_MS), 0);
+	DO(self, orma_session_flush_async(session, WAIT_MS, 0, ignore, NULL), 0);
+	DO(self, orma_session_dispatch(session), 0);
+	DO(self, orma_session_flush(session, WAIT_MS, 0), 0);
+	DO(self, orma_session_read_stats(session, &stats), 0);
+	orma_trace_stats_free(stats);
+	orma_session_request_stop(session);
+	DO(self, orma_session_stop(session), 0);
+	DO(self, orma_session_wait_stopped(session, WAIT_MS, NULL), 0);
+	DO(self, orma_session_read_into_fd(session, self->file, NULL), 0);
+	DO(self, orma_session_read(session, take_packet, NULL), 0);
+	DO(self, (orma_session_free(session), 0), 0);
+}
+
+static void *live_condemned(void *ctx)
+{
+	struct condemned *self = ctx;
+	const struct orma_init_options options = {.struct_size = sizeof(options),
+						  .backends = ORMA_BACKEND_IN_PROCESS};
+	const struct orma_session_options in_process = {.struct_size = sizeof(in_process),
+							.in_process = true};
+	const char *const names[] = {"trigger"};
+	struct orma_data_source *source;
+	struct orma_session *session;
+
+	CHECK_INT(pthread_cancel(pthread_self()), 0);
+	DO(self, orma_init(&options), 0);
+	source = register_source("test.source", &self->log);
+	DO(self, orma_sync(WAIT_MS), 0);
+	DO(self, orma_session_new(&in_process, &session, NULL), 0);
+	use_session(self, session);
+	DO(self, orma_activate_triggers(names, 1, 0), 0);
+	DO(self, orma_data_source_update(source, NULL, 0), 0);
+	DO(self, (orma_data_source_unregister(source), 0), 0);
+	DO(self, (orma_shutdown(), 0), 0);
+	self->is_over = true;
+	return NULL;
+}
+
+ORMA_TEST(a_thread_that_is_cancelled_comes_out_of_every_function)
+{
+	struct condemned condemned = {.file = memfd_create("trace", MFD_CLOEXEC)};
+	pthread_t thread;
+
+	CHECK(condemned.file >= 0);
+	CHECK_INT(pthread_create(&thread, NULL, live_condemned, &condemned), 0);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	if (!condemned.is_over)
+		orma_test_fail(__FILE__, __LINE__, "it ended in %s", condemned.doing);
+	close(condemned.file);
 }
