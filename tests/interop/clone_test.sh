@@ -63,7 +63,7 @@ start_by_trigger() {
 	trigger "$2" other
 	trigger "$2" hit
 	await_recorder
-	limited "$trace_check" "$dir/trace" --sequences --has 46.1=hit --has 46.2=perfetto_cmd_producer --has 7.1:3 ||
+	limited "$trace_check" "$dir/trace" --sequences --has 46.1=hit --has 46.2=perfetto_cmd_producer --has 7.1 ||
 		fail "the trace is not as it should be"
 }
 

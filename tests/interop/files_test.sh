@@ -12,7 +12,8 @@ case_full_files_are_followed_by_others_that_stand_alone() {
 	start_traced ours
 	start_probes theirs
 	{
-		cat "$configs/stream.pbtx"
+		# Often, so that there is more than one file's worth on a busy machine, too.
+		sed 's/\(meminfo\|vmstat\)_period_ms: 50/\1_period_ms: 10/g' "$configs/stream.pbtx"
 		printf 'output_path: "%s"\nmax_file_size_bytes: 70000\nmax_file_count: 2\n' "$dir/trace"
 		printf 'incremental_state_config { clear_period_ms: 500 }\n'
 	} >"$dir/rotated.pbtx"

@@ -23,10 +23,10 @@ check_probes_of_nobody() {
 	local side=$1 file=$2 uid=$3 loss=--no-loss cpus
 	[[ $side == ours ]] && loss=--no-loss-marks
 	cpus=$(nproc --all)
-	limited "$trace_check" "$file" --sequences "$loss" --has "3=$uid:10" \
+	limited "$trace_check" "$file" --sequences "$loss" --has "3=$uid:5" \
 		--has 33.2.1.1=linux.process_stats --has 33.2.1.1=linux.sys_stats \
-		--source process_tree --has "2.1.1=$$" --has "2.1.3=bash" --source process_stats:4 \
-		--source sys_stats:4 --has 7.1.2:40 --has "7.3.5:$((cpus * 4))" \
+		--source process_tree --has "2.1.1=$$" --has "2.1.3=bash" --source process_stats:2 \
+		--source sys_stats:2 --has 7.1.2:40 --has "7.3.5:$((cpus * 2))" \
 		--source cpu_info --has "67.1:$cpus" ||
 		fail "the trace ${file##*/} is not as it should be"
 }
@@ -70,8 +70,8 @@ case_our_daemon_serves_several_sockets_at_once() {
 	at "$tcp" start_probes theirs by_tcp
 	record theirs probes "$dir/trace"
 	limited "$trace_check" "$dir/trace" --sequences --no-loss-marks \
-		--source "sys_stats@${daemon_pid[by_path]}:4" --source "sys_stats@${daemon_pid[by_name]}:4" \
-		--source sys_stats:24 --has "3=$NOBODY:10" ||
+		--source "sys_stats@${daemon_pid[by_path]}:2" --source "sys_stats@${daemon_pid[by_name]}:2" \
+		--has "3=$NOBODY:5" ||
 		fail "the trace is not as it should be"
 }
 

@@ -47,7 +47,7 @@ case_our_interrupted_recording_from_their_daemon_is_whole() {
 	record_interrupted ours everything "$dir/trace"
 	check_trace theirs "$dir/trace" \
 		--owners "${daemon_pid[probes]},${daemon_pid[example]}=$example_uid" \
-		--source sys_stats:3 --source process_stats:1 --source process_tree --source track_event:3
+		--source sys_stats:2 --source process_stats:1 --source process_tree --source track_event:3
 }
 
 case_our_binary_called_perfetto_takes_their_options() {

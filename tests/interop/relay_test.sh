@@ -47,8 +47,8 @@ check_machines() {
 	limited "$trace_check" "$file" --sequences "$loss" --count 45:2 --count 45.8=77:1 \
 		--has 45.1.1=Elsewhere --has 45.1.1="$(uname -s)" --count 107:1 --count 107.1:2 "${both[@]}" \
 		--source "process_tree@$pid" --has "2.1.1=$$@$pid" --source "process_stats@$pid:2" \
-		--source "sys_stats@$pid:4" --has "7.3.5@$pid:$((cpus * 4))" --has "98=$machine@$pid:10" \
-		--has "3=$(id -u)@$pid:20" "${@:4}" ||
+		--source "sys_stats@$pid:2" --has "7.3.5@$pid:$((cpus * 2))" --has "98=$machine@$pid:5" \
+		--has "3=$(id -u)@$pid:5" "${@:4}" ||
 		fail "the trace ${file##*/} is not as it should be"
 }
 
@@ -76,7 +76,7 @@ case_two_machines_are_in_one_trace() {
 	make_config probes "trace_all_machines: true"
 	record theirs "$dir/config" "$dir/trace"
 	check_machines ours "$dir/trace" "${daemon_pid[remote]}" \
-		--source "sys_stats@${daemon_pid[local]}:4" --none "98@${daemon_pid[local]}"
+		--source "sys_stats@${daemon_pid[local]}:2" --none "98@${daemon_pid[local]}"
 }
 
 # A config that does not ask for other machines gets this one's producers only; the relay is told of all the same.
@@ -86,7 +86,7 @@ case_another_machine_is_not_recorded_unless_the_config_says_so() {
 	at "$dir/elsewhere" start_probes theirs remote
 	start_probes theirs local
 	record theirs probes "$dir/trace"
-	limited "$trace_check" "$dir/trace" --sequences --no-loss-marks --source "sys_stats@${daemon_pid[local]}:4" \
+	limited "$trace_check" "$dir/trace" --sequences --no-loss-marks --source "sys_stats@${daemon_pid[local]}:2" \
 		--none "7@${daemon_pid[remote]}" --count "98=$machine:2" --count 107:1 ||
 		fail "the trace is not as it should be"
 }

@@ -61,7 +61,7 @@ case_an_interrupted_recording_from_our_daemon_is_whole() {
 	record_interrupted theirs everything "$dir/trace"
 	check_trace ours "$dir/trace" \
 		--owners "${daemon_pid[their_probes]},${daemon_pid[example]}=$example_uid" \
-		--source sys_stats:3 --source process_stats:1 --source process_tree --source track_event:3
+		--source sys_stats:2 --source process_stats:1 --source process_tree --source track_event:3
 }
 
 case_their_probes_come_back_to_our_daemon_after_its_restart() {

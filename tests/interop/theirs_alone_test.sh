@@ -40,7 +40,7 @@ case_an_interrupted_recording_of_theirs_is_whole() {
 	start_probes theirs
 	record_interrupted theirs everything "$dir/trace"
 	check_trace theirs "$dir/trace" --owners "${daemon_pid[probes]}" \
-		--source sys_stats:3 --source process_stats:1 --source process_tree
+		--source sys_stats:2 --source process_stats:1 --source process_tree
 }
 
 case_their_probes_come_back_to_a_restarted_daemon_of_theirs() {
