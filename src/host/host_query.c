@@ -43,9 +43,11 @@ static size_t cut(const uint8_t *data, size_t size, size_t *ret_skipped)
 	return end;
 }
 
-static int reply_part(struct orma_host *host, struct orma_ipc_call *call, const uint8_t *part,
-		      size_t size, bool has_more)
+/* Without has_more the call is over, also when the peer is gone. */
+static int reply_part(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
+		      const uint8_t *part, size_t size, bool has_more)
 {
+	struct orma_host *host = consumer->peer.host;
 	struct orma_proto_heap_writer heap;
 
 	host->scratch.size = 0;
@@ -53,9 +55,11 @@ static int reply_part(struct orma_host *host, struct orma_ipc_call *call, const 
 	orma_proto_write_bytes(&heap.writer, ORMA_PB_QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE,
 			       part, size);
 	int result = orma_proto_heap_writer_finish(&heap);
-	return result ? result
-		      : orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, has_more,
-					    -1);
+	if (result)
+		return result;
+	if (!has_more)
+		consumer->query = NULL;
+	return orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, has_more, -1);
 }
 
 /* Sends parts while there is room: the bytes that are done with, `size` once the call is finished,
@@ -74,8 +78,7 @@ static ssize_t send_parts(struct orma_host_consumer *consumer, struct orma_ipc_c
 			at += skipped;
 		}
 		if (part > 0 || at == size) {
-			int result = reply_part(consumer->peer.host, call, state + at, part,
-						at + part < size);
+			int result = reply_part(consumer, call, state + at, part, at + part < size);
 			if (result)
 				return result;
 			at += part;
@@ -127,7 +130,5 @@ void orma_host_query_continue(struct orma_host_consumer *consumer)
 		consumer->state_at += (size_t)sent;
 		return;
 	}
-	if (sent >= 0)
-		consumer->query = NULL; /* finished by its last part */
 	orma_host_query_cancel(consumer);
 }
