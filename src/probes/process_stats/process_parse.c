@@ -88,8 +88,8 @@ struct key_search {
 	size_t count, next; /* where the next hit is expected */
 };
 
-/* The next line with a key of the table; `value` is what is behind the colon. The key's id, or -1
- * at the end. */
+/* The next line with a key of the table; `value` is what is behind the colon and a tab. The key's
+ * id, or -1 at the end. */
 static int next_key(struct key_search *search, struct orma_str *rest, struct orma_str *value)
 {
 	struct orma_str line, name;
@@ -101,7 +101,9 @@ static int next_key(struct key_search *search, struct orma_str *rest, struct orm
 			if (!orma_base_str_is_equal(search->keys[at].text, name))
 				continue;
 			search->next = at + 1;
-			*value = orma_probes_text_trim(line);
+			if (orma_probes_text_has_prefix(line, "\t"))
+				line = (struct orma_str){line.data + 1, line.size - 1};
+			*value = line;
 			return search->keys[at].id;
 		}
 	}

@@ -115,6 +115,18 @@ ORMA_TEST(a_name_cannot_fake_other_lines_of_status)
 		  ORMA_PROBES_COMM_BYTES);
 }
 
+ORMA_TEST(a_name_keeps_its_blanks)
+{
+	struct orma_probes_process_status status;
+	orma_probes_process_status_parse(T("Name:\t\t two \t\nTgid:\t7\n"), &status, NULL);
+	check_str(status.name, "\t two \t");
+	CHECK_INT(status.tgid, 7);
+	orma_probes_process_status_parse(T("Name:\t \nTgid:\t7\n"), &status, NULL);
+	check_str(status.name, " ");
+	orma_probes_process_status_parse(T("Name:\t\nTgid:\t7\n"), &status, NULL);
+	check_str(status.name, "");
+}
+
 ORMA_TEST(status_cut_anywhere_is_harmless)
 {
 	for (size_t size = 0; size < sizeof(status_new); size++) {
