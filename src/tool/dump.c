@@ -60,8 +60,6 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 		return result;
 	if (!is_wanted(dump, packet))
 		return 0;
-	if (dump->printed == dump->limit)
-		return 1;
 	dump->printed++;
 	if ((result = orma_base_buf_append_str(&dump->text, "packet {\n")) ||
 	    (result = orma_proto_text_print(packet, 1, &dump->text)) ||
@@ -69,7 +67,8 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 		return result;
 	if (fwrite(dump->text.data, 1, dump->text.size, stdout) != dump->text.size)
 		return -errno;
-	return 0;
+	/* What follows is not looked at: it may be damaged, or yet to come through a pipe. */
+	return dump->printed == dump->limit;
 }
 
 static int dump_file(struct dump *dump, const char *path)
@@ -78,7 +77,7 @@ static int dump_file(struct dump *dump, const char *path)
 	int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return orma_tool_fail("%s: %s", path, strerror(errno));
-	int result = orma_tool_trace_read(fd, dump_packet, dump, &error);
+	int result = dump->limit ? orma_tool_trace_read(fd, dump_packet, dump, &error) : 0;
 	if (fd != STDIN_FILENO)
 		orma_base_fd_close(fd);
 	if (fflush(stdout) != 0 && result >= 0)
