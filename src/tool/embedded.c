@@ -61,10 +61,8 @@ static int start_daemon(struct orma_embedded *embedded, struct orma_error *reter
 		.consumer_addresses = embedded->consumer_address,
 		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
 	};
-	const char *parent = getenv("TMPDIR");
-	if (!parent || strlen(parent) > 32)
-		parent = "/tmp";
-	int result = orma_private_folder_make(parent, &embedded->folder, reterr);
+	int result = orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")),
+					      &embedded->folder, reterr);
 	if (result)
 		return result;
 	snprintf(embedded->consumer_address, sizeof(embedded->consumer_address),

@@ -32,7 +32,13 @@
 #include "base/fd.h"
 
 #define PREFIX "orma-record-"
-enum { SUFFIX_BYTES = 6, TRIES_MAX = 10, ENTRIES_MAX = 10000, REMOVED_MAX = 100 };
+enum {
+	PARENT_BYTES_MAX = 32,
+	SUFFIX_BYTES = 6,
+	TRIES_MAX = 10,
+	ENTRIES_MAX = 10000,
+	REMOVED_MAX = 100
+};
 
 /* The folder's descriptor if it is one of ours, else negative. */
 static int open_ours(int parent_fd, const char *name)
@@ -92,6 +98,15 @@ static int lock(struct orma_private_folder *folder)
 		return 1;
 	folder->fd = orma_base_fd_close(folder->fd);
 	return 0;
+}
+
+const char *orma_private_folder_parent(const char *wanted)
+{
+	/* Socket paths are short, and addresses are lists with commas. */
+	bool is_usable =
+		wanted && wanted[0] && strlen(wanted) <= PARENT_BYTES_MAX && !strchr(wanted, ',');
+
+	return is_usable ? wanted : "/tmp";
 }
 
 int orma_private_folder_make(const char *parent, struct orma_private_folder *ret,

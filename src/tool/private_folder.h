@@ -14,6 +14,9 @@ struct orma_private_folder {
 	int fd;        /* locked as long as the folder is in use */
 };
 
+/* Where to make one: what TMPDIR says (may be NULL), if a socket's address can begin with it, else
+ * /tmp. */
+const char *orma_private_folder_parent(const char *wanted);
 /* Makes one in `parent`, and removes those of processes of this user that were killed. */
 int orma_private_folder_make(const char *parent, struct orma_private_folder *ret,
 			     struct orma_error *reterr);

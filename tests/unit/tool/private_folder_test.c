@@ -133,3 +133,12 @@ ORMA_TEST(folders_that_cannot_be_made_are_errors)
 					   &folder, &error),
 		  -ENAMETOOLONG);
 }
+
+ORMA_TEST(a_folder_that_no_address_can_begin_with_is_not_taken)
+{
+	CHECK_STR(orma_private_folder_parent("/var/tmp"), "/var/tmp");
+	CHECK_STR(orma_private_folder_parent(NULL), "/tmp");
+	CHECK_STR(orma_private_folder_parent(""), "/tmp");
+	CHECK_STR(orma_private_folder_parent("/tmp/one,two"), "/tmp");
+	CHECK_STR(orma_private_folder_parent("/a/folder/whose/name/is/rather/long"), "/tmp");
+}
