@@ -196,7 +196,7 @@ static int check(const struct command_line *line)
 		return orma_tool_fail("--clone-for-bugreport goes with --clone or --clone-by-name");
 	if (options->attach_key && options->detach_key)
 		return orma_tool_fail("--attach and --detach exclude each other");
-	if (options->detach_key && line->base.in_background)
+	if (options->detach_key && options->in_background)
 		return orma_tool_fail("--detach and --background exclude each other");
 	if (options->stops_attached && !options->attach_key)
 		return orma_tool_fail("--stop goes with --attach");

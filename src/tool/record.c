@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/macros.h"
 #include "base/str.h"
 #include "proto/wire.h"
 #include "proto/writer.h"
@@ -51,6 +52,7 @@ struct recorder {
 	struct orma_embedded *embedded;
 	struct orma_session *session;
 	int out_fd, signal_fd;
+	int parent_fd;   /* of the process that waits in the foreground: as ready_fd; -1 = none */
 	bool out_is_new; /* made by us: removed again when nothing is written */
 	unsigned signal_count;
 	uint64_t begin_ns;
@@ -160,8 +162,10 @@ static void empty_output(const struct recorder *recorder)
 
 static void report_ready(struct recorder *recorder, uint8_t status)
 {
-	if (recorder->options->ready_fd >= 0 && !recorder->is_ready)
-		(void)orma_base_fd_write_all(recorder->options->ready_fd, &status, 1);
+	const int fds[] = {recorder->options->ready_fd, recorder->parent_fd};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0 && !recorder->is_ready)
+			(void)orma_base_fd_write_all(fds[i], &status, 1);
 	recorder->is_ready = true;
 }
 
@@ -262,7 +266,7 @@ static int wait_until_stopped(struct recorder *recorder)
 /* Waits for the data sources when somebody wants to know, and tells. */
 static void wait_ready(struct recorder *recorder)
 {
-	if (recorder->options->ready_fd < 0)
+	if (recorder->options->ready_fd < 0 && recorder->parent_fd < 0)
 		return;
 	int result = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
 	/* A service of before the event exists: enabled is all that can be known. */
@@ -547,17 +551,33 @@ static int delay_start(struct recorder *recorder)
 	return ORMA_EXIT_OK;
 }
 
+/* With the file open: what is wrong with its name is the foreground's to say. */
+static int go_into_background(struct recorder *recorder)
+{
+	uint32_t wait_ms = recorder->options->background_wait_ms;
+	if (!recorder->options->in_background)
+		return ORMA_EXIT_OK;
+	int fd = orma_tool_background(true, wait_ms);
+	if (fd < 0)
+		return orma_tool_fail("cannot go into the background: %s", strerror(-fd));
+	recorder->parent_fd = wait_ms ? fd : orma_base_fd_close(fd);
+	return ORMA_EXIT_OK;
+}
+
 int orma_record_run(const struct orma_record_options *options)
 {
 	struct recorder recorder = {
 		.options = options,
 		.out_fd = -1,
+		.parent_fd = -1,
 		.signal_fd = -1,
 		.shows_progress = !options->is_quiet && isatty(STDERR_FILENO),
 	};
 	orma_snapshots_init(&recorder.snapshots, options->out_path, options->no_clobber);
 	/* Opening a pipe may wait for its reader: it can still be interrupted. */
 	int status = wants_snapshots(&recorder) ? ORMA_EXIT_OK : open_output(&recorder);
+	if (status == ORMA_EXIT_OK)
+		status = go_into_background(&recorder);
 	/* Before any thread starts, so that all of them have the signals blocked. A clone is simply
 	 * given up. */
 	if (status == ORMA_EXIT_OK && !is_clone(&recorder))
@@ -580,6 +600,7 @@ int orma_record_run(const struct orma_record_options *options)
 	orma_snapshots_done(&recorder.snapshots);
 	orma_embedded_stop(recorder.embedded);
 	orma_base_fd_close(recorder.out_fd);
+	orma_base_fd_close(recorder.parent_fd);
 	orma_last_resort_stop(&recorder.last_resort);
 	orma_base_fd_close(recorder.signal_fd);
 	return status;

@@ -65,7 +65,10 @@ struct orma_record_options {
 	bool no_clobber;
 	bool may_serve; /* without a daemon, be one */
 	bool is_quiet;  /* no progress, no summary */
-	int ready_fd;   /* gets one status byte when all data sources have started; -1 = none */
+	/* The process id is printed; who waits does so for the data sources, so long (0 = not). */
+	bool in_background;
+	uint32_t background_wait_ms;
+	int ready_fd; /* gets one status byte when all data sources have started; -1 = none */
 	const char *detach_key, *attach_key;
 	bool stops_attached;
 	/* Instead of a session of one's own the clone of another: by id, or by name. */

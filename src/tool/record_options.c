@@ -72,11 +72,11 @@ int orma_record_take_option(struct orma_record_line *line, int option, const cha
 		return take_size(value, "file", UINT64_MAX >> 10, &line->wish.file_limit_kb,
 				 reterr);
 	case 'D':
-		line->waits = true;
-		line->in_background = true;
+		line->options.background_wait_ms = BACKGROUND_WAIT_MS;
+		line->options.in_background = true;
 		return 1;
 	case 'd':
-		line->in_background = true;
+		line->options.in_background = true;
 		return 1;
 	case ORMA_OPTION_TXT:
 		line->wish.format = ORMA_CONFIG_TEXT;
@@ -91,16 +91,13 @@ int orma_record_take_option(struct orma_record_line *line, int option, const cha
 
 int orma_record_start(struct orma_record_line *line, const struct orma_record_config *config)
 {
+	const char *out_path = line->options.out_path;
 	int status;
 
-	if (line->in_background) {
-		int fd = orma_tool_background(true, line->waits ? BACKGROUND_WAIT_MS : 0);
-
-		if (fd < 0)
-			return orma_tool_fail("cannot go into the background: %s", strerror(-fd));
-		line->options.ready_fd = fd;
-		line->options.is_quiet = true;
-	}
+	if (line->options.in_background && out_path && strcmp(out_path, "-") == 0)
+		return orma_tool_fail("in the background the trace needs a file: standard output "
+				      "gets the process id");
+	line->options.is_quiet |= line->options.in_background;
 	line->options.config = config;
 	status = orma_record_run(&line->options);
 	line->options.config = NULL;
