@@ -442,14 +442,14 @@ int orma_client_link_offer_own(struct orma_client_link *link)
 		bytes = ORMA_SHM_BYTES_DEFAULT;
 		page_bytes = ORMA_SHM_PAGE_BYTES_DEFAULT;
 	}
-	if (link->endpoint)
-		drop_connection(link);
-	shared.page_bytes = link->own_page_bytes = page_bytes;
-	shared.fd = orma_base_memfd_new("perfetto_shmem", bytes);
+	shared.fd = orma_base_memfd_new(ORMA_SHM_MEMFD_NAME, bytes);
 	if (shared.fd < 0)
 		return shared.fd;
 	orma_base_fd_mark(shared.fd);
+	if (link->endpoint)
+		drop_connection(link);
 	link->own_fd = shared.fd;
+	shared.page_bytes = link->own_page_bytes = page_bytes;
 	r = take_memory(link, &shared);
 	if (r < 0)
 		orma_client_link_drop_own(link);

@@ -145,32 +145,47 @@ static struct orma_client_link *find_link(void)
 	return NULL;
 }
 
+/* The number of instances, or the error of one: others may have begun. */
+static int start_all(struct orma_client_link *link, const struct orma_startup_options *options)
+{
+	struct orma_proto_reader reader;
+	struct orma_str config;
+	int r = 0, count = 0;
+
+	orma_proto_reader_init(&reader, options->config, options->config_size);
+	while (r >= 0 && next_config(&reader, &config) == 1) {
+		r = orma_client_start_early(link, config.data, config.size);
+		count += r > 0;
+	}
+	return r < 0 ? r : count;
+}
+
 static int begin(const struct orma_startup_options *options)
 {
 	uint64_t timeout_ms = options->timeout_ms ? options->timeout_ms : ORMA_CLIENT_STARTUP_MS;
 	struct orma_client_link *link = find_link();
-	struct orma_proto_reader reader;
-	struct orma_str config;
-	int r, count = 0;
+	int r;
 
 	if (!link)
 		return -ENOTSUP;
 	if (link->startup_timer.is_armed)
 		return -EBUSY;
 	r = check_config(options);
-	if (r == 0 && !link->memory)
+	if (r < 0)
+		return r;
+	if (!link->memory)
 		r = orma_client_link_offer_own(link);
 	if (r == 0)
 		r = orma_base_loop_arm_in(link->loop, &link->startup_timer,
 					  timeout_ms * ORMA_NS_PER_MS, on_timeout);
-	orma_proto_reader_init(&reader, options->config, options->config_size);
-	while (r == 0 && next_config(&reader, &config) == 1) {
-		int started = orma_client_start_early(link, config.data, config.size);
-
-		count += started > 0;
-		r = started < 0 ? started : 0;
+	if (r == 0)
+		r = start_all(link, options);
+	if (r < 0) {
+		/* All or nothing. */
+		orma_base_timer_disarm(&link->startup_timer);
+		on_timeout(&link->startup_timer);
 	}
-	return r < 0 ? r : count;
+	return r;
 }
 
 static void run(void *ctx)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * startup_test.c - recording before there is a daemon, and the session that takes it over, or not.
  */
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 
@@ -219,6 +222,71 @@ ORMA_TEST(a_connection_that_is_there_already_is_made_anew_or_used)
 	packets_done(&packets);
 	session_finish(other, &packets);
 	packets_done(&packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
+
+/* Twice without memory for something, and then with. */
+ORMA_TEST(what_cannot_begin_for_lack_of_memory_leaves_nothing_behind)
+{
+	static const char two[] = "data_sources { config { name: \"test.source\" } } "
+				  "data_sources { config { name: \"test.other\" } }";
+	struct source_log logs[2] = {{0}};
+	struct orma_data_source *sources[2];
+	struct orma_startup_options options = {.struct_size = sizeof(options)};
+	struct daemon daemon;
+	void *config;
+	bool has_failed = true;
+
+	daemon_addresses(&daemon);
+	CHECK_INT(orma_config_parse("test", two, strlen(two), &config, &options.config_size, NULL),
+		  0);
+	options.config = config;
+	for (uint64_t nth = 1; has_failed; nth++) {
+		int r;
+
+		init_system(&daemon);
+		sources[0] = register_source("test.source", &logs[0]);
+		sources[1] = register_source("test.other", &logs[1]);
+		orma_test_fail_allocation(nth);
+		r = orma_startup_tracing(&options);
+		has_failed = orma_test_allocation_failed();
+		orma_test_fail_allocation(0);
+		if (r < 0) {
+			CHECK_INT(r, -ENOMEM);
+			CHECK_INT(orma_data_source_started(sources[0]), 0);
+			CHECK_INT(orma_data_source_started(sources[1]), 0);
+			CHECK_INT(orma_startup_tracing(&options), 2);
+		} else {
+			CHECK_INT(r, 2);
+		}
+		orma_shutdown();
+	}
+	orma_config_free(config);
+}
+
+ORMA_TEST(a_connection_goes_on_where_no_memory_can_be_made)
+{
+	struct source_log log = {0};
+	struct rlimit before, none;
+	struct daemon daemon;
+	int next;
+
+	daemon_addresses(&daemon);
+	daemon_start(&daemon);
+	init_system(&daemon);
+	register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+	next = dup(STDIN_FILENO);
+	close(next);
+	none = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max};
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+	CHECK_INT(start_early(SOURCE_CONFIG, 0), -EMFILE);
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+	CHECK(orma_is_connected());
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	CHECK_INT(start_early(SOURCE_CONFIG, 0), 1);
 	orma_shutdown();
 	daemon_stop(&daemon);
 }
