@@ -134,7 +134,8 @@ static int wait_driving(const struct sync *sync, uint64_t deadline_ns)
 
 		if (now_ns >= deadline_ns)
 			return -ETIMEDOUT;
-		poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / ORMA_NS_PER_MS) + 1);
+		poll(&poll_fd, 1,
+		     (int)(ORMA_MIN(deadline_ns - now_ns, ORMA_NS_PER_SEC) / ORMA_NS_PER_MS) + 1);
 	}
 	return 0;
 }

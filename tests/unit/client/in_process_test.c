@@ -413,6 +413,8 @@ ORMA_TEST(the_caller_can_drive_the_library_without_a_thread)
 	CHECK_INT(orma_init(&options), 0);
 	CHECK(orma_poll_fd() >= 0);
 	source = register_source("test.source", &log);
+	/* Times of weeks are no numbers of poll(). */
+	CHECK_INT(orma_sync(UINT32_C(1) << 31), 0);
 	session = session_start(SOURCE_CONFIG);
 	for (uint64_t i = 1; i <= 1000; i++)
 		emit(source, i);
