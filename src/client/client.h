@@ -105,8 +105,8 @@ struct orma_client_source_extra {
 	void (*state_done)(
 		void *state);     /* before its memory is freed, on any thread; may be NULL */
 	void (*freed)(void *ctx); /* the handle is no longer valid */
-	/* In the child of a fork: async-signal-safe things only. Makes orma_client_revive() be
-	 * called at the next event. */
+	/* In the child of a fork: async-signal-safe things only. Makes the next event call
+	 * orma_client_revive(). `freed` follows at once where no client comes back. */
 	void (*forked)(void *ctx);
 	/* In such a child that is about to connect, or never will; `parent` is the process that
 	 * forked. No instance is enabled. */

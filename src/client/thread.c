@@ -318,9 +318,6 @@ struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, ui
 		orma_client_revive();
 		return NULL;
 	}
-	/* The mark of a category in the child of a fork, seen before another thread removed it. */
-	if (ORMA_UNLIKELY(idx >= ORMA_INSTANCES_MAX))
-		return NULL;
 	saved_errno = errno;
 	is_refreshing = true;
 	slot = refresh(source, idx);

@@ -67,6 +67,11 @@ uint32_t orma_track_emit_each(const struct orma_track_event *event, uint32_t ins
 
 	if (ORMA_UNLIKELY(!source))
 		return 0;
+	/* In the child of a fork; perhaps seen before another thread removed the mark. */
+	if (ORMA_UNLIKELY(instances & ORMA_TRACK_REVIVE)) {
+		orma_client_revive();
+		return 0;
+	}
 	for (uint32_t left = instances; left; left &= left - 1) {
 		uint32_t idx = (uint32_t)__builtin_ctz(left);
 		struct orma_packet *slot = orma_client_slot_get(source, idx);

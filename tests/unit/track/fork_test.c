@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "track/event.h"
 #include "unit/client/fixture.h"
 
 ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");
@@ -219,4 +220,23 @@ ORMA_TEST(a_child_of_a_process_that_is_shutting_down_begins_without_it)
 	join(child);
 	for (int i = 0; i < 2; i++)
 		orma_session_free(sessions[i]);
+}
+
+ORMA_TEST(the_mark_of_a_fork_that_is_seen_too_late_is_no_instance)
+{
+	struct orma_call_site site = {.category = &orma_category_gfx, .type = ORMA_EVENT_INSTANT};
+	const struct orma_track_event event = {.site = &site,
+					       .category = &orma_category_gfx,
+					       .type = ORMA_EVENT_INSTANT,
+					       .now_ns = orma_track_now_ns()};
+	struct orma_session *session;
+	struct packets packets = {0};
+
+	init_driven();
+	session = session_start(CONFIG);
+	ORMA_INSTANT(gfx, "one");
+	CHECK_INT(orma_track_emit_each(&event, ORMA_TRACK_REVIVE), 0);
+	session_finish(session, &packets);
+	packets_done(&packets);
+	orma_shutdown();
 }
