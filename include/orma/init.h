@@ -102,7 +102,7 @@ ORMA_API int orma_init(const struct orma_init_options *options);
  */
 ORMA_API void orma_shutdown(void);
 
-/** True while a daemon is connected (or the in-process service runs). */
+/** True while a daemon, or a transport's service, is connected, or the in-process service runs. */
 ORMA_API bool orma_is_connected(void);
 
 /**
@@ -158,7 +158,8 @@ ORMA_API int orma_activate_triggers(const char *const *names, size_t count, uint
  *
  * All callbacks of data sources then run inside orma_dispatch(). The descriptor belongs to the
  * library, and is -1 without caller_drives or orma_init(). orma_dispatch() never blocks; it returns
- * 0 or -ENOTCONN (not initialised, or no caller_drives).
+ * 0 or -ENOTCONN (not initialised, or no caller_drives). One thread dispatches at a time, whichever;
+ * orma_sync(), orma_startup_tracing() and orma_shutdown() count as that.
  */
 ORMA_API int orma_poll_fd(void);
 ORMA_API int orma_dispatch(void);

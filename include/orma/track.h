@@ -211,7 +211,7 @@ ORMA_API int orma_track_register(struct orma_track *track);
  * Returns 0, -EINVAL, -ENOMEM.
  */
 ORMA_API int orma_track_new(const struct orma_track *model, struct orma_track **ret);
-/* No thread may be emitting to it. NULL does nothing. */
+/* No thread may be emitting to it; of kind ORMA_TRACK_GLOBAL, to any. NULL does nothing. */
 ORMA_API void orma_track_free(struct orma_track *track);
 
 /**
