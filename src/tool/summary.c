@@ -149,7 +149,9 @@ static int count_packet(void *ctx, const void *data, size_t size)
 		count_source(summary, "service", 1);
 	else if ((result = count_in_sequence(count, &facts)))
 		return result;
-	if (facts.dropped > 1)
+	if (facts.dropped & ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_SMB_FULL)
+		summary->full_gaps++;
+	else if (facts.dropped > 1)
 		summary->gaps++;
 	return facts.stats.data ? take_stats(summary, facts.stats) : 0;
 }
@@ -189,6 +191,7 @@ void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 	print_loss(out, summary->lost_packets, "packets that found no room in shared memory",
 		   &separator);
 	print_loss(out, summary->lost_chunks, "chunks overwritten or discarded", &separator);
+	print_loss(out, summary->full_gaps, "gaps where shared memory was full", &separator);
 	print_loss(out, summary->gaps, "gaps", &separator);
 	print_loss(out, summary->invalid_packets, "invalid packets", &separator);
 	print_loss(out, summary->late_flushes, "flushes not answered in time", &separator);

@@ -38,7 +38,8 @@ struct orma_tool_summary {
 	size_t source_count;
 	uint64_t lost_chunks;  /* trace_stats: overwritten or discarded before they were read */
 	uint64_t lost_packets; /* trace_stats: trace_writer_packet_loss */
-	uint64_t gaps;         /* packets flagged previous_packet_dropped */
+	uint64_t gaps;         /* packets flagged previous_packet_dropped, but for: */
+	uint64_t full_gaps;    /* the same, because shared memory was full */
 	uint64_t invalid_packets;
 	uint64_t late_flushes; /* trace_stats: flushes that some data source did not answer */
 };

@@ -154,6 +154,7 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	orma_proto_nested_begin(&heap.writer, &packet,
 				1); /* nothing known, of a sequence of its own */
 	orma_proto_write_varint(&heap.writer, 10, 9);
+	orma_proto_write_varint(&heap.writer, 42, 257);
 	orma_proto_nested_end(&heap.writer, &packet);
 	orma_proto_nested_begin(&heap.writer, &packet, 1); /* track_event behind a gap */
 	orma_proto_nested_begin(&heap.writer, &payload, 11);
@@ -183,6 +184,7 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	CHECK_INT(summary.sources[2].packets, 2);
 	CHECK_STR(summary.sources[3].name, "other");
 	CHECK_INT(summary.gaps, 1);
+	CHECK_INT(summary.full_gaps, 1);
 	CHECK_INT(summary.lost_chunks, 5);
 	orma_base_buf_done(&buf);
 }
