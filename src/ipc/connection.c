@@ -633,8 +633,10 @@ static void tell_closed(struct orma_ipc_connection *connection)
 	bool is_gone = false;
 
 	connection->is_gone = &is_gone;
-	if (!is_over(connection, &is_gone))
+	if (!is_over(connection, &is_gone)) {
+		connection->turn.is_costly = true;
 		defer_closed(connection);
+	}
 	if (!is_gone)
 		connection->is_gone = NULL;
 	orma_ipc_turns_end(turns, is_gone ? NULL : &connection->turn, begin_ns);
