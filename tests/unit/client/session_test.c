@@ -875,6 +875,14 @@ ORMA_TEST(a_service_that_never_answers_is_a_timeout_for_whoever_waits)
 	options.consumer_socket = silence.address;
 	session = session_new(&options);
 	dispatch_until(session, &told.connected, 1);
+	/* The same time is all that a connection has, and on a busy machine it may not suffice. */
+	while (told.error) {
+		CHECK_INT(told.error, -ETIMEDOUT);
+		orma_session_free(session);
+		told = (struct told){0};
+		session = session_new(&options);
+		dispatch_until(session, &told.connected, 1);
+	}
 	CHECK_INT(orma_session_clone(session, &clone, NULL, &error), -ETIMEDOUT);
 	CHECK_INT(orma_session_attach(session, "key"), -ETIMEDOUT);
 	session_enable(session, SOURCE_CONFIG);
