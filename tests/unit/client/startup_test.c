@@ -166,7 +166,7 @@ ORMA_TEST(without_a_daemon_it_ends_at_the_timeout_and_can_begin_again)
 	daemon_addresses(&daemon);
 	init_system(&daemon);
 	source = register_source("test.source", &log);
-	CHECK_INT(start_early(SOURCE_CONFIG, 20), 1);
+	CHECK_INT(start_early(SOURCE_CONFIG, 500), 1);
 	for (uint64_t i = 1; i <= 20000; i++)
 		emit_text(source, i);
 	CHECK(orma_data_source_dropped(source, 0) > 0);
