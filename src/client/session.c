@@ -330,9 +330,9 @@ int orma_session_new(const struct orma_session_options *options, struct orma_ses
 
 void orma_session_free(struct orma_session *session)
 {
-	/* What a child inherits is half of something, and its numbers are others' by now. */
 	ORMA_NO_CANCEL();
 
+	/* What a child inherits is half of something, and its numbers are others' by now. */
 	if (!session || orma_client_session_is_inherited(session))
 		return;
 	orma_ipc_client_free(session->ipc);
