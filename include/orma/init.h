@@ -62,10 +62,11 @@ enum orma_clock {
 struct orma_transport_ops; /* orma/transport.h */
 
 struct orma_init_options {
-	size_t struct_size;          /* sizeof(struct orma_init_options) */
-	unsigned backends;           /* ORMA_BACKEND_... bits; 0 = ORMA_BACKEND_SYSTEM */
-	const char *producer_name;   /* NULL = the program's name */
-	const char *producer_socket; /* NULL = $PERFETTO_PRODUCER_SOCK_NAME or the default */
+	size_t struct_size;        /* sizeof(struct orma_init_options) */
+	unsigned backends;         /* ORMA_BACKEND_... bits; 0 = ORMA_BACKEND_SYSTEM */
+	const char *producer_name; /* NULL = the program's name */
+	/* NULL = $PERFETTO_PRODUCER_SOCK_NAME, as it is now, or the default */
+	const char *producer_socket;
 	/* wished size of the shared memory; 0 = the service's default (256 KiB) */
 	uint32_t shm_size_bytes;
 	/* 4096 to 32768, a power of two; 0 = the service's default (4 KiB) */

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "client/client.h"
+#include "ipc/address.h"
 
 struct orma_client orma_client = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 int (*_Atomic orma_client_on_init)(void);
@@ -341,7 +342,8 @@ static int copy_options(const struct orma_init_options *options)
 
 	(void)orma_base_options_copy(own, sizeof(*own), options);
 	name = own->producer_name ? own->producer_name : program_invocation_short_name;
-	socket = own->producer_socket;
+	/* Now, and not on the loop's thread. */
+	socket = own->producer_socket ? own->producer_socket : orma_ipc_producer_address_wanted();
 	own->producer_name = own->producer_socket = NULL;
 	if (own->transport)
 		(void)orma_base_options_copy(&orma_client.transport, sizeof(orma_client.transport),

@@ -374,7 +374,7 @@ const char *orma_client_link_address(const struct orma_client_link *link)
 	if (link->local || link->is_custom)
 		return NULL;
 	return orma_client.options.producer_socket ? orma_client.options.producer_socket
-						   : orma_ipc_producer_address();
+						   : orma_ipc_producer_address_usual();
 }
 
 static int connect_locally(struct orma_client_link *link,

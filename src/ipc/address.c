@@ -348,23 +348,39 @@ int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags)
 
 /* --- defaults --------------------------------------------------------------------------------- */
 
-static const char *address_of(const char *variable, const char *in_run, const char *in_tmp)
+static const char *wanted(const char *variable)
 {
 	const char *value = getenv(variable);
 
-	if (value && value[0] != '\0')
-		return value;
+	return value && value[0] != '\0' ? value : NULL;
+}
+
+static const char *usual(const char *in_run, const char *in_tmp)
+{
 	return access("/run/perfetto/", X_OK) == 0 ? in_run : in_tmp;
+}
+
+const char *orma_ipc_producer_address_wanted(void)
+{
+	return wanted("PERFETTO_PRODUCER_SOCK_NAME");
+}
+
+const char *orma_ipc_producer_address_usual(void)
+{
+	return usual("/run/perfetto/traced-producer.sock", "/tmp/perfetto-producer");
 }
 
 const char *orma_ipc_producer_address(void)
 {
-	return address_of("PERFETTO_PRODUCER_SOCK_NAME", "/run/perfetto/traced-producer.sock",
-			  "/tmp/perfetto-producer");
+	const char *address = orma_ipc_producer_address_wanted();
+
+	return address ? address : orma_ipc_producer_address_usual();
 }
 
 const char *orma_ipc_consumer_address(void)
 {
-	return address_of("PERFETTO_CONSUMER_SOCK_NAME", "/run/perfetto/traced-consumer.sock",
-			  "/tmp/perfetto-consumer");
+	const char *address = wanted("PERFETTO_CONSUMER_SOCK_NAME");
+
+	return address ? address
+		       : usual("/run/perfetto/traced-consumer.sock", "/tmp/perfetto-consumer");
 }

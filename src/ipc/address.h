@@ -57,5 +57,9 @@ int orma_ipc_connect(const struct orma_ipc_address *address, bool *ret_is_pendin
  */
 const char *orma_ipc_producer_address(void);
 const char *orma_ipc_consumer_address(void);
+/* The two halves of the former, for threads that must not look at the environment, where another one
+ * may be in setenv(): what it says (NULL = nothing), and what holds else, at this moment. */
+const char *orma_ipc_producer_address_wanted(void);
+const char *orma_ipc_producer_address_usual(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/client.h"
 #include "client/limits.h"
 #include "ipc/address.h"
 #include "proto/wire.h"
@@ -335,6 +336,26 @@ ORMA_TEST(a_session_without_a_daemon_says_where_it_looked)
 	CHECK_INT(orma_session_new(&options, &session, &error), -EINVAL);
 	options.struct_size = 3;
 	CHECK_INT(orma_session_new(&options, &session, &error), -EINVAL);
+}
+
+/* The loop's thread connects whenever it likes, and the program may be in setenv() then. */
+ORMA_TEST(the_environment_is_looked_at_once)
+{
+	static const char *const name = "PERFETTO_PRODUCER_SOCK_NAME";
+	const struct orma_init_options options = {.struct_size = sizeof(options),
+						  .caller_drives = true};
+
+	setenv(name, "/nowhere/first", 1);
+	CHECK_INT(orma_init(&options), 0);
+	setenv(name, "/nowhere/second", 1);
+	CHECK_STR(orma_client_link_address(&orma_client.links[0]), "/nowhere/first");
+	orma_shutdown();
+	unsetenv(name);
+	CHECK_INT(orma_init(&options), 0);
+	setenv(name, "/nowhere/third", 1);
+	CHECK_STR(orma_client_link_address(&orma_client.links[0]),
+		  orma_ipc_producer_address_usual());
+	orma_shutdown();
 }
 
 ORMA_TEST(a_producer_socket_is_no_place_for_a_session)
