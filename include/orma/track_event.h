@@ -59,7 +59,7 @@ struct orma_call_site {
 	uint32_t type; /* enum orma_event_type */
 	/* The library's from here on. */
 	uint32_t id;
-	int32_t pid;
+	uint32_t reserved;
 	uint8_t blob_size;
 	uint8_t blob[23];
 } __attribute__((aligned(64)));
