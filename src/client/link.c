@@ -139,7 +139,8 @@ void orma_client_link_commit(struct orma_client_link *link)
 		return;
 	link->is_committing = true;
 	orma_base_timer_disarm(&link->commit_timer);
-	/* Without a timer, the next wake of the arbiter tries again. */
+	/* A timer that cannot be armed, which takes memory once in a loop's life, is made up for by
+	 * the next flush or stop. */
 	if (!link->memory || send_ready(link))
 		acknowledge_flushes(link);
 	else
