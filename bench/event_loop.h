@@ -2,8 +2,8 @@
  * event_loop.h - what the benchmarks of events share: loops that time one statement.
  *
  * For the same code around orma's macros and LTTng's; included by one file of each program. A
- * statement runs in batches with pauses, in which whoever empties the memory does so; what counts is
- * the thread's own CPU time. A result is a line "name|unit|value" on standard output.
+ * statement runs in batches with pauses, in which whoever empties the memory does so; what counts
+ * is the thread's own CPU time. A result is a line "name|unit|value" on standard output.
  */
 #ifndef ORMA_BENCH_EVENT_LOOP_H
 #define ORMA_BENCH_EVENT_LOOP_H

@@ -3,9 +3,9 @@
  * in another one a consumer reads nothing, a producer reads nothing, or the output file takes
  * nothing.
  *
- * The consumer is a process that reads its trace into a pipe which is full, the producer one that is
- * stopped while its session asks it for a flush every few milliseconds, and the disk is a pipe that
- * nobody reads. They are stuck before the first flush is timed and until after the last.
+ * The consumer is a process that reads its trace into a pipe which is full, the producer one that
+ * is stopped while its session asks it for a flush every few milliseconds, and the disk is a pipe
+ * that nobody reads. They are stuck before the first flush is timed and until after the last.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data_source.c - a data source of one's own: packets of one's own format, for the sessions that ask
- * for them.
+ * data_source.c - a data source of one's own: packets of one's own format, for the sessions that
+ * ask for them.
  *
  *	orma_data_source [packets]
  *

@@ -8,10 +8,10 @@
  *	child:  track events -> liborma -> struct orma_transport_ops -> frames
  *	parent: frames -> orma_producer_port_...() -> orma_service -> orma_consumer_port_...() -> file
  *
- * The connection is a socketpair here, and the protocol on it ours: a head, then bytes. It passes one
- * descriptor, the memory that the child writes its events to and the parent reads. With "commits" it
- * does not, as over a network: then the chunks of the trace travel in the commits. Sends block; a
- * program with more to do keeps a queue, and says so in has_room().
+ * The connection is a socketpair here, and the protocol on it ours: a head, then bytes. It passes
+ * one descriptor, the memory that the child writes its events to and the parent reads. With
+ * "commits" it does not, as over a network: then the chunks of the trace travel in the commits.
+ * Sends block; a program with more to do keeps a queue, and says so in has_room().
  */
 #include <errno.h>
 #include <orma/orma.h>

@@ -89,11 +89,11 @@ struct orma_data_source_options {
 	bool no_stop_notice;
 	/*
 	 * What each thread keeps for an instance: made when orma_packet_thread_state() or
-	 * orma_packet_incremental_state() asks for it, on that thread; deleted when the instance has
-	 * stopped or the thread ends, on any thread, and at the latest with the source, unless a
-	 * packet of it never ends. The incremental state stands for what the reader of the sequence
-	 * knows: it is cleared (false or no function: deleted and made anew) when the service asks
-	 * for that and after each loss. They may call nothing of this library.
+	 * orma_packet_incremental_state() asks for it, on that thread; deleted when the instance
+	 * has stopped or the thread ends, on any thread, and at the latest with the source, unless
+	 * a packet of it never ends. The incremental state stands for what the reader of the
+	 * sequence knows: it is cleared (false or no function: deleted and made anew) when the
+	 * service asks for that and after each loss. They may call nothing of this library.
 	 */
 	void *(*create_thread_state)(void *ctx, struct orma_data_source *source, uint32_t idx);
 	void (*delete_thread_state)(void *ctx, void *state);
@@ -101,8 +101,8 @@ struct orma_data_source_options {
 	bool (*clear_incremental_state)(void *ctx, void *state);
 	void (*delete_incremental_state)(void *ctx, void *state);
 	/*
-	 * May an instance that orma_startup_tracing() began with one DataSourceConfig go on as one of
-	 * a session with another? NULL = if they are equal but for what the service fills in.
+	 * May an instance that orma_startup_tracing() began with one DataSourceConfig go on as one
+	 * of a session with another? NULL = if they are equal but for what the service fills in.
 	 */
 	bool (*may_adopt)(void *ctx, const void *startup_config, size_t startup_size,
 			  const void *config, size_t size);
@@ -126,9 +126,9 @@ ORMA_API int orma_data_source_register(const struct orma_data_source_options *op
  * may be used so until 32 sources of other names were unregistered, or orma_shutdown(); the same
  * name gets it again when it is registered. Until then unregistering it again does nothing, as with
  * NULL. Not from callbacks, nor inside a packet.
- * What callbacks postpone counts as complete, and orma_data_source_complete() must not be called any
- * more. With caller_drives: on the thread that dispatches. (Where the kernel or its filters have no
- * membarrier(), no other thread may be emitting.)
+ * What callbacks postpone counts as complete, and orma_data_source_complete() must not be called
+ * any more. With caller_drives: on the thread that dispatches. (Where the kernel or its filters
+ * have no membarrier(), no other thread may be emitting.)
  */
 ORMA_API void orma_data_source_unregister(struct orma_data_source *source);
 /** Replaces the further descriptor fields. 0, -EINVAL (also: unregistered), -EMSGSIZE (as at

@@ -128,12 +128,12 @@ struct orma_startup_options {
  *
  * Starts an instance of each data source of the config that is registered, as a session would;
  * events go into shared memory (orma_init_options.shm_size_bytes of it) and wait there. The first
- * session of the system's daemon that wants the same data source with the same config (by upstream's
- * rule: what services fill in does not count, and of track events only categories and tags) adopts
- * the instance, which goes on without another on_setup or on_start, and gets what waits. What no
- * session has adopted at the timeout is stopped, and what it recorded is gone; the same if the
- * daemon does not take memory of producers (over a network, or before v8). Such instances drop
- * events when the memory is full, whatever their policy.
+ * session of the system's daemon that wants the same data source with the same config (by
+ * upstream's rule: what services fill in does not count, and of track events only categories and
+ * tags) adopts the instance, which goes on without another on_setup or on_start, and gets what
+ * waits. What no session has adopted at the timeout is stopped, and what it recorded is gone; the
+ * same if the daemon does not take memory of producers (over a network, or before v8). Such
+ * instances drop events when the memory is full, whatever their policy.
  *
  * Best called after orma_init() and the registrations, before anything of interest happens.
  *
@@ -159,8 +159,8 @@ ORMA_API int orma_activate_triggers(const char *const *names, size_t count, uint
  *
  * All callbacks of data sources then run inside orma_dispatch(). The descriptor belongs to the
  * library, and is -1 without caller_drives or orma_init(). orma_dispatch() never blocks; it returns
- * 0 or -ENOTCONN (not initialised, or no caller_drives). One thread dispatches at a time, whichever;
- * orma_sync(), orma_startup_tracing() and orma_shutdown() count as that.
+ * 0 or -ENOTCONN (not initialised, or no caller_drives). One thread dispatches at a time,
+ * whichever; orma_sync(), orma_startup_tracing() and orma_shutdown() count as that.
  */
 ORMA_API int orma_poll_fd(void);
 ORMA_API int orma_dispatch(void);

@@ -3,8 +3,8 @@
  *
  * The library prints nothing. Few things are worth a word beside the error that a function returns:
  * why there is no connection to a daemon, and that there is one now; in a process with a service of
- * its own, a producer that was refused, a data source that did not stop in time. Without a sink they
- * vanish.
+ * its own, a producer that was refused, a data source that did not stop in time. Without a sink
+ * they vanish.
  *
  * Threads: the sink is called on any thread that is inside the library, several at once; it must not
  *          call the library.

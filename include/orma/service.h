@@ -80,10 +80,11 @@ struct orma_service_file_ops {
 	int (*rotate)(void *ctx, void *file, const char *path, uint32_t count);
 	/* Creates the file of TraceConfig.output_path, which must not exist, and path.1 up to
 	 * path.(count - 1) neither (count is 0 without max_file_count), somewhere else than on the
-	 * service's thread. An event follows: it is created, or a negative errno: -ENOTUNIQ = one of
-	 * those with numbers exists. close() may come before it, and is to remove what is created
-	 * then; as without `sync` it always removes a file that nothing was written to. May be NULL:
-	 * the service creates files itself, which takes as long as their file system takes. */
+	 * service's thread. An event follows: it is created, or a negative errno: -ENOTUNIQ = one
+	 * of those with numbers exists. close() may come before it, and is to remove what is
+	 * created then; as without `sync` it always removes a file that nothing was written to. May
+	 * be NULL: the service creates files itself, which takes as long as their file system
+	 * takes. */
 	int (*create)(void *ctx, const char *path, uint32_t count, uint64_t session_id,
 		      void **ret_file);
 };
@@ -487,9 +488,9 @@ ORMA_API int orma_consumer_port_change_config(struct orma_consumer_port *port, c
 ORMA_API int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms,
 				      uint64_t flags, orma_flush_done_fn *done, void *done_ctx);
 /**
- * Takes the next packets, about max_bytes of them, out of the session's buffers. 0 (maybe none: with
- * has_more, time is up and the next call goes on), -ENOENT (no session), -EBUSY (write_into_file),
- * -EAGAIN (they are being compressed: callbacks.readable follows), -ENOMEM.
+ * Takes the next packets, about max_bytes of them, out of the session's buffers. 0 (maybe none:
+ * with has_more, time is up and the next call goes on), -ENOENT (no session), -EBUSY
+ * (write_into_file), -EAGAIN (they are being compressed: callbacks.readable follows), -ENOMEM.
  */
 ORMA_API int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
 				     struct orma_trace_batch *ret);

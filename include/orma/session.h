@@ -192,8 +192,8 @@ ORMA_API int orma_session_flush(struct orma_session *session, uint32_t timeout_m
  * orma_session_stop() - ask the service to stop; on_stopped follows. Does not wait.
  *
  * What a thread's last, unfinished chunk holds may be missing, of producers that are not scraped:
- * orma_session_flush() before it makes sure. A session that ends with its duration is flushed by the
- * service.
+ * orma_session_flush() before it makes sure. A session that ends with its duration is flushed by
+ * the service.
  */
 ORMA_API int orma_session_stop(struct orma_session *session);
 /**

@@ -2,8 +2,9 @@
  * orma/state.h - who is connected to a service, what they offer, and which sessions it has.
  *
  * From orma_session_read_state(), or by orma_service_state_parse() from a serialized
- * TracingServiceState message, which orma_session_query_state() and orma_consumer_port_query_state()
- * have. Texts are never NULL; what a service does not tell is "" or 0.
+ * TracingServiceState message, which orma_session_query_state() and
+ * orma_consumer_port_query_state() have. Texts are never NULL; what a service does not tell is ""
+ * or 0.
  *
  * Threads: plain data; the functions are MT-safe.
  */

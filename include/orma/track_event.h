@@ -101,9 +101,9 @@ ORMA_API void orma_event_scope_end(struct orma_scope *scope);
 /**
  * orma_event_flush() - hands what the calling thread has emitted over to its sessions now.
  *
- * Otherwise that happens when a chunk is full, the session is flushed or stopped, or the thread ends:
- * this is for who reads a running session and for disable_scraping of orma/init.h, where a service
- * does not look at chunks that are not full.
+ * Otherwise that happens when a chunk is full, the session is flushed or stopped, or the thread
+ * ends: this is for who reads a running session and for disable_scraping of orma/init.h, where a
+ * service does not look at chunks that are not full.
  */
 ORMA_API void orma_event_flush(void);
 /** Now, on the clock of the events' timestamps: nanoseconds of CLOCK_BOOTTIME unless

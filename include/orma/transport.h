@@ -14,9 +14,10 @@
  * refused, the program says orma_transport_down(), and the library connects anew after a while
  * (100 ms, later up to 2 s). Everything is registered anew then.
  *
- * Memory: either sealed memory that came with a descriptor (the service's struct orma_shared_memory),
- * or none that is shared (a service that was told cannot_pass_fds): then each chunk travels in its
- * commit. Nothing that comes from the service is trusted; what is wrong ends the connection.
+ * Memory: either sealed memory that came with a descriptor (the service's struct
+ * orma_shared_memory), or none that is shared (a service that was told cannot_pass_fds): then each
+ * chunk travels in its commit. Nothing that comes from the service is trusted; what is wrong ends
+ * the connection.
  *
  * Threads: ops are called on the library's thread (with caller_drives: inside orma_dispatch(),
  *          orma_init() and orma_shutdown()), one at a time; they must not block for long, and must

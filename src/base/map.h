@@ -13,8 +13,8 @@ struct orma_map_slot {
 };
 
 /* {0} is an empty map. Linear probing, at most 3/4 full, backward-shift deletion (no tombstones).
- * Where a peer chooses keys, a secret seed, set while the map is empty, keeps him from choosing ones
- * that meet in one place. */
+ * Where a peer chooses keys, a secret seed, set while the map is empty, keeps him from choosing
+ * ones that meet in one place. */
 struct orma_map {
 	struct orma_map_slot *slots;
 	size_t count, capacity; /* capacity is 0 or a power of two */

@@ -2,13 +2,13 @@
  * endpoint_custom.c - a service behind a transport of the program's own.
  *
  * The program's functions are called where a socket endpoint would send a frame; what the service
- * says arrives through the public functions, on any thread, and is queued here. An eventfd tells the
- * loop, so that the queue's only lock is its own and no thread but the loop's touches the link.
+ * says arrives through the public functions, on any thread, and is queued here. An eventfd tells
+ * the loop, so that the queue's only lock is its own and no thread but the loop's touches the link.
  *
  * Invariant: `error` is the last entry of the queue: nothing is added behind it. Rejected: running
  * what arrives on the loop's own thread at once (the program would have to know which of its calls
- * come back before they return), the client's queue of work (an endpoint may be freed while its work
- * waits there).
+ * come back before they return), the client's queue of work (an endpoint may be freed while its
+ * work waits there).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pin.c - a module that contains the library stays loaded.
  *
- * A thread of ours runs in it, threads' destructors and the handlers of forks point into it: after a
- * dlclose() they would run in memory that is no more. liborma.so is linked so that it stays; but a
- * module may contain the library's archive or its one source file, and does not know. So whichever
- * object this code is in is opened once more, for good, at the first orma_init().
+ * A thread of ours runs in it, threads' destructors and the handlers of forks point into it: after
+ * a dlclose() they would run in memory that is no more. liborma.so is linked so that it stays; but
+ * a module may contain the library's archive or its one source file, and does not know. So
+ * whichever object this code is in is opened once more, for good, at the first orma_init().
  *
  * Where dlopen() is not part of the C library (glibc before 2.34 without libdl, static programs)
  * nothing is done, and such a module must not be unloaded. Rejected: joining the thread in a

@@ -102,8 +102,8 @@ int orma_client_session_call_fd(struct orma_session *session,
 				int fd, uint64_t timeout_ns, struct orma_client_call *call);
 
 /*
- * Invokes a method, for which nobody waits: 0 hands the call over (see `finish`), otherwise it stays
- * the caller's. The timeout counts from reply to reply; its end finishes with -ETIMEDOUT.
+ * Invokes a method, for which nobody waits: 0 hands the call over (see `finish`), otherwise it
+ * stays the caller's. The timeout counts from reply to reply; its end finishes with -ETIMEDOUT.
  */
 int orma_client_session_begin(struct orma_session *session, enum orma_client_session_method method,
 			      const struct orma_buf *args, int fd, uint64_t timeout_ns,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * session_events.c - what the service tells of a session unasked: ObservableEvents.
  *
- * One stream for two listeners: the caller, who wishes certain events, and the session itself, which
- * waits for the start of all data sources. It asks for that one before it begins, because upstream's
- * services say it once and only to those who listen. Rejected: asking when somebody waits (the start
- * may be over by then), two streams (the service ends the first).
+ * One stream for two listeners: the caller, who wishes certain events, and the session itself,
+ * which waits for the start of all data sources. It asks for that one before it begins, because
+ * upstream's services say it once and only to those who listen. Rejected: asking when somebody
+ * waits (the start may be over by then), two streams (the service ends the first).
  */
 #include <errno.h>
 

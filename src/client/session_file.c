@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * session_file.c - a session's packets into a descriptor, in larger pieces.
  *
- * Owns the pieces, not the descriptor. Two forms: one waits for the descriptor, as write() does, and
- * the other never does, whatever kind of descriptor that is and whether it is O_NONBLOCK:
+ * Owns the pieces, not the descriptor. Two forms: one waits for the descriptor, as write() does,
+ * and the other never does, whatever kind of descriptor that is and whether it is O_NONBLOCK:
  *
  *	regular files, disks    write(): nothing to wait for
  *	sockets                 send() with MSG_DONTWAIT

@@ -4,8 +4,8 @@
  * The table has a fixed number of places, so that a thread's slots are found by an index. The
  * application's threads put sources and new descriptors in; the loop thread takes a descriptor over
  * before it announces it, so that nothing is sent under the mutex. A source leaves in one piece of
- * work on the loop thread, which the application waits for. What is left is its handle: threads that
- * come too late find that nothing is started. It is the handle again when the same name is
+ * work on the loop thread, which the application waits for. What is left is its handle: threads
+ * that come too late find that nothing is started. It is the handle again when the same name is
  * registered, so that their number is that of the names, and limited besides.
  *
  * The library answers for every source that it starts and stops asynchronously and forgets its

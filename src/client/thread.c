@@ -13,8 +13,8 @@
  * while it is in the slot (`is_open`), and keeps the arbiter and its memory alive; a packet that is
  * finished too late goes into a chunk that the service ignores or nobody reads.
  *
- * Threads that sleep would keep their chunks after a session has stopped, and many of them all of the
- * memory. The loop thread therefore takes their writers away:
+ * Threads that sleep would keep their chunks after a session has stopped, and many of them all of
+ * the memory. The loop thread therefore takes their writers away:
  *
  *   owner:  is_open = 1; (compiler barrier) read stamp     loop:  stamp = 0; membarrier(); read is_open
  *
@@ -24,8 +24,9 @@
  * owners free what is old when they come by, or end. The mutex is taken when a writer is made,
  * freed by somebody else, and when the thread ends.
  *
- * Rejected: stopping threads to reclaim their writers (signals, unbounded waits); a full barrier per
- * event; a hash table of slots (the table of pointers is 256 bytes per thread and takes one load).
+ * Rejected: stopping threads to reclaim their writers (signals, unbounded waits); a full barrier
+ * per event; a hash table of slots (the table of pointers is 256 bytes per thread and takes one
+ * load).
  */
 #include <errno.h>
 #include <sys/syscall.h>

@@ -2,9 +2,10 @@
  * trigger.c - activating the triggers that sessions wait for.
  *
  * A service that is connected is told at once; one that is not, when it connects, unless the
- * triggers' time is over by then. Each service is told once. The texts travel in one piece of memory
- * from the caller to the loop thread, which keeps it in a list while somebody is still to be told.
- * Nothing wakes for triggers whose time is over: they go when the next one comes, or at the end.
+ * triggers' time is over by then. Each service is told once. The texts travel in one piece of
+ * memory from the caller to the loop thread, which keeps it in a list while somebody is still to be
+ * told. Nothing wakes for triggers whose time is over: they go when the next one comes, or at the
+ * end.
  */
 #include <errno.h>
 

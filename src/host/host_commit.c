@@ -2,8 +2,8 @@
  * host_commit.c - decoding the one message that arrives all the time.
  *
  * The tables of src/schema would allocate a struct per chunk from an arena; this walks the fields
- * once into flat arrays that keep their capacity. An entry with more patches than a chunk may have is
- * dropped whole, as upstream does.
+ * once into flat arrays that keep their capacity. An entry with more patches than a chunk may have
+ * is dropped whole, as upstream does.
  */
 #include "host/host_commit.h"
 

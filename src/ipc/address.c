@@ -254,7 +254,8 @@ int orma_ipc_address_family(const struct orma_ipc_address *address)
 /* --- sockets ---------------------------------------------------------------------------------- */
 
 /* Frames are whole messages; waiting for more of them only adds latency. And a machine that is gone
- * without a word has a connection for a minute and three quarters: it would count against a limit. */
+ * without a word has a connection for a minute and three quarters: it would count against a limit.
+ */
 void orma_ipc_set_tcp_options(int fd)
 {
 	static const struct {

@@ -17,15 +17,15 @@
  * system call more per wake-up and has no bound. A frame of ten bytes may ask for work of
  * milliseconds, so handling frames has a time per turn too; what is left of them is handed out by a
  * task, and nothing is received before that. It is the thread's own time, which costs more to read,
- * so the wall clock says when to look: on a busy machine the frames of an honest peer stay together.
- * Counting frames instead was rejected: what would let costly ones starve the loop would slow cheap
- * ones down. All connections of a host together have a time per turn as well (turns.c): what comes
- * when that is over waits in connection->waiting, and nothing is watched meanwhile.
+ * so the wall clock says when to look: on a busy machine the frames of an honest peer stay
+ * together. Counting frames instead was rejected: what would let costly ones starve the loop would
+ * slow cheap ones down. All connections of a host together have a time per turn as well (turns.c):
+ * what comes when that is over waits in connection->waiting, and nothing is watched meanwhile.
  *
- * A single frame, or the end of a peer, may be work of more than a turn as well. Its owner then says
- * so, and is called again in another turn: the frame goes back into the assembler, in front of what
- * follows, so order holds, nothing is copied, and the owner remembers only how far it came. What was
- * begun is completed even when the connection ends meanwhile.
+ * A single frame, or the end of a peer, may be work of more than a turn as well. Its owner then
+ * says so, and is called again in another turn: the frame goes back into the assembler, in front of
+ * what follows, so order holds, nothing is copied, and the owner remembers only how far it came.
+ * What was begun is completed even when the connection ends meanwhile.
  *
  * A descriptor that a peer sent is closed by the loop's closer, if there is one, and so is a socket
  * with something unread in it. While too many of a user's are waiting there, whoever of his sends

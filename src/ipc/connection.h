@@ -6,8 +6,8 @@
  * oversize frame or closes ends the connection.
  *
  * Lifetime: embedded in its owner, which may end it with orma_ipc_connection_done() at any time, in
- * every callback too. Otherwise ops->closed tells when it ended; that runs once (or again, if it asks
- * for it), from the loop and never inside another callback or a call.
+ * every callback too. Otherwise ops->closed tells when it ended; that runs once (or again, if it
+ * asks for it), from the loop and never inside another callback or a call.
  */
 #ifndef ORMA_IPC_CONNECTION_H
 #define ORMA_IPC_CONNECTION_H
@@ -100,8 +100,8 @@ bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection);
  * runs in here. */
 void orma_ipc_connection_pause(struct orma_ipc_connection *connection, bool is_paused);
 /* In ops->frame and ops->closed alone: the same again in another turn of the loop, for what takes too
- * long at once. Nothing is handed out or received in between, and a frame that was begun comes again
- * before ops->closed. */
+ * long at once. Nothing is handed out or received in between, and a frame that was begun comes
+ * again before ops->closed. */
 void orma_ipc_connection_again(struct orma_ipc_connection *connection);
 /* The descriptor that came last, for the caller to own; -1 = none. */
 int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection);

@@ -3,12 +3,12 @@
  *
  * As long as a turn of the loop is short, connections are served as they become ready, and all that
  * happens here is that time is counted. Once TURN_NS are spent, whatever else becomes ready waits,
- * and a task serves it in the turns that follow, TURN_NS of each: first the user that has used least
- * (one that comes after a pause starts with the least of the others, so nobody saves up), and of
- * each user first the connections whose last work was short, now and then a costly one. So a turn
- * takes a few milliseconds however many connections there are, and who asks for little is served in
- * the next one. Invariants: a user is in `ready` exactly while a connection of it waits; the task is
- * queued exactly while `ready` is not empty.
+ * and a task serves it in the turns that follow, TURN_NS of each: first the user that has used
+ * least (one that comes after a pause starts with the least of the others, so nobody saves up), and
+ * of each user first the connections whose last work was short, now and then a costly one. So a
+ * turn takes a few milliseconds however many connections there are, and who asks for little is
+ * served in the next one. Invariants: a user is in `ready` exactly while a connection of it waits;
+ * the task is queued exactly while `ready` is not empty.
  *
  * Rejected: a time per connection and turn alone (hundreds of them make a turn of a second), shares
  * per connection (who opens most gets most), one order by time used over all connections (a search

@@ -2,15 +2,15 @@
  * commit.c - chunks on their way from a producer's memory into the buffers: committed, patched.
  *
  * A chunk is taken when the producer names it, or when it is found unfinished or unsaid (scrape.c).
- * Indices, ids and buffers in a commit are the
- * producer's words: what does not check out is dropped and counted, and the rest of the commit goes
- * on. Chunks inside commits (emulation) count only from producers that cannot pass descriptors, and
- * only with a length that a chunk can have. A commit of thousands of chunks into memory that nobody has
- * touched takes tens of milliseconds, so it can be made in steps: entries are independent of each
- * other, and a commit that stands still is to everybody else one that has not come yet; the flush that
- * it answers is answered by its end. Rejected: copying what is left of it (megabytes from a frame of
- * 128 KiB), disconnecting liars (upstream's own clients
- * race with session ends and are liars by accident).
+ * Indices, ids and buffers in a commit are the producer's words: what does not check out is dropped
+ * and counted, and the rest of the commit goes on. Chunks inside commits (emulation) count only
+ * from producers that cannot pass descriptors, and only with a length that a chunk can have.
+ *
+ * A commit of thousands of chunks into memory that nobody has touched takes tens of milliseconds,
+ * so it can be made in steps: entries are independent of each other, and a commit that stands still
+ * is to everybody else one that has not come yet; the flush that it answers is answered by its end.
+ * Rejected: copying what is left of it (megabytes from a frame of 128 KiB), disconnecting liars
+ * (upstream's own clients race with session ends and are liars by accident).
  */
 #include <errno.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  *
  * The service appends its own fields to each packet, and the last value of a field wins. That is
  * only safe when the producer's part ends exactly between two fields and sets none that the service
- * leaves out. One field belongs to both: what was lost before the packet. The writer's part of it is
- * handed out, so that what the service appends can hold both. One walk over the top level of the
+ * leaves out. One field belongs to both: what was lost before the packet. The writer's part of it
+ * is handed out, so that what the service appends can hold both. One walk over the top level of the
  * packet, which lies in one or more slices; nested messages are not looked into. Rejected:
  * stripping reserved fields (a packet that has them is forged or corrupt), the reader of src/proto
  * (one piece of memory only).

@@ -17,10 +17,10 @@
  * first time.
  *
  * Invariants: syncs hold no UPDATE that was not preceded by a PING, though the PING may have been
- * dropped as the oldest; all ids in them are those of clocks that mean the same in every trace; what
- * has a number stands before what has none. Rejected: machines as objects shared by producers and
- * relays (they would only count references), all kept readings in each packet (readers would see
- * clocks go back).
+ * dropped as the oldest; all ids in them are those of clocks that mean the same in every trace;
+ * what has a number stands before what has none. Rejected: machines as objects shared by producers
+ * and relays (they would only count references), all kept readings in each packet (readers would
+ * see clocks go back).
  */
 #include <errno.h>
 

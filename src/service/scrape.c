@@ -6,10 +6,10 @@
  * chunk id. A session's scrape goes through the producers in the order in which they came, up to
  * those that there were when it began, and is made in bounded steps: hundreds of producers may have
  * shared 32 MiB each. Between steps producers may come and go; one that goes is scraped whole
- * first, for all sessions in one walk, in steps as well when there is more than one: until the last it
- * is still there, and silent. What fits one step is done at once. Rejected: scraping on a period (wakes an idle daemon),
- * all in one go (two hundred large memories take seconds), a list of producers to visit (memory
- * that could be missing).
+ * first, for all sessions in one walk, in steps as well when there is more than one: until the last
+ * it is still there, and silent. What fits one step is done at once. Rejected: scraping on a period
+ * (wakes an idle daemon), all in one go (two hundred large memories take seconds), a list of
+ * producers to visit (memory that could be missing).
  */
 #include "base/alloc.h"
 #include "service/state.h"

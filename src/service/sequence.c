@@ -10,10 +10,9 @@
  * all would hold up other sessions. Whoever is about to change a block that is shared gets one of
  * its own first. A clone has no keys, because nobody writes to it. When there are too many, a new
  * one takes the place of one whose writer has gone, so that a session may go on for as long as it
- * likes; a writer finds no place, and its chunks are counted as discarded, only while nearly all the
- * others are there. Rejected: ids at read time (the
- * trace buffer carries them for us), histograms in the trace buffer (it forgets sequences that are
- * empty).
+ * likes; a writer finds no place, and its chunks are counted as discarded, only while nearly all
+ * the others are there. Rejected: ids at read time (the trace buffer carries them for us),
+ * histograms in the trace buffer (it forgets sequences that are empty).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * steps.h - work of a producer's port in steps of about a millisecond, for whoever serves many peers
- * on one thread. The functions of orma/service.h do all of it at once.
+ * steps.h - work of a producer's port in steps of about a millisecond, for whoever serves many
+ * peers on one thread. The functions of orma/service.h do all of it at once.
  */
 #ifndef ORMA_SERVICE_STEPS_H
 #define ORMA_SERVICE_STEPS_H

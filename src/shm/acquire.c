@@ -145,8 +145,8 @@ static uint32_t page_after(const struct orma_shm_arbiter *arbiter, uint32_t page
 
 /*
  * Where to look after a page that was just cut: the next one, or the first again at each NEAR_BYTES
- * where half of what lies before is free. Memory that was used lately is still in the caches of both
- * sides; as much of a large memory is used as the service's pace makes necessary.
+ * where half of what lies before is free. Memory that was used lately is still in the caches of
+ * both sides; as much of a large memory is used as the service's pace makes necessary.
  */
 static uint32_t page_after_cut(const struct orma_shm_arbiter *arbiter, uint32_t page_idx)
 {

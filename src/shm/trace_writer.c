@@ -89,9 +89,9 @@ static bool is_count_full(const struct orma_shm_writer *writer)
 }
 
 /*
- * How far packets may go without a look at anything else: to the window's end, or to where the count
- * of packets might become full, if all that follow were of the smallest size; nowhere when something
- * is to be said first. `pending` bytes are about to be committed as a packet; 0 = none.
+ * How far packets may go without a look at anything else: to the window's end, or to where the
+ * count of packets might become full, if all that follow were of the smallest size; nowhere when
+ * something is to be said first. `pending` bytes are about to be committed as a packet; 0 = none.
  */
 static void set_fast_end(struct orma_shm_writer *writer, size_t pending)
 {

@@ -3,14 +3,14 @@
  *
  *   the service's thread --queue--> thread: close(), may hang --> next one, or the thread's end
  *
- * Each user has one thread at most, and the next of his descriptors waits behind the one that hangs;
- * so who sends what cannot be closed holds up his own. A thread takes the oldest descriptor whose
- * owner has none. Invariant: a descriptor is in the queue or in a thread's hands, and charged to
- * its owner for as long; `handed` minus `closed` are left. What bounds the queue is that an owner
- * with too much in it is not received from any more (ipc/connection.c): what he has sent by then,
- * one message on each of his connections, still comes in. Rejected: one thread (one user would hold
- * up all others), a thread for each descriptor (no bound), refusing what has arrived (the kernel
- * closes it then, on the thread that must not wait).
+ * Each user has one thread at most, and the next of his descriptors waits behind the one that
+ * hangs; so who sends what cannot be closed holds up his own. A thread takes the oldest descriptor
+ * whose owner has none. Invariant: a descriptor is in the queue or in a thread's hands, and charged
+ * to its owner for as long; `handed` minus `closed` are left. What bounds the queue is that an
+ * owner with too much in it is not received from any more (ipc/connection.c): what he has sent by
+ * then, one message on each of his connections, still comes in. Rejected: one thread (one user
+ * would hold up all others), a thread for each descriptor (no bound), refusing what has arrived
+ * (the kernel closes it then, on the thread that must not wait).
  */
 #include "tool/fd_closer.h"
 

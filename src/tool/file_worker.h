@@ -20,8 +20,8 @@ uint64_t orma_file_worker_progress(struct orma_file_worker *worker);
 /* No file is open, and none is being closed. */
 bool orma_file_worker_is_idle(const struct orma_file_worker *worker);
 /* Writes what is queued, closes all files, joins all threads; what they still had to report is
- * forgotten. When none of them gets on for some seconds, those that hang are left to themselves, with
- * all that they use. */
+ * forgotten. When none of them gets on for some seconds, those that hang are left to themselves,
+ * with all that they use. */
 void orma_file_worker_free(struct orma_file_worker *worker);
 /* For orma_service_options; their ctx is the worker. Descriptors go to the loop's closer. */
 extern const struct orma_service_file_ops orma_file_worker_ops;

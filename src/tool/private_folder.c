@@ -12,8 +12,8 @@
  * else can rename or replace what is ours (the sticky bit); where somebody can, removing a name is
  * all that they gain, and only of a folder that is empty.
  *
- * Rejected: an abstract socket (open to all users, and seen by all), a file with the process id (ids
- * come round again), removing by age (a recording may take a week).
+ * Rejected: an abstract socket (open to all users, and seen by all), a file with the process id
+ * (ids come round again), removing by age (a recording may take a week).
  */
 #include "tool/private_folder.h"
 

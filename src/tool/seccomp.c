@@ -77,8 +77,8 @@ int orma_seccomp_parse(const char *text, enum orma_seccomp_mode *ret)
 #if defined(NATIVE_ARCH) && !defined(HAS_SANITIZER)
 
 /*
- * The kernel's side, as linux/filter.h and linux/seccomp.h have it: a C library other than glibc may
- * come without the kernel's headers.
+ * The kernel's side, as linux/filter.h and linux/seccomp.h have it: a C library other than glibc
+ * may come without the kernel's headers.
  */
 enum {
 	/* Each is the whole code of an instruction whose operand is a constant. */

@@ -4,8 +4,8 @@
  *
  * A compressed packet holds entries of a trace, among which may be compressed packets of the other
  * codec. Each level being unpacked has a buffer and a reader in it; a codec that is met while one
- * of its own is open is damage, so there are never more levels than codecs. Rejected: recursion (the
- * depth is the input's choice), handing out compressed packets as they are (every reader would
+ * of its own is open is damage, so there are never more levels than codecs. Rejected: recursion
+ * (the depth is the input's choice), handing out compressed packets as they are (every reader would
  * have to know).
  */
 #include "tool/trace_unpack.h"

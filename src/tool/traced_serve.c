@@ -4,9 +4,9 @@
  *   descriptors --> sockets open or inherited --> permissions --> other user --> system call filter
  *     --> ready --> served --SIGTERM--> files completed --> exit
  *
- * The order matters: each step needs what the next one gives up. Everything that takes a system call
- * which the filter refuses (the signal descriptor, the connection to the service manager) is there
- * before the filter.
+ * The order matters: each step needs what the next one gives up. Everything that takes a system
+ * call which the filter refuses (the signal descriptor, the connection to the service manager) is
+ * there before the filter.
  */
 #include <errno.h>
 #include <signal.h>

@@ -3,10 +3,11 @@
  *
  *   category's bits -> for each instance: slot -> sequence's bit of the site -> bytes -> chunk
  *
- * That is what several instances get, what comes when a chunk has no room to spare, and what belongs
- * to other tracks. The event is encoded on the stack, so that the exact size is known before the
- * chunk is asked for it; what cannot be encoded so goes to orma_track_emit_slow(). Rejected: a way
- * straight into the chunk here too (each kind of event would be written in two places).
+ * That is what several instances get, what comes when a chunk has no room to spare, and what
+ * belongs to other tracks. The event is encoded on the stack, so that the exact size is known
+ * before the chunk is asked for it; what cannot be encoded so goes to orma_track_emit_slow().
+ * Rejected: a way straight into the chunk here too (each kind of event would be written in two
+ * places).
  */
 #include "track/encode.h"
 

@@ -11,7 +11,8 @@
  * adding arguments and time, and counting the packet (encode.h).
  *
  * The functions here call nothing before all that is decided, so that they need no frame; whatever
- * is else goes to each.c, which looks at everything again, and from there, if need be, the long way.
+ * is else goes to each.c, which looks at everything again, and from there, if need be, the long
+ * way.
  *
  * A signal handler that interrupts an event finds its slot open, and is left out. There is no lock,
  * allocation, system call or read-modify-write here. Rejected: encoding on the stack and copying

@@ -6,8 +6,8 @@
  * A key is in the site already, as bytes that are copied; a value is its kind's tag and a varint,
  * eight bytes or a text. There is one comparison for room per argument, against the worst that may
  * come: a packet ends where its size would take two bytes, and longer ones go the long way, as do
- * dictionaries and keys that are no literals. Rejected: a table of functions by kind (most arguments
- * are integers, and a predicted branch is nothing).
+ * dictionaries and keys that are no literals. Rejected: a table of functions by kind (most
+ * arguments are integers, and a predicted branch is nothing).
  */
 #include "track/encode.h"
 

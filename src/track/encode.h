@@ -5,8 +5,8 @@
  * and inlined into them; events with arguments are encode.c's. An encoder is given where the packet
  * begins, with room there for the macro that is named with it and for one byte before, and returns
  * where the packet ends. It writes the size of the packet into that byte. Stores have fixed sizes
- * where that is faster, and may reach beyond the end: nobody reads there before the packet that will
- * lie there has been counted.
+ * where that is faster, and may reach beyond the end: nobody reads there before the packet that
+ * will lie there has been counted.
  *
  * All of it presumes the sequence's bit of the site (see emit.c).
  */

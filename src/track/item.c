@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * item.c - reading a list of items: keys, values, and what stands for itself.
  *
- * The list is the application's own, on its stack; it is taken as it is, and nothing in it can fail.
- * A text where a key is expected is a key, also when it was meant as a value: whoever leaves out a
- * key sees it in the trace. Rejected: a marker on each key (every call would carry it).
+ * The list is the application's own, on its stack; it is taken as it is, and nothing in it can
+ * fail. A text where a key is expected is a key, also when it was meant as a value: whoever leaves
+ * out a key sees it in the trace. Rejected: a marker on each key (every call would carry it).
  */
 #include "track/event.h"
 

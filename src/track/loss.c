@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loss.c - what a thread lost of which category, until it can say so; slices of tracks of their own.
+ * loss.c - what a thread lost of which category, until it can say so; slices of tracks of their
+ * own.
  *
  * Counts lie in the sequence's state. As soon as there is room, each becomes an instant "events
  * lost" of the category "orma.loss" on the thread's track: category, events, and over which time.

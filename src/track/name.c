@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * name.c - one id for each text of the process that is a name of events, a key, or the like.
  *
- * A call site asks once, at its first event, and keeps the id; names that are known only at run time
- * are looked up at each event. Equal texts get equal ids whatever their address. The table is an
- * open-addressed array of pointers that only grows, up to a limit, and lives as long as the process
- * (call sites are static and outlive an orma_shutdown()): so that looking up takes no lock. Names
- * known at run time may fill three quarters of it, and only short ones are taken: a program that
- * makes names up can neither take all memory nor the places of those in its code.
+ * A call site asks once, at its first event, and keeps the id; names that are known only at run
+ * time are looked up at each event. Equal texts get equal ids whatever their address. The table is
+ * an open-addressed array of pointers that only grows, up to a limit, and lives as long as the
+ * process (call sites are static and outlive an orma_shutdown()): so that looking up takes no lock.
+ * Names known at run time may fill three quarters of it, and only short ones are taken: a program
+ * that makes names up can neither take all memory nor the places of those in its code.
  *
- * Rejected: ids per sequence (every thread would need a map from call sites), addresses as keys (the
- * same text in two files would be two names).
+ * Rejected: ids per sequence (every thread would need a map from call sites), addresses as keys
+ * (the same text in two files would be two names).
  */
 #include "base/alloc.h"
 #include "track/track.h"

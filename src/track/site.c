@@ -10,11 +10,11 @@
  *
  *   of a counter:  00 5a LL 48 04 58 UUID...     then value, flags, time
  *
- * A site is armed at its first event, under the mutex, and does not change in the life of a process;
- * in the child of a fork, where every sequence begins anew, the first thread that comes here gives
- * counters the child's tracks. Readers take no lock: they look at a site's bytes only after they
- * have seen their own sequence's bit for it, and that is set by the same thread after it was here.
- * The id alone is read before, relaxed. A key is published by its text with release.
+ * A site is armed at its first event, under the mutex, and does not change in the life of a
+ * process; in the child of a fork, where every sequence begins anew, the first thread that comes
+ * here gives counters the child's tracks. Readers take no lock: they look at a site's bytes only
+ * after they have seen their own sequence's bit for it, and that is set by the same thread after it
+ * was here. The id alone is read before, relaxed. A key is published by its text with release.
  *
  * Rejected: blobs on the heap (one more line of memory to miss), or made by the macros at compile
  * time (ids are not known then).

@@ -46,8 +46,8 @@ static inline uint64_t orma_track_text_short_word(const char *text, size_t size)
 }
 
 /*
- * Copies; true when all of it was ASCII. Otherwise it has to be cleaned. May store 8 bytes beyond the
- * end. The last word of a longer text overlaps the one before.
+ * Copies; true when all of it was ASCII. Otherwise it has to be cleaned. May store 8 bytes beyond
+ * the end. The last word of a longer text overlaps the one before.
  */
 static inline bool orma_track_text_copy_ascii(uint8_t *to, const char *text, size_t size)
 {

@@ -3,8 +3,8 @@
  * statistics and state.
  *
  * The first byte picks which. Replies of a read come in pieces, each with a byte for its size in
- * front, because packets span replies. What is handed to the caller must be whole: a struct that can
- * be walked to its end, packets that are memory of their own.
+ * front, because packets span replies. What is handed to the caller must be whole: a struct that
+ * can be walked to its end, packets that are memory of their own.
  */
 #include <errno.h>
 #include <orma/state.h>

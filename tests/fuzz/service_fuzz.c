@@ -2,10 +2,10 @@
  * service_fuzz.c - any order of calls on the service's ports, with any arguments, by any clock.
  *
  * The input is a program: one byte says what happens, the following ones with what. Three producers
- * (one without fd passing), three relays and three consumers come and go; configs are either one of a few that
- * make sense or bytes of the input; the shared memory gets bytes of the input written into it;
- * files fill up and fail. After each step what the service has to say is read, and checked for what
- * nobody may ever see: a packet that does not end, a deadline while nothing exists.
+ * (one without fd passing), three relays and three consumers come and go; configs are either one of
+ * a few that make sense or bytes of the input; the shared memory gets bytes of the input written
+ * into it; files fill up and fail. After each step what the service has to say is read, and checked
+ * for what nobody may ever see: a packet that does not end, a deadline while nothing exists.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * crowd_test.c - what runs out: descriptors, names, patience of a regular expression; and an end of the daemon in the
- * middle of everything.
+ * crowd_test.c - what runs out: descriptors, names, patience of a regular expression; and an end of
+ * the daemon in the middle of everything.
  */
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * emulated_test.c - producers over TCP: no memory is shared, chunks arrive inside commits, identities are claims.
+ * emulated_test.c - producers over TCP: no memory is shared, chunks arrive inside commits,
+ * identities are claims.
  */
 #include <unistd.h>
 

@@ -4,11 +4,10 @@
  * A process reads requests from /dev/fuse and answers each, unless its opcode is held. It alone has
  * that descriptor, and dies with the test: then the kernel answers all that hang, and a test that
  * fails, whose descriptors are closed by its exit, can exit. Mounted in a mount namespace of the
- * test's own, so that nothing stays behind. Rejected: a thread of the test (it would be dead when the
- * test's exit waits for it).
- * Also rejected: libfuse (a dependency for two hundred lines), a stopped NFS server (needs a network and
- * a kernel that has both), a process in a stopped state behind a pipe (a pipe can be polled; a file
- * system cannot, which is the point).
+ * test's own, so that nothing stays behind. Rejected: a thread of the test (it would be dead when
+ * the test's exit waits for it). Also rejected: libfuse (a dependency for two hundred lines), a
+ * stopped NFS server (needs a network and a kernel that has both), a process in a stopped state
+ * behind a pipe (a pipe can be polled; a file system cannot, which is the point).
  */
 #include "hung_fs.h"
 

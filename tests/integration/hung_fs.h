@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hung_fs.h - a file system of the test's own (FUSE, spoken over /dev/fuse) that answers until it is
- * told not to: what a network file system is whose server is gone.
+ * hung_fs.h - a file system of the test's own (FUSE, spoken over /dev/fuse) that answers until it
+ * is told not to: what a network file system is whose server is gone.
  */
 #ifndef ORMA_TESTS_INTEGRATION_HUNG_FS_H
 #define ORMA_TESTS_INTEGRATION_HUNG_FS_H

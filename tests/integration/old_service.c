@@ -7,9 +7,9 @@
  *
  * So a client finds the old methods only, learns of no newer feature, and what it says in newer
  * fields is not heard; the data still ends up in a trace. Calls wait until the daemon is bound.
- * Fields are listed with the time they came, from upstream's tags v6.0 and v9.0 (for 2019, from what
- * those files say of themselves). Rejected: an old service written anew (what it would get wrong, no
- * old one ever did), upstream's own binary (none of that time is packaged).
+ * Fields are listed with the time they came, from upstream's tags v6.0 and v9.0 (for 2019, from
+ * what those files say of themselves). Rejected: an old service written anew (what it would get
+ * wrong, no old one ever did), upstream's own binary (none of that time is packaged).
  */
 #include "old_service.h"
 

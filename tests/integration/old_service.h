@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * old_service.h - a service of 2019 or 2020: the method lists and the message fields of that time in
- * front of today's daemon.
+ * old_service.h - a service of 2019 or 2020: the method lists and the message fields of that time
+ * in front of today's daemon.
  */
 #ifndef ORMA_TESTS_INTEGRATION_OLD_SERVICE_H
 #define ORMA_TESTS_INTEGRATION_OLD_SERVICE_H

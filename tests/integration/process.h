@@ -30,9 +30,9 @@ int orma_test_process_wait(struct orma_test_process *process);
 /* SIGTERM, and the same. */
 int orma_test_process_stop(struct orma_test_process *process);
 /*
- * Runs a program of the build folder ("orma", or "perfetto": the same under another name) with these
- * arguments, up to NULL, against the sockets, to its end: exit status, or 128 + signal. What it
- * wrote is orma_test_process_messages().
+ * Runs a program of the build folder ("orma", or "perfetto": the same under another name) with
+ * these arguments, up to NULL, against the sockets, to its end: exit status, or 128 + signal. What
+ * it wrote is orma_test_process_messages().
  */
 int orma_test_process_run(const struct orma_test_process *process, const char *program,
 			  const char *const *arguments);

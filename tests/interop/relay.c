@@ -6,11 +6,11 @@
  *                             clocks are SHIFT_S seconds ahead of this machine's; goes on until
  *                             killed
  *
- * Byte by byte what upstream's does, in its order: SetPeerIdentity in front of each connection, with
- * the producer's pid and uid; over a connection of its own the same frame with its own, then RelayPort
- * is bound, InitRelay and SyncClock (PING) are called at once, and the reply to the PING is answered
- * by the UPDATE. TRACED_RELAY_NOTIFY_FD gets "1" when the round is over. Clocks are not measured
- * again, and a connection that is lost ends the program: a test is over before.
+ * Byte by byte what upstream's does, in its order: SetPeerIdentity in front of each connection,
+ * with the producer's pid and uid; over a connection of its own the same frame with its own, then
+ * RelayPort is bound, InitRelay and SyncClock (PING) are called at once, and the reply to the PING
+ * is answered by the UPDATE. TRACED_RELAY_NOTIFY_FD gets "1" when the round is over. Clocks are not
+ * measured again, and a connection that is lost ends the program: a test is over before.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sessions.c - everything that a session of the library can do, with the daemon whose sockets are in
- * the environment, whoever's that is.
+ * sessions.c - everything that a session of the library can do, with the daemon whose sockets are
+ * in the environment, whoever's that is.
  *
  *	sessions waiting|polled
  *

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stranger.c - a program that knows nothing of tracing and loads libraries that do it, each for itself.
+ * stranger.c - a program that knows nothing of tracing and loads libraries that do it, each for
+ * itself.
  *
- * Libraries with the shared liborma have one client together: one is the first to initialise it, and
- * there is one thread. A library that has the archive inside has a client of its own. All of them are
- * unloaded with their threads running, and another thread that has emitted ends afterwards.
+ * Libraries with the shared liborma have one client together: one is the first to initialise it,
+ * and there is one thread. A library that has the archive inside has a client of its own. All of
+ * them are unloaded with their threads running, and another thread that has emitted ends
+ * afterwards.
  */
 #include <dirent.h>
 #include <dlfcn.h>

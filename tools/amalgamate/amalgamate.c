@@ -2,8 +2,8 @@
  * amalgamate.c - amalgamate ROOT VERSION EXPORTS SOURCES OUT: the library as orma.h and orma.c.
  *
  * The public headers become orma.h as they are. The sources, in the order of the list, and each
- * header before its first use, become orma.c: everything that is not public is static there, what no
- * public function reaches is left out, and names that are private to one source, and would meet
+ * header before its first use, become orma.c: everything that is not public is static there, what
+ * no public function reaches is left out, and names that are private to one source, and would meet
  * another's, get their file's name in front. Sources that the list calls cold ask for small code.
  * What is reached only from sources that the list calls the service stands between #ifndef
  * ORMA_WITHOUT_SERVICE and #endif, and so does in functions what reaches them from elsewhere.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_test.c - everything that a session can do, against the service of this process and against
- * a daemon: the waiting and the polled forms, and their errors.
+ * session_test.c - everything that a session can do, against the service of this process and
+ * against a daemon: the waiting and the polled forms, and their errors.
  */
 #include <fcntl.h>
 #include <poll.h>

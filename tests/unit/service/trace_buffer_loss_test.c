@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_loss_test.c - chunks that are missing, late or malformed, and the reasons that are given for it.
+ * trace_buffer_loss_test.c - chunks that are missing, late or malformed, and the reasons that are
+ * given for it.
  */
 #include "trace_buffer_fixture.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clock_test.c - the line along the system's clock: near it, never behind itself, anew after a fork.
+ * clock_test.c - the line along the system's clock: near it, never behind itself, anew after a
+ * fork.
  */
 #include "track/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * flush_test.c - when events leave their thread, on which clock they are, and what they do when there
- * is no room.
+ * flush_test.c - when events leave their thread, on which clock they are, and what they do when
+ * there is no room.
  */
 #include <orma/track_event.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * item_test.c - what events carry, from the macros to decoded packets: arguments of every type, flows,
- * tracks, times, fields; odd lists, bad text, deep nesting.
+ * item_test.c - what events carry, from the macros to decoded packets: arguments of every type,
+ * flows, tracks, times, fields; odd lists, bad text, deep nesting.
  */
 #include <errno.h>
 #include <orma/track.h>

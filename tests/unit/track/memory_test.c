@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memory_test.c - what tracing costs a program beside the shared memory: on the heap, by process and
- * by thread, while a session records track events; its one thread, and what that looks like.
+ * memory_test.c - what tracing costs a program beside the shared memory: on the heap, by process
+ * and by thread, while a session records track events; its one thread, and what that looks like.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * system_call_test.c - what emitting asks of the kernel: nothing but to wake the thread that commits.
+ * system_call_test.c - what emitting asks of the kernel: nothing but to wake the thread that
+ * commits.
  *
- * A thread that has emitted before gives up all system calls but write(), its own end, and the clock,
- * which is none on most machines: with any other the kernel ends it on the spot.
+ * A thread that has emitted before gives up all system calls but write(), its own end, and the
+ * clock, which is none on most machines: with any other the kernel ends it on the spot.
  */
 #include <orma/track_event.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_test.c - texts eight bytes at a time: copied whole, seen through, found again by their bytes.
+ * text_test.c - texts eight bytes at a time: copied whole, seen through, found again by their
+ * bytes.
  */
 #include "track/text.h"
 
