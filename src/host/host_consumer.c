@@ -5,6 +5,7 @@
 #include "host/host_consumer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -164,8 +165,12 @@ static void reply_disabled(struct orma_host *host, struct orma_ipc_call *call, c
 static void on_tracing_disabled(void *ctx, const char *error)
 {
 	struct orma_host_consumer *consumer = ctx;
-	if (consumer->enable)
+	if (consumer->enable) {
 		reply_disabled(consumer->peer.host, ORMA_TAKE(consumer->enable), error);
+		return;
+	}
+	consumer->has_missed_end = true;
+	snprintf(consumer->missed_error, sizeof(consumer->missed_error), "%s", error ? error : "");
 }
 
 static void on_events(void *ctx, const void *events, size_t size)
@@ -185,6 +190,18 @@ static void replace_call(struct orma_ipc_call **slot, struct orma_ipc_call *call
 	*slot = call;
 }
 
+/* For the end of a session that was attached to, which may have come first. */
+static void await_end(struct orma_host_consumer *consumer, struct orma_ipc_call *call)
+{
+	const char *error = consumer->missed_error;
+	if (!consumer->has_missed_end) {
+		replace_call(&consumer->enable, call);
+		return;
+	}
+	consumer->has_missed_end = false;
+	reply_disabled(consumer->peer.host, call, error[0] ? error : NULL);
+}
+
 static int enable(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
 		  size_t size, int file_fd)
 {
@@ -201,7 +218,7 @@ static int enable(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const v
 	if (has_config < 0 || has_notify < 0 || (has_config && config.type != ORMA_PROTO_BYTES))
 		return -EBADMSG;
 	if (has_notify && notify_only.type == ORMA_PROTO_VARINT && notify_only.value) {
-		replace_call(&consumer->enable, call);
+		await_end(consumer, call);
 		return 0;
 	}
 	if (!has_config)
@@ -210,6 +227,7 @@ static int enable(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const v
 	 * for this one's. */
 	struct orma_ipc_call *earlier = consumer->enable;
 	consumer->enable = call;
+	consumer->has_missed_end = false;
 	int result = orma_consumer_port_enable(consumer->port, config.bytes.data, config.bytes.size,
 					       file_fd, &error);
 	if (result == 0) {
@@ -382,6 +400,8 @@ static int on_attach(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, cons
 	int result = consumer ? take_key(args, size, &key) : -ECONNRESET;
 	if (result == 0)
 		result = orma_consumer_port_attach(consumer->port, key);
+	if (result == 0)
+		consumer->has_missed_end = false;
 	if (result == 0)
 		result = orma_consumer_port_get_config(consumer->port, &config, &config_size);
 	return result ? result

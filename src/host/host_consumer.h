@@ -12,6 +12,9 @@ struct orma_host_consumer {
 	struct orma_consumer_port *port;
 	/* Calls that are answered later; one of each kind, a new one rejects the old. */
 	struct orma_ipc_call *enable, *read, *observe, *query;
+	/* Its session ended before there was a call to say so to; and why, "" = as planned. */
+	bool has_missed_end;
+	char missed_error[256];
 	struct orma_buf state;    /* the answer to `query`, when it waits for room */
 	size_t state_at;          /* what of it has gone */
 	struct orma_buf rest;     /* replies to `read` that wait for room, see host_stream.c */
