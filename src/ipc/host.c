@@ -227,9 +227,6 @@ static void handle_invoke(struct orma_ipc_peer *peer, const struct orma_ipc_fram
 	}
 	call->is_in_handler = true;
 	int result = fn(peer, call, frame->u.invoke.args.data, frame->u.invoke.args.size);
-	/* Like a method that there is not. */
-	if (result == -EBADMSG)
-		call->wants_reply = true;
 	if (result < 0)
 		orma_ipc_call_reject(call);
 	call->is_in_handler = false;

@@ -31,11 +31,10 @@ enum { ORMA_IPC_AGAIN = 1 }; /* what a method may return, beside 0 and -errno */
 /*
  * Runs one call. `call` stays valid until it is finished (a last reply, a rejection) or until
  * host->closed has returned for its peer, so it may be answered now or later. A negative return
- * rejects it (when the handler has not finished it), -EBADMSG (arguments that are no message) also
- * when no reply is wanted. The arguments are borrowed for the call of the handler. ORMA_IPC_AGAIN:
- * it was too much for this turn of the loop; the handler runs again, with the same call and
- * arguments, in another one, and before anything else of its peer is looked at, its end included.
- * The call is not to be finished in between.
+ * rejects it (when the handler has not finished it). The arguments are borrowed for the call of the
+ * handler. ORMA_IPC_AGAIN: it was too much for this turn of the loop; the handler runs again, with
+ * the same call and arguments, in another one, and before anything else of its peer is looked at,
+ * its end included. The call is not to be finished in between.
  */
 typedef int orma_ipc_method_fn(struct orma_ipc_peer *peer, struct orma_ipc_call *call,
 			       const void *args_untrusted, size_t args_size);
