@@ -37,6 +37,7 @@ static void on_turn(struct orma_task *task)
 	}
 	if (orma_host_feed_streams(host))
 		orma_host_kick(host);
+	orma_host_feed_queries(host);
 	arm_timer(host);
 }
 
@@ -97,6 +98,7 @@ int orma_host_new(struct orma_loop *loop, struct orma_service *service, struct o
 	host->loop = loop;
 	host->service = service;
 	orma_base_list_init(&host->streams);
+	orma_base_list_init(&host->queries);
 	orma_base_list_init(&host->peers);
 	int result = new_ipc_hosts(host);
 	if (result) {

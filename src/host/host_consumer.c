@@ -80,6 +80,7 @@ int orma_host_consumer_accepted(void *ctx, struct orma_ipc_peer *ipc)
 	orma_base_list_init(&consumer->flushes);
 	orma_base_list_init(&consumer->clones);
 	orma_base_list_init(&consumer->stream);
+	orma_base_list_init(&consumer->waiting);
 	orma_base_list_append(&host->peers, &consumer->peer.link);
 	orma_ipc_peer_set_data(ipc, consumer);
 	return 0;

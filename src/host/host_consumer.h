@@ -15,8 +15,9 @@ struct orma_host_consumer {
 	/* Its session ended before there was a call to say so to; and why, "" = as planned. */
 	bool has_missed_end;
 	char missed_error[256];
-	struct orma_buf state;    /* the answer to `query`, when it waits for room */
+	struct orma_buf state;    /* the answer to `query`, when it waits */
 	size_t state_at;          /* what of it has gone */
+	struct orma_list waiting; /* in host->queries while more of it may go at once */
 	struct orma_buf rest;     /* replies to `read` that wait for room, see host_stream.c */
 	size_t rest_at;           /* what of them has gone */
 	struct orma_list flushes; /* struct host_flush */
@@ -32,7 +33,7 @@ void orma_host_stream_cancel(struct orma_host_consumer *consumer);
  * or -errno: the call is to be rejected. */
 int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
 			  const void *state, size_t size);
-/* The socket has room again. */
+/* The socket has room again, or it is another turn. */
 void orma_host_query_continue(struct orma_host_consumer *consumer);
 /* Ends the query, if one waits, by a rejection. */
 void orma_host_query_cancel(struct orma_host_consumer *consumer);

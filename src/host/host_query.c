@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_query.c - QueryServiceState: the state cut into replies of a frame each, sent as fast as the
- * consumer's socket takes them.
+ * host_query.c - QueryServiceState: the state cut into replies of a frame each, some in a turn of
+ * the loop, as far as the consumer's socket takes them.
  *
- * Every part is whole fields, so that joining the parts gives the state. What the socket has no
- * room for is copied and waits for it to drain; all such copies together have a limit, because
- * producers decide how large a state is and consumers how slowly they read it. One query waits per
- * consumer, a further one meanwhile is rejected. Rejected: queueing all parts at once (a state
- * larger than the queue's limit would end the connection of an honest consumer), asking the service
- * again for each part (producers that come and go in between would be listed twice or never).
+ * Every part is whole fields, so that joining the parts gives the state. What does not go at once
+ * is copied and waits: for the socket to drain, or, with a consumer that reads as fast as we write,
+ * in host->queries for another turn. All such copies together have a limit, because producers
+ * decide how large a state is and consumers how slowly they read it. One query waits per consumer,
+ * a further one meanwhile is rejected. Rejected: queueing all parts at once (a state larger than
+ * the queue's limit would end the connection of an honest consumer), asking the service again for
+ * each part (producers that come and go in between would be listed twice or never).
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "host/host_consumer.h"
 #include "ipc/frame.h"
@@ -20,6 +22,8 @@
 
 #define WAITING_BYTES_MAX ((size_t)64 << 20) /* of all consumers together */
 #define PART_BYTES_MAX    ((size_t)ORMA_IPC_BODY_BYTES_MAX - 16)
+#define PARTS_AT_A_TIME   4
+#define NS_PER_TURN       (2 * ORMA_NS_PER_MS) /* of all consumers together */
 
 /* As many fields from `data` on as fit; a field that alone does not is left out. */
 static size_t cut(const uint8_t *data, size_t size, size_t *ret_skipped)
@@ -62,12 +66,13 @@ static int reply_part(struct orma_host_consumer *consumer, struct orma_ipc_call 
 	return orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, has_more, -1);
 }
 
-/* Sends parts while there is room: the bytes that are done with, `size` once the call is finished,
- * or -errno. */
+/* Sends some parts while there is room: the bytes that are done with, `size` once the call is
+ * finished, or -errno. */
 static ssize_t send_parts(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
 			  const uint8_t *state, size_t size)
 {
 	size_t at = 0;
+	int count = 0;
 
 	do {
 		size_t skipped, part = cut(state + at, size - at, &skipped);
@@ -83,8 +88,21 @@ static ssize_t send_parts(struct orma_host_consumer *consumer, struct orma_ipc_c
 				return result;
 			at += part;
 		}
-	} while (at < size && orma_ipc_peer_has_room(consumer->peer.ipc));
+	} while (at < size && ++count < PARTS_AT_A_TIME &&
+		 orma_ipc_peer_has_room(consumer->peer.ipc));
 	return (ssize_t)at;
+}
+
+/* What is left goes in another turn, or when the socket has drained, which is told. */
+static void put_off(struct orma_host_consumer *consumer)
+{
+	struct orma_host *host = consumer->peer.host;
+
+	orma_base_list_remove(&consumer->waiting);
+	if (!orma_ipc_peer_has_room(consumer->peer.ipc))
+		return;
+	orma_base_list_append(&host->queries, &consumer->waiting);
+	orma_host_kick(host);
 }
 
 void orma_host_query_cancel(struct orma_host_consumer *consumer)
@@ -92,6 +110,7 @@ void orma_host_query_cancel(struct orma_host_consumer *consumer)
 	consumer->peer.host->waiting_state_bytes -= consumer->state.capacity;
 	orma_base_buf_done(&consumer->state);
 	consumer->state_at = 0;
+	orma_base_list_remove(&consumer->waiting);
 	if (consumer->query)
 		orma_ipc_call_reject(ORMA_TAKE(consumer->query));
 }
@@ -114,6 +133,7 @@ int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_c
 		return result;
 	host->waiting_state_bytes += consumer->state.capacity;
 	consumer->query = call;
+	put_off(consumer);
 	return 0;
 }
 
@@ -128,7 +148,24 @@ void orma_host_query_continue(struct orma_host_consumer *consumer)
 		send_parts(consumer, consumer->query, state->data + consumer->state_at, left);
 	if (sent >= 0 && (size_t)sent < left) {
 		consumer->state_at += (size_t)sent;
+		put_off(consumer);
 		return;
 	}
 	orma_host_query_cancel(consumer);
+}
+
+void orma_host_feed_queries(struct orma_host *host)
+{
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + NS_PER_TURN;
+	const struct orma_list *last = host->queries.prev;
+	const struct orma_list *fed = NULL;
+
+	/* Those that go on are appended, for the next turn. */
+	while (fed != last && !orma_base_list_is_empty(&host->queries) &&
+	       orma_base_clock_ns(CLOCK_MONOTONIC) < end_ns) {
+		fed = host->queries.next;
+		orma_host_query_continue(ORMA_LIST_ENTRY(fed, struct orma_host_consumer, waiting));
+	}
+	if (!orma_base_list_is_empty(&host->queries))
+		orma_host_kick(host);
 }

@@ -20,6 +20,7 @@ struct orma_host {
 	struct orma_task turn;          /* queued whenever the service may have something to do */
 	struct orma_list peers;         /* struct orma_host_peer */
 	struct orma_list streams;       /* consumers with a ReadBuffers call to feed */
+	struct orma_list queries;       /* those with a QueryServiceState call to go on with */
 	struct orma_buf scratch;        /* a reply being encoded; keeps its capacity */
 	struct orma_host_commit commit; /* of the CommitData call that is handled; likewise */
 	size_t waiting_state_bytes;     /* copies of the state that consumers have yet to take */
@@ -47,5 +48,7 @@ void orma_host_consumer_drained(void *ctx, struct orma_ipc_peer *ipc);
 /* Feeds each consumer that reads one batch, as far as its socket has room; true when there is more
  * to do at once. */
 bool orma_host_feed_streams(struct orma_host *host);
+/* Goes on with answers to QueryServiceState, and kicks the host when there is more to do. */
+void orma_host_feed_queries(struct orma_host *host);
 
 #endif

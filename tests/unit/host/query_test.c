@@ -3,6 +3,8 @@
  * point.
  */
 #include <orma/service.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "../ipc/raw_peer.h"
@@ -16,7 +18,7 @@
 enum {
 	SERVICE_ID = 1,
 	QUERY_SERVICE_STATE = 12,
-	DATA_SOURCES = 9, /* together more than a socket and half a queue hold */
+	DATA_SOURCES = 35, /* together more than a socket and half a queue hold */
 	DESCRIPTOR_BYTES = 100000,
 };
 
@@ -104,6 +106,48 @@ ORMA_TEST(a_state_that_is_larger_than_the_queue_comes_whole)
 	raw_peer_settle(&fixture.peer);
 	CHECK(take_all(&fixture, &is_whole) > (size_t)DATA_SOURCES * DESCRIPTOR_BYTES);
 	CHECK(is_whole);
+	end(&fixture);
+}
+
+struct reader {
+	int fd;
+	_Atomic bool is_done;
+};
+
+static void *read_all(void *ctx)
+{
+	struct reader *reader = ctx;
+	static uint8_t bytes[1 << 20];
+	ssize_t size;
+
+	for (size_t left = (size_t)DATA_SOURCES * DESCRIPTOR_BYTES; left > 0;
+	     left -= ORMA_MIN(left, (size_t)size)) {
+		struct pollfd poll_fd = {.fd = reader->fd, .events = POLLIN};
+
+		CHECK(poll(&poll_fd, 1, 10000) > 0);
+		size = recv(reader->fd, bytes, sizeof(bytes), 0);
+		CHECK(size > 0);
+	}
+	reader->is_done = true;
+	return NULL;
+}
+
+/* Who reads as fast as the host writes has room for everything, at any moment. */
+ORMA_TEST(a_large_state_takes_several_turns_however_fast_it_is_read)
+{
+	struct fixture fixture;
+	struct reader reader = {0};
+	pthread_t thread;
+	int turns = 0;
+
+	begin(&fixture);
+	reader.fd = fixture.peer.fd;
+	CHECK_INT(pthread_create(&thread, NULL, read_all, &reader), 0);
+	for (; !reader.is_done; turns++)
+		CHECK(orma_base_loop_turn(fixture.loop, 100) >= 0);
+	pthread_join(thread, NULL);
+	/* Four parts each, and once more when it was told that there is room. */
+	CHECK(turns >= DATA_SOURCES / 8);
 	end(&fixture);
 }
 
