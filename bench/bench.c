@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
+
 static void usage(FILE *to)
 {
 	fputs("usage: bench --orma PROGRAM --producer PROGRAM [--peer PROGRAM] [--quick] [--only "
@@ -99,6 +101,8 @@ int main(int argc, char **argv)
 	const char *json = NULL;
 	int r;
 
+	if (orma_base_fds_hold_standard() < 0)
+		return 1;
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
 		switch (c) {
 		case 'o':

@@ -24,7 +24,9 @@
  *          caller_drives, orma_poll_fd() do not. Packets that are open in the child must be ended
  *          there. A callback of the library that forks must not return in the child. After vfork()
  *          and posix_spawn() there is nothing to do; _Fork() and bare clone() are not for programs
- *          that go on to trace. No descriptor survives an exec.
+ *          that go on to trace.
+ * descriptors: none that the library opens survives an exec, and none is 0, 1 or 2, not even in a
+ *          program that has closed these: what it prints cannot end up in a connection.
  */
 #ifndef ORMA_INIT_H
 #define ORMA_INIT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fd.c - closing, whole reads and writes, sealed memory files.
+ * fd.c - new descriptors, closing, whole reads and writes, sealed memory files.
  *
  * Owns nothing beyond a call, but the marks: a bit for each descriptor that the child of a fork
  * must not keep. A mark goes before its descriptor does, so that a child, wherever its parent's
@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -113,6 +114,54 @@ int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t 
 	return -1;
 }
 
+int orma_base_fd_avoid_standard(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	orma_base_fd_close(fd);
+	return higher;
+}
+
+int orma_base_fd_duplicate(int fd)
+{
+	int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return duplicate < 0 ? -errno : duplicate;
+}
+
+int orma_base_socketpair(int ret_fds[2])
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+		return -errno;
+	fds[0] = orma_base_fd_avoid_standard(fds[0]);
+	int result = fds[0] < 0 ? -errno : 0;
+	fds[1] = orma_base_fd_avoid_standard(fds[1]);
+	result = result == 0 && fds[1] < 0 ? -errno : result;
+	if (result < 0) {
+		orma_base_fd_close(fds[0]);
+		orma_base_fd_close(fds[1]);
+		return result;
+	}
+	memcpy(ret_fds, fds, sizeof(fds));
+	return 0;
+}
+
+int orma_base_fds_hold_standard(void)
+{
+	int fd;
+
+	/* A path without any access, since /dev/null would take what is lost without a word. */
+	do
+		fd = open("/", O_PATH | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -errno;
+	orma_base_fd_close(fd);
+	return 0;
+}
+
 void orma_base_fd_closep(int *fd)
 {
 	*fd = orma_base_fd_close(*fd);
@@ -195,7 +244,7 @@ int orma_base_fd_read_all(int fd, size_t limit_bytes, struct orma_buf *buf)
 int orma_base_file_read(int dirfd, const char *path, size_t limit_bytes, struct orma_buf *buf)
 {
 	ORMA_AUTO(orma_base_fd_closep)
-	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = orma_base_fd_avoid_standard(openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
 	if (fd < 0)
 		return -errno;
 	return orma_base_fd_read_all(fd, limit_bytes, buf);
@@ -205,7 +254,8 @@ int orma_base_memfd_new(const char *name, size_t size)
 {
 	if (size > SSIZE_MAX)
 		return -EFBIG;
-	ORMA_AUTO(orma_base_fd_closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd = orma_base_fd_avoid_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, REQUIRED_SEALS) < 0)

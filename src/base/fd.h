@@ -36,6 +36,24 @@ int orma_base_fd_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owne
  * peer sees the end at once. */
 int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owner);
 
+/*
+ * A program may have closed descriptors 0, 1 and 2, and prints there all the same. Takes what a
+ * call that makes a descriptor has returned: one of those three is replaced by a larger number.
+ * -1 with errno when there is none left, or when `fd` is -1. Every descriptor of the library comes
+ * from here or from one of the next two functions; tools/check-calls sees to it.
+ */
+int orma_base_fd_avoid_standard(int fd);
+/* A CLOEXEC duplicate above the standard descriptors, or -errno. */
+int orma_base_fd_duplicate(int fd);
+/* A connected pair of CLOEXEC, non-blocking stream sockets above them; 0 or -errno. */
+int orma_base_socketpair(int ret_fds[2]);
+/*
+ * For the beginning of main(): holds those of the descriptors 0, 1 and 2 that are closed, so that
+ * no file of ours gets their numbers. Reading and writing them still fails with EBADF, and programs
+ * that are started from here find them closed. 0 or -errno.
+ */
+int orma_base_fds_hold_standard(void);
+
 int orma_base_fd_set_nonblock(int fd);
 /*
  * Marks a descriptor that the child of a fork must not keep; only orma_base_fd_close() may close

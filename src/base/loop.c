@@ -343,14 +343,15 @@ static int add_own_fd(struct orma_loop *loop, int *fd)
 
 static int open_fds(struct orma_loop *loop)
 {
-	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	loop->epoll_fd = orma_base_fd_avoid_standard(epoll_create1(EPOLL_CLOEXEC));
 	if (loop->epoll_fd < 0)
 		return -errno;
-	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	loop->timer_fd = orma_base_fd_avoid_standard(
+		timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 	int r = add_own_fd(loop, &loop->timer_fd);
 	if (r < 0)
 		return r;
-	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->wake_fd = orma_base_fd_avoid_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	return add_own_fd(loop, &loop->wake_fd);
 }
 

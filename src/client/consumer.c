@@ -6,7 +6,6 @@
  * system, which other processes could reach.
  */
 #include <errno.h>
-#include <sys/socket.h>
 
 #include "base/alloc.h"
 #include "base/fd.h"
@@ -39,8 +38,8 @@ int orma_client_open_consumer(int *ret_fd)
 	consumer = orma_base_zalloc(sizeof(*consumer));
 	if (!consumer)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0) {
-		r = -errno;
+	r = orma_base_socketpair(fds);
+	if (r < 0) {
 		orma_base_free(consumer);
 		return r;
 	}

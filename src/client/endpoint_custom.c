@@ -11,7 +11,6 @@
  * work waits there).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -103,14 +102,14 @@ int orma_transport_setup_tracing(struct orma_transport *transport, int memory_fd
 	command->page_bytes = page_size_bytes;
 	command->wants_incomplete = memory_fd < 0 && !transport->disable_scraping;
 	if (memory_fd >= 0) {
-		command->fd = fcntl(memory_fd, F_DUPFD_CLOEXEC, 0);
-		if (command->fd < 0) {
-			int error = -errno;
+		int fd = orma_base_fd_duplicate(memory_fd);
 
+		if (fd < 0) {
 			orma_client_command_free(command);
-			set_error(transport, error);
+			set_error(transport, fd);
 			return -EINVAL;
 		}
+		command->fd = fd;
 	}
 	return add(transport, command);
 }
@@ -393,7 +392,7 @@ int orma_client_custom_endpoint_new(const struct orma_client_endpoint_config *co
 	self->disable_scraping = config->disable_scraping;
 	orma_base_list_init(&self->commands);
 	pthread_mutex_init(&self->mutex, NULL);
-	self->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	self->wake_fd = orma_base_fd_avoid_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	r = self->wake_fd < 0 ? -errno : 0;
 	orma_base_fd_mark(self->wake_fd);
 	if (r == 0)

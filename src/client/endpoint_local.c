@@ -10,7 +10,6 @@
  * commit).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -95,9 +94,11 @@ static void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
 	if (!command)
 		return;
 	command->page_bytes = memory->page_size_bytes;
-	command->fd = fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
-	if (command->fd < 0)
-		self->error = -errno;
+	int fd = orma_base_fd_duplicate(memory->fd);
+	if (fd < 0)
+		self->error = fd;
+	else
+		command->fd = fd;
 }
 
 static void on_setup_source(void *ctx, uint64_t instance_id, const void *config, size_t size)

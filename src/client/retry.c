@@ -139,7 +139,7 @@ static void watch_folder(struct orma_client_link *link)
 		return;
 	memcpy(link->folder_socket, path, sizeof(path));
 	folder_of(path, folder);
-	link->folder_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	link->folder_fd = orma_base_fd_avoid_standard(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 	if (link->folder_fd < 0)
 		return;
 	orma_base_fd_mark(link->folder_fd);

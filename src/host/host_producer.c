@@ -116,8 +116,8 @@ static int queue_early(struct host_producer *producer, const struct orma_buf *co
 	if (!early)
 		return -ENOMEM;
 	early->fd = -1;
-	if (fd >= 0 && (early->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
-		int error = -errno;
+	if (fd >= 0 && (early->fd = orma_base_fd_duplicate(fd)) < 0) {
+		int error = early->fd;
 		orma_base_free(early);
 		return error;
 	}

@@ -275,7 +275,8 @@ static int new_socket(const struct orma_ipc_address *address)
 {
 	int family = orma_ipc_address_family(address);
 	int one = 1;
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = orma_base_fd_avoid_standard(
+		socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
 	if (fd < 0)
 		return -errno;

@@ -292,11 +292,10 @@ static int get_queued(struct orma_ipc_connection *connection, size_t size, int f
 	if (!queued)
 		return -ENOMEM;
 	if (fd >= 0)
-		own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		own_fd = orma_base_fd_duplicate(fd);
 	if (fd >= 0 && own_fd < 0) {
-		int error = -errno;
 		orma_base_free(queued);
-		return error;
+		return own_fd;
 	}
 	queued->size = 0;
 	queued->sent = 0;
@@ -414,7 +413,7 @@ static void keep_fd(struct orma_ipc_connection *connection, struct msghdr *messa
 
 			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
 			if (first < 0)
-				first = fd;
+				first = orma_base_fd_avoid_standard(fd);
 			else
 				orma_ipc_connection_close_fd(connection, fd);
 		}

@@ -616,10 +616,10 @@ int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd, unsigned fl
 int orma_ipc_host_adopt(struct orma_ipc_host *host, int fd, struct orma_ipc_peer **ret_peer)
 {
 	/* A duplicate, so that on failure the caller still has what it came with. */
-	int own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int own_fd = orma_base_fd_duplicate(fd);
 
 	if (own_fd < 0)
-		return -errno;
+		return own_fd;
 	int result = orma_base_fd_set_nonblock(own_fd);
 	if (result < 0) {
 		orma_base_fd_close(own_fd);

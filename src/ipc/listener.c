@@ -30,12 +30,13 @@ enum { ACCEPTS_PER_TURN = 16 };
 
 static int open_spare(void)
 {
-	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return orma_base_fd_avoid_standard(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 static int accept_one(const struct orma_ipc_listener *listener)
 {
-	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = orma_base_fd_avoid_standard(
+		accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
 
 	return fd < 0 ? -errno : fd;
 }

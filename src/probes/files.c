@@ -44,7 +44,7 @@ const char *orma_probes_path(char path[ORMA_PROBES_PATH_BYTES], const char *pref
 
 static int file_open(int dirfd, const char *path)
 {
-	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = orma_base_fd_avoid_standard(openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
 	return fd < 0 ? -errno : fd;
 }
 
@@ -144,7 +144,8 @@ int orma_probes_file_read_i64(int dirfd, const char *path, int64_t *ret)
 
 int orma_probes_dir_open(int dirfd, const char *path)
 {
-	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+	int fd = orma_base_fd_avoid_standard(
+		openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_DIRECTORY));
 	return fd < 0 ? -errno : fd;
 }
 

@@ -18,7 +18,6 @@
  * snapshots would keep their user from recording).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -204,10 +203,10 @@ static int new_clone(struct orma_consumer_port *port, const struct orma_clone_re
 	r = clone->buffers ? make_session(clone, request, reterr) : -ENOMEM;
 	clone->buffer_count = clone->buffers ? source->buffer_count : 0;
 	if (r == 0 && source->config->write_into_file) {
-		clone->file_fd = fcntl(request->file_fd, F_DUPFD_CLOEXEC, 0);
+		clone->file_fd = orma_base_fd_duplicate(request->file_fd);
 		clone->has_file = clone->file_fd >= 0;
 		if (clone->file_fd < 0)
-			r = orma_base_error_set(reterr, -errno,
+			r = orma_base_error_set(reterr, clone->file_fd,
 						"the file descriptor cannot be used");
 	}
 	if (r < 0) {

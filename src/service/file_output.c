@@ -73,7 +73,8 @@ void orma_service_output_explain(char *text, size_t size, const char *what, int 
 /* In the calling thread; see file_create.c for the other way. */
 static int create_file(const char *path, struct orma_error *reterr)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = orma_base_fd_avoid_standard(
+		open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
 	char text[128];
 
 	if (fd < 0) {
@@ -145,9 +146,9 @@ int orma_service_output_open(struct orma_service_session *session, int file_fd,
 		if (fd < 0)
 			return fd;
 	} else {
-		fd = fcntl(file_fd, F_DUPFD_CLOEXEC, 0);
+		fd = orma_base_fd_duplicate(file_fd);
 		if (fd < 0)
-			return orma_base_error_set(reterr, -errno,
+			return orma_base_error_set(reterr, fd,
 						   "write_into_file: no file descriptor is left");
 	}
 	r = service->file_ops.open(service->file_ctx, fd, session->id, &session->output.file);

@@ -60,7 +60,7 @@ static int arbiter_init(struct orma_shm_arbiter *arbiter,
 		if (!arbiter->copies)
 			return -ENOMEM;
 	}
-	arbiter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	arbiter->wake_fd = orma_base_fd_avoid_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	return arbiter->wake_fd < 0 ? -errno : 0;
 }
 

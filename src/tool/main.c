@@ -2,11 +2,15 @@
  * main.c - one binary, several programs: picks the subcommand by the name it was called with, or by
  * the first argument.
  */
+#include <errno.h>
 #include <orma/init.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/macros.h"
 #include "tool/tool.h"
 
@@ -89,16 +93,11 @@ static int help(int argc, char **argv)
 	return command ? run_command(command, 2, arguments, false) : refuse_command(argv[1]);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 	const char *self = slash ? slash + 1 : argc > 0 ? argv[0] : "orma";
 
-	/* A reader that went away, or a file at its limit, is an error of write(), not the end of
-	 * the process. */
-	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
-	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
-	orma_tool_set_name("orma");
 	const struct command *link = find_command(self);
 	if (link)
 		return run_command(link, argc, argv, true);
@@ -119,4 +118,35 @@ int main(int argc, char **argv)
 	if (!command)
 		return refuse_command(argv[1]);
 	return run_command(command, argc - 1, argv + 1, false);
+}
+
+/* True when standard output is a pipe or a socket that nobody reads any more: what `| head` leaves
+ * behind is not an error. */
+static bool has_no_reader(void)
+{
+	struct pollfd output = {.fd = STDOUT_FILENO};
+
+	return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
+}
+
+/* What was printed may still be in a buffer. */
+static int finish_output(int status)
+{
+	errno = 0;
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || has_no_reader() || status != ORMA_EXIT_OK)
+		return status;
+	return orma_tool_fail("cannot write to standard output: %s", strerror(errno ? errno : EIO));
+}
+
+int main(int argc, char **argv)
+{
+	/* Before anything is opened: a file must not become standard error. */
+	if (orma_base_fds_hold_standard())
+		return ORMA_EXIT_FAILURE;
+	/* A reader that went away, or a file at its limit, is an error of write(), not the end of
+	 * the process. */
+	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	orma_tool_set_name("orma");
+	return finish_output(run(argc, argv));
 }

@@ -486,7 +486,8 @@ static int finish(struct recorder *recorder, int result, double seconds)
 				      options->config->bytes.size);
 	if (result == -ENOENT && options->attach_key)
 		return orma_tool_fail("no session is detached under \"%s\"", options->attach_key);
-	if (result == -ENOSPC || result == -EPIPE || result == -EIO || result == -EFBIG)
+	if (result == -ENOSPC || result == -EPIPE || result == -EIO || result == -EFBIG ||
+	    result == -EBADF)
 		return orma_tool_fail("%s: %s", options->out_path, strerror(-result));
 	return orma_tool_fail("%s", strerror(-result));
 }

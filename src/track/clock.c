@@ -124,7 +124,7 @@ static bool does_kernel_trust_it(void)
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 	char name[32];
 	ssize_t size;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = orma_base_fd_avoid_standard(open(path, O_RDONLY | O_CLOEXEC));
 
 	if (fd < 0)
 		return false;

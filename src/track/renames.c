@@ -141,7 +141,7 @@ static bool comm_read(int32_t tid, char comm[ORMA_TRACK_COMM_BYTES])
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = orma_base_fd_avoid_standard(open(path, O_RDONLY | O_CLOEXEC));
 	if (fd < 0)
 		return false;
 	size = read(fd, comm, ORMA_TRACK_COMM_BYTES - 1);
@@ -179,7 +179,7 @@ void orma_track_process_look(struct orma_track_process_texts *ret)
 bool orma_track_process_read_cmdline(void)
 {
 	char cmdline[sizeof(texts.cmdline)];
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	int fd = orma_base_fd_avoid_standard(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
 	ssize_t size = 0;
 	bool is_changed;
 

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "amalgamate.h"
+#include "base/fd.h"
 
 #define INCLUDE_DEPTH_MAX 32
 
@@ -871,6 +872,8 @@ int main(int argc, char **argv)
 	struct am_tree tree = {0};
 	size_t header_lines, source_lines;
 
+	if (orma_base_fds_hold_standard() < 0)
+		return 1;
 	if (argc != 6) {
 		fputs("usage: amalgamate ROOT VERSION EXPORTS SOURCES OUT\n", stderr);
 		return 2;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "emit.h"
 
 static int read_all(const char *path, struct orma_buf *out)
@@ -62,6 +63,8 @@ int main(int argc, char **argv)
 	struct pg_model model = {0};
 	int err;
 
+	if (orma_base_fds_hold_standard() < 0)
+		return 1;
 	if (argc != 3) {
 		fputs("usage: protogen DESCRIPTOR_SET OUT_FOLDER\n", stderr);
 		return 2;

@@ -224,8 +224,9 @@ static void open_files(struct sys_instance *instance)
 		instance->fds[i] = -1;
 		if (instance->config.ticks[sys_files[i].group] == 0)
 			continue;
-		instance->fds[i] = openat(instance->probe->proc_fd, sys_files[i].path,
-					  O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		instance->fds[i] = orma_base_fd_avoid_standard(
+			openat(instance->probe->proc_fd, sys_files[i].path,
+			       O_RDONLY | O_CLOEXEC | O_NOCTTY));
 		if (instance->fds[i] < 0)
 			tell_missing(instance, sys_files[i].group, sys_files[i].path, -errno);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fd_test.c - whole reads and writes, memory files and their seals.
+ * fd_test.c - new descriptors, whole reads and writes, memory files and their seals.
  */
 #include "base/fd.h"
 
@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "harness.h"
 
 ORMA_TEST(closing_preserves_errno_and_ignores_negative_descriptors)
@@ -105,4 +106,51 @@ ORMA_TEST(memory_that_could_still_shrink_is_refused)
 ORMA_TEST(a_memory_file_that_is_too_large_leaves_no_descriptor)
 {
 	CHECK_INT(orma_base_memfd_new("test", SIZE_MAX), -EFBIG);
+}
+
+ORMA_TEST(a_new_descriptor_is_moved_away_from_the_standard_ones)
+{
+	int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 50), fds[2];
+
+	close(STDIN_FILENO);
+	int moved = orma_base_fd_avoid_standard(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	int kept = orma_base_fd_avoid_standard(fcntl(moved, F_DUPFD_CLOEXEC, 20));
+	int duplicate = orma_base_fd_duplicate(moved);
+	int result = orma_base_socketpair(fds);
+	bool is_free = fcntl(STDIN_FILENO, F_GETFD) < 0;
+	dup2(input, STDIN_FILENO);
+	close(input);
+	CHECK(is_free);
+	CHECK(moved > STDERR_FILENO && duplicate > STDERR_FILENO);
+	CHECK(fcntl(moved, F_GETFD) == FD_CLOEXEC && fcntl(duplicate, F_GETFD) == FD_CLOEXEC);
+	CHECK(kept >= 20);
+	CHECK_INT(result, 0);
+	CHECK(fds[0] > STDERR_FILENO && fds[1] > STDERR_FILENO);
+	const int opened[] = {moved, kept, duplicate, fds[0], fds[1]};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(opened); i++)
+		close(opened[i]);
+	CHECK_INT(orma_base_fd_avoid_standard(-1), -1);
+	CHECK_INT(orma_base_fd_duplicate(-1), -EBADF);
+}
+
+ORMA_TEST(standard_descriptors_that_are_closed_are_held_and_fail_as_before)
+{
+	int error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 50);
+	char byte;
+
+	close(STDERR_FILENO);
+	int result = orma_base_fds_hold_standard();
+	int flags = fcntl(STDERR_FILENO, F_GETFD);
+	ssize_t written = write(STDERR_FILENO, "x", 1);
+	int write_errno = errno;
+	ssize_t got = read(STDERR_FILENO, &byte, 1);
+	int read_errno = errno;
+	dup2(error, STDERR_FILENO);
+	close(error);
+	CHECK_INT(result, 0);
+	CHECK_INT(flags, FD_CLOEXEC);
+	CHECK_INT(written, -1);
+	CHECK_INT(write_errno, EBADF);
+	CHECK_INT(got, -1);
+	CHECK_INT(read_errno, EBADF);
 }
