@@ -18,17 +18,18 @@
  * each place. While no session wants the category, an event costs one load and a branch, and its
  * arguments are not evaluated.
  *
- * Losses keep the structure of slices: the end of a slice whose beginning was lost is not written,
- * the end of one that was written comes late rather than never, with its own time and what it
- * carries: up to 1 KiB encoded, and 4 KiB of all ends of a thread that wait; one that has lost it
- * says so by an argument "orma.items_lost", their number. How many events of which categories a
- * thread lost stands in the trace, as instants "events lost" of the category "orma.loss".
+ * Slices may be nested to any depth. Losses keep their structure: the end of a slice whose beginning
+ * was lost is not written, the end of one that was written comes late rather than never, with its
+ * own time and what it carries: up to 1 KiB encoded, and 4 KiB of all ends of a thread that wait;
+ * one that has lost it says so by an argument "orma.items_lost", their number. How many events of
+ * which categories a thread lost stands in the trace, as instants "events lost" of the category
+ * "orma.loss".
  *
  * Threads: all of it from any thread. errno is preserved.
  * Signals: in a handler that interrupted an event on the same thread, events are left out; that
  *          event is none the worse. The first event of a thread, and of a place in the code, in each
- *          session allocates memory and takes a lock: handlers that interrupt malloc() on a thread
- *          that has not emitted yet, or when a session begins, had better not.
+ *          session allocates memory and takes a lock, and so may a slice for which the shared memory
+ *          has no room. A handler that may interrupt malloc() must not emit such an event.
  */
 #ifndef ORMA_TRACK_EVENT_H
 #define ORMA_TRACK_EVENT_H

@@ -45,7 +45,7 @@ static void *left_behind[LEFT_BEHIND_MAX];
 static size_t left_behind_count;
 static pid_t forking; /* written before each fork, to the same value */
 
-static void leave(void *object)
+void orma_client_fork_leave(void *object)
 {
 	if (object)
 		left_behind[left_behind_count++ % LEFT_BEHIND_MAX] = object;
@@ -53,12 +53,12 @@ static void leave(void *object)
 
 static void leave_everything(void)
 {
-	leave(orma_client.loop);
-	leave(orma_client.local);
-	leave(orma_client.threads.next);
-	leave(orma_client.work.next);
-	leave(orma_client.syncs.next);
-	leave(orma_client.triggers.next);
+	orma_client_fork_leave(orma_client.loop);
+	orma_client_fork_leave(orma_client.local);
+	orma_client_fork_leave(orma_client.threads.next);
+	orma_client_fork_leave(orma_client.work.next);
+	orma_client_fork_leave(orma_client.syncs.next);
+	orma_client_fork_leave(orma_client.triggers.next);
 	for (size_t i = 0; i < orma_client.link_count && i < ORMA_CLIENT_LINKS_MAX; i++) {
 		struct orma_client_link *link = &orma_client.links[i];
 		struct orma_client_memory *memory =
@@ -66,9 +66,9 @@ static void leave_everything(void)
 
 		if (memory)
 			orma_client_memory_orphan(memory);
-		leave(memory);
-		leave(link->endpoint);
-		leave(link->flushes.next);
+		orma_client_fork_leave(memory);
+		orma_client_fork_leave(link->endpoint);
+		orma_client_fork_leave(link->flushes.next);
 	}
 	orma_base_fds_close_marked();
 }

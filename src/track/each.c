@@ -46,7 +46,7 @@ static bool emit_short(struct orma_packet *slot, const struct orma_track_event *
 	uint8_t bytes[1 + ORMA_TRACK_ITEMS_ROOM], *begin = bytes + 1, *end;
 
 	if (!is_short || !orma_track_can_encode(sequence, event->site) ||
-	    (is_end && !orma_track_is_end_wanted(sequence)))
+	    (is_end && !orma_track_nesting_is_written(&sequence->nesting)))
 		return false;
 	/* So that the next event need not come here for its time. */
 	orma_track_line_learn(&sequence->known.line);
@@ -54,9 +54,9 @@ static bool emit_short(struct orma_packet *slot, const struct orma_track_event *
 	if (!end || !copy_into_chunk(slot, begin, (size_t)(end - begin)))
 		return false;
 	if (is_end)
-		sequence->depth--;
+		orma_track_nesting_end_written(&sequence->nesting);
 	else if (event->type == ORMA_EVENT_BEGIN && !is_elsewhere)
-		orma_track_push(sequence, true);
+		orma_track_nesting_begin(&sequence->nesting);
 	return true;
 }
 

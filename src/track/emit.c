@@ -111,7 +111,7 @@ static inline INLINE bool emit_plain(struct orma_call_site *site, uint32_t insta
 	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site) || !way_time(&way, asked_ns)))
 		return way_close(&way, NULL);
 	if (is_begin)
-		orma_track_push(way.sequence, true);
+		orma_track_nesting_begin(&way.sequence->nesting);
 	return way_close(&way, orma_track_encode_plain(way.sequence, way.begin, site, way.now_ns));
 }
 
@@ -122,9 +122,10 @@ static inline INLINE bool emit_end(uint32_t instances, uint64_t asked_ns)
 	if (ORMA_UNLIKELY(!way_open(&way, instances, ORMA_TRACK_PLAIN_ROOM)))
 		return false;
 	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, NULL) ||
-			  !orma_track_is_end_wanted(way.sequence) || !way_time(&way, asked_ns)))
+			  !orma_track_nesting_is_written(&way.sequence->nesting) ||
+			  !way_time(&way, asked_ns)))
 		return way_close(&way, NULL);
-	way.sequence->depth--;
+	orma_track_nesting_end_written(&way.sequence->nesting);
 	return way_close(&way, orma_track_encode_end(way.sequence, way.begin, way.now_ns));
 }
 
@@ -158,9 +159,9 @@ static inline bool follow(struct orma_track_sequence *sequence, uint32_t type,
 	if (has_track(items, count))
 		return false;
 	if (type == ORMA_EVENT_BEGIN)
-		orma_track_push(sequence, true);
-	else if (type == ORMA_EVENT_END && orma_track_is_end_wanted(sequence))
-		sequence->depth--;
+		orma_track_nesting_begin(&sequence->nesting);
+	else if (type == ORMA_EVENT_END && orma_track_nesting_is_written(&sequence->nesting))
+		orma_track_nesting_end_written(&sequence->nesting);
 	else
 		return false;
 	return true;

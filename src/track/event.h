@@ -89,13 +89,6 @@ void orma_track_late_add(struct orma_track_sequence *sequence, const struct orma
 /* False: there is no room for all of them. */
 bool orma_track_lates_write(struct orma_packet *slot);
 
-static inline void orma_track_push(struct orma_track_sequence *sequence, bool is_written)
-{
-	if (sequence->depth < ORMA_TRACK_DEPTH_MAX)
-		orma_track_set_bit(sequence->written, sequence->depth, is_written);
-	sequence->depth++;
-}
-
 /*
  * The sequence's bit of the site: its bytes mean something to the reader (see `sites` in track.h).
  * Without a site, the end of a slice: whether such bytes do at all.
@@ -107,14 +100,6 @@ static inline bool orma_track_can_encode(const struct orma_track_sequence *seque
 		return sequence->known.is_plain;
 	return orma_track_has_bit(sequence->known.sites,
 				  __atomic_load_n(&site->id, __ATOMIC_RELAXED));
-}
-
-/* The innermost slice is open, and its begin is in the trace. */
-static inline bool orma_track_is_end_wanted(const struct orma_track_sequence *sequence)
-{
-	uint32_t idx = sequence->depth - 1;
-
-	return idx < ORMA_TRACK_DEPTH_MAX && orma_track_has_bit(sequence->written, idx);
 }
 
 static inline void orma_track_slot_close(struct orma_packet *slot)
@@ -131,9 +116,11 @@ void orma_track_loss_add(struct orma_track_sequence *sequence, const struct orma
 			 uint64_t now_ns);
 /* False: there is no room for saying so. */
 bool orma_track_losses_write(struct orma_packet *slot, uint64_t now_ns);
-void orma_track_async_push(uint32_t idx, uint64_t uuid, bool is_written);
+/* False: a begin on the track must not be written; see orma_track_nesting_may_begin(). */
+bool orma_track_async_may_begin(uint32_t idx, uint64_t uuid);
+void orma_track_async_begin(uint32_t idx, uint64_t uuid, bool is_written);
 /* True when the begin of the track's innermost slice is in the trace, as far as is known. */
-bool orma_track_async_pop(uint32_t idx, uint64_t uuid);
+bool orma_track_async_end(uint32_t idx, uint64_t uuid);
 /* False: no slice of such a track is known to have been lost, and nothing need be noted. */
 bool orma_track_has_asyncs(void);
 /* The instance begins anew. */

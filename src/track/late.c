@@ -9,7 +9,8 @@
  * Memory is bounded, and none is needed: beyond the places that there are, an end joins the last
  * one of its track, and both get the later time; what an end carries is left out when it is large,
  * when all of them are, or without memory. An end that has lost it says so, by an argument of its
- * own with the number of items. An end that has no place at all is counted as a lost event.
+ * own with the number of items. The thread's own track always has a place. An end of another track
+ * that has none is counted as a lost event.
  *
  * Rejected: ends that wait in the chunk (it is the chunk that is missing); items kept as they are
  * (their texts may be gone by then).
@@ -34,13 +35,15 @@ static struct orma_track_late *places(struct orma_track_lates *lates)
 	return lates->grown ? lates->grown : lates->few;
 }
 
-static bool grow(struct orma_track_lates *lates)
+/* False: there is no place for another end of the track. */
+static bool grow(struct orma_track_lates *lates, uint64_t uuid)
 {
 	uint32_t room = lates->grown ? lates->grown_count : ORMA_TRACK_LATE_ENDS_FEW;
 	uint32_t next = room * 4;
 	struct orma_track_late *grown;
 
-	if (lates->count < room)
+	/* Other tracks leave one place for the thread's own ends, which none of them can join. */
+	if (lates->count < room - (uuid != 0))
 		return true;
 	if (next > ORMA_TRACK_LATE_ENDS_MAX)
 		next = ORMA_TRACK_LATE_ENDS_MAX;
@@ -117,7 +120,7 @@ void orma_track_late_add(struct orma_track_sequence *sequence, const struct orma
 	struct orma_track_lates *lates = &sequence->late;
 	struct orma_track_late *late;
 
-	if (grow(lates)) {
+	if (grow(lates, uuid)) {
 		late = &places(lates)[lates->count++];
 		*late = (struct orma_track_late){.ns = event->now_ns, .uuid = uuid, .ends = 1};
 		if (event->count > 0 && !keep_items(sequence, event, late))

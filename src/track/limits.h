@@ -21,10 +21,12 @@
 #define ORMA_TRACK_DESCRIPTION_BYTES (ORMA_CLIENT_DESCRIPTOR_MAX - 64)
 /* Names of categories that a thread knows the decision about: 1 << this. */
 #define ORMA_TRACK_DYNAMIC_BITS 4
-/* Open slices per thread and instance whose ends are matched; deeper ones are not emitted. */
-#define ORMA_TRACK_DEPTH_MAX 256
+/* Gaps among the open slices of a thread and instance, or of a track: see nesting.h. The first few
+ * need no memory from the heap. Beyond the last one, slices are lost until that gap has ended. */
+#define ORMA_TRACK_GAPS_FEW 2
+#define ORMA_TRACK_GAPS_MAX 65536
 /* Ends of a thread and instance that wait for room, the first few without memory from the heap; of
- * more than that only the last time is kept. */
+ * more than that only the last time is kept. One place is for the thread's own track. */
 #define ORMA_TRACK_LATE_ENDS_MAX 512
 #define ORMA_TRACK_LATE_ENDS_FEW 4
 /* What they carry, encoded: of one end, and of all of them. */
@@ -32,8 +34,9 @@
 #define ORMA_TRACK_LATE_BYTES     4096
 /* Categories of which a thread counts the losses, the last of them for all others. */
 #define ORMA_TRACK_LOSSES_MAX 6
-/* Tracks with slices whose begins were lost; of further ones an end may be too many. */
-#define ORMA_TRACK_ASYNC_MAX 64
+/* Tracks with slices whose begins were lost, of all instances. On a further track the end of a lost
+ * begin is in the trace. */
+#define ORMA_TRACK_ASYNC_MAX 65536
 /* Tracks that a thread has described to an instance: 1 << this; beyond it describes all of them
  * anew. */
 #define ORMA_TRACK_SET_BITS_MAX       13

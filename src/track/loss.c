@@ -7,12 +7,14 @@
  * The last place counts what the others have no room for.
  *
  * Slices on a track that is no thread's may begin on one thread and end on another. Nothing is kept
- * of them as long as nothing is lost. From the first lost begin on, a track has a place in a small
- * table: a stack of bits, one per slice that began since, which says whose ends are to be left
- * out; when the stack is empty the place is free. The table is the process's, under a mutex, and
- * asked for only while a counter says that there is something in it. Rejected: such a stack in
- * each track (tracks may be constants, made on the spot, and of any number).
+ * of them as long as nothing is lost. From its first lost begin on, a track has a nesting (nesting.h)
+ * in a table. The nesting counts the slices that began since, and goes when all of them have ended.
+ * The table is the process's, under a mutex, and looked into only while a counter says that there is
+ * something in it. Rejected: a nesting in each track (tracks may be constants, made on the spot, and
+ * of any number).
  */
+#include "base/alloc.h"
+#include "base/map.h"
 #include "schema/gen/track_event.pb.h"
 #include "track/event.h"
 
@@ -78,34 +80,36 @@ bool orma_track_losses_write(struct orma_packet *slot, uint64_t now_ns)
 
 /* --- slices of tracks of their own ------------------------------------------------------------ */
 
-#define STACK_BITS 64
-
-struct async {
-	uint64_t uuid, stack; /* the innermost is the lowest bit: its begin is in the trace */
-	uint32_t idx, depth;  /* depth 0 = a free place */
-};
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct async asyncs[ORMA_TRACK_ASYNC_MAX]; /* mutex */
-/* Places in use; written under the mutex, read anywhere, relaxed: a thread that begins or ends a
- * slice after another one lost its begin has been told so by the application. */
+/* Mutex; by uuid: struct orma_track_nesting. */
+static struct orma_map asyncs[ORMA_INSTANCES_MAX];
+/* How many there are; written under the mutex, read anywhere, relaxed: a thread that begins or ends
+ * a slice after another one lost its begin has been told so by the application. */
 static _Atomic uint32_t async_count;
 
-static struct async *find_locked(uint32_t idx, uint64_t uuid, bool can_add)
+/* NULL: there is no memory, or there are too many. */
+static struct orma_track_nesting *add_locked(uint32_t idx, uint64_t uuid)
 {
-	struct async *free_one = NULL;
+	struct orma_track_nesting *async;
 
-	for (uint32_t i = 0; i < ORMA_TRACK_ASYNC_MAX; i++) {
-		if (asyncs[i].depth == 0)
-			free_one = &asyncs[i];
-		else if (asyncs[i].uuid == uuid && asyncs[i].idx == idx)
-			return &asyncs[i];
-	}
-	if (!can_add || !free_one)
+	if (atomic_load_explicit(&async_count, memory_order_relaxed) >= ORMA_TRACK_ASYNC_MAX)
 		return NULL;
-	*free_one = (struct async){.uuid = uuid, .idx = idx};
+	async = orma_base_zalloc(sizeof(*async));
+	if (!async)
+		return NULL;
+	if (orma_base_map_put(&asyncs[idx], uuid, async) < 0) {
+		orma_base_free(async);
+		return NULL;
+	}
 	atomic_fetch_add_explicit(&async_count, 1, memory_order_relaxed);
-	return free_one;
+	return async;
+}
+
+static void free_async(struct orma_track_nesting *async)
+{
+	atomic_fetch_sub_explicit(&async_count, 1, memory_order_relaxed);
+	orma_track_nesting_done(async);
+	orma_base_free(async);
 }
 
 bool orma_track_has_asyncs(void)
@@ -113,49 +117,63 @@ bool orma_track_has_asyncs(void)
 	return atomic_load_explicit(&async_count, memory_order_relaxed) > 0;
 }
 
-void orma_track_async_push(uint32_t idx, uint64_t uuid, bool is_written)
+bool orma_track_async_may_begin(uint32_t idx, uint64_t uuid)
 {
-	struct async *async;
-
-	if (is_written && !orma_track_has_asyncs())
-		return;
-	pthread_mutex_lock(&mutex);
-	async = find_locked(idx, uuid, !is_written);
-	if (async && async->depth < STACK_BITS) {
-		async->stack = async->stack << 1 | is_written;
-		async->depth++;
-	}
-	pthread_mutex_unlock(&mutex);
-}
-
-bool orma_track_async_pop(uint32_t idx, uint64_t uuid)
-{
-	bool is_written = true;
-	struct async *async;
+	const struct orma_track_nesting *async;
+	bool may_begin;
 
 	if (!orma_track_has_asyncs())
 		return true;
 	pthread_mutex_lock(&mutex);
-	async = find_locked(idx, uuid, false);
-	if (async) {
-		is_written = async->stack & 1;
-		async->stack >>= 1;
-		if (--async->depth == 0)
-			atomic_fetch_sub_explicit(&async_count, 1, memory_order_relaxed);
-	}
+	async = orma_base_map_get(&asyncs[idx], uuid);
+	may_begin = !async || orma_track_nesting_may_begin(async);
+	pthread_mutex_unlock(&mutex);
+	return may_begin;
+}
+
+void orma_track_async_begin(uint32_t idx, uint64_t uuid, bool is_written)
+{
+	struct orma_track_nesting *async;
+
+	if (is_written && !orma_track_has_asyncs())
+		return;
+	pthread_mutex_lock(&mutex);
+	async = orma_base_map_get(&asyncs[idx], uuid);
+	if (!async && !is_written)
+		async = add_locked(idx, uuid);
+	if (async && is_written)
+		orma_track_nesting_begin(async);
+	else if (async)
+		orma_track_nesting_begin_lost(async);
+	pthread_mutex_unlock(&mutex);
+}
+
+bool orma_track_async_end(uint32_t idx, uint64_t uuid)
+{
+	bool is_written = true;
+	struct orma_track_nesting *async;
+
+	if (!orma_track_has_asyncs())
+		return true;
+	pthread_mutex_lock(&mutex);
+	async = orma_base_map_get(&asyncs[idx], uuid);
+	if (async)
+		is_written = orma_track_nesting_end(async);
+	if (async && async->depth == 0)
+		free_async(orma_base_map_remove(&asyncs[idx], uuid));
 	pthread_mutex_unlock(&mutex);
 	return is_written;
 }
 
 void orma_track_async_forget(uint32_t idx)
 {
+	struct orma_map_slot *slot;
+	size_t at = 0;
+
 	pthread_mutex_lock(&mutex);
-	for (uint32_t i = 0; i < ORMA_TRACK_ASYNC_MAX; i++) {
-		if (asyncs[i].depth > 0 && asyncs[i].idx == idx) {
-			asyncs[i].depth = 0;
-			atomic_fetch_sub_explicit(&async_count, 1, memory_order_relaxed);
-		}
-	}
+	while ((slot = orma_base_map_next(&asyncs[idx], &at)))
+		free_async(slot->value);
+	orma_base_map_done(&asyncs[idx]);
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -163,6 +181,9 @@ void orma_track_asyncs_forked(void)
 {
 	/* Whoever held it does not exist here; its instances neither. */
 	pthread_mutex_init(&mutex, NULL);
-	memset(asyncs, 0, sizeof(asyncs));
+	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
+		orma_client_fork_leave(asyncs[i].slots);
+		asyncs[i] = (struct orma_map){0};
+	}
 	atomic_store_explicit(&async_count, 0, memory_order_relaxed);
 }

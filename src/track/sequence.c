@@ -159,6 +159,7 @@ void orma_track_sequence_lost(void *state, bool is_new)
 	if (!is_new)
 		return;
 	orma_track_lates_done(&sequence->late);
+	orma_track_nesting_done(&sequence->nesting);
 	memset(sequence, 0, sizeof(*sequence));
 }
 
@@ -168,4 +169,5 @@ void orma_track_sequence_done(void *state)
 
 	orma_track_set_done(&sequence->tracks);
 	orma_track_lates_done(&sequence->late);
+	orma_track_nesting_done(&sequence->nesting);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * slice.c - the long way of emitting: sequences that have to be begun, slices that lost something.
  *
- * Loss keeps the structure of slices: a bit per open slice says whether its begin is in the trace.
- * The end of one that is not is not emitted either; the end of one that is, but finds no room, is
- * remembered with its time and what it carries (late.c), and emitted before anything else as soon
+ * Loss keeps the structure of slices: nesting.c knows of each open slice whether its begin is in the
+ * trace. The end of one that is not is not emitted either; the end of one that is, but finds no room,
+ * is remembered with its time and what it carries (late.c), and emitted before anything else as soon
  * as there is room.
  *
  * A sequence is either *plain*, and then events may take the short ways (emit.c, each.c) as far as
@@ -22,17 +22,6 @@
  * that are taken here may be held. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
-/* --- what is open ----------------------------------------------------------------------------- */
-
-static bool pop(struct orma_track_sequence *sequence)
-{
-	if (sequence->depth == 0)
-		return false;
-	sequence->depth--;
-	return sequence->depth < ORMA_TRACK_DEPTH_MAX &&
-	       orma_track_has_bit(sequence->written, sequence->depth);
-}
-
 /* --- the sequence ----------------------------------------------------------------------------- */
 
 void orma_track_become_not_plain(struct orma_track_sequence *sequence)
@@ -41,6 +30,14 @@ void orma_track_become_not_plain(struct orma_track_sequence *sequence)
 		return;
 	sequence->known.is_plain = false;
 	memset(sequence->known.sites, 0, sizeof(sequence->known.sites));
+}
+
+/* Whether events of it may take the short ways once it has been begun. */
+static bool can_be_plain(const struct orma_track_sequence *sequence)
+{
+	return sequence->is_incremental && sequence->unit_ns == 1 && !sequence->filters_arguments &&
+	       !sequence->filters_names && !sequence->samples_time &&
+	       orma_track_nesting_may_begin(&sequence->nesting);
 }
 
 bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
@@ -53,9 +50,7 @@ bool orma_track_prepare(struct orma_packet *slot, uint32_t idx, uint64_t now_ns)
 	if (!orma_track_sequence_begin(slot, idx, begin_ns) || !orma_track_lates_write(slot) ||
 	    !orma_track_losses_write(slot, now_ns))
 		return false;
-	sequence->known.is_plain = sequence->is_incremental && sequence->unit_ns == 1 &&
-				   !sequence->filters_arguments && !sequence->filters_names &&
-				   !sequence->samples_time;
+	sequence->known.is_plain = can_be_plain(sequence);
 	return true;
 }
 
@@ -107,7 +102,8 @@ static bool is_wanted_here(struct orma_track_sequence *sequence, uint32_t idx,
 
 	/* The end of a slice goes by its beginning. */
 	if (event->type == ORMA_EVENT_END)
-		return uuid ? orma_track_async_pop(idx, uuid) : pop(sequence);
+		return uuid ? orma_track_async_end(idx, uuid)
+			    : orma_track_nesting_end(&sequence->nesting);
 	if (event->category != &orma_category_dynamic)
 		return true;
 	while (orma_track_items_next(event->items, event->count, &at, &pair)) {
@@ -131,9 +127,21 @@ static void note(struct orma_track_sequence *sequence, uint32_t idx,
 	if (is_lost)
 		orma_track_loss_add(sequence, event->category, event->now_ns);
 	if (event->type == ORMA_EVENT_BEGIN && uuid)
-		orma_track_async_push(idx, uuid, is_written);
+		orma_track_async_begin(idx, uuid, is_written);
+	else if (event->type == ORMA_EVENT_BEGIN && is_written)
+		orma_track_nesting_begin(&sequence->nesting);
 	else if (event->type == ORMA_EVENT_BEGIN)
-		orma_track_push(sequence, is_written);
+		orma_track_nesting_begin_lost(&sequence->nesting);
+}
+
+/* False: it is a begin, and nothing could remember whether it is in the trace. */
+static bool may_write(const struct orma_track_sequence *sequence, uint32_t idx,
+		      const struct orma_track_event *event, uint64_t uuid)
+{
+	if (event->type != ORMA_EVENT_BEGIN)
+		return true;
+	return uuid ? orma_track_async_may_begin(idx, uuid)
+		    : orma_track_nesting_may_begin(&sequence->nesting);
 }
 
 static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track_event *event)
@@ -143,17 +151,17 @@ static void emit(struct orma_packet *slot, uint32_t idx, const struct orma_track
 	bool is_wanted = is_wanted_here(sequence, idx, event, uuid);
 	bool is_written = false;
 
-	if (slot->needs_state)
-		orma_track_become_not_plain(sequence);
 	/* Also at an end that is not wanted: the late ones of others may have room now. */
 	if (slot->needs_state && !((is_wanted || sequence->late.count > 0) &&
 				   orma_track_prepare(slot, idx, event->now_ns)))
 		slot->needs_state = true;
-	else if (is_wanted)
+	else if (is_wanted && may_write(sequence, idx, event, uuid))
 		is_written = write_and_learn(slot, event);
-	if (slot->needs_state)
-		orma_track_become_not_plain(sequence);
 	note(sequence, idx, event, uuid, is_wanted && !is_written, is_written);
+	if (slot->needs_state || !can_be_plain(sequence))
+		orma_track_become_not_plain(sequence);
+	else
+		sequence->known.is_plain = true;
 }
 
 void orma_track_emit_slow(struct orma_packet *slot, uint32_t idx,

@@ -21,6 +21,7 @@
 #include "schema/gen/track_event_config.pb.h"
 #include "track/clock.h"
 #include "track/limits.h"
+#include "track/nesting.h"
 #include "track/text.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -234,6 +235,7 @@ bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns);
 
 /* In each slot of the data source; zero = nothing known, nothing open. */
 struct orma_track_sequence {
+	struct orma_track_nesting nesting; /* the thread's own slices */
 	/* Forgotten when incremental state is lost. */
 	struct {
 		uint64_t last_ns;
@@ -263,9 +265,6 @@ struct orma_track_sequence {
 	int32_t tid;
 	bool is_incremental;
 
-	/* Bit n = the begin of the n-th open slice is in the trace. */
-	uint64_t written[ORMA_TRACK_DEPTH_MAX / ORMA_TRACK_WORD_BITS];
-	uint32_t depth;
 	struct orma_track_lates late;
 	struct orma_track_loss {
 		uint32_t name, events;

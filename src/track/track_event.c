@@ -50,6 +50,7 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *inst
 static void on_destroy(void *ctx, const struct orma_instance *instance)
 {
 	(void)ctx;
+	orma_track_async_forget(instance->idx);
 	orma_track_unconfigure(instance->idx);
 }
 

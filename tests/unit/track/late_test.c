@@ -208,15 +208,16 @@ ORMA_TEST(beyond_the_last_place_ends_join_one_of_their_track_or_are_counted)
 	struct orma_track_lates *lates = &sequence.late;
 
 	for (uint64_t i = 0; i < ORMA_TRACK_LATE_ENDS_MAX; i++)
-		add(100 + i, i, items, 2);
+		add(100 + i, (i + 1) % ORMA_TRACK_LATE_ENDS_MAX, items, 2);
 	CHECK_INT(lates->count, ORMA_TRACK_LATE_ENDS_MAX);
+	CHECK_INT(lates->grown[ORMA_TRACK_LATE_ENDS_MAX - 1].uuid, 0);
 	CHECK_INT(orma_track_lates_begin_ns(lates), 100);
 	CHECK(lates->items_bytes > 0 && lates->items_bytes <= ORMA_TRACK_LATE_BYTES);
 	CHECK(lates->grown[0].items && lates->grown[0].lost_items == 0);
 	CHECK(!lates->grown[ORMA_TRACK_LATE_ENDS_MAX - 1].items);
 	CHECK_INT(lates->grown[ORMA_TRACK_LATE_ENDS_MAX - 1].lost_items, 2);
-	add(5000, 7, items, 2);
-	add(6000, 7, items, 1);
+	add(5000, 8, items, 2);
+	add(6000, 8, items, 1);
 	CHECK_INT(lates->grown[7].ends, 3);
 	CHECK_INT(lates->grown[7].ns, 6000);
 	CHECK_INT(lates->grown[7].lost_items, 3);
@@ -226,6 +227,23 @@ ORMA_TEST(beyond_the_last_place_ends_join_one_of_their_track_or_are_counted)
 	orma_track_lates_done(lates);
 	CHECK_INT(lates->count, 0);
 	CHECK_INT(lates->items_bytes, 0);
+}
+
+ORMA_TEST(ends_of_the_thread_have_a_place_when_other_tracks_have_taken_the_rest)
+{
+	struct orma_track_lates *lates = &sequence.late;
+	uint64_t others = ORMA_TRACK_LATE_ENDS_MAX + 100;
+
+	for (uint64_t uuid = 1; uuid <= others; uuid++)
+		add(100 + uuid, uuid, NULL, 0);
+	CHECK_INT(lates->count, ORMA_TRACK_LATE_ENDS_MAX - 1);
+	CHECK_INT(sequence.losses[0].events, others - lates->count);
+	add(5000, 0, NULL, 0);
+	add(6000, 0, NULL, 0);
+	CHECK_INT(lates->count, ORMA_TRACK_LATE_ENDS_MAX);
+	CHECK_INT(lates->grown[ORMA_TRACK_LATE_ENDS_MAX - 1].ends, 2);
+	CHECK_INT(sequence.losses[0].events, others - lates->count + 1);
+	orma_track_lates_done(lates);
 }
 
 ORMA_TEST(without_memory_a_few_ends_have_places_and_lose_what_they_carry)

@@ -8,42 +8,42 @@
 
 ORMA_TEST(nothing_is_kept_of_slices_while_nothing_is_lost)
 {
-	orma_track_async_push(0, 7, true);
+	orma_track_async_begin(0, 7, true);
 	CHECK(!orma_track_has_asyncs());
-	CHECK(orma_track_async_pop(0, 7));
-	CHECK(orma_track_async_pop(0, 7));
+	CHECK(orma_track_async_end(0, 7));
+	CHECK(orma_track_async_end(0, 7));
 }
 
 ORMA_TEST(the_end_of_a_lost_begin_is_left_out_and_those_inside_and_around_are_not)
 {
-	orma_track_async_push(0, 7, true);
-	orma_track_async_push(0, 7, false);
-	orma_track_async_push(0, 7, true);
+	orma_track_async_begin(0, 7, true);
+	orma_track_async_begin(0, 7, false);
+	orma_track_async_begin(0, 7, true);
 	/* Another track, and another instance of the same one. */
-	CHECK(orma_track_async_pop(0, 8));
-	CHECK(orma_track_async_pop(1, 7));
-	CHECK(orma_track_async_pop(0, 7));
-	CHECK(!orma_track_async_pop(0, 7));
+	CHECK(orma_track_async_end(0, 8));
+	CHECK(orma_track_async_end(1, 7));
+	CHECK(orma_track_async_end(0, 7));
+	CHECK(!orma_track_async_end(0, 7));
 	CHECK(!orma_track_has_asyncs());
-	CHECK(orma_track_async_pop(0, 7));
+	CHECK(orma_track_async_end(0, 7));
 }
 
 ORMA_TEST(an_instance_that_begins_anew_takes_its_tracks_along)
 {
-	orma_track_async_push(0, 7, false);
-	orma_track_async_push(1, 7, false);
+	orma_track_async_begin(0, 7, false);
+	orma_track_async_begin(1, 7, false);
 	orma_track_async_forget(0);
-	CHECK(orma_track_async_pop(0, 7));
-	CHECK(!orma_track_async_pop(1, 7));
+	CHECK(orma_track_async_end(0, 7));
+	CHECK(!orma_track_async_end(1, 7));
 	CHECK(!orma_track_has_asyncs());
 }
 
 ORMA_TEST(more_tracks_than_there_are_places_for_are_not_judged)
 {
 	for (uint64_t uuid = 1; uuid <= ORMA_TRACK_ASYNC_MAX + 10; uuid++)
-		orma_track_async_push(0, uuid, false);
+		orma_track_async_begin(0, uuid, false);
 	for (uint64_t uuid = 1; uuid <= ORMA_TRACK_ASYNC_MAX + 10; uuid++)
-		CHECK(orma_track_async_pop(0, uuid) == (uuid > ORMA_TRACK_ASYNC_MAX));
+		CHECK(orma_track_async_end(0, uuid) == (uuid > ORMA_TRACK_ASYNC_MAX));
 	CHECK(!orma_track_has_asyncs());
 }
 

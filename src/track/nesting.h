@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * nesting.h - slices that are open, of any depth, and which of their begins are not in the trace.
+ *
+ * While every begin is in the trace a nesting is a number, its depth. Begins that are not there (they
+ * found no room, or their category is not wanted) make *gaps*: ranges of depths, in ascending order.
+ * The innermost slice is in the trace when the depth is above the end of the last gap, and otherwise
+ * its end is left out too. nesting.c says what happens when there is no memory for another gap.
+ */
+#ifndef ORMA_TRACK_NESTING_H
+#define ORMA_TRACK_NESTING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "track/limits.h"
+
+/* Slices from + 1 to `to`, counted from the outermost one, have no begin in the trace. */
+struct orma_track_gap {
+	uint64_t from, to;
+};
+
+/* {0}: nothing is open. Has no lock. */
+struct orma_track_nesting {
+	uint64_t depth;   /* counts one by one, so it never overflows */
+	uint64_t gap_end; /* `to` of the last gap, never above the depth; 0 = there is no gap */
+	uint32_t gap_count, grown_count;
+	struct orma_track_gap *grown; /* grown_count places; NULL = those in `few` */
+	struct orma_track_gap few[ORMA_TRACK_GAPS_FEW];
+};
+
+/* False: there is no place for another gap, so a begin must not be written. */
+bool orma_track_nesting_may_begin(const struct orma_track_nesting *nesting);
+/* A slice begins, and its begin is not in the trace. */
+void orma_track_nesting_begin_lost(struct orma_track_nesting *nesting);
+/* The innermost slice ends. True: its begin is in the trace. */
+bool orma_track_nesting_end(struct orma_track_nesting *nesting);
+/* Frees memory; {0} afterwards. */
+void orma_track_nesting_done(struct orma_track_nesting *nesting);
+
+/* A slice begins, and its begin is in the trace. */
+static inline void orma_track_nesting_begin(struct orma_track_nesting *nesting)
+{
+	nesting->depth++;
+}
+
+/* A slice is open, and the begin of the innermost one is in the trace. */
+static inline bool orma_track_nesting_is_written(const struct orma_track_nesting *nesting)
+{
+	return nesting->depth > nesting->gap_end;
+}
+
+/* The end of a slice for which that holds. */
+static inline void orma_track_nesting_end_written(struct orma_track_nesting *nesting)
+{
+	nesting->depth--;
+}
+
+#endif
