@@ -54,6 +54,15 @@ struct orma_consumer_port;
 
 /* --- the service ------------------------------------------------------------------------------ */
 
+/* The file that a consumer other than root and the service's own user names in output_path. */
+struct orma_file_request {
+	size_t struct_size;
+	const char *path;
+	uint32_t count;      /* as in create() */
+	uint64_t session_id; /* as in create() */
+	uid_t uid;           /* the consumer's */
+};
+
 /*
  * Output files of write_into_file sessions. With NULL ops the service writes synchronously.
  * `file` is what open() returned; `session_id` is handed back in orma_service_file_event().
@@ -87,6 +96,12 @@ struct orma_service_file_ops {
 	 * takes. */
 	int (*create)(void *ctx, const char *path, uint32_t count, uint64_t session_id,
 		      void **ret_file);
+	/* The same for a consumer other than root and the service's own user. The file is created
+	 * with rights that this consumer does not have, so this function decides where that is
+	 * allowed: -EACCES = nowhere; `reterr` may say more. rotate() gets the same path. May be
+	 * NULL: nowhere. */
+	int (*create_for_other)(void *ctx, const struct orma_file_request *request, void **ret_file,
+				struct orma_error *reterr);
 };
 
 /* Where a part of a text begins and ends; begin is SIZE_MAX when it took no part in the match. */
@@ -387,6 +402,9 @@ struct orma_consumer_info {
 	size_t struct_size;
 	uid_t uid; /* trusted: from the transport */
 	pid_t pid;
+	/* Nobody vouches for uid and pid: the consumer is never taken for root or the service's own
+	 * user. */
+	bool is_unverified;
 };
 
 struct orma_consumer_callbacks {
@@ -442,7 +460,8 @@ typedef void orma_clone_done_fn(void *ctx, const struct orma_clone_result *resul
  * @ctx: first argument of the callbacks.
  *
  * Who may connect is the embedder's decision: a consumer of the service's own user or root may do
- * more (see other users' sessions, clone them). Returns 0, -EINVAL (struct_size), -ENOSPC (too many
+ * more (name files in output_path, lock the service down, be exclusive), and root sees and clones
+ * the sessions of other users. Returns 0, -EINVAL (struct_size), -ENOSPC (too many
  * consumers), -ENOMEM.
  */
 ORMA_API int orma_consumer_port_open(struct orma_service *service,

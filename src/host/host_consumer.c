@@ -65,6 +65,7 @@ int orma_host_consumer_accepted(void *ctx, struct orma_ipc_peer *ipc)
 		.struct_size = sizeof(info),
 		.uid = identity->uid,
 		.pid = identity->pid,
+		.is_unverified = !identity->is_trusted,
 	};
 	struct orma_host_consumer *consumer = orma_base_zalloc(sizeof(*consumer));
 	if (!consumer)

@@ -397,7 +397,8 @@ static int check_lengths(const struct check *c)
 
 static int check_rivals(const struct check *c)
 {
-	return orma_service_config_check_rivals(c->service, c->port->uid, c->config, c->reterr);
+	return orma_service_config_check_rivals(c->service, c->port->uid, c->port->has_rights,
+						c->config, c->reterr);
 }
 
 static int check_file_count(const struct check *c)
@@ -418,6 +419,15 @@ static int check_file_count(const struct check *c)
 	return 0;
 }
 
+/* The service creates the file with its own rights, which are not this consumer's. */
+static int check_path_rights(const struct check *c)
+{
+	if (!c->config->output_path.size || c->port->has_rights ||
+	    c->service->file_ops.create_for_other)
+		return 0;
+	return orma_service_creation_refuse(c->reterr);
+}
+
 static int check_output(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;
@@ -434,6 +444,8 @@ static int check_output(const struct check *c)
 	    (config->output_path.size >= ORMA_SERVICE_PATH_BYTES_MAX ||
 	     memchr(config->output_path.data, '\0', config->output_path.size)))
 		return REFUSE(c, "output_path: not a path");
+	if (check_path_rights(c))
+		return -EACCES;
 	if (c->file_fd >= 0 && !orma_service_output_takes(c->file_fd))
 		return REFUSE(c, "write_into_file: the file descriptor cannot be written to");
 	return 0;

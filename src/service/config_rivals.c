@@ -14,6 +14,7 @@
 struct check {
 	const struct orma_service *service;
 	uid_t uid;
+	bool has_rights;
 	const struct orma_pb_trace_config *config;
 	struct orma_error *reterr;
 };
@@ -35,7 +36,7 @@ static bool changes_lockdown(const struct check *c)
 
 static int check_rights(const struct check *c)
 {
-	if (c->uid == 0 || c->uid == c->service->uid)
+	if (c->has_rights)
 		return 0;
 	if (c->config->exclusive_prio)
 		return orma_base_error_set(c->reterr, -EACCES,
@@ -167,7 +168,7 @@ static int check_caps(const struct check *c)
 	return 0;
 }
 
-int orma_service_config_check_rivals(const struct orma_service *service, uid_t uid,
+int orma_service_config_check_rivals(const struct orma_service *service, uid_t uid, bool has_rights,
 				     const struct orma_pb_trace_config *config,
 				     struct orma_error *reterr)
 {
@@ -177,7 +178,7 @@ int orma_service_config_check_rivals(const struct orma_service *service, uid_t u
 		check_name_age,
 		check_caps,
 	};
-	struct check c = {service, uid, config, reterr};
+	struct check c = {service, uid, has_rights, config, reterr};
 	int r = check_exclusive(&c);
 
 	if (config->exclusive_prio)

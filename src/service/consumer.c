@@ -38,6 +38,7 @@ int orma_consumer_port_open(struct orma_service *service, const struct orma_cons
 	port->ctx = ctx;
 	port->uid = whole.uid;
 	port->pid = whole.pid;
+	port->has_rights = !whole.is_unverified && (whole.uid == 0 || whole.uid == service->uid);
 	orma_base_list_append(&service->consumers, &port->link);
 	service->consumer_count++;
 	*ret = port;

@@ -340,7 +340,8 @@ void orma_service_session_begin_created(struct orma_service_session *session)
 	int r;
 
 	orma_base_list_remove(&session->link);
-	r = orma_service_config_check_rivals(service, session->uid, session->config, &error);
+	r = orma_service_config_check_rivals(service, session->uid, session->has_rights,
+					     session->config, &error);
 	if (r == 0)
 		r = join(session, -1, &error);
 	if (r == 0 && session->config->exclusive_prio)
@@ -363,6 +364,7 @@ int orma_service_session_new(struct orma_consumer_port *port, struct orma_servic
 	session->service = port->service;
 	session->uid = port->uid;
 	session->pid = port->pid;
+	session->has_rights = port->has_rights;
 	session->state = ORMA_SERVICE_SESSION_DISABLED;
 	session->last_sequence_id = ORMA_SERVICE_SEQUENCE_ID;
 	session->sequences.by_key.seed = session->service->name_seed;

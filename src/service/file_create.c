@@ -22,7 +22,10 @@
 
 bool orma_service_creation_is_wanted(const struct orma_service_session *session)
 {
-	return session->output.path && session->service->file_ops.create;
+	const struct orma_service_file_ops *ops = &session->service->file_ops;
+
+	return session->output.path &&
+	       (session->has_rights ? ops->create != NULL : ops->create_for_other != NULL);
 }
 
 static void on_timeout(struct orma_service_timer *timer)
@@ -37,13 +40,43 @@ static void on_timeout(struct orma_service_timer *timer)
 	orma_service_session_disable(session, true, text);
 }
 
-int orma_service_creation_begin(struct orma_service_session *session, struct orma_error *reterr)
+int orma_service_creation_refuse(struct orma_error *reterr)
+{
+	return orma_base_error_set(
+		reterr, -EACCES,
+		"output_path: this service creates files only for root and its own user; leave it "
+		"out and pass a file descriptor, as `orma record --out FILE` does, or start the "
+		"service with `orma traced --output-dir DIR`");
+}
+
+/* With the service's own rights, or only where files of other users may be. */
+static int create(struct orma_service_session *session, struct orma_error *reterr)
 {
 	struct orma_service *service = session->service;
 	struct orma_service_output *output = &session->output;
-	int r = service->file_ops.create(service->file_ctx, output->path, output->max_files,
-					 session->id, &output->file);
+	const struct orma_file_request request = {
+		.struct_size = sizeof(request),
+		.path = output->path,
+		.count = output->max_files,
+		.session_id = session->id,
+		.uid = session->uid,
+	};
+	int r;
 
+	if (session->has_rights)
+		return service->file_ops.create(service->file_ctx, output->path, output->max_files,
+						session->id, &output->file);
+	r = service->file_ops.create_for_other(service->file_ctx, &request, &output->file, reterr);
+	return r == -EACCES && !reterr->message[0] ? orma_service_creation_refuse(reterr) : r;
+}
+
+int orma_service_creation_begin(struct orma_service_session *session, struct orma_error *reterr)
+{
+	struct orma_service *service = session->service;
+	int r = create(session, reterr);
+
+	if (r < 0 && reterr->message[0])
+		return r;
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "output_path: the file cannot be used");
 	session->state = ORMA_SERVICE_SESSION_OPENING;

@@ -58,6 +58,8 @@ static const char *describe(int error)
 		return "what was written cannot be read again";
 	case ENOENT:
 		return "its folder does not exist";
+	case ELOOP:
+		return "a symbolic link is in its path";
 	case EPERM:
 		return "permission denied";
 	default:

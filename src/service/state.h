@@ -310,6 +310,7 @@ struct orma_service_session {
 	enum orma_service_session_state state;
 	uid_t uid;
 	pid_t pid;
+	bool has_rights; /* its consumer is root or the service's own user */
 	uint32_t last_sequence_id;
 	struct orma_consumer_port *consumer; /* NULL = detached or orphaned */
 	char *detach_key;
@@ -417,6 +418,7 @@ struct orma_consumer_port {
 	struct orma_list link;
 	uid_t uid;
 	pid_t pid;
+	bool has_rights; /* root or the service's own user */
 	struct orma_consumer_callbacks callbacks;
 	void *ctx;
 	struct orma_service_session *session;
@@ -556,7 +558,7 @@ int orma_service_config_check(const struct orma_service *service,
 			      struct orma_error *reterr);
 
 /* config_rivals.c */
-int orma_service_config_check_rivals(const struct orma_service *service, uid_t uid,
+int orma_service_config_check_rivals(const struct orma_service *service, uid_t uid, bool has_rights,
 				     const struct orma_pb_trace_config *config,
 				     struct orma_error *reterr);
 
@@ -840,6 +842,8 @@ int orma_service_output_put(struct orma_service_session *session, const struct i
 
 /* file_create.c */
 bool orma_service_creation_is_wanted(const struct orma_service_session *session);
+/* -EACCES, and a text that says what to do instead. */
+int orma_service_creation_refuse(struct orma_error *reterr);
 /* The session is OPENING then. */
 int orma_service_creation_begin(struct orma_service_session *session, struct orma_error *reterr);
 void orma_service_creation_event(struct orma_service_session *session, int status);

@@ -230,6 +230,7 @@ static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_optio
 		result = orma_compress_worker_new(daemon->loop, &daemon->compressor);
 	if (result)
 		return result;
+	orma_file_worker_set_output_folder(daemon->files, wanted->output_folder);
 	struct orma_compressor_ops compressor_ops = orma_compress_worker_ops();
 	struct orma_service_options options = {
 		.struct_size = sizeof(options),

@@ -3,10 +3,12 @@
  *
  * The daemon may be root and the path is a consumer's choice, so nothing may be lost that the
  * session did not write itself: files are removed and renamed only while the name still leads to
- * the file that was created or put there, a rename never replaces anything, and
- * the new file must not exist. Rejected: a descriptor of the folder (the path is the consumer's,
- * and so are its folders), truncating the oldest file and using it again (readers may have it
- * open).
+ * the file that was created or put there, a rename never replaces anything, and the new file must
+ * not exist. A path is relative to a descriptor of a folder, as with openat(): AT_FDCWD for the
+ * paths of root and of the daemon's own user, whose folders are theirs to change; for other users
+ * the descriptor of the very folder that the files are in (output_folder.h), so that no link in a
+ * path leads elsewhere. Rejected: truncating the oldest file and using it again (readers may have
+ * it open).
  */
 #include "tool/file_rotate.h"
 
@@ -28,7 +30,8 @@
 struct names {
 	char *text; /* room for a name */
 	size_t size;
-	const char *path;
+	int folder_fd;
+	const char *path; /* relative to the folder */
 };
 
 /* path, path.1, path.2 ...; two of them at a time. */
@@ -53,11 +56,11 @@ static int identify(int fd, struct orma_file_identity *ret)
 }
 
 /* 1 = the name leads to that file, 0 = to none, -EEXIST = to another one. */
-static int check_identity(const char *name, const struct orma_file_identity *file)
+static int check_identity(int folder_fd, const char *name, const struct orma_file_identity *file)
 {
 	struct stat info;
 
-	if (fstatat(AT_FDCWD, name, &info, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(folder_fd, name, &info, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (info.st_dev != file->device || info.st_ino != file->inode ||
 	    info.st_size != file->size || info.st_mtim.tv_sec != file->modified.tv_sec ||
@@ -68,17 +71,17 @@ static int check_identity(const char *name, const struct orma_file_identity *fil
 
 /* File systems without the flag: nothing can be put there between the look and the rename that
  * somebody who may write to the folder could not have replaced himself. */
-static int rename_without_replacing(const char *from, const char *to)
+static int rename_without_replacing(int folder_fd, const char *from, const char *to)
 {
 	struct stat info;
 
-	if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NOREPLACE) == 0)
+	if (syscall(SYS_renameat2, folder_fd, from, folder_fd, to, NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	if (fstatat(AT_FDCWD, to, &info, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(folder_fd, to, &info, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
-	return renameat(AT_FDCWD, from, AT_FDCWD, to) ? -errno : 0;
+	return renameat(folder_fd, from, folder_fd, to) ? -errno : 0;
 }
 
 /* The file of that number gets the next one, or is removed. */
@@ -87,14 +90,14 @@ static int move_up(struct orma_file_rotation *rotation, const struct names *name
 	struct orma_file_identity *file = &rotation->files[number];
 	const char *name = get_name(names, number);
 	bool is_oldest = number + 1 == rotation->count;
-	int r = file->inode ? check_identity(name, file) : 0;
+	int r = file->inode ? check_identity(names->folder_fd, name, file) : 0;
 
 	if (r == 0) /* there never was one, or somebody took it away */
 		file->inode = 0;
 	if (r == 1 && is_oldest)
-		r = unlinkat(AT_FDCWD, name, 0) ? -errno : 0;
+		r = unlinkat(names->folder_fd, name, 0) ? -errno : 0;
 	else if (r == 1)
-		r = rename_without_replacing(name, get_name(names, number + 1));
+		r = rename_without_replacing(names->folder_fd, name, get_name(names, number + 1));
 	if (r < 0)
 		return r;
 	if (!is_oldest)
@@ -103,9 +106,10 @@ static int move_up(struct orma_file_rotation *rotation, const struct names *name
 	return 0;
 }
 
-static int create(const char *path)
+static int create(const struct names *names)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = openat(names->folder_fd, names->path,
+			O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return -errno;
@@ -120,14 +124,15 @@ static int check_names(const struct names *names, uint32_t count)
 	struct stat info;
 
 	for (uint32_t number = 1; number < count; number++)
-		if (fstatat(AT_FDCWD, get_name(names, number), &info, AT_SYMLINK_NOFOLLOW) == 0)
+		if (fstatat(names->folder_fd, get_name(names, number), &info,
+			    AT_SYMLINK_NOFOLLOW) == 0)
 			return -ENOTUNIQ;
 	return 0;
 }
 
-int orma_file_create(const char *path, uint32_t count, int *ret_fd)
+int orma_file_create(int folder_fd, const char *path, uint32_t count, int *ret_fd)
 {
-	struct names names = {.size = strlen(path) + 12, .path = path};
+	struct names names = {.size = strlen(path) + 12, .folder_fd = folder_fd, .path = path};
 	int r;
 
 	names.text = orma_base_alloc(2 * names.size);
@@ -135,7 +140,7 @@ int orma_file_create(const char *path, uint32_t count, int *ret_fd)
 		return -ENOMEM;
 	r = check_names(&names, count);
 	if (r == 0)
-		r = create(path);
+		r = create(&names);
 	orma_base_free(names.text);
 	if (r < 0)
 		return r;
@@ -143,12 +148,12 @@ int orma_file_create(const char *path, uint32_t count, int *ret_fd)
 	return 0;
 }
 
-void orma_file_remove(const char *path, int fd)
+void orma_file_remove(int folder_fd, const char *path, int fd)
 {
 	struct orma_file_identity file;
 
-	if (identify(fd, &file) == 0 && check_identity(path, &file) == 1)
-		(void)unlinkat(AT_FDCWD, path, 0);
+	if (identify(fd, &file) == 0 && check_identity(folder_fd, path, &file) == 1)
+		(void)unlinkat(folder_fd, path, 0);
 }
 
 static int rotate(struct orma_file_rotation *rotation, const struct names *names, int fd)
@@ -157,7 +162,7 @@ static int rotate(struct orma_file_rotation *rotation, const struct names *names
 
 	for (uint32_t number = rotation->count; number-- > 0 && r == 0;)
 		r = move_up(rotation, names, number);
-	return r < 0 ? r : create(names->path);
+	return r < 0 ? r : create(names);
 }
 
 void orma_file_rotation_done(struct orma_file_rotation *rotation)
@@ -166,10 +171,10 @@ void orma_file_rotation_done(struct orma_file_rotation *rotation)
 	*rotation = (struct orma_file_rotation){0};
 }
 
-int orma_file_rotate(struct orma_file_rotation *rotation, const char *path, uint32_t count, int fd,
-		     int *ret_fd)
+int orma_file_rotate(struct orma_file_rotation *rotation, int folder_fd, const char *path,
+		     uint32_t count, int fd, int *ret_fd)
 {
-	struct names names = {.size = strlen(path) + 12, .path = path};
+	struct names names = {.size = strlen(path) + 12, .folder_fd = folder_fd, .path = path};
 	int r;
 
 	if (!rotation->files)

@@ -24,12 +24,14 @@ struct orma_file_rotation {
 };
 
 /*
+ * Paths are relative to `folder_fd`, which may be AT_FDCWD.
+ *
  * Creates the first file; neither it nor, when `count` is more than 1, path.1 to path.(count - 1)
  * may exist: -EEXIST, -ENOTUNIQ. -ENOMEM, and what the system says.
  */
-int orma_file_create(const char *path, uint32_t count, int *ret_fd);
+int orma_file_create(int folder_fd, const char *path, uint32_t count, int *ret_fd);
 /* Removes the file `fd` from its folder if that is still its name. */
-void orma_file_remove(const char *path, int fd);
+void orma_file_remove(int folder_fd, const char *path, int fd);
 
 void orma_file_rotation_done(struct orma_file_rotation *rotation);
 /*
@@ -39,7 +41,7 @@ void orma_file_rotation_done(struct orma_file_rotation *rotation);
  * others are neither removed nor renamed: -EEXIST when one is in the way. -ENOMEM, and what the
  * system says.
  */
-int orma_file_rotate(struct orma_file_rotation *rotation, const char *path, uint32_t count, int fd,
-		     int *ret_fd);
+int orma_file_rotate(struct orma_file_rotation *rotation, int folder_fd, const char *path,
+		     uint32_t count, int fd, int *ret_fd);
 
 #endif

@@ -29,6 +29,7 @@
 #include "base/list.h"
 #include "tool/file_rotate.h"
 #include "tool/file_write.h"
+#include "tool/output_folder.h"
 
 #define QUEUE_BYTES_MAX  (8u << 20)
 #define CLOSING_STALL_MS 10000 /* without a byte taken, once the session has ended */
@@ -81,6 +82,10 @@ struct file {
 	/* To be created, with so many others; NULL = it came as a descriptor. */
 	char *path;
 	uint32_t count;
+	const struct orma_output_folder *output_folder; /* what the path is below; NULL = nothing */
+	/* Where it was created, for all that concerns its name; the file's thread. */
+	int folder_fd; /* AT_FDCWD, or to be closed with the file */
+	const char *name;
 	struct orma_file_rotation rotation; /* the file's thread */
 	int wakeup_fd; /* tells that thread that is_closing or the worker's is_hurried has changed
 			*/
@@ -103,6 +108,7 @@ struct orma_file_worker {
 	bool is_hurried;         /* under mutex */
 	uint64_t progress;       /* under mutex: grows with whatever a file's thread completes */
 	struct orma_list files;
+	const struct orma_output_folder *output_folder; /* NULL = none */
 };
 
 static void note_progress_locked(struct orma_file_worker *worker)
@@ -227,8 +233,10 @@ static int sync_file(const struct file *file)
 static int rotate_file(struct file *file, const struct block *block)
 {
 	int new_fd, old_fd = file->fd, result = sync_file(file);
+	/* A file keeps the folder and the name that it was created with. */
+	const char *name = file->name ? file->name : (const char *)block->data;
 	if (result == 0)
-		result = orma_file_rotate(&file->rotation, (const char *)block->data,
+		result = orma_file_rotate(&file->rotation, file->folder_fd, name,
 					  block->rotated_count, old_fd, &new_fd);
 	if (result)
 		return result;
@@ -291,6 +299,16 @@ static struct block *wait_for_block_locked(struct file *file)
 	return ORMA_LIST_ENTRY(file->blocks.next, struct block, link);
 }
 
+static int create_named(struct file *file, int *ret_fd)
+{
+	int result = 0;
+	file->name = file->path;
+	if (file->output_folder)
+		result = orma_output_folder_enter(file->output_folder, file->path, &file->folder_fd,
+						  &file->name);
+	return result ? result : orma_file_create(file->folder_fd, file->name, file->count, ret_fd);
+}
+
 /* Asks, or creates; what is given up meanwhile has nobody to tell. */
 static void begin_file(struct file *file)
 {
@@ -298,7 +316,7 @@ static void begin_file(struct file *file)
 	int fd = file->fd, result = 0;
 	off_t begin = 0;
 	if (file->path)
-		result = orma_file_create(file->path, file->count, &fd);
+		result = create_named(file, &fd);
 	else
 		begin = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
 	pthread_mutex_lock(&worker->mutex);
@@ -343,8 +361,9 @@ static void *run_file(void *arg)
 	pthread_mutex_unlock(&worker->mutex);
 	int result = must_sync ? sync_file(file) : 0;
 	if (is_unused)
-		orma_file_remove(file->path, file->fd);
+		orma_file_remove(file->folder_fd, file->name, file->fd);
 	file->fd = orma_base_fd_close(file->fd);
+	file->folder_fd = orma_base_fd_close(file->folder_fd);
 	pthread_mutex_lock(&worker->mutex);
 	file->end.finished = file;
 	note_progress_locked(worker);
@@ -392,6 +411,7 @@ static int new_file(struct orma_file_worker *worker, uint64_t session_id, struct
 	origin->users = 1;
 	file->worker = worker;
 	file->fd = -1;
+	file->folder_fd = AT_FDCWD;
 	file->origin = origin;
 	file->session_id = session_id;
 	pthread_cond_init(&file->has_work, NULL);
@@ -431,14 +451,16 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 	return 0;
 }
 
-static int create_file(void *ctx, const char *path, uint32_t count, uint64_t session_id,
-		       void **ret_file)
+static int begin_creation(struct orma_file_worker *worker,
+			  const struct orma_output_folder *output_folder,
+			  const struct orma_file_request *request, void **ret_file)
 {
 	struct file *file = NULL;
-	int result = new_file(ctx, session_id, &file);
+	int result = new_file(worker, request->session_id, &file);
 	if (result == 0) {
-		file->count = count;
-		file->path = orma_base_strdup(path);
+		file->count = request->count;
+		file->output_folder = output_folder;
+		file->path = orma_base_strdup(request->path);
 		result = file->path ? start_thread(file) : -ENOMEM;
 	}
 	if (result) {
@@ -447,6 +469,25 @@ static int create_file(void *ctx, const char *path, uint32_t count, uint64_t ses
 	}
 	*ret_file = file;
 	return 0;
+}
+
+static int create_file(void *ctx, const char *path, uint32_t count, uint64_t session_id,
+		       void **ret_file)
+{
+	struct orma_file_request request = {.path = path, .count = count, .session_id = session_id};
+	return begin_creation(ctx, NULL, &request, ret_file);
+}
+
+static int create_file_for_other(void *ctx, const struct orma_file_request *request,
+				 void **ret_file, struct orma_error *reterr)
+{
+	struct orma_file_worker *worker = ctx;
+	struct orma_file_request below = *request;
+	if (!worker->output_folder)
+		return -EACCES;
+	int result =
+		orma_output_folder_check(worker->output_folder, request->path, &below.path, reterr);
+	return result ? result : begin_creation(worker, worker->output_folder, &below, ret_file);
 }
 
 static struct block *take_spare(struct file *file)
@@ -623,6 +664,7 @@ const struct orma_service_file_ops orma_file_worker_ops = {
 	.copy = queue_copy,
 	.rotate = queue_rotation,
 	.create = create_file,
+	.create_for_other = create_file_for_other,
 };
 
 static void free_file(struct file *file)
@@ -679,6 +721,12 @@ int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret)
 	orma_base_list_init(&worker->files);
 	*ret = worker;
 	return 0;
+}
+
+void orma_file_worker_set_output_folder(struct orma_file_worker *worker,
+					const struct orma_output_folder *folder)
+{
+	worker->output_folder = folder;
 }
 
 uint64_t orma_file_worker_progress(struct orma_file_worker *worker)

@@ -13,6 +13,11 @@ struct orma_file_worker;
 
 /* `loop` is woken when orma_file_worker_dispatch() has something to report. */
 int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret);
+/* Where files of output_path are created for users other than root and the daemon's own; borrowed
+ * for the worker's life. Without it, nowhere. */
+struct orma_output_folder;
+void orma_file_worker_set_output_folder(struct orma_file_worker *worker,
+					const struct orma_output_folder *folder);
 /* From now on a file that takes nothing for a second has failed. */
 void orma_file_worker_hurry(struct orma_file_worker *worker);
 /* Grows with whatever a file's thread has completed. */

@@ -278,7 +278,7 @@ static void allow_open(struct filter *filter, uint32_t number, unsigned argument
 	skip_unless(filter, creates, 1);
 	answer(filter, RETURN_ALLOW);
 	load_argument(filter, argument);
-	add(filter, JUMP_IF_ANY_BIT, O_ACCMODE | O_CREAT | O_TRUNC, 1, 0);
+	add(filter, JUMP_IF_ANY_BIT, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 1, 0);
 	answer(filter, RETURN_ALLOW);
 	answer(filter, filter->refusal);
 }

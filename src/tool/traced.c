@@ -29,6 +29,10 @@ static void print_help(void)
 	     "(it "
 	     "fails; default),\n"
 	     "                     kill (the daemon ends), off (nothing)\n"
+	     "      --output-dir DIR\n"
+	     "                     create files of output_path below DIR for users other than root "
+	     "and the daemon's\n"
+	     "                     own; without it such configs are refused\n"
 	     "      --allow-remote-consumers\n"
 	     "                     serve consumers on TCP and vsock addresses, whoever they are\n"
 	     "      --enable-relay-endpoint\n"
@@ -79,6 +83,7 @@ enum option_id {
 	OPTION_USER,
 	OPTION_GROUP,
 	OPTION_SECCOMP,
+	OPTION_OUTPUT_DIR,
 	OPTION_REMOTE_CONSUMERS,
 	OPTION_RELAY,
 	OPTION_RELAY_ON,
@@ -123,6 +128,9 @@ static int take_option(int id, struct orma_traced_options *ret, struct identity 
 		return orma_seccomp_parse(optarg, &ret->seccomp)
 			       ? orma_tool_usage_error("\"%s\" is not errno, kill or off", optarg)
 			       : -1;
+	case OPTION_OUTPUT_DIR:
+		ret->output_dir = optarg;
+		return -1;
 	case OPTION_REMOTE_CONSUMERS:
 		ret->allows_remote_consumers = true;
 		return -1;
@@ -157,6 +165,7 @@ static int parse_options(int argc, char **argv, struct orma_traced_options *ret)
 		{"user", required_argument, NULL, OPTION_USER},
 		{"group", required_argument, NULL, OPTION_GROUP},
 		{"seccomp", required_argument, NULL, OPTION_SECCOMP},
+		{"output-dir", required_argument, NULL, OPTION_OUTPUT_DIR},
 		{"allow-remote-consumers", no_argument, NULL, OPTION_REMOTE_CONSUMERS},
 		{"enable-relay-endpoint", no_argument, NULL, OPTION_RELAY},
 		{"enable-relay-endpoint-on", required_argument, NULL, OPTION_RELAY_ON},

@@ -22,6 +22,7 @@ struct orma_traced_options {
 	struct orma_traced_permissions producers, consumers;
 	bool in_background, allows_remote_consumers;
 	uint32_t peers_per_uid_max; /* 0 = default */
+	const char *output_dir;     /* NULL = none */
 	struct orma_daemon_relays relays;
 	struct orma_privileges privileges;
 	enum orma_seccomp_mode seccomp;

@@ -29,6 +29,7 @@ struct traced {
 	struct orma_daemon daemon;
 	struct orma_systemd systemd;
 	struct orma_watch signals;
+	struct orma_output_folder output_folder;
 };
 
 /* --- sockets ---------------------------------------------------------------------------------- */
@@ -111,12 +112,16 @@ static int open_sockets(struct traced *traced)
 		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
 		.allows_remote_consumers = wanted->allows_remote_consumers,
 		.peers_per_uid_max = wanted->peers_per_uid_max,
+		.output_folder = wanted->output_dir ? &traced->output_folder : NULL,
 		.relays = &wanted->relays,
 		.has_uid = wanted->privileges.must_change,
 		.uid = wanted->privileges.uid,
 	};
 	struct orma_error error = {0};
 
+	if (wanted->output_dir &&
+	    orma_output_folder_open(wanted->output_dir, &traced->output_folder, &error))
+		return orma_tool_fail("%s", error.message);
 	int result = orma_daemon_init(&traced->daemon, &options, &error);
 	if (result == -EADDRINUSE)
 		return orma_tool_fail("%s; another daemon, or `orma record`, serves there",
@@ -227,11 +232,12 @@ static void close_all(struct traced *traced)
 	orma_base_fd_close(signal_fd);
 	if (traced->daemon.loop)
 		orma_daemon_done(&traced->daemon);
+	orma_output_folder_close(&traced->output_folder);
 }
 
 int orma_traced_serve(const struct orma_traced_options *options)
 {
-	struct traced traced = {.options = options};
+	struct traced traced = {.options = options, .output_folder = ORMA_OUTPUT_FOLDER_NONE};
 
 	raise_descriptor_limit();
 	orma_systemd_open(&traced.systemd);

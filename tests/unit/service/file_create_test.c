@@ -40,6 +40,21 @@ static int fake_create(void *ctx, const char *path, uint32_t count, uint64_t ses
 	return 0;
 }
 
+/* Allows one path. */
+static int fake_create_for_other(void *ctx, const struct orma_file_request *request,
+				 void **ret_file, struct orma_error *reterr)
+{
+	CHECK_INT(request->struct_size, sizeof(*request));
+	CHECK_INT(request->uid, getuid() + 1);
+	if (strcmp(request->path, "/elsewhere/trace") == 0)
+		return -EACCES;
+	if (strcmp(request->path, "/allowed/trace") != 0) {
+		snprintf(reterr->message, sizeof(reterr->message), "only /allowed");
+		return -EXDEV;
+	}
+	return fake_create(ctx, request->path, request->count, request->session_id, ret_file);
+}
+
 static int fake_write(void *ctx, void *opened, const struct iovec *iov, int iov_count)
 {
 	struct fake_file *file = opened;
@@ -450,4 +465,93 @@ ORMA_TEST(session_without_memory_when_its_file_is_there_is_told_so)
 		log_clear(&s.producer.log);
 		close_scene(&s);
 	}
+}
+
+/* --- files of other users --------------------------------------------------------------------- */
+
+static const char path_refused[] =
+	"output_path: this service creates files only for root and its own user; leave it out and "
+	"pass a file descriptor, as `orma record --out FILE` does, or start the service with `orma "
+	"traced --output-dir DIR`";
+
+ORMA_TEST(another_user_than_the_service_s_names_no_files)
+{
+	struct scene s;
+	struct consumer other, root, unverified;
+	struct orma_consumer_info info = {
+		.struct_size = sizeof(info), .uid = getuid(), .is_unverified = true};
+	static const struct orma_consumer_callbacks callbacks = {.struct_size = sizeof(callbacks)};
+
+	open_scene(&s);
+	consumer_open_as(&s.world, &other, getuid() + 1);
+	CHECK_INT(enable(&other, INTO_FILE), -EACCES);
+	CHECK_STR(other.error.message, path_refused);
+	CHECK_INT(file_count, 0);
+	/* A user that nobody vouches for is another one, whatever its number. */
+	unverified = (struct consumer){.world = &s.world};
+	CHECK_INT(orma_consumer_port_open(s.world.service, &info, &callbacks, &unverified,
+					  &unverified.port),
+		  0);
+	CHECK_INT(enable(&unverified, INTO_FILE), -EACCES);
+	CHECK_INT(enable(&unverified, ONE_BUFFER "exclusive_prio: 1"), -EACCES);
+	CHECK_INT(file_count, 0);
+	consumer_open_as(&s.world, &root, 0);
+	enable_ok(&root, INTO_FILE);
+	CHECK_INT(file_count, 1);
+	consumer_close(&root);
+	consumer_close(&unverified);
+	consumer_close(&other);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_service_that_writes_files_itself_creates_none_for_other_users)
+{
+	struct world world;
+	struct consumer other;
+	char path[256], config[512];
+
+	world_open(&world);
+	snprintf(path, sizeof(path), "%s/trace", orma_test_tmpdir());
+	snprintf(config, sizeof(config), ONE_BUFFER "write_into_file: true output_path: '%s'",
+		 path);
+	consumer_open_as(&world, &other, getuid() + 1);
+	CHECK_INT(enable(&other, config), -EACCES);
+	CHECK_STR(other.error.message, path_refused);
+	CHECK_INT(access(path, F_OK), -1);
+	consumer_close(&other);
+	world_close(&world);
+}
+
+ORMA_TEST(an_embedder_decides_where_files_of_other_users_are_created)
+{
+	struct orma_service_file_ops ops = fake_ops;
+	struct scene s;
+	struct consumer other;
+
+	ops.create_for_other = fake_create_for_other;
+	memset(&s, 0, sizeof(s));
+	memset(files, 0, sizeof(files));
+	file_count = 0;
+	create_error = 0;
+	world_open_with(&s.world, &ops);
+	producer_open(&s.world, &s.producer, "p");
+	consumer_open(&s.world, &s.consumer);
+	consumer_open_as(&s.world, &other, getuid() + 1);
+	CHECK_INT(
+		enable(&other, ONE_BUFFER "write_into_file: true output_path: '/elsewhere/trace'"),
+		-EACCES);
+	CHECK_STR(other.error.message, path_refused);
+	CHECK_INT(enable(&other, INTO_FILE), -EXDEV);
+	CHECK_STR(other.error.message, "only /allowed");
+	enable_ok(&other, ONE_BUFFER "write_into_file: true output_path: '/allowed/trace'");
+	CHECK_STR(files[0].path, "/allowed/trace");
+	/* The service's own user is not asked for reasons. */
+	enable_ok(&s.consumer, INTO_FILE);
+	CHECK_STR(files[1].path, "/somewhere/trace");
+	answer(&s, 0, -ELOOP);
+	CHECK_LOG(&other.log, "disabled:output_path: the file cannot be created: a symbolic link "
+			      "is in its path");
+	answer(&s, 0, ORMA_FILE_CLOSED);
+	consumer_close(&other);
+	close_scene(&s);
 }

@@ -69,7 +69,8 @@ static void close_scene(struct scene *scene)
 
 static int rotate(struct scene *scene, uint32_t count)
 {
-	int fd = -1, r = orma_file_rotate(&scene->rotation, scene->path, count, scene->fd, &fd);
+	int fd = -1,
+	    r = orma_file_rotate(&scene->rotation, AT_FDCWD, scene->path, count, scene->fd, &fd);
 
 	if (r < 0)
 		return r;

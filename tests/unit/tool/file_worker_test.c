@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "harness.h"
 #include "tool/file_worker.h"
+#include "tool/output_folder.h"
 
 struct events {
 	struct orma_file_worker *worker;
@@ -534,6 +535,61 @@ ORMA_TEST(a_file_that_cannot_be_created_fails_and_leaves_what_is_there)
 	in_tmpdir(path, "numbered");
 	CHECK_INT(access(path, F_OK), -1);
 	CHECK_INT(access(numbered, F_OK), 0);
+}
+
+ORMA_TEST(files_of_other_users_are_created_and_rotated_below_their_folder_alone)
+{
+	struct orma_output_folder folder;
+	struct orma_error error = {0};
+	struct orma_file_request request = {
+		.struct_size = sizeof(request), .count = 2, .session_id = 7};
+	struct events events;
+	char path[300], moved[300], link[300];
+	void *file;
+
+	in_tmpdir(path, "sub");
+	CHECK_INT(mkdir(path, 0700), 0);
+	CHECK_INT(orma_output_folder_open(orma_test_tmpdir(), &folder, &error), 0);
+	start(&events);
+	request.path = "sub/trace";
+	CHECK_INT(orma_file_worker_ops.create_for_other(events.worker, &request, &file, &error),
+		  -EACCES);
+	orma_file_worker_set_output_folder(events.worker, &folder);
+	request.path = "/etc/trace";
+	CHECK_INT(orma_file_worker_ops.create_for_other(events.worker, &request, &file, &error),
+		  -EXDEV);
+	request.path = "sub/trace";
+	CHECK_INT(orma_file_worker_ops.create_for_other(events.worker, &request, &file, &error), 0);
+	while (events.created == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	/* Now a link has the folder's name; the file's folder stays. */
+	in_tmpdir(moved, "moved");
+	in_tmpdir(link, "other");
+	CHECK_INT(mkdir(link, 0700), 0);
+	CHECK_INT(rename(path, moved), 0);
+	CHECK_INT(symlink("other", path), 0);
+	CHECK_INT(write_bytes(&events, file, "one", 3), 0);
+	CHECK_INT(orma_file_worker_ops.rotate(events.worker, file, "sub/trace", 2), 0);
+	CHECK_INT(write_bytes(&events, file, "two", 3), 0);
+	orma_file_worker_ops.close(events.worker, file, true);
+	wait_for_end(&events);
+	CHECK_INT(events.failed, 0);
+	in_tmpdir(path, "moved/trace");
+	check_content(path, "two");
+	in_tmpdir(path, "moved/trace.1");
+	check_content(path, "one");
+	in_tmpdir(path, "other/trace");
+	CHECK_INT(access(path, F_OK), -1);
+	/* And who begins now meets the link. */
+	events.ended = events.created = 0;
+	CHECK_INT(orma_file_worker_ops.create_for_other(events.worker, &request, &file, &error), 0);
+	while (events.failed == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.last_status, -ELOOP);
+	orma_file_worker_ops.close(events.worker, file, false);
+	wait_for_end(&events);
+	stop(&events);
+	orma_output_folder_close(&folder);
 }
 
 ORMA_TEST(without_memory_no_file_is_created)

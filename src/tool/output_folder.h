@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * output_folder.h - the folder below which the daemon creates files for users other than its own
+ * (`orma traced --output-dir`).
+ */
+#ifndef ORMA_TOOL_OUTPUT_FOLDER_H
+#define ORMA_TOOL_OUTPUT_FOLDER_H
+
+#include <orma/error.h>
+
+struct orma_output_folder {
+	int fd;                 /* O_PATH; -1 = there is none */
+	char *path, *real_path; /* as it was named, and absolute without links; both without a final
+				   slash */
+};
+
+#define ORMA_OUTPUT_FOLDER_NONE                                                                    \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
+
+/* Opens it; `path` is borrowed for the call. What the system says, and a text. */
+int orma_output_folder_open(const char *path, struct orma_output_folder *ret,
+			    struct orma_error *reterr);
+/* Harmless when there is none. */
+void orma_output_folder_close(struct orma_output_folder *folder);
+
+/*
+ * Looks at the text of a path alone, so it never waits for a file system. *ret_rest is the part of
+ * `path` below the folder; a relative path is all below it. -EACCES = there is no folder; -EXDEV =
+ * the path is outside, has a ".." or does not end with the name of a file.
+ */
+int orma_output_folder_check(const struct orma_output_folder *folder, const char *path_untrusted,
+			     const char **ret_rest, struct orma_error *reterr);
+/*
+ * Opens the folder that the rest's last name is in, and follows no symbolic link on the way: -ELOOP.
+ * *ret_name points to that name in `rest`. Other errors are what the system says. May wait for the
+ * file system.
+ */
+int orma_output_folder_enter(const struct orma_output_folder *folder, const char *rest, int *ret_fd,
+			     const char **ret_name);
+
+#endif
