@@ -309,8 +309,9 @@ struct orma_commit {
 /**
  * orma_producer_port_open() - a producer has connected.
  * @ctx: first argument of the callbacks.
- * @ret_uses_own_memory: whether info->shm_fd was taken (duplicated); it is not when it is no sealed
- *                       memory of a size that the protocol allows. May be NULL.
+ * @ret_uses_own_memory: whether info->shm_fd was taken (duplicated). It is taken when it is sealed
+ *                       memory of a size that the protocol allows, and the producers of that user
+ *                       share no more than 128 MiB with it, or it has at most 256 KiB. May be NULL.
  *
  * No callback of this port runs inside the call. Returns 0, -EACCES (lockdown), -ENOSPC (no
  * producer id left), -EINVAL (struct_size; a name of more than 1,024 bytes), -ENOMEM.

@@ -91,7 +91,8 @@ static size_t move_chunk(struct orma_producer_port *port, const struct orma_chun
 		move_emulated(port, move);
 		return ORMA_SERVICE_COMMIT_LOOK_BYTES + move->size;
 	}
-	if (!port->memory.start ||
+	if (!port->memory.start || move->page_idx >= port->view.page_count ||
+	    !orma_service_memory_is_used(port, move->page_idx) ||
 	    orma_shm_view_begin_read(&port->view, move->page_idx, move->chunk_idx, &chunk) < 0) {
 		port->service->chunks_discarded++;
 		return ORMA_SERVICE_COMMIT_LOOK_BYTES;

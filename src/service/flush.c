@@ -75,9 +75,16 @@ static bool advance(struct orma_service_session *session, enum orma_service_flus
 /* Producers may hold chunks that they could not finish; takes what is there. */
 static void scrape_if_answered(struct orma_service_session *session)
 {
-	if (!session->scrape.is_running &&
-	    advance(session, ORMA_SERVICE_FLUSH_ANSWERED, ORMA_SERVICE_FLUSH_SCRAPING))
-		orma_service_scrape_begin(session);
+	const struct orma_service_flush *flush;
+	uint64_t deadline_ns = 0;
+
+	if (session->scrape.is_running ||
+	    !advance(session, ORMA_SERVICE_FLUSH_ANSWERED, ORMA_SERVICE_FLUSH_SCRAPING))
+		return;
+	ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+		if (flush->state == ORMA_SERVICE_FLUSH_SCRAPING)
+			deadline_ns = ORMA_MAX(deadline_ns, flush->deadline_ns);
+	orma_service_scrape_begin(session, deadline_ns);
 }
 
 static void complete(struct orma_service_flush *flush, bool is_complete)
@@ -104,6 +111,10 @@ void orma_service_flush_scraped(struct orma_service_session *session)
 	uint64_t id = session->id;
 	struct orma_service_flush *flush;
 
+	if (session->scrape.is_cut)
+		ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+			if (flush->state == ORMA_SERVICE_FLUSH_SCRAPING)
+				flush->is_complete = false;
 	(void)advance(session, ORMA_SERVICE_FLUSH_SCRAPING, ORMA_SERVICE_FLUSH_SCRAPED);
 	/* What follows a flush may end its session, so look anew each time. */
 	while ((session = orma_service_session_by_id(service, id)) &&
@@ -274,6 +285,8 @@ static void run(struct orma_service_flush *flush, uint32_t timeout_ms)
 	struct orma_service_session *session = flush->session;
 	struct orma_service *service = session->service;
 
+	timeout_ms = timeout_ms ? timeout_ms : session->flush_timeout_ms;
+	flush->deadline_ns = orma_service_now_ns(service) + timeout_ms * ORMA_NS_PER_MS;
 	if (begin(flush) < 0) {
 		complete(flush, false);
 		return;
@@ -282,10 +295,7 @@ static void run(struct orma_service_flush *flush, uint32_t timeout_ms)
 		complete(flush, true);
 		return;
 	}
-	timeout_ms = timeout_ms ? timeout_ms : session->flush_timeout_ms;
-	orma_service_timer_arm(&service->timers, &flush->timer,
-			       orma_service_now_ns(service) + timeout_ms * ORMA_NS_PER_MS,
-			       on_timeout);
+	orma_service_timer_arm(&service->timers, &flush->timer, flush->deadline_ns, on_timeout);
 }
 
 int orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,

@@ -23,6 +23,8 @@
 #define ORMA_SERVICE_PAGE_BYTES_DEFAULT 4096u
 #define ORMA_SERVICE_SHM_BYTES_MAX      (32u << 20)
 #define ORMA_SERVICE_SHM_BYTES_DEFAULT  (256u << 10)
+/* Of all producers of one user; the default size is given beyond it. */
+#define ORMA_SERVICE_SHM_BYTES_PER_USER (128u << 20)
 #define ORMA_SERVICE_EMULATED_CHUNK_MIN 8u /* the chunk header */
 #define ORMA_SERVICE_EMULATED_CHUNK_MAX ORMA_SERVICE_PAGE_BYTES_MAX
 
@@ -82,7 +84,9 @@
 #define ORMA_SERVICE_ANSWERS_PENDING_MAX   8192u /* of a session, of producers to all its flushes */
 /* Scraping at a time; a page or a chunk that is looked at is worth some bytes, too. */
 #define ORMA_SERVICE_SCRAPE_STEP_BYTES (2u << 20)
-#define ORMA_SERVICE_SCRAPE_LOOK_BYTES 256u
+#define ORMA_SERVICE_SCRAPE_LOOK_BYTES 512u
+/* What a scrape may take when its flush has no time left. */
+#define ORMA_SERVICE_SCRAPE_NS_MIN ORMA_NS_PER_SEC
 /* Committing at a time: how often the clock is looked at, and what an entry is worth by itself. */
 #define ORMA_SERVICE_COMMIT_STEP_NS       ORMA_NS_PER_MS
 #define ORMA_SERVICE_COMMIT_LOOK_AT_CLOCK (64u << 10)

@@ -1,18 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memory.c - the memory that a producer shares with the service: its sizes, who makes it, when.
+ * memory.c - the memory that a producer shares with the service: its sizes, who makes it, when, and
+ * which of its pages may be read.
  *
  * One memory per producer, made lazily at its first instance, never resized. A producer that cannot
  * receive descriptors (emulated) gets none: it needs only the page size, and its chunks arrive
  * inside commits. Rejected: one memory per session (upstream's producers expect one), making it at
  * connect (a connected, idle producer would cost 256 KiB of address space and a descriptor). The
- * mapping belongs to the port; the descriptor stays open until setup_tracing and after, because a
- * transport may send it later.
+ * mapping belongs to the port; the descriptor stays open until the port goes, because a transport
+ * may send it later, and because pages are asked for through it.
+ *
+ * Sizes. All producers of one user share at most ORMA_SERVICE_SHM_BYTES_PER_USER. A producer that
+ * wishes for more than what is left gets the default size, which everybody gets: it works, and
+ * loses data sooner. Memory that a producer brings is not taken then, unless it is as small.
+ *
+ * Holes. Memory that nobody has written to has no pages behind it. A read through the mapping would
+ * allocate them, to the service's account; pread() does not. So each page's word is read with
+ * pread() until it is not 0. Only then is the page marked as used and read through the mapping, and
+ * what is scraped from it is copied with pread(), because the end of a chunk may be a hole as well.
+ * When the file has no more blocks than there are marked pages, the others need no look. Rejected:
+ * lseek(SEEK_DATA). It waits for the inode's lock, and a producer holds that for as long as it
+ * likes: by a write() to the file from memory whose page fault is never answered. Also rejected:
+ * mincore(). It takes what was swapped out for a hole, and the file's owner blinds it by fchmod().
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "service/state.h"
+
+/* Where the system's pages are larger, what rests on this is never true, and costs time alone. */
+enum { SYSTEM_PAGE_BYTES = 4096, STAT_BLOCK_BYTES = 512 };
 
 /* Clamps, then falls back to both defaults when the pair cannot be used. */
 void orma_service_memory_sizes(uint64_t *shm_bytes, uint64_t *page_bytes)
@@ -29,22 +51,45 @@ void orma_service_memory_sizes(uint64_t *shm_bytes, uint64_t *page_bytes)
 	*page_bytes = is_valid ? page : ORMA_SERVICE_PAGE_BYTES_DEFAULT;
 }
 
+/* True when the producer may share so much beside all others of its user. */
+static bool is_within_limit(const struct orma_producer_port *port, uint64_t shm_bytes)
+{
+	const struct orma_producer_port *other;
+	uint64_t shared_bytes = 0;
+
+	ORMA_LIST_FOR_EACH (other, &port->service->producers, link)
+		if (other->uid == port->uid)
+			shared_bytes += other->memory.size_bytes;
+	return shm_bytes <= ORMA_SERVICE_SHM_BYTES_DEFAULT ||
+	       shared_bytes + shm_bytes <= ORMA_SERVICE_SHM_BYTES_PER_USER;
+}
+
+/* Takes the descriptor over when it succeeds. */
 static int map_memory(struct orma_producer_port *port, int fd, size_t size, uint32_t page_bytes)
 {
-	void *start = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
+	uint8_t *used_pages = orma_base_zalloc(size / page_bytes / 8 + 1);
+	void *start;
 	int r;
 
-	if (start == MAP_FAILED)
-		return -errno;
+	if (!used_pages)
+		return -ENOMEM;
+	start = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (start == MAP_FAILED) {
+		r = -errno;
+		orma_base_free(used_pages);
+		return r;
+	}
 	r = orma_shm_view_init(&port->view, start, size, page_bytes);
 	if (r < 0) {
 		munmap(start, size);
+		orma_base_free(used_pages);
 		return r;
 	}
 	port->memory.start = start;
 	port->memory.size_bytes = size;
 	port->memory.page_size_bytes = page_bytes;
+	port->memory_fd = fd;
+	port->used_pages = used_pages;
 	port->has_memory = true;
 	return 0;
 }
@@ -62,30 +107,63 @@ int orma_service_memory_map_provided(struct orma_producer_port *port, int fd)
 	/* The memory exists with its size, so only sizes that need no correction fit it. */
 	if (shm != size || (port->page_size_hint_bytes && page != port->page_size_hint_bytes))
 		return -EINVAL;
-	return map_memory(port, fd, size, (uint32_t)page);
+	if (!is_within_limit(port, size))
+		return -ENOSPC;
+	ORMA_AUTO(orma_base_fd_closep) int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0)
+		return -errno;
+	r = map_memory(port, copy, size, (uint32_t)page);
+	if (r == 0)
+		copy = -1;
+	return r;
 }
 
-int orma_service_memory_create(struct orma_producer_port *port,
-			       const struct orma_pb_trace_config *config)
+/* What the config says of this producer's memory, 0 = nothing. */
+static void find_sizes(const struct orma_producer_port *port,
+		       const struct orma_pb_trace_config *config, uint64_t *ret_shm,
+		       uint64_t *ret_page)
 {
-	uint64_t shm = 0, page = 0;
-	int fd, r;
-
-	if (port->has_memory)
-		return 0;
+	*ret_shm = *ret_page = 0;
 	for (size_t i = 0; i < config->producers.count; i++) {
 		const struct orma_pb_trace_config_producer_config *producer =
 			config->producers.items[i];
 
 		if (!orma_base_str_is(producer->producer_name, port->name))
 			continue;
-		shm = (uint64_t)producer->shm_size_kb << 10;
-		page = (uint64_t)producer->page_size_kb << 10;
+		*ret_shm = (uint64_t)producer->shm_size_kb << 10;
+		*ret_page = (uint64_t)producer->page_size_kb << 10;
 		break;
 	}
-	shm = shm ? shm : port->shm_size_hint_bytes;
-	page = page ? page : port->page_size_hint_bytes;
-	orma_service_memory_sizes(&shm, &page);
+}
+
+static void pick_sizes(const struct orma_producer_port *port,
+		       const struct orma_pb_trace_config *config, uint64_t *ret_shm,
+		       uint64_t *ret_page)
+{
+	find_sizes(port, config, ret_shm, ret_page);
+	*ret_shm = *ret_shm ? *ret_shm : port->shm_size_hint_bytes;
+	*ret_page = *ret_page ? *ret_page : port->page_size_hint_bytes;
+	orma_service_memory_sizes(ret_shm, ret_page);
+	if (port->is_emulated || is_within_limit(port, *ret_shm))
+		return;
+	orma_base_log(ORMA_LOG_WARNING,
+		      "process %lld of user %lu gets %u KiB of shared memory instead of %llu KiB: "
+		      "the producers of one user share at most %u MiB",
+		      (long long)port->pid, (unsigned long)port->uid,
+		      ORMA_SERVICE_SHM_BYTES_DEFAULT >> 10, (unsigned long long)*ret_shm >> 10,
+		      ORMA_SERVICE_SHM_BYTES_PER_USER >> 20);
+	*ret_shm = ORMA_SERVICE_SHM_BYTES_DEFAULT;
+}
+
+int orma_service_memory_create(struct orma_producer_port *port,
+			       const struct orma_pb_trace_config *config)
+{
+	uint64_t shm, page;
+	int fd, r;
+
+	if (port->has_memory)
+		return 0;
+	pick_sizes(port, config, &shm, &page);
 	if (port->is_emulated) {
 		port->memory.page_size_bytes = (uint32_t)page;
 		port->has_memory = true;
@@ -103,6 +181,63 @@ int orma_service_memory_create(struct orma_producer_port *port,
 	return 0;
 }
 
+static bool is_marked(const struct orma_producer_port *port, uint32_t page_idx)
+{
+	return port->used_pages[page_idx / 8] >> page_idx % 8 & 1;
+}
+
+bool orma_service_memory_is_used(struct orma_producer_port *port, uint32_t page_idx)
+{
+	uint32_t word = 0;
+
+	if (is_marked(port, page_idx))
+		return true;
+	if (pread(port->memory_fd, &word, sizeof(word), (off_t)page_idx * port->view.page_bytes) !=
+		    (ssize_t)sizeof(word) ||
+	    word == 0)
+		return false;
+	port->used_pages[page_idx / 8] |= (uint8_t)(1u << page_idx % 8);
+	port->used_count++;
+	return true;
+}
+
+/* True when no page is allocated but those that are marked. Where a page of the producer is several
+ * of the system's that is not known, and there are few to look at. */
+static bool are_others_holes(const struct orma_producer_port *port)
+{
+	struct stat st;
+
+	return port->view.page_bytes == SYSTEM_PAGE_BYTES && fstat(port->memory_fd, &st) == 0 &&
+	       (uint64_t)st.st_blocks * STAT_BLOCK_BYTES ==
+		       (uint64_t)port->used_count * SYSTEM_PAGE_BYTES;
+}
+
+uint32_t orma_service_memory_next_used(struct orma_producer_port *port, uint32_t page_idx,
+				       int64_t *budget_bytes)
+{
+	bool is_known;
+
+	if (page_idx < port->view.page_count && is_marked(port, page_idx))
+		return page_idx;
+	is_known = are_others_holes(port);
+	for (; page_idx<port->view.page_count && * budget_bytes> 0; page_idx++) {
+		if (is_known ? is_marked(port, page_idx)
+			     : orma_service_memory_is_used(port, page_idx))
+			return page_idx;
+		*budget_bytes -= is_known ? 1 : ORMA_SERVICE_SCRAPE_LOOK_BYTES;
+	}
+	return page_idx;
+}
+
+bool orma_service_memory_copy(const struct orma_producer_port *port,
+			      const struct orma_shm_chunk *chunk, uint8_t *to)
+{
+	off_t offset = (off_t)(chunk->payload - port->view.start);
+
+	return pread(port->memory_fd, to, chunk->payload_bytes, offset) ==
+	       (ssize_t)chunk->payload_bytes;
+}
+
 void orma_service_memory_announce(struct orma_producer_port *port)
 {
 	if (port->is_memory_announced)
@@ -117,6 +252,9 @@ void orma_service_memory_done(struct orma_producer_port *port)
 	if (port->memory.start)
 		munmap(port->memory.start, port->memory.size_bytes);
 	port->memory.start = NULL;
-	port->memory.fd = orma_base_fd_close(port->memory.fd);
+	port->memory.size_bytes = 0;
+	port->memory.fd = -1;
+	port->memory_fd = orma_base_fd_close(port->memory_fd);
+	orma_base_free(ORMA_TAKE(port->used_pages));
 	port->has_memory = false;
 }

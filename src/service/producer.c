@@ -57,7 +57,7 @@ static int init_producer(struct orma_producer_port *port, struct orma_service *s
 	int r;
 
 	port->service = service;
-	port->memory.fd = -1;
+	port->memory.fd = port->memory_fd = -1;
 	port->uid = info->uid;
 	port->pid = info->pid;
 	port->machine_id = info->machine_id;

@@ -5,13 +5,15 @@
  * producer that leaves. The page stays as it is: the commit that follows is a re-commit of the same
  * chunk id. A session's scrape goes through the producers in the order in which they came, up to
  * those that there were when it began, and is made in bounded steps: hundreds of producers may have
- * shared 32 MiB each. Between steps producers may come and go; one that goes is scraped whole
+ * shared 32 MiB each. It ends at a deadline, also when it has not seen all, because its flush or its
+ * session's end has a timeout. Between steps producers may come and go; one that goes is scraped whole
  * first, for all sessions in one walk, in steps as well when there is more than one: until the last
  * it is still there, and silent. What fits one step is done at once. Rejected: scraping on a period
  * (wakes an idle daemon), all in one go (two hundred large memories take seconds), a list of
  * producers to visit (memory that could be missing).
  */
 #include "base/alloc.h"
+#include "base/log.h"
 #include "service/state.h"
 #include "service/steps.h"
 
@@ -40,35 +42,42 @@ static uint8_t *get_copy(struct orma_service *service)
 	return service->scrape_copy;
 }
 
+static void scrape_chunk(const struct orma_service_session *session,
+			 struct orma_producer_port *port, const struct orma_shm_chunk *chunk,
+			 uint8_t *copy, int64_t *budget_bytes)
+{
+	uint32_t buffer_id = orma_service_producer_writer_buffer(port, chunk->writer_id);
+	const struct orma_service_session_buffer *buffer =
+		buffer_id ? orma_service_producer_grant(port, buffer_id) : NULL;
+
+	if (chunk->writer_id == 0 || !buffer || (session && buffer->session != session))
+		return;
+	*budget_bytes -= chunk->payload_bytes;
+	if (orma_service_memory_copy(port, chunk, copy))
+		orma_service_store_chunk(port, chunk, copy, chunk->payload_bytes, buffer_id,
+					 chunk->state == ORMA_SHM_COMPLETE);
+}
+
 /* True when it has come to the end of the memory. */
-static bool scrape_some(struct orma_service_session *session, struct orma_producer_port *port,
+static bool scrape_some(const struct orma_service_session *session, struct orma_producer_port *port,
 			struct orma_shm_view_position *position, int64_t *budget_bytes)
 {
 	uint8_t *copy = get_copy(port->service);
 	struct orma_shm_chunk chunk;
 
-	while (copy && *budget_bytes > 0) {
-		uint32_t page_idx = position->page_idx;
-		bool is_there = orma_shm_view_next(&port->view, position, &chunk);
-		uint32_t buffer_id;
-		struct orma_service_session_buffer *buffer;
-
-		*budget_bytes -= (int64_t)(position->page_idx - page_idx + 1) *
-				 ORMA_SERVICE_SCRAPE_LOOK_BYTES;
-		if (!is_there)
-			return true;
-		buffer_id = orma_service_producer_writer_buffer(port, chunk.writer_id);
-		buffer = buffer_id ? orma_service_producer_grant(port, buffer_id) : NULL;
-		if (chunk.writer_id == 0 || !buffer || (session && buffer->session != session))
-			continue;
-		*budget_bytes -= chunk.payload_bytes;
-		orma_shm_chunk_copy(&chunk, copy, chunk.payload_bytes);
-		orma_service_store_chunk(port, &chunk, copy, chunk.payload_bytes, buffer_id,
-					 chunk.state == ORMA_SHM_COMPLETE);
+	while (copy && *budget_bytes > 0 && position->page_idx < port->view.page_count) {
+		if (position->chunk_idx == 0)
+			position->page_idx = orma_service_memory_next_used(port, position->page_idx,
+									   budget_bytes);
+		if (*budget_bytes <= 0 || position->page_idx == port->view.page_count)
+			break;
+		*budget_bytes -= ORMA_SERVICE_SCRAPE_LOOK_BYTES;
+		if (orma_shm_view_next_in_page(&port->view, position, &chunk))
+			scrape_chunk(session, port, &chunk, copy, budget_bytes);
 	}
 	/* By the next step the page may have been cut anew. */
 	position->chunk_idx = 0;
-	return !copy;
+	return !copy || position->page_idx >= port->view.page_count;
 }
 
 bool orma_service_leave_step(struct orma_producer_port *port)
@@ -114,19 +123,30 @@ static void on_step(struct orma_service_timer *timer)
 static void go_on(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
+	struct orma_service_scrape *scrape = &session->scrape;
+	bool is_done = step(session);
+	uint64_t now_ns = orma_service_now_ns(service);
 
-	orma_service_timer_disarm(&session->scrape.timer);
-	session->scrape.is_running = !step(session);
-	if (session->scrape.is_running)
-		orma_service_timer_arm(&service->timers, &session->scrape.timer,
-				       orma_service_now_ns(service), on_step);
-	else
-		orma_service_session_scraped(session);
+	orma_service_timer_disarm(&scrape->timer);
+	scrape->is_cut = !is_done && now_ns >= scrape->deadline_ns;
+	scrape->is_running = !is_done && !scrape->is_cut;
+	if (scrape->is_running) {
+		orma_service_timer_arm(&service->timers, &scrape->timer, now_ns, on_step);
+		return;
+	}
+	if (scrape->is_cut)
+		orma_base_log(ORMA_LOG_WARNING,
+			      "session %llu: no time to look through all shared memory",
+			      (unsigned long long)session->id);
+	orma_service_session_scraped(session);
 }
 
-void orma_service_scrape_begin(struct orma_service_session *session)
+void orma_service_scrape_begin(struct orma_service_session *session, uint64_t deadline_ns)
 {
+	uint64_t min_ns = orma_service_now_ns(session->service) + ORMA_SERVICE_SCRAPE_NS_MIN;
+
 	session->scrape.serial = 0;
 	session->scrape.last_serial = session->service->producers_seen;
+	session->scrape.deadline_ns = ORMA_MAX(deadline_ns, min_ns);
 	go_on(session);
 }

@@ -348,7 +348,8 @@ static void end(struct orma_service_session *session)
 	session->is_ending = true;
 	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances, session_link)
 		orma_service_instance_stop(instance, true);
-	orma_service_scrape_begin(session);
+	orma_service_scrape_begin(session, orma_service_now_ns(service) +
+						   session->stop_timeout_ms * ORMA_NS_PER_MS);
 	session = orma_service_session_by_id(service, id);
 	if (session && session->scrape.is_running)
 		orma_service_session_set_state(session, ORMA_SERVICE_SESSION_STOPPING);

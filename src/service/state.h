@@ -83,6 +83,9 @@ struct orma_producer_port {
 	/* Shared memory; start is NULL until the first instance (or for good when emulated). */
 	struct orma_shared_memory memory;
 	struct orma_shm_view view; /* of memory.start */
+	int memory_fd;             /* owned: memory.fd, or a copy of what the producer brought */
+	uint8_t *used_pages;       /* a bit per page, see orma_service_memory_is_used() */
+	uint32_t used_count;       /* bits that are set */
 	bool has_memory, is_memory_announced;
 	struct orma_shm_view_position left_position; /* see orma_service_leave_step() */
 
@@ -178,6 +181,7 @@ struct orma_service_flush {
 	struct orma_service_timer timer;
 	struct orma_service_session *session;
 	uint64_t id, flags;
+	uint64_t deadline_ns;
 	enum orma_service_flush_group group;
 	struct orma_service_clone *clone; /* to be told of it; may be NULL */
 	uint32_t *pending;                /* ids of producers that have not answered, ascending */
@@ -300,7 +304,9 @@ struct orma_service_scrape {
 	struct orma_service_timer timer;
 	uint64_t serial, last_serial; /* of the producer that is looked at, of the last one */
 	struct orma_shm_view_position position;
+	uint64_t deadline_ns;
 	bool is_running;
+	bool is_cut; /* the last one ended at its deadline */
 };
 
 struct orma_service_session {
@@ -548,6 +554,18 @@ int orma_service_memory_map_provided(struct orma_producer_port *port, int fd);
 int orma_service_memory_create(struct orma_producer_port *port,
 			       const struct orma_pb_trace_config *config);
 void orma_service_memory_announce(struct orma_producer_port *port);
+/*
+ * False when the page's word is 0: no chunk is in it, and it may be a hole, which a read through the
+ * mapping would fill. True for good once the word was anything else. The page exists.
+ */
+bool orma_service_memory_is_used(struct orma_producer_port *port, uint32_t page_idx);
+/* The first such page from page_idx on, or page_count. When the budget is used up on the way, the
+ * page to go on with, which is not known to be used. */
+uint32_t orma_service_memory_next_used(struct orma_producer_port *port, uint32_t page_idx,
+				       int64_t *budget_bytes);
+/* Copies a chunk's payload as orma_shm_chunk_copy() does, and leaves holes in it alone. */
+bool orma_service_memory_copy(const struct orma_producer_port *port,
+			      const struct orma_shm_chunk *chunk, uint8_t *to);
 void orma_service_memory_done(struct orma_producer_port *port);
 void orma_service_memory_sizes(uint64_t *shm_bytes, uint64_t *page_bytes);
 
@@ -727,8 +745,9 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 			      bool is_complete);
 
 /* scrape.c */
-/* Of all, from the beginning; ends in orma_service_session_scraped(), at once when it is little. */
-void orma_service_scrape_begin(struct orma_service_session *session);
+/* Of all, from the beginning; ends in orma_service_session_scraped(), at once when it is little. It
+ * ends at the deadline, but has ORMA_SERVICE_SCRAPE_NS_MIN in any case. */
+void orma_service_scrape_begin(struct orma_service_session *session, uint64_t deadline_ns);
 
 /* read.c */
 void orma_service_batch_done(struct orma_service_batch *batch);

@@ -118,25 +118,33 @@ int orma_shm_view_end_read(const struct orma_shm_view *view, const struct orma_s
 	return 0;
 }
 
+bool orma_shm_view_next_in_page(const struct orma_shm_view *view,
+				struct orma_shm_view_position *position, struct orma_shm_chunk *ret)
+{
+	if (position->chunk_idx == 0)
+		/* Acquire: what is Complete here is seen whole. */
+		position->word = atomic_load_explicit(page_word(view, position->page_idx),
+						      memory_order_acquire);
+	while (position->chunk_idx < ORMA_SHM_CHUNKS_PER_PAGE) {
+		uint32_t chunk_idx = position->chunk_idx++;
+
+		if (!has_state(position->word, chunk_idx, ORMA_SHM_COMPLETE) &&
+		    !has_state(position->word, chunk_idx, ORMA_SHM_BEING_WRITTEN))
+			continue;
+		snapshot(view, position->word, position->page_idx, chunk_idx, ret);
+		return true;
+	}
+	position->page_idx++;
+	position->chunk_idx = 0;
+	return false;
+}
+
 bool orma_shm_view_next(const struct orma_shm_view *view, struct orma_shm_view_position *position,
 			struct orma_shm_chunk *ret)
 {
-	for (; position->page_idx < view->page_count;
-	     position->page_idx++, position->chunk_idx = 0) {
-		if (position->chunk_idx == 0)
-			/* Acquire: what is Complete here is seen whole. */
-			position->word = atomic_load_explicit(page_word(view, position->page_idx),
-							      memory_order_acquire);
-		while (position->chunk_idx < ORMA_SHM_CHUNKS_PER_PAGE) {
-			uint32_t chunk_idx = position->chunk_idx++;
-
-			if (!has_state(position->word, chunk_idx, ORMA_SHM_COMPLETE) &&
-			    !has_state(position->word, chunk_idx, ORMA_SHM_BEING_WRITTEN))
-				continue;
-			snapshot(view, position->word, position->page_idx, chunk_idx, ret);
+	while (position->page_idx < view->page_count)
+		if (orma_shm_view_next_in_page(view, position, ret))
 			return true;
-		}
-	}
 	return false;
 }
 

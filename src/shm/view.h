@@ -62,6 +62,11 @@ struct orma_shm_view_position {
  */
 bool orma_shm_view_next(const struct orma_shm_view *view, struct orma_shm_view_position *position,
 			struct orma_shm_chunk *ret);
+/* The same within position->page_idx, which exists. False when the page has no more: the position is
+ * then at the beginning of the next page. Other pages are not read. */
+bool orma_shm_view_next_in_page(const struct orma_shm_view *view,
+				struct orma_shm_view_position *position,
+				struct orma_shm_chunk *ret);
 
 /*
  * Copies the first `size` bytes (<= payload_bytes) of a chunk that may be written to at the same

@@ -194,6 +194,7 @@ struct producer {
 	struct world *world;
 	struct log log;
 	uint8_t *memory;
+	int memory_fd; /* borrowed; -1 for memory that the producer has brought */
 	size_t memory_bytes;
 	uint32_t page_bytes;
 	uint32_t target_buffer; /* of the last setup */
@@ -209,6 +210,7 @@ static inline void on_setup_tracing(void *ctx, const struct orma_shared_memory *
 	log_add(&producer->log, "memory:%zu/%u", memory->size_bytes >> 10,
 		memory->page_size_bytes >> 10);
 	producer->memory = memory->start;
+	producer->memory_fd = memory->fd;
 	producer->memory_bytes = memory->size_bytes;
 	producer->page_bytes = memory->page_size_bytes;
 }

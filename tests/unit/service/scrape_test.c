@@ -170,6 +170,46 @@ ORMA_TEST(a_flush_that_times_out_is_scraped_in_steps_too)
 	close_scene(&s);
 }
 
+/* Each look at the clock takes so long that the flush's time is over in the middle. */
+ORMA_TEST(a_scrape_ends_at_the_deadline_of_its_flush_which_has_failed_then)
+{
+	struct scene s;
+
+	open_scene(&s);
+	s.world.tick_ns = 400 * ORMA_NS_PER_MS;
+	flush(&s.consumer, 4000);
+	for (uint32_t i = 0; i < PRODUCERS; i++)
+		answer_flush(&s.producers[i]);
+	while (!s.consumer.log.size)
+		orma_service_run(s.world.service);
+	CHECK_LOG(&s.consumer.log, "flush_failed");
+	CHECK(chunks_written(&s.consumer) > 0);
+	CHECK(chunks_written(&s.consumer) < PRODUCERS * PAGES);
+	/* The next one begins anew. */
+	s.world.tick_ns = 0;
+	flush_and_answer(&s);
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES);
+	close_scene(&s);
+}
+
+ORMA_TEST(the_last_scrape_of_a_session_ends_at_the_time_for_stopping)
+{
+	struct scene s;
+
+	open_scene(&s);
+	s.world.tick_ns = 600 * ORMA_NS_PER_MS;
+	orma_consumer_port_disable(s.consumer.port);
+	while (!s.consumer.log.size)
+		orma_service_run(s.world.service);
+	CHECK_LOG(&s.consumer.log, "disabled");
+	CHECK(chunks_written(&s.consumer) > 0);
+	CHECK(chunks_written(&s.consumer) < PRODUCERS * PAGES);
+	close_scene(&s);
+}
+
 ORMA_TEST(a_session_has_ended_when_the_last_of_the_memory_is_scraped)
 {
 	struct scene s;
