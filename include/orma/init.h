@@ -84,6 +84,18 @@ struct orma_init_options {
 	 * long to wait (orma/data_source.h). */
 	uint32_t event_policy;
 	uint32_t event_stall_timeout_ms; /* 0 = 30 s */
+	/*
+	 * Whose service gets what this program records. The library asks the kernel which user
+	 * listens at the address. It trusts the program's own user, root, and a system user (999 at
+	 * most) whose socket is below /run. It sends nothing to other users' services, and waits
+	 * until another one listens.
+	 * NULL: it also trusts the users that ORMA_TRUST_SERVICE lists (setuid programs ignore that
+	 * variable), and every user at an address that producer_socket names, or that
+	 * PERFETTO_PRODUCER_SOCK_NAME names to a program that is neither setuid nor root's.
+	 * A list of user ids ("1000,1001", 32 at most): it trusts these too, and no address for its
+	 * name. "any": it trusts every user, as Perfetto's own library does.
+	 */
+	const char *trusted_services;
 };
 
 /**
@@ -92,7 +104,8 @@ struct orma_init_options {
  *
  * Returns 0 (also when no daemon is there yet, or the socket's address makes no sense: see
  * orma/log.h), -EALREADY (a second call: the first one's options stay), -EINVAL (struct_size,
- * unknown backends, clock or policy, page size, a transport that is missing or not asked for),
+ * unknown backends, clock or policy, page size, trusted_services, a transport that is missing or not
+ * asked for),
  * -ENOTSUP (in-process, in a library without the service), -ENOMEM, -EAGAIN (no thread to be had).
  */
 ORMA_API int orma_init(const struct orma_init_options *options);

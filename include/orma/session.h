@@ -100,6 +100,9 @@ struct orma_session_options {
 	/* What on_events is told, event by event, as structs; valid during the call. */
 	void (*on_instance)(void *ctx, const struct orma_instance_event *event);
 	void (*on_trigger)(void *ctx, const struct orma_trigger_event *event);
+	/* Whose service the session talks to, as orma_init_options.trusted_services says; NULL:
+	 * also at addresses that consumer_socket or PERFETTO_CONSUMER_SOCK_NAME names. */
+	const char *trusted_services;
 };
 
 /**

@@ -339,12 +339,17 @@ static int copy_options(const struct orma_init_options *options)
 {
 	struct orma_init_options *own = &orma_client.options;
 	const char *name, *socket;
+	enum orma_ipc_naming naming;
 
 	(void)orma_base_options_copy(own, sizeof(*own), options);
 	name = own->producer_name ? own->producer_name : program_invocation_short_name;
 	/* Now, and not on the loop's thread. */
 	socket = own->producer_socket ? own->producer_socket : orma_ipc_producer_address_wanted();
-	own->producer_name = own->producer_socket = NULL;
+	naming = own->producer_socket ? ORMA_IPC_NAMED_BY_PROGRAM
+		 : socket             ? ORMA_IPC_NAMED_BY_ENVIRONMENT
+				      : ORMA_IPC_NAMED_BY_NOBODY;
+	(void)orma_ipc_trust_init(&orma_client.trust, naming, own->trusted_services);
+	own->producer_name = own->producer_socket = own->trusted_services = NULL;
 	if (own->transport)
 		(void)orma_base_options_copy(&orma_client.transport, sizeof(orma_client.transport),
 					     own->transport);
@@ -503,10 +508,13 @@ static bool are_options_valid(const struct orma_init_options *options)
 	const unsigned all = ORMA_BACKEND_SYSTEM | ORMA_BACKEND_IN_PROCESS | ORMA_BACKEND_CUSTOM;
 	struct orma_init_options whole = {0};
 	struct orma_transport_ops transport = {0};
+	struct orma_ipc_trust trust;
 
 	if (orma_base_options_copy(&whole, sizeof(whole), options) < 0 || whole.backends & ~all ||
 	    (unsigned)whole.clock > ORMA_CLOCK_MONOTONIC_RAW ||
 	    whole.event_policy > ORMA_EXHAUSTED_STALL ||
+	    (whole.trusted_services &&
+	     orma_ipc_trust_init(&trust, ORMA_IPC_NAMED_BY_NOBODY, whole.trusted_services) < 0) ||
 	    (whole.page_size_bytes &&
 	     !orma_shm_sizes_are_valid(whole.page_size_bytes, whole.page_size_bytes)))
 		return false;

@@ -35,6 +35,7 @@
 #include "client/endpoint.h"
 #include "client/limits.h"
 #include "ipc/address.h"
+#include "ipc/trust.h"
 #include "shm/arbiter.h"
 #include "shm/trace_writer.h"
 
@@ -400,6 +401,7 @@ struct orma_client {
 	struct orma_client_link links[ORMA_CLIENT_LINKS_MAX];
 	size_t link_count;
 	struct orma_init_options options;    /* strings are copies */
+	struct orma_ipc_trust trust;         /* for the system's link */
 	struct orma_transport_ops transport; /* with ORMA_BACKEND_CUSTOM */
 	pthread_t thread;
 	int32_t parent; /* the process that forked this one, if that was how it began; else 0 */

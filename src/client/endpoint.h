@@ -82,6 +82,7 @@ struct orma_client_endpoint_config {
 	 * until `up` or `down`; -1 = none. */
 	int own_fd;
 	bool disable_scraping;
+	const struct orma_ipc_trust *trust; /* of sockets */
 };
 
 /* 0 or -errno; with 0 either `up` or `down` follows. */

@@ -486,6 +486,7 @@ int orma_client_socket_endpoint_new(const struct orma_client_endpoint_config *co
 		.connected = on_connected,
 		.disconnected = on_disconnected,
 		.queue_bytes = ORMA_CLIENT_QUEUE_BYTES,
+		.trust = config->trust,
 	};
 	int r;
 

@@ -402,6 +402,7 @@ void orma_client_link_connect(struct orma_client_link *link)
 		.page_bytes = link->own_fd >= 0 ? link->own_page_bytes : options->page_size_bytes,
 		.own_fd = link->own_fd,
 		.disable_scraping = options->disable_scraping,
+		.trust = &orma_client.trust,
 	};
 	int r;
 

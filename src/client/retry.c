@@ -149,6 +149,13 @@ static void watch_folder(struct orma_client_link *link)
 		unwatch_folder(link);
 }
 
+static const char *describe(int error)
+{
+	return error == -EPERM ? "a user whom this program does not trust runs it "
+				 "(ORMA_TRUST_SERVICE)"
+			       : strerror(-error);
+}
+
 void orma_client_retry_tell(struct orma_client_link *link, int error)
 {
 	const char *address = orma_client_link_address(link);
@@ -163,7 +170,7 @@ void orma_client_retry_tell(struct orma_client_link *link, int error)
 	else
 		orma_base_log(is_usual ? ORMA_LOG_INFO : ORMA_LOG_WARNING,
 			      "no tracing service at %s: %s; waiting for one", address,
-			      strerror(-error));
+			      describe(error));
 }
 
 void orma_client_retry_arm(struct orma_client_link *link, bool was_connected)

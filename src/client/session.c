@@ -31,6 +31,7 @@
 #include "client/client.h"
 #include "ipc/address.h"
 #include "ipc/frame.h"
+#include "ipc/trust.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
@@ -128,8 +129,15 @@ static int connect_error(const struct orma_session *session, int error, const ch
 		return orma_base_error_set(
 			reterr, error, "no tracing service listens at %s; `orma traced` starts one",
 			address);
-	case -EACCES:
 	case -EPERM:
+		if (said)
+			return orma_base_error_set(
+				reterr, error,
+				"%s runs the service at %s, and is neither you, root nor the "
+				"system; ORMA_TRUST_SERVICE=any connects all the same",
+				said, address);
+		/* fall through */
+	case -EACCES:
 		return orma_base_error_set(reterr, error,
 					   "no permission to connect to %s; `traced "
 					   "--set-socket-permissions` gives it",
@@ -213,8 +221,24 @@ static int connect_locally(struct orma_session *session,
 #endif
 }
 
+static int take_trust(const struct orma_session *session, struct orma_ipc_trust *ret,
+		      struct orma_error *reterr)
+{
+	enum orma_ipc_naming naming = session->options.consumer_socket ? ORMA_IPC_NAMED_BY_PROGRAM
+				      : orma_ipc_consumer_address_wanted()
+					      ? ORMA_IPC_NAMED_BY_ENVIRONMENT
+					      : ORMA_IPC_NAMED_BY_NOBODY;
+	int r = orma_ipc_trust_init(ret, naming, session->options.trusted_services);
+
+	return r < 0 ? orma_base_error_set(reterr, r,
+					   "trusted_services is neither \"any\" nor a list of "
+					   "user ids")
+		     : 0;
+}
+
 static int begin_connecting(struct orma_session *session, struct orma_error *reterr)
 {
+	struct orma_ipc_trust trust;
 	const struct orma_ipc_client_options options = {
 		.loop = session->loop,
 		.service_name = "ConsumerPort",
@@ -225,12 +249,16 @@ static int begin_connecting(struct orma_session *session, struct orma_error *ret
 		.disconnected = on_disconnected,
 		.connect_timeout_ns = session->timeout_ns,
 		.queue_bytes = 4 * ORMA_IPC_FRAME_BYTES_MAX,
+		.trust = &trust,
 	};
 	const char *address = address_of(session);
 	int r;
 
 	if (session->options.in_process)
 		return connect_locally(session, &options, reterr);
+	r = take_trust(session, &trust, reterr);
+	if (r < 0)
+		return r;
 	r = orma_ipc_client_new(&options, address, &session->ipc);
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "cannot connect to %s: %s", address,

@@ -379,9 +379,14 @@ const char *orma_ipc_producer_address(void)
 	return address ? address : orma_ipc_producer_address_usual();
 }
 
+const char *orma_ipc_consumer_address_wanted(void)
+{
+	return wanted("PERFETTO_CONSUMER_SOCK_NAME");
+}
+
 const char *orma_ipc_consumer_address(void)
 {
-	const char *address = wanted("PERFETTO_CONSUMER_SOCK_NAME");
+	const char *address = orma_ipc_consumer_address_wanted();
 
 	return address ? address
 		       : usual("/run/perfetto/traced-consumer.sock", "/tmp/perfetto-consumer");

@@ -61,5 +61,7 @@ const char *orma_ipc_consumer_address(void);
  * may be in setenv(): what it says (NULL = nothing), and what holds else, at this moment. */
 const char *orma_ipc_producer_address_wanted(void);
 const char *orma_ipc_producer_address_usual(void);
+/* The same of the latter; NULL = nothing. */
+const char *orma_ipc_consumer_address_wanted(void);
 
 #endif

@@ -19,8 +19,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -29,6 +31,7 @@
 #include "base/map.h"
 #include "ipc/address.h"
 #include "ipc/connection.h"
+#include "ipc/trust.h"
 
 #define BIND_REQUEST_ID      1
 #define CONNECT_TIMEOUT_NS   (10 * ORMA_NS_PER_SEC)
@@ -42,6 +45,7 @@ struct orma_ipc_client {
 	enum client_state state;
 
 	struct orma_ipc_address address;
+	struct orma_ipc_trust trust;
 	struct orma_watch connect_watch;
 	int connect_fd; /* -1 when there is none, or once the connection has it */
 	struct orma_timer retry_timer, timeout_timer;
@@ -283,6 +287,25 @@ static int send_bind(struct orma_ipc_client *client)
 	return orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), -1);
 }
 
+/* Before anything is sent. */
+static int check_trust(struct orma_ipc_client *client, int fd)
+{
+	struct orma_ipc_credentials listener;
+	char text[32];
+	int result = orma_ipc_peer_credentials(fd, &listener);
+
+	if (result < 0)
+		return result;
+	if (orma_ipc_trust_covers(&client->trust, &listener,
+				  orma_ipc_address_path(&client->address), geteuid()))
+		return 0;
+	if (listener.is_known)
+		snprintf(text, sizeof(text), "user %u", (unsigned)listener.uid);
+	orma_base_free(client->error_text);
+	client->error_text = orma_base_strdup(listener.is_known ? text : "nobody knows which user");
+	return -EPERM;
+}
+
 /* Takes over the descriptor on success. */
 static int start_binding(struct orma_ipc_client *client, int fd)
 {
@@ -290,9 +313,11 @@ static int start_binding(struct orma_ipc_client *client, int fd)
 		.queue_bytes = client->options.queue_bytes,
 		.stall_timeout_ns = client->options.stall_timeout_ns,
 	};
-	int result = orma_ipc_connection_init(&client->connection, client->options.loop, fd,
-					      &connection_ops, &limits);
+	int result = client->options.trust ? check_trust(client, fd) : 0;
 
+	if (result == 0)
+		result = orma_ipc_connection_init(&client->connection, client->options.loop, fd,
+						  &connection_ops, &limits);
 	if (result < 0)
 		return result;
 	client->has_connection = true;
@@ -378,6 +403,10 @@ static int new_client(const struct orma_ipc_client_options *options, struct orma
 	client->options = *options;
 	if (client->options.calls_max == 0)
 		client->options.calls_max = ORMA_IPC_CLIENT_CALLS_MAX;
+	if (options->trust) {
+		client->trust = *options->trust;
+		client->options.trust = &client->trust;
+	}
 	client->connect_fd = -1;
 	orma_base_list_init(&client->calls);
 	int result = orma_base_loop_arm_in(options->loop, &client->timeout_timer, timeout_ns,

@@ -16,6 +16,7 @@
 #include "base/loop.h"
 
 struct orma_ipc_client;
+struct orma_ipc_trust;
 
 struct orma_ipc_reply {
 	bool success;
@@ -38,8 +39,9 @@ struct orma_ipc_client_options {
 	void (*connected)(void *ctx);
 	/*
 	 * Once, after every outstanding call has been rejected; nothing follows. -ECONNREFUSED and
-	 * the like (never connected), -ENOTSUP (no such service), -EBUSY (refused; see
-	 * orma_ipc_client_error_text()), -EPROTO, -ETIMEDOUT; 0 or -ECONNRESET: lost.
+	 * the like (never connected), -EPERM (options.trust does not cover the listener),
+	 * -ENOTSUP (no such service), -EBUSY (refused; for both orma_ipc_client_error_text() says
+	 * more), -EPROTO, -ETIMEDOUT; 0 or -ECONNRESET: lost.
 	 */
 	void (*disconnected)(void *ctx, int error);
 	/* There is room again after orma_ipc_client_has_room() said no. May be NULL. */
@@ -48,6 +50,9 @@ struct orma_ipc_client_options {
 	uint64_t stall_timeout_ns;   /* the host takes nothing for so long; 0 = never */
 	uint64_t connect_timeout_ns; /* until bound; 0 = 10 s */
 	size_t calls_max;            /* outstanding ones; 0 = ORMA_IPC_CLIENT_CALLS_MAX */
+	/* Whose services it talks to; a listener that is not covered learns nothing but that
+	 * somebody connected. Copied; NULL = everybody's. */
+	const struct orma_ipc_trust *trust;
 };
 
 #define ORMA_IPC_CLIENT_CALLS_MAX 65536
@@ -64,7 +69,7 @@ void orma_ipc_client_free(struct orma_ipc_client *client);
 
 bool orma_ipc_client_is_connected(const struct orma_ipc_client *client); /* bound and not lost */
 bool orma_ipc_client_has_method(const struct orma_ipc_client *client, size_t method_idx);
-/* What the host said last in a RequestError, NULL = nothing. Valid until the next one. */
+/* What the host said last in a RequestError, or, after -EPERM, the user that listens; NULL = nothing. Valid until the next one. */
 const char *orma_ipc_client_error_text(const struct orma_ipc_client *client);
 /* For the credentials of the host; -1 = not connected. Borrowed. */
 int orma_ipc_client_fd(const struct orma_ipc_client *client);

@@ -2,8 +2,9 @@
  * embedded.c - a tracing service and the machine's probes inside the recorder, for a machine
  * without a daemon.
  *
- * It is the daemon as it is, on a thread: producers of any program find it at the default producer
- * address, as long as the recording lasts. Its consumer socket lies in a folder that only this user
+ * It is the daemon as it is, on a thread: programs find it at the default producer address, as long
+ * as the recording lasts. Those of other users do not connect to it, unless root records and lets
+ * them (src/ipc/trust.c). Its consumer socket lies in a folder that only this user
  * can enter. The probes are an ordinary producer on a second thread. Rejected: forking a daemon (it
  * could outlive a recorder that is killed) and calling the service without sockets (a second way
  * for each of the recorder's calls).

@@ -14,6 +14,7 @@
 #include "base/loop.h"
 #include "ipc/address.h"
 #include "ipc/client.h"
+#include "ipc/trust.h"
 #include "proto/writer.h"
 #include "schema/gen/producer_port.pb.h"
 #include "tool/tool.h"
@@ -91,6 +92,7 @@ static void on_disconnected(void *ctx, int error)
 
 static int run(struct caller *caller, struct orma_loop *loop, const char *address)
 {
+	struct orma_ipc_trust trust;
 	const struct orma_ipc_client_options options = {
 		.loop = loop,
 		.service_name = "ProducerPort",
@@ -100,7 +102,12 @@ static int run(struct caller *caller, struct orma_loop *loop, const char *addres
 		.connected = on_connected,
 		.disconnected = on_disconnected,
 		.connect_timeout_ns = TIMEOUT_MS * ORMA_NS_PER_MS,
+		.trust = &trust,
 	};
+	(void)orma_ipc_trust_init(&trust,
+				  orma_ipc_producer_address_wanted() ? ORMA_IPC_NAMED_BY_ENVIRONMENT
+								     : ORMA_IPC_NAMED_BY_NOBODY,
+				  NULL);
 	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + TIMEOUT_MS * ORMA_NS_PER_MS;
 	int result = orma_ipc_client_new(&options, address, &caller->ipc);
 	while (result == 0 && !caller->is_done) {
@@ -129,6 +136,10 @@ int orma_tool_activate_triggers(const char *const *names, size_t count)
 	case -ENOENT:
 	case -ECONNREFUSED:
 		return orma_tool_fail("no tracing service listens at %s; `orma traced` starts one",
+				      address);
+	case -EPERM:
+		return orma_tool_fail("another user than you, root or the system runs the service "
+				      "at %s; ORMA_TRUST_SERVICE=any connects all the same",
 				      address);
 	case -ENOTSUP:
 		return orma_tool_fail("the service at %s knows no triggers", address);
