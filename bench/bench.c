@@ -15,10 +15,9 @@
 
 static void usage(FILE *to)
 {
-	fputs("usage: bench --orma PROGRAM --producer PROGRAM [--peer PROGRAM] [--quick] [--only "
-	      "PART]\n"
-	      "             [--runs N] [--folder FOLDER] [--json FILE] [--fact "
-	      "BLOCK|NAME|UNIT|ORMA|PEER]...\n",
+	fputs("usage: bench --orma PROGRAM --producer PROGRAM [--upstream-producer PROGRAM]\n"
+	      "             [--peer PROGRAM] [--quick] [--only PART] [--runs N] [--folder FOLDER]\n"
+	      "             [--json FILE] [--fact BLOCK|NAME|UNIT|ORMA|PEER]...\n",
 	      to);
 }
 
@@ -83,6 +82,7 @@ int main(int argc, char **argv)
 		{"orma", required_argument, NULL, 'o'},
 		{"peer", required_argument, NULL, 'p'},
 		{"producer", required_argument, NULL, 'r'},
+		{"upstream-producer", required_argument, NULL, 'u'},
 		{"quick", no_argument, NULL, 'q'},
 		{"only", required_argument, NULL, 'y'},
 		{"folder", required_argument, NULL, 'd'},
@@ -113,6 +113,9 @@ int main(int argc, char **argv)
 			break;
 		case 'r':
 			options.producer = optarg;
+			break;
+		case 'u':
+			options.upstream_producer = optarg;
 			break;
 		case 'y':
 			options.only = optarg;

@@ -19,11 +19,12 @@ enum bench_side { BENCH_ORMA, BENCH_PEER, BENCH_SIDES };
 #define BENCH_NOTE_MAX 128
 
 struct bench_options {
-	const char *orma;     /* the binary, called as `orma traced` */
-	const char *peer;     /* Perfetto's traced; NULL = orma alone */
-	const char *producer; /* bench_producer */
-	const char *folder;   /* for files that sessions write */
-	const char *only;     /* a part of the names of the rows to run; NULL = all */
+	const char *orma;              /* the binary, called as `orma traced` */
+	const char *peer;              /* Perfetto's traced; NULL = orma alone */
+	const char *producer;          /* bench_producer */
+	const char *upstream_producer; /* bench_upstream_producer; NULL = without its rows */
+	const char *folder;            /* for files that sessions write */
+	const char *only;              /* a part of the names of the rows to run; NULL = all */
 	unsigned runs;
 	unsigned run_ms;  /* of a throughput row */
 	unsigned file_ms; /* of the write_into_file row */

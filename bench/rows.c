@@ -85,27 +85,29 @@ int bench_measure_in_turns(const struct bench_options *options, struct bench_rep
 /* --- throughput ------------------------------------------------------------------------------- */
 
 struct throughput_args {
-	unsigned packet_bytes, shm_kib, threads;
+	unsigned packet_bytes, shm_kib, threads; /* shm_kib 0 = what the daemon gives by itself */
+	bool is_upstreams; /* a producer with the habits of upstream's library */
 };
 
 /* The session and its only producer, from its start to its end. */
 static int run_producer(const struct bench_options *options, struct bench_daemon *daemon,
 			const struct throughput_args *args, struct bench_emitted *emitted,
-			struct bench_stats *stats, uint64_t *ret_cpu_ns)
+			struct bench_stats *stats, struct bench_usage *ret)
 {
 	const struct bench_config config = {.buffer_kib = BUFFER_KIB, .shm_kib = args->shm_kib};
 	struct bench_usage before, after;
 	struct bench_producer producer;
 	struct orma_session *session;
 	char numbers[3][16];
-	char *argv[] = {(char *)options->producer,
-			"--size",
-			numbers[0],
-			"--threads",
-			numbers[1],
-			"--ms",
-			numbers[2],
-			NULL};
+	char *argv[] = {
+		(char *)(args->is_upstreams ? options->upstream_producer : options->producer),
+		"--size",
+		numbers[0],
+		"--threads",
+		numbers[1],
+		"--ms",
+		numbers[2],
+		NULL};
 	int r = bench_usage_read(daemon->pid, &before);
 
 	snprintf(numbers[0], sizeof(numbers[0]), "%u", args->packet_bytes);
@@ -127,14 +129,22 @@ static int run_producer(const struct bench_options *options, struct bench_daemon
 		bench_producer_stop(&producer);
 	}
 	orma_session_free(session);
-	*ret_cpu_ns = r == 0 ? after.cpu_ns - before.cpu_ns : 0;
+	if (r == 0)
+		*ret = (struct bench_usage){
+			.cpu_ns = after.cpu_ns - before.cpu_ns,
+			.voluntary_switches = after.voluntary_switches - before.voluntary_switches,
+		};
 	return r;
 }
 
 static void name_row(char *name, const struct throughput_args *args)
 {
-	snprintf(name, BENCH_NAME_MAX, "%u-byte packets, SMB %u KiB, %u thread%s",
-		 args->packet_bytes, args->shm_kib, args->threads, args->threads > 1 ? "s" : "");
+	char memory[32];
+
+	snprintf(memory, sizeof(memory), "SMB %u KiB", args->shm_kib);
+	snprintf(name, BENCH_NAME_MAX, "%u-byte packets, %s, %u thread%s", args->packet_bytes,
+		 args->is_upstreams ? "upstream's habits" : memory, args->threads,
+		 args->threads > 1 ? "s" : "");
 }
 
 static int measure_throughput(const struct bench_options *options, struct bench_report *report,
@@ -145,21 +155,24 @@ static int measure_throughput(const struct bench_options *options, struct bench_
 	struct bench_stats stats;
 	struct bench_row *speed, *cpu, *producer_cpu;
 	char name[BENCH_NAME_MAX];
-	uint64_t cpu_ns;
+	struct bench_usage usage = {0};
 	int r;
 
 	name_row(name, args);
 	speed = bench_report_row(report, "throughput", name, "MB/s", false);
 	cpu = bench_report_row(report, "daemon CPU", name, "s/GB", true);
 	producer_cpu = bench_report_row(report, "producer CPU", name, "s/GB", true);
-	r = run_producer(options, daemon, args, &emitted, &stats, &cpu_ns);
+	r = run_producer(options, daemon, args, &emitted, &stats, &usage);
 	if (r < 0) {
 		note(speed, side, "failed with errno", (uint64_t)-r);
 		return r;
 	}
 	bench_row_add(speed, side, (double)emitted.bytes / 1e6 / seconds(emitted.wall_ns));
-	bench_row_add(cpu, side, seconds(cpu_ns) / ((double)emitted.bytes / 1e9));
+	bench_row_add(cpu, side, seconds(usage.cpu_ns) / ((double)emitted.bytes / 1e9));
 	bench_row_add(producer_cpu, side, seconds(emitted.cpu_ns) / ((double)emitted.bytes / 1e9));
+	if (args->is_upstreams)
+		bench_row_add(bench_report_row(report, "daemon wake-ups", name, "1/MB", true), side,
+			      (double)usage.voluntary_switches / ((double)emitted.bytes / 1e6));
 	if (emitted.dropped || stats.lost)
 		note(speed, side, "LOST", emitted.dropped + stats.lost);
 	else if (stats.bytes_written < emitted.bytes)
@@ -167,21 +180,41 @@ static int measure_throughput(const struct bench_options *options, struct bench_
 	return 0;
 }
 
+static int run_throughput(const struct bench_options *options, struct bench_report *report,
+			  const struct throughput_args *args)
+{
+	char name[BENCH_NAME_MAX];
+
+	name_row(name, args);
+	if (options->only && !strstr(name, options->only))
+		return 0;
+	return bench_measure_in_turns(options, report, options->runs, measure_throughput, args);
+}
+
 int bench_rows_throughput(const struct bench_options *options, struct bench_report *report)
 {
-	static const unsigned sizes[] = {64, 1000, 16000}, shms[] = {256, 4096}, threads[] = {1, 4};
-	char name[BENCH_NAME_MAX];
+	static const unsigned sizes[] = {64, 1000, 16000}, shms[] = {256, 4096};
+	static const unsigned threads[] = {1, 4, 16};
 	int result = 0;
 
 	for (size_t i = 0; i < 12; i++) {
-		const struct throughput_args args = {sizes[i / 4], shms[i / 2 % 2], threads[i % 2]};
-		int r;
+		int r = run_throughput(options, report,
+				       &(struct throughput_args){
+					       .packet_bytes = sizes[i / 4],
+					       .shm_kib = shms[i / 2 % 2],
+					       .threads = threads[i % 2],
+				       });
 
-		name_row(name, &args);
-		if (options->only && !strstr(name, options->only))
-			continue;
-		r = bench_measure_in_turns(options, report, options->runs, measure_throughput,
-					   &args);
+		result = r < 0 ? r : result;
+	}
+	for (size_t i = 0; i < 9 && options->upstream_producer; i++) {
+		int r = run_throughput(options, report,
+				       &(struct throughput_args){
+					       .packet_bytes = sizes[i / 3],
+					       .threads = threads[i % 3],
+					       .is_upstreams = true,
+				       });
+
 		result = r < 0 ? r : result;
 	}
 	return result;

@@ -25,8 +25,11 @@
 #define ORMA_SERVICE_SHM_BYTES_DEFAULT  (256u << 10)
 /* Of all producers of one user; the default size is given beyond it. */
 #define ORMA_SERVICE_SHM_BYTES_PER_USER (128u << 20)
-#define ORMA_SERVICE_EMULATED_CHUNK_MIN 8u /* the chunk header */
-#define ORMA_SERVICE_EMULATED_CHUNK_MAX ORMA_SERVICE_PAGE_BYTES_MAX
+/* For upstream's libraries, which take a lock for each page. */
+#define ORMA_SERVICE_PAGE_BYTES_UPSTREAM (16u << 10)
+#define ORMA_SERVICE_SHM_BYTES_UPSTREAM  (1u << 20) /* wishes up to this get larger pages */
+#define ORMA_SERVICE_EMULATED_CHUNK_MIN  8u         /* the chunk header */
+#define ORMA_SERVICE_EMULATED_CHUNK_MAX  ORMA_SERVICE_PAGE_BYTES_MAX
 
 /* --- relays ----------------------------------------------------------------------------------- */
 #define ORMA_SERVICE_RELAYS_MAX            256u

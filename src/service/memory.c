@@ -13,6 +13,14 @@
  * wishes for more than what is left gets the default size, which everybody gets: it works, and
  * loses data sooner. Memory that a producer brings is not taken then, unless it is as small.
  *
+ * Upstream's libraries take a lock for each page, about three times, and threads that write at once
+ * spend more time handing it over than writing. Fewer pages per byte cure that. So a producer with
+ * such a library gets 16 KiB pages, and as many of them as it would get small ones, when neither it
+ * nor the config says anything of the page size, when what it wishes for is little, and as far as its
+ * user's share reaches. Rejected: taking the chunks later, so that the memory fills and threads sleep
+ * (half the effect, and none that can be relied on), the same memory in fewer pages (each thread
+ * holds one), larger pages for everybody (orma's library cuts them up as it needs to).
+ *
  * Holes. Memory that nobody has written to has no pages behind it. A read through the mapping would
  * allocate them, to the service's account; pread() does not. So each page's word is read with
  * pread() until it is not 0. Only then is the page marked as used and read through the mapping, and
@@ -24,6 +32,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -136,23 +145,52 @@ static void find_sizes(const struct orma_producer_port *port,
 	}
 }
 
-static void pick_sizes(const struct orma_producer_port *port,
-		       const struct orma_pb_trace_config *config, uint64_t *ret_shm,
-		       uint64_t *ret_page)
+/* A library that says what it is; those of before 2021 do not. */
+static bool is_upstreams(const struct orma_producer_port *port)
 {
-	find_sizes(port, config, ret_shm, ret_page);
-	*ret_shm = *ret_shm ? *ret_shm : port->shm_size_hint_bytes;
-	*ret_page = *ret_page ? *ret_page : port->page_size_hint_bytes;
-	orma_service_memory_sizes(ret_shm, ret_page);
-	if (port->is_emulated || is_within_limit(port, *ret_shm))
-		return;
+	static const char begin[] = "Perfetto ";
+
+	return strncmp(port->sdk_version, begin, sizeof(begin) - 1) == 0;
+}
+
+/* True when the producer is to have as many pages, but larger ones. */
+static bool wants_large_pages(const struct orma_producer_port *port, uint64_t shm_bytes)
+{
+	return is_upstreams(port) && !port->is_emulated &&
+	       shm_bytes <= ORMA_SERVICE_SHM_BYTES_UPSTREAM &&
+	       is_within_limit(port, shm_bytes / ORMA_SERVICE_PAGE_BYTES_DEFAULT *
+					     ORMA_SERVICE_PAGE_BYTES_UPSTREAM);
+}
+
+static void log_limit(const struct orma_producer_port *port, uint64_t shm_bytes)
+{
 	orma_base_log(ORMA_LOG_WARNING,
 		      "process %lld of user %lu gets %u KiB of shared memory instead of %llu KiB: "
 		      "the producers of one user share at most %u MiB",
 		      (long long)port->pid, (unsigned long)port->uid,
-		      ORMA_SERVICE_SHM_BYTES_DEFAULT >> 10, (unsigned long long)*ret_shm >> 10,
+		      ORMA_SERVICE_SHM_BYTES_DEFAULT >> 10, (unsigned long long)shm_bytes >> 10,
 		      ORMA_SERVICE_SHM_BYTES_PER_USER >> 20);
-	*ret_shm = ORMA_SERVICE_SHM_BYTES_DEFAULT;
+}
+
+/* The config's word, else the producer's, else ours. */
+static void pick_sizes(const struct orma_producer_port *port,
+		       const struct orma_pb_trace_config *config, uint64_t *ret_shm,
+		       uint64_t *ret_page)
+{
+	bool is_free;
+
+	find_sizes(port, config, ret_shm, ret_page);
+	is_free = !*ret_shm && !*ret_page && !port->page_size_hint_bytes;
+	*ret_shm = *ret_shm ? *ret_shm : port->shm_size_hint_bytes;
+	*ret_page = *ret_page ? *ret_page : port->page_size_hint_bytes;
+	orma_service_memory_sizes(ret_shm, ret_page);
+	if (is_free && wants_large_pages(port, *ret_shm)) {
+		*ret_shm = *ret_shm / *ret_page * ORMA_SERVICE_PAGE_BYTES_UPSTREAM;
+		*ret_page = ORMA_SERVICE_PAGE_BYTES_UPSTREAM;
+	} else if (!port->is_emulated && !is_within_limit(port, *ret_shm)) {
+		log_limit(port, *ret_shm);
+		*ret_shm = ORMA_SERVICE_SHM_BYTES_DEFAULT;
+	}
 }
 
 int orma_service_memory_create(struct orma_producer_port *port,

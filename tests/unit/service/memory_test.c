@@ -192,6 +192,89 @@ ORMA_TEST(a_user_who_shares_too_much_gets_the_default_size_which_works)
 	world_close(&world);
 }
 
+/* --- upstream's libraries --------------------------------------------------------------------- */
+
+#define UPSTREAM "Perfetto v56.0-0123456789 (0123456789)"
+
+ORMA_TEST(upstreams_libraries_get_as_many_pages_but_larger_ones_when_nobody_names_a_size)
+{
+	static const struct {
+		const char *version, *config;
+		uint32_t shm_kb, page_kb;
+		const char *log;
+	} cases[] = {
+		{UPSTREAM, "", 0, 0, "memory:1024/16"},
+		{"Perfetto v20.1-x (y)", "", 128, 0, "memory:512/16"},
+		{UPSTREAM, "", 1024, 0, "memory:4096/16"},
+		{UPSTREAM, "", 1028, 0, "memory:1028/4"},
+		{UPSTREAM, "", 2048, 32, "memory:2048/32"},
+		{UPSTREAM, "", 0, 4, "memory:256/4"},
+		{UPSTREAM, "", 129, 0, "memory:1024/16"},
+		{UPSTREAM, "producers { producer_name: 'p' page_size_kb: 4 }", 0, 0,
+		 "memory:256/4"},
+		{UPSTREAM, "producers { producer_name: 'p' shm_size_kb: 512 }", 0, 0,
+		 "memory:512/4"},
+		{UPSTREAM, "producers { producer_name: 'q' shm_size_kb: 512 }", 0, 0,
+		 "memory:1024/16"},
+		/* What it is worth to a library that says nothing, or something else, is not known. */
+		{"", "", 0, 0, "memory:256/4"},
+		{NULL, "", 0, 0, "memory:256/4"},
+		{"orma 0.1.0", "", 0, 0, "memory:256/4"},
+		{"PerfettoX", "", 0, 0, "memory:256/4"},
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		struct orma_producer_info info = producer_info("p");
+		struct world world;
+		struct producer producer;
+		struct consumer consumer;
+		char config[256];
+
+		info.sdk_version = cases[i].version;
+		info.shm_size_hint_bytes = cases[i].shm_kb << 10;
+		info.page_size_hint_bytes = cases[i].page_kb << 10;
+		snprintf(config, sizeof(config), ONE_BUFFER "%s", cases[i].config);
+		world_open(&world);
+		CHECK_INT(producer_try(&world, &producer, &info), 0);
+		consumer_open(&world, &consumer);
+		CHECK_INT(register_source(&producer, "name: 'test'"), 0);
+		enable_ok(&consumer, config);
+		producer.log.text[strcspn(producer.log.text, " ")] = '\0';
+		CHECK_STR(producer.log.text, cases[i].log);
+		send_packet(&producer, 0, "works");
+		consumer_close(&consumer);
+		producer_close(&producer);
+		world_close(&world);
+	}
+}
+
+ORMA_TEST(upstreams_libraries_get_what_they_ask_for_when_their_users_share_is_used_up)
+{
+	struct orma_producer_info info = producer_info("p");
+	struct world world;
+	struct producer producers[FITTING], late;
+	struct consumer consumer;
+
+	world_open(&world);
+	consumer_open(&world, &consumer);
+	enable_ok(&consumer, ONE_BUFFER);
+	for (size_t i = 0; i < FITTING; i++)
+		join(&world, &producers[i], info.uid);
+	for (uint32_t shm_kb = 0; shm_kb <= 512; shm_kb += 128) {
+		info.sdk_version = UPSTREAM;
+		info.shm_size_hint_bytes = shm_kb << 10;
+		CHECK_INT(producer_try(&world, &late, &info), 0);
+		CHECK_INT(register_source(&late, "name: 'test'"), 0);
+		CHECK_INT(late.memory_bytes, (shm_kb == 128 ? 128 : 256) << 10);
+		CHECK_INT(late.page_bytes, 4096);
+		producer_close(&late);
+	}
+	for (size_t i = 0; i < FITTING; i++)
+		producer_close(&producers[i]);
+	consumer_close(&consumer);
+	world_close(&world);
+}
+
 ORMA_TEST(a_user_who_shares_too_much_may_bring_memory_of_the_default_size_only)
 {
 	struct orma_producer_info info = producer_info("p");
