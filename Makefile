@@ -36,7 +36,7 @@ install: all
 fuzz:
 	@tools/install-packages build test fuzz
 	@cmake --preset fuzz >/dev/null
-	@$(build) --preset fuzz
+	@$(build) --preset fuzz --target fuzz_targets
 	@tools/fuzz $(FUZZ_SECONDS)
 
 # The daemons side by side; QUICK=1 for a glance. docs/performance.md explains the table.

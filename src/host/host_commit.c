@@ -178,7 +178,8 @@ int orma_host_commit_decode(struct orma_host_commit *commit, const void *data_un
 	if (result)
 		return result;
 	for (size_t i = 0; i < commit->chunk_patch_count; i++)
-		commit->chunk_patches[i].patches = &commit->patches[commit->first_patch[i]];
+		commit->chunk_patches[i].patches =
+			commit->patches ? &commit->patches[commit->first_patch[i]] : NULL;
 	*ret = (struct orma_commit){
 		.moves = commit->moves,
 		.move_count = commit->move_count,

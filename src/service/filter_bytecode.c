@@ -96,12 +96,14 @@ static uint64_t hash_word(uint64_t hash, uint32_t word)
 static int parse_words(struct orma_str bytes, const char *name, struct words *ret,
 		       struct orma_error *reterr)
 {
-	const uint8_t *at = (const uint8_t *)bytes.data, *end = at + bytes.size;
+	const uint8_t *at, *end;
 	uint64_t hash = ORMA_FNV1A_INIT, word = 0;
 	size_t count = 0;
 
 	if (bytes.size == 0)
 		return refuse(reterr, name, "empty");
+	at = (const uint8_t *)bytes.data;
+	end = at + bytes.size;
 	if (bytes.size > ORMA_SERVICE_FILTER_BYTES_MAX)
 		return refuse(reterr, name, "longer than %u bytes", ORMA_SERVICE_FILTER_BYTES_MAX);
 	ret->items = orma_base_alloc_array(bytes.size, sizeof(*ret->items));

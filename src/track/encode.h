@@ -237,7 +237,8 @@ orma_track_encode_items(struct orma_track_sequence *sequence, uint8_t *begin, co
 			const struct orma_call_site *site, const struct orma_item *items,
 			size_t count)
 {
-	const struct orma_item *items_end = items + count;
+	/* NULL + 0 is undefined. */
+	const struct orma_item *items_end = items ? items + count : NULL;
 	const struct orma_key *key = site->keys;
 	uint8_t *at = begin + site->blob_size - ORMA_TRACK_TAIL_PREFIX;
 	const uint8_t *limit =

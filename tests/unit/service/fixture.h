@@ -577,7 +577,7 @@ static inline void packets_done(struct packets *packets)
 
 static inline void read_trace_file(const char *data, size_t size, struct packets *packets)
 {
-	const uint8_t *at = (const uint8_t *)data, *end = at + size;
+	const uint8_t *at = (const uint8_t *)data, *end = data ? at + size : at;
 
 	while (at < end) {
 		uint64_t tag, length;
