@@ -435,7 +435,8 @@ bool orma_client_lock(void);
 void orma_client_revive(void);
 /* fork.c, for client.c: watches for forks from now on. 0 or -errno. */
 int orma_client_forks_init(void);
-/* fork.c: in the child of a fork; what is left of the parent stays reachable for leak checkers. */
+/* fork.c: in the child of a fork. What is left of the parent stays reachable, so that leak checkers do
+ * not report it. Any thread; async-signal-safe. */
 void orma_client_fork_leave(void *object);
 /* True: in the child of a fork, and the caller is the one to go on until revival_end(). */
 bool orma_client_revival_begin(void);

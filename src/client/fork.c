@@ -41,14 +41,19 @@ enum revival { REVIVAL_NONE = 0, REVIVAL_POSSIBLE, REVIVAL_RUNNING };
 _Atomic bool orma_client_is_forked;
 uint32_t orma_client_fork_count;
 static _Atomic uint32_t revival; /* enum revival; acq_rel: one thread wins */
-static void *left_behind[LEFT_BEHIND_MAX];
-static size_t left_behind_count;
+/* Written in children of forks, by any of their threads; read by leak checkers alone. Relaxed. */
+static void *_Atomic left_behind[LEFT_BEHIND_MAX];
+static _Atomic uint32_t left_behind_count;
 static pid_t forking; /* written before each fork, to the same value */
 
 void orma_client_fork_leave(void *object)
 {
-	if (object)
-		left_behind[left_behind_count++ % LEFT_BEHIND_MAX] = object;
+	uint32_t place;
+
+	if (!object)
+		return;
+	place = atomic_fetch_add_explicit(&left_behind_count, 1, memory_order_relaxed);
+	atomic_store_explicit(&left_behind[place % LEFT_BEHIND_MAX], object, memory_order_relaxed);
 }
 
 static void leave_everything(void)

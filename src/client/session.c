@@ -360,9 +360,13 @@ void orma_session_free(struct orma_session *session)
 {
 	ORMA_NO_CANCEL();
 
-	/* What a child inherits is half of something, and its numbers are others' by now. */
-	if (!session || orma_client_session_is_inherited(session))
+	if (!session)
 		return;
+	/* What a child inherits is half of something, and its numbers are others' by now. */
+	if (orma_client_session_is_inherited(session)) {
+		orma_client_fork_leave(session);
+		return;
+	}
 	orma_ipc_client_free(session->ipc);
 	orma_client_session_discard_calls(session);
 	orma_base_loop_free(session->loop);

@@ -325,9 +325,11 @@ void orma_track_renames_forked(void)
 	pthread_mutex_init(&mutex, NULL);
 	timer = (struct orma_timer){0};
 	running = 0;
-	/* Those of threads that are not there. */
+	/* The records of threads that are not there: those before this thread's, those behind it. */
+	orma_client_fork_leave(threads.next);
 	orma_base_list_init(&threads);
 	if (self) {
+		orma_client_fork_leave(self->item.next);
 		orma_base_list_init(&self->item);
 		self->tid = 0;
 	}

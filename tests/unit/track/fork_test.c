@@ -9,6 +9,17 @@
 #include "track/event.h"
 #include "unit/client/fixture.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define FINDS_LEAKS 1
+#elif defined(__has_feature)
+#define FINDS_LEAKS __has_feature(address_sanitizer)
+#else
+#define FINDS_LEAKS 0
+#endif
+#if FINDS_LEAKS
+#include <sanitizer/lsan_interface.h>
+#endif
+
 ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");
 
 #define CONFIG "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } }"
@@ -127,6 +138,70 @@ ORMA_TEST(a_child_that_shuts_down_is_disabled_for_good)
 		_exit(0);
 	}
 	join(child);
+	orma_shutdown();
+}
+
+static sem_t has_emitted, may_end;
+
+static void *emit_and_wait(void *ctx)
+{
+	(void)ctx;
+	ORMA_INSTANT(gfx, "from a thread");
+	sem_post(&has_emitted);
+	wait_for(&may_end);
+	return NULL;
+}
+
+static bool has_leaked(void)
+{
+#if FINDS_LEAKS
+	return __lsan_do_recoverable_leak_check();
+#else
+	return false;
+#endif
+}
+
+/* In a child: lets go of all that it can let go of. */
+static void leave_parent(struct orma_session **session, bool is_revived)
+{
+	if (is_revived)
+		record_child(getppid());
+	orma_shutdown();
+	orma_session_free(*session);
+	*session = NULL;
+	_exit(has_leaked());
+}
+
+/* LeakSanitizer looks on, in the children. */
+ORMA_TEST(a_child_that_shuts_down_leaks_nothing_of_its_parent)
+{
+	enum { THREADS = 3 };
+	static struct orma_session *session;
+	struct packets packets = {0};
+	pthread_t threads[THREADS];
+
+	init_driven();
+	session = session_start(CONFIG);
+	for (int i = 0; i < THREADS; i++) {
+		/* This thread's own records lie between those of the others. */
+		if (i == 1)
+			ORMA_INSTANT(gfx, "from the first thread");
+		CHECK_INT(pthread_create(&threads[i], NULL, emit_and_wait, NULL), 0);
+		wait_for(&has_emitted);
+	}
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			leave_parent(&session, i == 1);
+		join(child);
+	}
+	for (int i = 0; i < THREADS; i++)
+		sem_post(&may_end);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	session_finish(session, &packets);
+	packets_done(&packets);
 	orma_shutdown();
 }
 
