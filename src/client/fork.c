@@ -44,7 +44,9 @@ static _Atomic uint32_t revival; /* enum revival; acq_rel: one thread wins */
 /* Written in children of forks, by any of their threads; read by leak checkers alone. Relaxed. */
 static void *_Atomic left_behind[LEFT_BEHIND_MAX];
 static _Atomic uint32_t left_behind_count;
-static pid_t forking; /* written before each fork, to the same value */
+/* The process that forks: written before each fork, always to the same value but by any thread; read
+ * in the child, where the forking thread's own value is seen. Relaxed. */
+static _Atomic pid_t forking;
 
 void orma_client_fork_leave(void *object)
 {
@@ -89,7 +91,7 @@ static void silence(struct orma_data_source *source)
 
 static void before_fork(void)
 {
-	forking = getpid();
+	atomic_store_explicit(&forking, getpid(), memory_order_relaxed);
 }
 
 static void in_parent(void)
@@ -105,7 +107,7 @@ static void in_forked_child(void)
 	pthread_mutex_init(&orma_client.mutex, NULL);
 	orma_client_threads_forked();
 	leave_everything();
-	orma_client.parent = forking;
+	orma_client.parent = atomic_load_explicit(&forking, memory_order_relaxed);
 	orma_client.phase = was_on ? ORMA_CLIENT_ON : ORMA_CLIENT_OFF;
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
 		if (orma_client_source_at(i))

@@ -36,9 +36,12 @@ static inline uint64_t orma_track_ticks(void)
 
 /*
  * A line through one moment: ns = base_ns + (ticks - base_ticks) * scale >> 32, for as long as
- * ticks - base_ticks < window_ticks. Written under clock.c's lock, read by every thread; `seq` is
- * odd while it is written, stored with release and loaded with acquire on both sides of the rest,
- * which is relaxed. Aligned: one cache line, written ten times a second at the most.
+ * ticks - base_ticks < window_ticks. Written under clock.c's lock, read by every thread, as a seqlock.
+ * The writer makes `seq` odd (relaxed), passes a release fence, stores the rest (relaxed), and makes
+ * `seq` even with release. A reader loads `seq` and then the rest with acquire, and `seq` once more
+ * (relaxed): what it has read is one line when both are the same even number. Who only compares
+ * `seq` with the one of a copy loads it relaxed. Aligned: one cache line, written ten times a second
+ * at the most.
  */
 struct orma_track_clock {
 	_Atomic uint32_t seq;

@@ -341,3 +341,37 @@ ORMA_TEST(threads_fork_while_sessions_start_and_stop)
 	CHECK_INT(log.starts, log.stops);
 	CHECK_INT(log.setups, log.destroys);
 }
+
+#define FORKS 20
+
+static void *fork_often(void *ctx)
+{
+	pthread_barrier_t *together = ctx;
+
+	for (int i = 0; i < FORKS; i++) {
+		pid_t child;
+
+		pthread_barrier_wait(together);
+		child = fork();
+		if (child == 0)
+			_exit(0);
+		CHECK(child > 0);
+		join(child);
+	}
+	return NULL;
+}
+
+/* ThreadSanitizer looks on. */
+ORMA_TEST(threads_may_fork_at_the_same_time)
+{
+	pthread_barrier_t together;
+	pthread_t other;
+
+	init_in_process();
+	CHECK_INT(pthread_barrier_init(&together, NULL, 2), 0);
+	CHECK_INT(pthread_create(&other, NULL, fork_often, &together), 0);
+	fork_often(&together);
+	pthread_join(other, NULL);
+	pthread_barrier_destroy(&together);
+	orma_shutdown();
+}
