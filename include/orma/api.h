@@ -14,6 +14,9 @@
 #define ORMA_API __attribute__((visibility("default")))
 #endif
 
+/* The argument with this number, from 1, must not be NULL: compilers warn, and nothing checks it. */
+#define ORMA_NOT_NULL_(number) __attribute__((nonnull(number)))
+
 /*
  * A struct that begins with struct_size: all zero but for that. For C++, which has designated
  * initialisers from C++20 on only, and for whoever likes it better:

@@ -141,7 +141,7 @@ ORMA_API int orma_data_source_update(struct orma_data_source *source, const void
  */
 ORMA_API void orma_data_source_complete(struct orma_data_source *source, uint64_t completion);
 
-/** Bit i set = instance i is started. One relaxed load. */
+/** Bit i set = instance i is started; 0 for NULL. One relaxed load. */
 ORMA_API uint32_t orma_data_source_started(const struct orma_data_source *source);
 /* NOLINTBEGIN(bugprone-macro-parentheses): the index is a name, declared here */
 #define ORMA_FOR_EACH_INSTANCE(source, idx)                                                        \

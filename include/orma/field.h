@@ -64,7 +64,8 @@ ORMA_API int orma_field_next(const void **data, size_t *size, struct orma_field 
 ORMA_API int orma_field_find(const void *data, size_t size, uint32_t id, struct orma_field *ret);
 /** orma_field_sint() - the value of a sint32 or sint64. */
 ORMA_API int64_t orma_field_sint(const struct orma_field *field);
-/** orma_field_double() - the value of a double or a float, as its type says; 0 of other types. */
+/** orma_field_double() - the value of a double or a float, as its type says; 0 of other types. Both
+ * return 0 for NULL. */
 ORMA_API double orma_field_double(const struct orma_field *field);
 
 #ifdef __cplusplus

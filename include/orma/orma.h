@@ -41,6 +41,9 @@
  *
  * Errors: functions that can fail return a negative errno value; the pages say which, and what
  *         each means. Nothing here exits, aborts, prints, or waits without a bound.
+ * NULL:   where there has to be something, functions that return int return -EINVAL, and all
+ *         others do nothing and return 0, false or NULL, unless their pages say otherwise. The
+ *         functions behind the macros of events (orma/track_event.h) do not look.
  * Units: the ends of names tell them: _ns, _ms, _bytes.
  * Ownership: arguments are borrowed for the call and results belong to the caller, where the pages
  *         do not say otherwise.

@@ -3,7 +3,8 @@
  *
  * A packet is a protobuf message (TracePacket); its fields are written in any order by field
  * number. Writing never fails and never blocks beyond the data source's policy: what does not fit
- * is dropped as a whole packet and counted.
+ * is dropped as a whole packet and counted. With NULL for the packet, as orma_packet_begin() returns
+ * it while nobody records, and with NULL for bytes of some size, nothing is written.
  *
  * Threads: a packet belongs to the thread that began it, until it ended it. One packet per thread
  *          and data source instance at a time.
@@ -54,7 +55,9 @@ ORMA_API void orma_packet_fixed32(struct orma_packet *packet, uint32_t field_id,
 ORMA_API void orma_packet_fixed64(struct orma_packet *packet, uint32_t field_id, uint64_t value);
 ORMA_API void orma_packet_float(struct orma_packet *packet, uint32_t field_id, float value);
 ORMA_API void orma_packet_double(struct orma_packet *packet, uint32_t field_id, double value);
+/* NULL = "" */
 ORMA_API void orma_packet_string(struct orma_packet *packet, uint32_t field_id, const char *text);
+/* bytes, messages */
 ORMA_API void orma_packet_bytes(struct orma_packet *packet, uint32_t field_id, const void *data,
 				size_t size);
 /* Already encoded fields, tags included. */

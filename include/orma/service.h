@@ -29,7 +29,8 @@
  *            passed on as they came. uid, pid, is_unverified and cannot_pass_fds are the embedder's
  *            word and are believed.
  * Errors:    negative errno values; see each function. Every function that takes a message may
- *            return -EBADMSG (it does not decode) and -ENOMEM.
+ *            return -EBADMSG (it does not decode) and -ENOMEM. -EINVAL also stands for NULL where
+ *            there has to be something; functions that return void then do nothing.
  * Builds:    a library that was built with ORMA_WITHOUT_SERVICE has none of these functions.
  */
 #ifndef ORMA_SERVICE_H
@@ -204,7 +205,7 @@ ORMA_API int orma_service_new(const struct orma_service_options *options,
 /** Closes all ports that are still open: their callbacks do not run any more. NULL is fine. */
 ORMA_API void orma_service_free(struct orma_service *service);
 /** When orma_service_run() wants to be called: CLOCK_MONOTONIC ns by now_ns; 0 = at once;
- * UINT64_MAX = not at all. */
+ * UINT64_MAX = not at all, also for NULL. */
 ORMA_API uint64_t orma_service_next_deadline_ns(const struct orma_service *service);
 /** Does what is due, a bounded amount of it: the next deadline says whether that was all. */
 ORMA_API void orma_service_run(struct orma_service *service);

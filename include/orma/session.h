@@ -155,7 +155,7 @@ ORMA_API int orma_session_enable(struct orma_session *session, const void *confi
 				 int file_fd);
 /**
  * orma_session_enable_text() - the same from a config in text form.
- * @name: as in orma_config_parse(), whose errors it may also return.
+ * @name: NULL = "config"; as in orma_config_parse(), whose errors it may also return.
  */
 ORMA_API int orma_session_enable_text(struct orma_session *session, const char *name,
 				      const char *text, size_t size, int file_fd,

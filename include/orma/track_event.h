@@ -84,21 +84,29 @@ enum orma_event_type {
  * that if there was a category: harmless then. 0, -ENOTCONN, -ENOMEM.
  */
 ORMA_API int orma_track_event_register(void);
-/* What the macros below call. An event of this place in the code, without items. */
-ORMA_API void orma_event_emit(struct orma_call_site *site);
-/* Any number of items. Those of a counter begin with its value, those of a state with the state. */
+/*
+ * What the macros below call. Site, category and scope are not checked, as each event would pay for
+ * that: they must not be NULL.
+ *
+ * An event of this place in the code, without items.
+ */
+ORMA_API void orma_event_emit(struct orma_call_site *site) ORMA_NOT_NULL_(1);
+/* Any number of items. Those of a counter begin with its value, those of a state with the state.
+ * NULL = none. */
 ORMA_API void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items,
-				    size_t count);
+				    size_t count) ORMA_NOT_NULL_(1);
 /* The same for a begin, an end, a counter's value: shorter ways, without items. */
-ORMA_API void orma_event_emit_begin(struct orma_call_site *site);
-ORMA_API void orma_event_emit_end(struct orma_category *category);
-ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value);
-ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double value);
+ORMA_API void orma_event_emit_begin(struct orma_call_site *site) ORMA_NOT_NULL_(1);
+ORMA_API void orma_event_emit_end(struct orma_category *category) ORMA_NOT_NULL_(1);
+ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value)
+	ORMA_NOT_NULL_(1);
+ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double value)
+	ORMA_NOT_NULL_(1);
 /* Emits the begin; the bits of the instances that took it. */
 ORMA_API uint32_t orma_event_scope_begin(struct orma_call_site *site, const struct orma_item *items,
-					 size_t count);
+					 size_t count) ORMA_NOT_NULL_(1);
 /* Emits the end to those that took the begin. */
-ORMA_API void orma_event_scope_end(struct orma_scope *scope);
+ORMA_API void orma_event_scope_end(struct orma_scope *scope) ORMA_NOT_NULL_(1);
 /**
  * orma_event_flush() - hands what the calling thread has emitted over to its sessions now.
  *

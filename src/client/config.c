@@ -53,6 +53,9 @@ void orma_config_free(void *config)
 int orma_session_enable_text(struct orma_session *session, const char *name, const char *text,
 			     size_t size, int file_fd, struct orma_error *reterr)
 {
+	if (!session)
+		return orma_base_error_set(reterr, -EINVAL, "there is no session");
+
 	void *config;
 	size_t config_size;
 	int r = orma_config_parse(name, text, size, &config, &config_size, reterr);

@@ -82,11 +82,15 @@ static int add(struct orma_transport *self, struct orma_client_command *command)
 
 int orma_transport_up(struct orma_transport *transport)
 {
+	if (!transport)
+		return -EINVAL;
 	return add(transport, orma_client_command_new(ORMA_CLIENT_COMMAND_UP, 0, NULL, 0));
 }
 
 int orma_transport_down(struct orma_transport *transport, int error)
 {
+	if (!transport)
+		return -EINVAL;
 	set_error(transport, error < 0 ? error : -ECONNRESET);
 	return 0;
 }
@@ -97,6 +101,8 @@ int orma_transport_setup_tracing(struct orma_transport *transport, int memory_fd
 	struct orma_client_command *command =
 		orma_client_command_new(ORMA_CLIENT_COMMAND_SETUP_TRACING, 0, NULL, 0);
 
+	if (!transport)
+		return -EINVAL;
 	if (!command)
 		return add(transport, NULL);
 	command->page_bytes = page_size_bytes;
@@ -118,7 +124,7 @@ int orma_transport_setup_tracing(struct orma_transport *transport, int memory_fd
 static int add_config(struct orma_transport *transport, enum orma_client_command_kind kind,
 		      uint64_t instance_id, const void *config, size_t size)
 {
-	if ((!config && size > 0) || size > ORMA_CLIENT_CONFIG_MAX)
+	if (!transport || (!config && size > 0) || size > ORMA_CLIENT_CONFIG_MAX)
 		return -EINVAL;
 	return add(transport, orma_client_command_new(kind, instance_id, config, size));
 }
@@ -128,7 +134,8 @@ static int add_ids(struct orma_transport *transport, enum orma_client_command_ki
 {
 	struct orma_client_command *command;
 
-	if ((!instance_ids && count > 0) || count > ORMA_CLIENT_CONFIG_MAX / sizeof(*instance_ids))
+	if (!transport || (!instance_ids && count > 0) ||
+	    count > ORMA_CLIENT_CONFIG_MAX / sizeof(*instance_ids))
 		return -EINVAL;
 	command = orma_client_command_new(kind, id, instance_ids, count * sizeof(*instance_ids));
 	if (command)
@@ -150,6 +157,8 @@ int orma_transport_start_data_source(struct orma_transport *transport, uint64_t 
 
 int orma_transport_stop_data_source(struct orma_transport *transport, uint64_t instance_id)
 {
+	if (!transport)
+		return -EINVAL;
 	return add(transport,
 		   orma_client_command_new(ORMA_CLIENT_COMMAND_STOP_SOURCE, instance_id, NULL, 0));
 }
@@ -169,6 +178,8 @@ int orma_transport_clear_incremental_state(struct orma_transport *transport,
 
 int orma_transport_synced(struct orma_transport *transport)
 {
+	if (!transport)
+		return -EINVAL;
 	return add(transport, orma_client_command_new(ORMA_CLIENT_COMMAND_SYNCED, 0, NULL, 0));
 }
 

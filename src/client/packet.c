@@ -37,6 +37,9 @@ void orma_packet_end(struct orma_packet *packet)
 
 bool orma_packet_take_needs_state(struct orma_packet *packet)
 {
+	if (!packet)
+		return false;
+
 	bool needs_state = packet->needs_state;
 
 	packet->needs_state = false;
@@ -45,6 +48,9 @@ bool orma_packet_take_needs_state(struct orma_packet *packet)
 
 void *orma_packet_thread_state(struct orma_packet *packet)
 {
+	if (!packet)
+		return NULL;
+
 	struct orma_client_user *user = orma_client_slot_user(packet);
 
 	return user ? user->thread_state : NULL;
@@ -52,6 +58,9 @@ void *orma_packet_thread_state(struct orma_packet *packet)
 
 void *orma_packet_incremental_state(struct orma_packet *packet)
 {
+	if (!packet)
+		return NULL;
+
 	struct orma_client_user *user = orma_client_slot_user(packet);
 
 	return user ? user->incremental_state : NULL;
@@ -65,67 +74,93 @@ void orma_data_source_flush_thread(struct orma_data_source *source, uint32_t idx
 
 void orma_packet_varint(struct orma_packet *packet, uint32_t field_id, uint64_t value)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_varint(&packet->writer->proto, field_id, value);
 }
 
 void orma_packet_int(struct orma_packet *packet, uint32_t field_id, int64_t value)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_int(&packet->writer->proto, field_id, value);
 }
 
 void orma_packet_sint(struct orma_packet *packet, uint32_t field_id, int64_t value)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_sint(&packet->writer->proto, field_id, value);
 }
 
 void orma_packet_bool(struct orma_packet *packet, uint32_t field_id, bool value)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_bool(&packet->writer->proto, field_id, value);
 }
 
 void orma_packet_fixed32(struct orma_packet *packet, uint32_t field_id, uint32_t value)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_fixed32(&packet->writer->proto, field_id, value);
 }
 
 void orma_packet_fixed64(struct orma_packet *packet, uint32_t field_id, uint64_t value)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_fixed64(&packet->writer->proto, field_id, value);
 }
 
 void orma_packet_float(struct orma_packet *packet, uint32_t field_id, float value)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_float(&packet->writer->proto, field_id, value);
 }
 
 void orma_packet_double(struct orma_packet *packet, uint32_t field_id, double value)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_double(&packet->writer->proto, field_id, value);
 }
 
 void orma_packet_string(struct orma_packet *packet, uint32_t field_id, const char *text)
 {
+	if (ORMA_UNLIKELY(!packet))
+		return;
 	orma_proto_write_string(&packet->writer->proto, field_id, text ? text : "");
 }
 
 void orma_packet_bytes(struct orma_packet *packet, uint32_t field_id, const void *data, size_t size)
 {
+	if (ORMA_UNLIKELY(!packet || (!data && size > 0)))
+		return;
 	orma_proto_write_bytes(&packet->writer->proto, field_id, data, size);
 }
 
 void orma_packet_raw(struct orma_packet *packet, const void *data, size_t size)
 {
+	if (ORMA_UNLIKELY(!packet || (!data && size > 0)))
+		return;
 	orma_proto_write_raw(&packet->writer->proto, data, size);
 }
 
 void orma_packet_nested_begin(struct orma_packet *packet, struct orma_nested *nested,
 			      uint32_t field_id)
 {
+	if (ORMA_UNLIKELY(!packet || !nested))
+		return;
 	orma_proto_nested_begin(&packet->writer->proto, (struct orma_proto_nested *)(void *)nested,
 				field_id);
 }
 
 void orma_packet_nested_end(struct orma_packet *packet, struct orma_nested *nested)
 {
+	if (ORMA_UNLIKELY(!packet || !nested))
+		return;
 	orma_proto_nested_end(&packet->writer->proto, (struct orma_proto_nested *)(void *)nested);
 }

@@ -376,6 +376,8 @@ void orma_session_free(struct orma_session *session)
 
 int orma_session_poll_fd(struct orma_session *session)
 {
+	if (!session)
+		return -EINVAL;
 	if (orma_client_session_is_inherited(session))
 		return -ECONNRESET;
 	return orma_base_loop_fd(session->loop);
@@ -383,6 +385,9 @@ int orma_session_poll_fd(struct orma_session *session)
 
 int orma_session_dispatch(struct orma_session *session)
 {
+	if (!session)
+		return -EINVAL;
+
 	ORMA_NO_CANCEL();
 	int r = orma_client_session_is_inherited(session) ? -ECONNRESET
 							  : orma_base_loop_turn(session->loop, 0);
@@ -455,7 +460,7 @@ int orma_session_enable(struct orma_session *session, const void *config, size_t
 	struct orma_proto_heap_writer heap;
 	int r;
 
-	if (!config && size > 0)
+	if (!session || (!config && size > 0))
 		return -EINVAL;
 	if (size > ORMA_IPC_BODY_BYTES_MAX - ORMA_PROTO_SCALAR_FIELD_MAX)
 		return -EMSGSIZE;
@@ -482,6 +487,9 @@ static void on_disable_reply(void *ctx, const struct orma_ipc_reply *reply)
 
 int orma_session_stop(struct orma_session *session)
 {
+	if (!session)
+		return -EINVAL;
+
 	ORMA_NO_CANCEL();
 	int r = orma_client_session_check(session, NULL);
 
@@ -496,7 +504,7 @@ int orma_session_stop(struct orma_session *session)
 
 void orma_session_request_stop(struct orma_session *session)
 {
-	if (orma_client_session_is_inherited(session))
+	if (!session || orma_client_session_is_inherited(session))
 		return;
 	atomic_store_explicit(&session->wants_stop, true, memory_order_relaxed);
 	orma_base_loop_wake(session->loop);
@@ -507,6 +515,8 @@ int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms,
 {
 	int r;
 
+	if (!session)
+		return orma_base_error_set(reterr, -EINVAL, "there is no session");
 	if (!session->is_enabled)
 		return orma_base_error_set(reterr, -ESTALE, "no session was enabled");
 	r = orma_client_session_wait(session, &session->is_stopped, timeout_ms * ORMA_NS_PER_MS);
@@ -525,5 +535,5 @@ int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms,
 
 bool orma_session_is_stopped(const struct orma_session *session)
 {
-	return session->is_stopped;
+	return session && session->is_stopped;
 }

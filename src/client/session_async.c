@@ -59,7 +59,7 @@ int orma_session_read_async(struct orma_session *session, orma_packet_fn *packet
 	struct async_read *read;
 	int r;
 
-	if (!packet || !done)
+	if (!session || !packet || !done)
 		return -EINVAL;
 	read = orma_base_zalloc(sizeof(*read));
 	if (!read)
@@ -121,7 +121,7 @@ int orma_session_query_async(struct orma_session *session, enum orma_session_que
 	struct async_query *query;
 	int r;
 
-	if (!done)
+	if (!session || !done)
 		return -EINVAL;
 	query = orma_base_zalloc(sizeof(*query));
 	if (!query)
@@ -176,7 +176,7 @@ int orma_session_clone_async(struct orma_session *session,
 	struct async_clone *clone;
 	int fd, r;
 
-	if (!done)
+	if (!session || !done)
 		return -EINVAL;
 	clone = orma_base_zalloc(sizeof(*clone));
 	if (!clone)

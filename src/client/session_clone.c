@@ -133,6 +133,8 @@ int orma_session_clone(struct orma_session *session,
 	size_t ret_size;
 	int fd, r;
 
+	if (!session)
+		return orma_base_error_set(reterr, -EINVAL, "there is no session");
 	if (ret && ret->struct_size < sizeof(ret->struct_size))
 		return orma_base_error_set(reterr, -EINVAL, "the result has no size");
 	r = orma_client_clone_init(session, options, &clone, &args, &fd, reterr);

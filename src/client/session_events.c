@@ -151,6 +151,9 @@ int orma_client_session_observe(struct orma_session *session, uint32_t types)
 
 int orma_session_observe(struct orma_session *session, uint32_t event_types)
 {
+	if (!session)
+		return -EINVAL;
+
 	int r = orma_client_session_observe(
 		session, event_types | (session->observed & ORMA_CLIENT_ALL_STARTED));
 
@@ -192,6 +195,9 @@ static int check_all_started(struct orma_session *session)
 
 int orma_session_wait_started(struct orma_session *session, uint32_t timeout_ms)
 {
+	if (!session)
+		return -EINVAL;
+
 	int r = session->is_enabled ? check_all_started(session) : -ESTALE;
 
 	if (r == 0)

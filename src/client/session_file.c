@@ -99,6 +99,9 @@ static int on_packet(void *ctx, const void *packet, size_t size)
 
 int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *ret_bytes)
 {
+	if (!session)
+		return -EINVAL;
+
 	ORMA_NO_CANCEL();
 	struct orma_client_file file = {
 		.fd = fd,
@@ -270,7 +273,7 @@ int orma_session_read_into_fd_async(struct orma_session *session, int fd,
 	struct async_file *self;
 	int r;
 
-	if (!done || fd < 0)
+	if (!session || !done || fd < 0)
 		return -EINVAL;
 	self = orma_base_zalloc(sizeof(*self));
 	if (!self)

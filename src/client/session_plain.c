@@ -28,11 +28,14 @@ struct plain {
 	settle_fn *settle;
 };
 
-static void plain_init(struct plain *plain, const struct orma_session *session,
-		       enum orma_client_session_method method, settle_fn *settle)
+static int plain_init(struct plain *plain, const struct orma_session *session,
+		      enum orma_client_session_method method, settle_fn *settle)
 {
-	*plain = (struct plain){
-		.method = method, .timeout_ns = session->timeout_ns, .settle = settle};
+	*plain = (struct plain){.method = method, .settle = settle};
+	if (!session)
+		return -EINVAL;
+	plain->timeout_ns = session->timeout_ns;
+	return 0;
 }
 
 static int plain_wait(struct orma_session *session, struct plain *plain, int r,
@@ -78,7 +81,7 @@ static int plain_begin(struct orma_session *session, struct plain *plain, int r,
 {
 	struct begun *begun = NULL;
 
-	if (r == 0 && !done)
+	if (!done)
 		r = -EINVAL;
 	if (r == 0) {
 		begun = orma_base_zalloc(sizeof(*begun));
@@ -119,17 +122,17 @@ static int settle_start(struct orma_session *session, int error, struct orma_err
 int orma_session_start(struct orma_session *session, struct orma_error *reterr)
 {
 	struct plain plain;
+	int r = plain_init(&plain, session, ORMA_CLIENT_START_TRACING, settle_start);
 
-	plain_init(&plain, session, ORMA_CLIENT_START_TRACING, settle_start);
-	return plain_wait(session, &plain, 0, reterr);
+	return plain_wait(session, &plain, r, reterr);
 }
 
 int orma_session_start_async(struct orma_session *session, orma_session_done_fn *done, void *ctx)
 {
 	struct plain plain;
+	int r = plain_init(&plain, session, ORMA_CLIENT_START_TRACING, settle_start);
 
-	plain_init(&plain, session, ORMA_CLIENT_START_TRACING, settle_start);
-	return plain_begin(session, &plain, 0, done, ctx);
+	return plain_begin(session, &plain, r, done, ctx);
 }
 
 /* --- flush ------------------------------------------------------------------------------------ */
@@ -148,8 +151,10 @@ static int prepare_flush(struct orma_session *session, uint32_t timeout_ms, uint
 			 struct plain *plain)
 {
 	struct orma_proto_heap_writer heap;
+	int r = plain_init(plain, session, ORMA_CLIENT_FLUSH, settle_flush);
 
-	plain_init(plain, session, ORMA_CLIENT_FLUSH, settle_flush);
+	if (r < 0)
+		return r;
 	/* The service's own timeout comes first, so that its answer says which of the two it was.
 	 */
 	plain->timeout_ns += timeout_ms * ORMA_NS_PER_MS;
@@ -193,9 +198,9 @@ static int prepare_change(struct orma_session *session, const void *config, size
 			  struct plain *plain)
 {
 	struct orma_proto_heap_writer heap;
+	int r = plain_init(plain, session, ORMA_CLIENT_CHANGE_CONFIG, settle_change);
 
-	plain_init(plain, session, ORMA_CLIENT_CHANGE_CONFIG, settle_change);
-	if (!config && size > 0)
+	if (r < 0 || (!config && size > 0))
 		return -EINVAL;
 	if (!session->is_enabled || session->is_stopped)
 		return -ESTALE;
@@ -227,18 +232,18 @@ int orma_session_change_config_async(struct orma_session *session, const void *c
 int orma_session_free_buffers(struct orma_session *session)
 {
 	struct plain plain;
+	int r = plain_init(&plain, session, ORMA_CLIENT_FREE_BUFFERS, settle_change);
 
-	plain_init(&plain, session, ORMA_CLIENT_FREE_BUFFERS, settle_change);
-	return plain_wait(session, &plain, 0, NULL);
+	return plain_wait(session, &plain, r, NULL);
 }
 
 int orma_session_free_buffers_async(struct orma_session *session, orma_session_done_fn *done,
 				    void *ctx)
 {
 	struct plain plain;
+	int r = plain_init(&plain, session, ORMA_CLIENT_FREE_BUFFERS, settle_change);
 
-	plain_init(&plain, session, ORMA_CLIENT_FREE_BUFFERS, settle_change);
-	return plain_begin(session, &plain, 0, done, ctx);
+	return plain_begin(session, &plain, r, done, ctx);
 }
 
 /* --- leaving and taking over ------------------------------------------------------------------ */
@@ -247,7 +252,7 @@ static int prepare_key(const char *key, uint32_t field_id, struct plain *plain)
 {
 	struct orma_proto_heap_writer heap;
 
-	if (!key || !*key)
+	if (!*key)
 		return -EINVAL;
 	orma_proto_heap_writer_init(&heap, &plain->args);
 	orma_proto_write_string(&heap.writer, field_id, key);
@@ -268,7 +273,10 @@ static int settle_detach(struct orma_session *session, int error, struct orma_er
 
 static int prepare_detach(struct orma_session *session, const char *key, struct plain *plain)
 {
-	plain_init(plain, session, ORMA_CLIENT_DETACH, settle_detach);
+	int r = plain_init(plain, session, ORMA_CLIENT_DETACH, settle_detach);
+
+	if (r < 0 || !key)
+		return -EINVAL;
 	if (!session->is_enabled || session->is_stopped)
 		return -ESTALE;
 	return prepare_key(key, ORMA_PB_DETACH_REQUEST_KEY, plain);
@@ -313,7 +321,10 @@ static int settle_attach(struct orma_session *session, int error, struct orma_er
 
 static int prepare_attach(struct orma_session *session, const char *key, struct plain *plain)
 {
-	plain_init(plain, session, ORMA_CLIENT_ATTACH, settle_attach);
+	int r = plain_init(plain, session, ORMA_CLIENT_ATTACH, settle_attach);
+
+	if (r < 0 || !key)
+		return -EINVAL;
 	if (session->is_enabled)
 		return -EBUSY;
 	return prepare_key(key, ORMA_PB_ATTACH_REQUEST_KEY, plain);

@@ -92,7 +92,7 @@ int orma_session_read(struct orma_session *session, orma_packet_fn *fn, void *ct
 	struct orma_client_read reader;
 	int r;
 
-	if (!fn)
+	if (!session || !fn)
 		return -EINVAL;
 	orma_client_read_init(&reader, fn, ctx);
 	r = orma_client_session_call(session, ORMA_CLIENT_READ_BUFFERS, NULL, session->timeout_ns,
@@ -172,7 +172,7 @@ static int run_query(struct orma_session *session, enum orma_session_query what,
 	struct orma_client_query query;
 	int r;
 
-	if (!ret_data || !ret_size)
+	if (!session || !ret_data || !ret_size)
 		return -EINVAL;
 	r = orma_client_query_init(&query, what);
 	if (r == 0)
@@ -197,6 +197,9 @@ int orma_session_get_stats(struct orma_session *session, void **ret_data, size_t
 
 int orma_session_read_stats(struct orma_session *session, struct orma_trace_stats **ret)
 {
+	if (!session || !ret)
+		return -EINVAL;
+
 	void *data;
 	size_t size;
 	int r = orma_session_get_stats(session, &data, &size);
@@ -219,6 +222,9 @@ int orma_session_query_state(struct orma_session *session, bool sessions_only, v
 int orma_session_read_state(struct orma_session *session, bool sessions_only,
 			    struct orma_service_state **ret)
 {
+	if (!session || !ret)
+		return -EINVAL;
+
 	void *data;
 	size_t size;
 	int r = orma_session_query_state(session, sessions_only, &data, &size);

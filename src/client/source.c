@@ -436,8 +436,11 @@ void orma_data_source_unregister(struct orma_data_source *source)
 
 uint32_t orma_data_source_started(const struct orma_data_source *source)
 {
-	uint32_t started = atomic_load_explicit(&source->started, memory_order_relaxed);
+	uint32_t started;
 
+	if (ORMA_UNLIKELY(!source))
+		return 0;
+	started = atomic_load_explicit(&source->started, memory_order_relaxed);
 	if (ORMA_LIKELY(started != 0))
 		return started;
 	if (ORMA_UNLIKELY(atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed)))

@@ -193,6 +193,9 @@ int orma_host_commit_decode(struct orma_host_commit *commit, const void *data_un
 int orma_producer_port_commit_encoded(struct orma_producer_port *port, const void *data,
 				      size_t size)
 {
+	if (!port || (!data && size > 0))
+		return -EINVAL;
+
 	struct orma_host_commit decoded = {0};
 	struct orma_commit commit;
 	int r = orma_host_commit_decode(&decoded, data, size, &commit);

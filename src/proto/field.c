@@ -56,15 +56,18 @@ int orma_field_find(const void *data, size_t size, uint32_t id, struct orma_fiel
 
 int64_t orma_field_sint(const struct orma_field *field)
 {
-	return (int64_t)(field->value >> 1) ^ -(int64_t)(field->value & 1);
+	return field ? (int64_t)(field->value >> 1) ^ -(int64_t)(field->value & 1) : 0;
 }
 
 double orma_field_double(const struct orma_field *field)
 {
-	uint32_t bits = (uint32_t)field->value;
 	double number = 0;
+	uint32_t bits;
 	float small;
 
+	if (!field)
+		return 0;
+	bits = (uint32_t)field->value;
 	if (field->type == ORMA_FIELD_FIXED64) {
 		memcpy(&number, &field->value, sizeof(number));
 	} else if (field->type == ORMA_FIELD_FIXED32) {

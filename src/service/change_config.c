@@ -248,6 +248,9 @@ static int change(struct orma_service_session *session, struct entries *entries)
 int orma_consumer_port_change_config(struct orma_consumer_port *port, const void *config,
 				     size_t size)
 {
+	if (!port || (!config && size > 0))
+		return -EINVAL;
+
 	ORMA_AUTO(orma_base_arena_done)
 	struct orma_arena arena = {.limit_bytes = ORMA_SERVICE_CONFIG_ARENA_MAX};
 	ORMA_AUTO(entries_done) struct entries entries = {.service = port->service};

@@ -534,9 +534,10 @@ void orma_consumer_port_clone(struct orma_consumer_port *port,
 	struct orma_error error = {0};
 	int r;
 
-	r = request ? orma_base_options_copy(&whole, sizeof(whole), request) : -EINVAL;
+	r = port && request ? orma_base_options_copy(&whole, sizeof(whole), request) : -EINVAL;
 	if (r < 0)
-		orma_base_error_set(&error, r, "the request is of another size");
+		orma_base_error_set(&error, r,
+				    "there is no port, or the request is of another size");
 	else
 		r = try_clone(port, &whole, &clone, &error);
 	if (r == 0) {

@@ -187,6 +187,8 @@ void orma_producer_port_commit(struct orma_producer_port *port, const struct orm
 {
 	size_t at = 0;
 
+	if (!port || !commit)
+		return;
 	while (!do_some(port, commit, &at))
 		;
 }

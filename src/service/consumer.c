@@ -60,6 +60,9 @@ void orma_consumer_port_close(struct orma_consumer_port *port)
 
 int orma_consumer_port_start(struct orma_consumer_port *port, struct orma_error *reterr)
 {
+	if (!port)
+		return orma_base_error_set(reterr, -EINVAL, "there is no port");
+
 	struct orma_service_session *session = port->session;
 
 	if (!session)
@@ -79,12 +82,15 @@ int orma_consumer_port_start(struct orma_consumer_port *port, struct orma_error 
 
 void orma_consumer_port_disable(struct orma_consumer_port *port)
 {
-	if (port->session)
+	if (port && port->session)
 		orma_service_session_disable(port->session, false, NULL);
 }
 
 void orma_consumer_port_free_buffers(struct orma_consumer_port *port)
 {
+	if (!port)
+		return;
+
 	struct orma_service_session *session = port->session;
 
 	if (!session)
@@ -101,6 +107,8 @@ void orma_consumer_port_free_buffers(struct orma_consumer_port *port)
 int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_ms, uint64_t flags,
 			     orma_flush_done_fn *done, void *done_ctx)
 {
+	if (!port)
+		return -EINVAL;
 	/* Before the file is there no producer knows of the session: there is nothing to ask for. */
 	bool is_opening = port->session && port->session->state == ORMA_SERVICE_SESSION_OPENING;
 
@@ -115,6 +123,9 @@ int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_m
 int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
 			    struct orma_trace_batch *ret)
 {
+	if (!port || !ret)
+		return -EINVAL;
+
 	struct orma_service *service = port->service;
 	int r;
 
@@ -148,6 +159,9 @@ static struct orma_service_session *find_detached(struct orma_service *service, 
 
 int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key)
 {
+	if (!port)
+		return -EINVAL;
+
 	struct orma_service_session *session = port->session;
 
 	if (!key || !*key || strlen(key) > ORMA_SERVICE_NAME_BYTES_MAX)
@@ -173,7 +187,7 @@ int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key)
 {
 	struct orma_service_session *session;
 
-	if (!key || !*key)
+	if (!port || !key || !*key)
 		return -EINVAL;
 	if (port->session || port->clone)
 		return -EEXIST;

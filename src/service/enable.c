@@ -381,6 +381,9 @@ int orma_service_session_new(struct orma_consumer_port *port, struct orma_servic
 int orma_consumer_port_enable(struct orma_consumer_port *port, const void *config, size_t size,
 			      int file_fd, struct orma_error *reterr)
 {
+	if (!port || (!config && size > 0))
+		return orma_base_error_set(reterr, -EINVAL, "there is no port, or no config");
+
 	struct orma_error unused, *error = reterr ? reterr : &unused;
 	struct orma_service_session *session;
 	int r = orma_service_session_new(port, &session);

@@ -139,6 +139,9 @@ static void report_all(struct orma_consumer_port *port)
 
 int orma_consumer_port_observe(struct orma_consumer_port *port, uint32_t event_types)
 {
+	if (!port)
+		return -EINVAL;
+
 	uint32_t added = event_types & ~port->observed;
 
 	port->observed = event_types;

@@ -306,6 +306,9 @@ void orma_producer_port_close(struct orma_producer_port *port)
 int orma_producer_port_register_data_source(struct orma_producer_port *port, const void *descriptor,
 					    size_t size)
 {
+	if (!port || (!descriptor && size > 0))
+		return -EINVAL;
+
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	const struct orma_pb_data_source_descriptor *decoded;
 	struct orma_service_data_source *data_source;
@@ -330,6 +333,9 @@ int orma_producer_port_register_data_source(struct orma_producer_port *port, con
 int orma_producer_port_update_data_source(struct orma_producer_port *port, const void *descriptor,
 					  size_t size)
 {
+	if (!port || (!descriptor && size > 0))
+		return -EINVAL;
+
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	const struct orma_pb_data_source_descriptor *decoded;
 	struct orma_service_data_source *data_source;
@@ -362,6 +368,9 @@ int orma_producer_port_update_data_source(struct orma_producer_port *port, const
 
 int orma_producer_port_unregister_data_source(struct orma_producer_port *port, const char *name)
 {
+	if (!port || !name)
+		return -EINVAL;
+
 	struct orma_service_data_source *data_source =
 		find_data_source(port, orma_base_str(name), 0);
 
@@ -384,6 +393,9 @@ static struct orma_service_instance *find_instance(const struct orma_producer_po
 
 void orma_producer_port_data_source_started(struct orma_producer_port *port, uint64_t instance_id)
 {
+	if (!port)
+		return;
+
 	struct orma_service_instance *instance = find_instance(port, instance_id);
 
 	if (!instance || instance->state != ORMA_SERVICE_INSTANCE_STARTING ||
@@ -395,6 +407,9 @@ void orma_producer_port_data_source_started(struct orma_producer_port *port, uin
 
 void orma_producer_port_data_source_stopped(struct orma_producer_port *port, uint64_t instance_id)
 {
+	if (!port)
+		return;
+
 	struct orma_service_instance *instance = find_instance(port, instance_id);
 
 	if (!instance || instance->state != ORMA_SERVICE_INSTANCE_STOPPING)
@@ -447,7 +462,7 @@ void orma_service_producer_remove_grants(struct orma_producer_port *port,
 void orma_producer_port_register_writer(struct orma_producer_port *port, uint32_t writer_id,
 					uint32_t target_buffer)
 {
-	if (writer_id == 0 || writer_id > ORMA_SERVICE_WRITER_ID_MAX ||
+	if (!port || writer_id == 0 || writer_id > ORMA_SERVICE_WRITER_ID_MAX ||
 	    target_buffer > ORMA_SERVICE_BUFFER_ID_MAX)
 		return;
 	/* Without memory the writer is as if it had never been named: its chunks count once they
@@ -457,7 +472,8 @@ void orma_producer_port_register_writer(struct orma_producer_port *port, uint32_
 
 void orma_producer_port_unregister_writer(struct orma_producer_port *port, uint32_t writer_id)
 {
-	(void)orma_base_map_remove(&port->writers, writer_id);
+	if (port)
+		(void)orma_base_map_remove(&port->writers, writer_id);
 }
 
 uint32_t orma_service_producer_writer_buffer(const struct orma_producer_port *port,

@@ -26,6 +26,8 @@ static int reply(struct orma_service *service, int status, const void **ret_data
 int orma_consumer_port_get_config(struct orma_consumer_port *port, const void **ret_data,
 				  size_t *ret_size)
 {
+	if (!port || !ret_data || !ret_size)
+		return -EINVAL;
 	if (!port->session)
 		return -ENOENT;
 	*ret_data = port->session->config_bytes.data;
@@ -36,6 +38,9 @@ int orma_consumer_port_get_config(struct orma_consumer_port *port, const void **
 int orma_consumer_port_get_stats(struct orma_consumer_port *port, const void **ret_data,
 				 size_t *ret_size)
 {
+	if (!port || !ret_data || !ret_size)
+		return -EINVAL;
+
 	struct orma_service *service = port->service;
 
 	if (!port->session)
@@ -157,6 +162,9 @@ static void write_state(struct orma_proto_writer *writer, const struct orma_cons
 int orma_consumer_port_query_state(struct orma_consumer_port *port, bool sessions_only,
 				   const void **ret_data, size_t *ret_size)
 {
+	if (!port || !ret_data || !ret_size)
+		return -EINVAL;
+
 	struct orma_service *service = port->service;
 	struct orma_proto_heap_writer heap;
 
@@ -169,6 +177,9 @@ int orma_consumer_port_query_state(struct orma_consumer_port *port, bool session
 int orma_consumer_port_query_capabilities(struct orma_consumer_port *port, const void **ret_data,
 					  size_t *ret_size)
 {
+	if (!port || !ret_data || !ret_size)
+		return -EINVAL;
+
 	struct orma_service *service = port->service;
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_writer *writer = &heap.writer;

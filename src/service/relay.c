@@ -69,6 +69,9 @@ void orma_relay_port_close(struct orma_relay_port *port)
 int orma_relay_port_set_system_info(struct orma_relay_port *port, const void *system_info,
 				    size_t size)
 {
+	if (!port || (!system_info && size > 0))
+		return -EINVAL;
+
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf copy = {0};
 	struct orma_pb_system_info *decoded;
@@ -155,6 +158,8 @@ int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_ph
 	uint64_t now_ns;
 	int r;
 
+	if (!port || (!clocks && count > 0))
+		return -EINVAL;
 	/* First of all: every moment that passes is a moment of error. */
 	orma_service_clocks_take(port->service, &host_clocks);
 	r = check_clocks(clocks, count);

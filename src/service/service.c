@@ -168,11 +168,16 @@ void orma_service_free(struct orma_service *service)
 
 uint64_t orma_service_next_deadline_ns(const struct orma_service *service)
 {
+	if (!service)
+		return UINT64_MAX;
 	return orma_service_timers_next_ns(&service->timers);
 }
 
 void orma_service_run(struct orma_service *service)
 {
+	if (!service)
+		return;
+
 	uint64_t now_ns = orma_service_now_ns(service), end_ns = now_ns + ORMA_SERVICE_RUN_NS;
 
 	orma_service_timers_collect(&service->timers, now_ns);
@@ -186,6 +191,8 @@ void orma_service_file_event(struct orma_service *service, uint64_t session_id, 
 {
 	struct orma_service_session *session, *next;
 
+	if (!service)
+		return;
 	if (orma_service_clone_file_event(service, session_id, status))
 		return;
 	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link) {
@@ -200,6 +207,8 @@ void orma_service_compressor_event(struct orma_service *service, uint64_t sessio
 {
 	struct orma_service_session *session;
 
+	if (!service)
+		return;
 	ORMA_LIST_FOR_EACH (session, &service->sessions, link) {
 		if (session->id == session_id) {
 			orma_service_compression_event(session);

@@ -60,7 +60,7 @@ void orma_service_shut_down(struct orma_service *service, uint32_t timeout_ms)
 {
 	struct orma_service_session *session, *next;
 
-	if (service->is_shutting_down)
+	if (!service || service->is_shutting_down)
 		return;
 	service->is_shutting_down = true;
 	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link)
@@ -72,6 +72,8 @@ bool orma_service_has_open_files(const struct orma_service *service)
 {
 	const struct orma_service_session *session;
 
+	if (!service)
+		return false;
 	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
 		if (has_open_file(session))
 			return true;

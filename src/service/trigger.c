@@ -396,9 +396,11 @@ static void activate(struct orma_producer_port *port, const char *name)
 void orma_producer_port_activate_triggers(struct orma_producer_port *port, const char *const *names,
 					  size_t count)
 {
+	if (!port || !names)
+		return;
 	for (size_t i = 0; i < count && i < ORMA_SERVICE_TRIGGERS_PER_CALL; i++)
-		if (strnlen(names[i], ORMA_SERVICE_NAME_BYTES_MAX + 1) <=
-		    ORMA_SERVICE_NAME_BYTES_MAX)
+		if (names[i] && strnlen(names[i], ORMA_SERVICE_NAME_BYTES_MAX + 1) <=
+					ORMA_SERVICE_NAME_BYTES_MAX)
 			activate(port, names[i]);
 }
 
