@@ -26,13 +26,24 @@
  */
 #ifdef __cplusplus
 extern "C++" {
-template <class T> inline T orma_sized()
+template <class OrmaStruct> inline OrmaStruct orma_sized()
 {
-	T sized = {};
+	OrmaStruct sized = {};
 
-	sized.struct_size = sizeof(T);
+	sized.struct_size = sizeof(OrmaStruct);
 	return sized;
 }
+/* A static_cast that is one: compilers warn of those to the type that a value has already. */
+template <class OrmaTo> struct orma_cast {
+	template <class OrmaFrom> static constexpr OrmaTo of(OrmaFrom value)
+	{
+		return static_cast<OrmaTo>(value);
+	}
+	static constexpr OrmaTo of(OrmaTo value)
+	{
+		return value;
+	}
+};
 }
 #define ORMA_SIZED(type) orma_sized<type>()
 #else
@@ -45,7 +56,7 @@ template <class T> inline T orma_sized()
 #define ORMA_NULL_           nullptr
 #define ORMA_ZERO_           {}
 #define ORMA_INLINE_         constexpr inline /* what it makes can be static data */
-#define ORMA_CAST_(type, x)  static_cast<type>(x)
+#define ORMA_CAST_(type, x)  orma_cast<type>::of(x)
 #define ORMA_ADDRESS_(value) reinterpret_cast<uintptr_t>(value)
 #else
 #define ORMA_NULL_           NULL

@@ -143,11 +143,14 @@ ORMA_API void orma_data_source_complete(struct orma_data_source *source, uint64_
 
 /** Bit i set = instance i is started; 0 for NULL. One relaxed load. */
 ORMA_API uint32_t orma_data_source_started(const struct orma_data_source *source);
+/* A loop and nothing else, so that an `else` behind its body belongs to the `if` in front of it. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): the index is a name, declared here */
 #define ORMA_FOR_EACH_INSTANCE(source, idx)                                                        \
-	for (uint32_t orma_bits_ = orma_data_source_started(source), idx = 0; orma_bits_;          \
-	     orma_bits_ >>= 1, (idx)++)                                                            \
-		if (orma_bits_ & 1)
+	for (uint32_t orma_bits_of_##idx = orma_data_source_started(source), idx = 0;              \
+	     orma_bits_of_##idx                                                                    \
+		     ? ((idx) = ORMA_CAST_(uint32_t, __builtin_ctz(orma_bits_of_##idx)), 1)        \
+		     : 0;                                                                          \
+	     orma_bits_of_##idx &= orma_bits_of_##idx - 1)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 /**

@@ -5,9 +5,10 @@
  *
  * The values behind an event's name are *items*, read from left to right. A string where a key is
  * expected is a key, and the item behind it its value; the special items below stand for
- * themselves. bool, integers, float, double, strings and pointers become items by themselves
- * (in C++ also what has c_str()); a key without a value is written with its name alone, a value
- * without a key is left out.
+ * themselves. bool, integers, float, double, strings and pointers become items by themselves, in C++
+ * also values of an `enum class`, std::string and whatever else has c_str(), and std::string_view
+ * and its like, which need not end with NUL (in C: ORMA_TEXT). A key without a value is written with
+ * its name alone, a value without a key is left out.
  *
  * In C before C23 `true`, `false` and comparisons are of type int, and arrive as numbers, 1 and 0:
  * ORMA_BOOL(n > 1) makes them booleans, in all versions of C and C++, and so does (bool). A
@@ -27,6 +28,8 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+#include <type_traits>
+
 extern "C" {
 #endif
 
@@ -42,8 +45,9 @@ enum orma_item_kind {
 	ORMA_ITEM_TEXT = 5,
 	ORMA_ITEM_LITERAL = 6, /* as TEXT; the text at this address never changes */
 	ORMA_ITEM_POINTER = 7,
-	ORMA_ITEM_DICT = 8,  /* `number` items: keys and values */
-	ORMA_ITEM_ARRAY = 9, /* `number` items: values */
+	ORMA_ITEM_DICT = 8,        /* `number` items: keys and values */
+	ORMA_ITEM_ARRAY = 9,       /* `number` items: values */
+	ORMA_ITEM_TEXT_SIZED = 10, /* as TEXT, but `number` bytes */
 
 	/* From here on those that stand for themselves. */
 	ORMA_ITEM_FLOW = 16, /* `number` 1: the id is used as it is, see ORMA_FLOW_GLOBAL */
@@ -155,6 +159,15 @@ static inline struct orma_item orma_item_text(const char *value, bool is_literal
 	item.kind = is_literal ? ORMA_ITEM_LITERAL : ORMA_ITEM_TEXT;
 	item.number = 0;
 	item.value.text = value;
+	return item;
+}
+static inline struct orma_item orma_item_text_sized(const char *text, size_t size)
+{
+	struct orma_item item;
+
+	item.kind = ORMA_ITEM_TEXT_SIZED;
+	item.number = ORMA_CAST_(uint32_t, size < UINT32_MAX ? size : UINT32_MAX);
+	item.value.text = text;
 	return item;
 }
 static inline struct orma_item orma_item_pointer(const volatile void *value, bool is_literal)
@@ -365,10 +378,43 @@ inline orma_item orma_item_of(const orma_item &item, long)
 {
 	return item;
 }
-template <class T>
-inline auto orma_item_of(const T &value, long) -> decltype(value.c_str(), orma_item())
+template <class OrmaString>
+inline auto orma_item_of(const OrmaString &value, int)
+	-> decltype(orma_item_text(value.c_str(), false))
 {
 	return orma_item_text(value.c_str(), false);
+}
+/* What has substr() is a text, and no array of characters. */
+template <class OrmaView>
+inline auto orma_item_of(const OrmaView &value, long)
+	-> decltype(value.substr(0, 0), orma_item_text_sized(value.data(), value.size()))
+{
+	return orma_item_text_sized(value.data(), value.size());
+}
+/* The number behind a value of an enum: as the language converts it, or of its underlying type. */
+template <class OrmaEnum> inline auto orma_number_of(OrmaEnum value, int) -> decltype(+value)
+{
+	return +value;
+}
+template <class OrmaEnum>
+inline typename std::underlying_type<OrmaEnum>::type orma_number_of(OrmaEnum value, long)
+{
+	return static_cast<typename std::underlying_type<OrmaEnum>::type>(value);
+}
+template <class OrmaEnum>
+inline typename std::enable_if<std::is_enum<OrmaEnum>::value, orma_item>::type
+orma_item_of(OrmaEnum value, long)
+{
+	return orma_item_of(orma_number_of(value, 0), 0L);
+}
+/* Texts that have to end with NUL. */
+inline const char *orma_text_of(const char *text)
+{
+	return text;
+}
+template <class OrmaString> inline const char *orma_text_of(const OrmaString &text)
+{
+	return text.c_str();
 }
 /* The array lives until the end of the full expression. */
 template <size_t count>
@@ -391,6 +437,7 @@ template <size_t count> inline orma_items orma_items_of_array(const orma_item (&
 	return orma_items{items, count};
 }
 #define ORMA_BYTES_(data, size) orma_bytes_of({(data), (size)})
+#define ORMA_TEXT_(text)        orma_text_of(text)
 inline orma_source_location *orma_location_of(orma_source_location &&location)
 {
 	return &location;
@@ -426,6 +473,7 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 	orma_item_of_items(kind, (const struct orma_item[]){ORMA_ITEMS_(__VA_ARGS__)},             \
 			   ORMA_COUNT_(__VA_ARGS__))
 #define ORMA_BYTES_(data, size) (&(const struct orma_bytes){(data), (size)})
+#define ORMA_TEXT_(text)        (text)
 #define ORMA_LOCATION_(file, function, line)                                                       \
 	(&(struct orma_source_location){(file), (function), (line), 0})
 #define ORMA_NESTED_(...)                                                                          \
@@ -441,6 +489,9 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 /* A boolean, also where the language has an int: ORMA_BOOL(true), ORMA_BOOL(n > 1). */
 #define ORMA_BOOL(value) orma_item_bool((value), false)
 
+/* A text that need not end with NUL; NULL is an empty one here. */
+#define ORMA_TEXT(text, size) orma_item_text_sized((text), (size))
+
 /* Values of an argument: ORMA_DICT("x", 1, "y", 2), ORMA_ARRAY(1, 2, 3). */
 #define ORMA_DICT(...)  ORMA_ITEMS_OF_KIND_(ORMA_ITEM_DICT, __VA_ARGS__)
 #define ORMA_ARRAY(...) ORMA_ITEMS_OF_KIND_(ORMA_ITEM_ARRAY, __VA_ARGS__)
@@ -453,8 +504,9 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 #define ORMA_TERMINATING_FLOW_GLOBAL(id)                                                           \
 	orma_item_of_number(ORMA_ITEM_TERMINATING_FLOW, 1, ORMA_U64_(id))
 /* Belongs to the same request or frame as others with this number, or this text. */
-#define ORMA_CORRELATION(id)        orma_item_of_number(ORMA_ITEM_CORRELATION, 0, ORMA_U64_(id))
-#define ORMA_CORRELATION_TEXT(text) orma_item_of_text(ORMA_ITEM_CORRELATION_TEXT, 0, (text))
+#define ORMA_CORRELATION(id) orma_item_of_number(ORMA_ITEM_CORRELATION, 0, ORMA_U64_(id))
+#define ORMA_CORRELATION_TEXT(text)                                                                \
+	orma_item_of_text(ORMA_ITEM_CORRELATION_TEXT, 0, ORMA_TEXT_(text))
 /* Not on the thread's track but on this one: a const struct orma_track *. */
 #define ORMA_ON(track) orma_item_of_track(track)
 /* Not now: nanoseconds of the trace's clock (orma_now_ns()), or of the clock with this number
@@ -462,11 +514,11 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 #define ORMA_AT(time_ns)           orma_item_of_number(ORMA_ITEM_TIME, 0, ORMA_U64_(time_ns))
 #define ORMA_AT_CLOCK(time, clock) orma_item_of_number(ORMA_ITEM_TIME, (clock), ORMA_U64_(time))
 /* In the place of the name: one that is known only at run time. */
-#define ORMA_DYNAMIC(text) ORMA_NULL_, orma_item_of_text(ORMA_ITEM_NAME, 0, (text))
+#define ORMA_DYNAMIC(text) ORMA_NULL_, orma_item_of_text(ORMA_ITEM_NAME, 0, ORMA_TEXT_(text))
 /* The category of an event of `dynamic`, see orma/category.h: ORMA_INSTANT(dynamic, "x",
  * ORMA_CATEGORY(text)), or several: "a,b". The end of a slice needs none, it goes by the beginning.
  */
-#define ORMA_CATEGORY(text) orma_item_of_text(ORMA_ITEM_CATEGORY, 0, (text))
+#define ORMA_CATEGORY(text) orma_item_of_text(ORMA_ITEM_CATEGORY, 0, ORMA_TEXT_(text))
 /* The same with tags: name and tags of a const struct orma_category *, which is not added. */
 #define ORMA_CATEGORY_OF(category) orma_item_of_category(category)
 /* Where in the source the event is: file, function and line. */
@@ -483,7 +535,7 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 	orma_item_of_number(ORMA_ITEM_FIELD_FIXED32, (id), ORMA_U64_(value))
 #define ORMA_FIELD_DOUBLE(id, value)     orma_item_of_double_field((id), (value))
 #define ORMA_FIELD_FLOAT(id, value)      orma_item_of_float_field((id), (value))
-#define ORMA_FIELD_STRING(id, text)      orma_item_of_text(ORMA_ITEM_FIELD_TEXT, (id), (text))
+#define ORMA_FIELD_STRING(id, text)      orma_item_of_text(ORMA_ITEM_FIELD_TEXT, (id), ORMA_TEXT_(text))
 #define ORMA_FIELD_BYTES(id, data, size) orma_item_of_bytes((id), ORMA_BYTES_((data), (size)))
 /* Its items are fields. */
 #define ORMA_FIELD_NESTED(id, ...) orma_item_of_nested((id), ORMA_NESTED_(__VA_ARGS__))

@@ -129,7 +129,8 @@ ORMA_API uint32_t orma_clock_id(void);
 #define ORMA_INSTANT(...) ORMA_EVENT_OF_(ORMA_EVENT_INSTANT, __VA_ARGS__)
 /* (category, items...) */
 #define ORMA_END(...) ORMA_CONCAT(ORMA_END_, ORMA_HAS_MORE_THAN_1_(__VA_ARGS__))(__VA_ARGS__)
-/* (category, name, items...): a slice until the end of the block. Not twice in a line. */
+/* (category, name, items...): a slice until the end of the block. Not twice in a line. In C++ it may
+ * be the body of an `if`, and ends with that at once. */
 #define ORMA_SCOPE(...) ORMA_CONCAT(ORMA_SCOPE_, ORMA_HAS_MORE_THAN_2_(__VA_ARGS__))(__VA_ARGS__)
 /* (category, name, value, items...): the value, of an integer or floating type, of the process's
  * counter of that name, or of the track in ORMA_ON. */
@@ -167,9 +168,10 @@ ORMA_API uint32_t orma_clock_id(void);
 
 #ifdef __cplusplus
 extern "C++" {
-template <class Result, size_t count>
-inline Result orma_call_with_items(Result (*function)(orma_call_site *, const orma_item *, size_t),
-				   orma_call_site *site, const orma_item (&&items)[count])
+template <class OrmaResult, size_t count>
+inline OrmaResult orma_call_with_items(OrmaResult (*function)(orma_call_site *, const orma_item *,
+							      size_t),
+				       orma_call_site *site, const orma_item (&&items)[count])
 {
 	return function(site, items, count);
 }
@@ -185,9 +187,10 @@ inline void orma_event_emit_counter(orma_call_site *site, long double value)
 {
 	orma_event_emit_counter_double(site, static_cast<double>(value));
 }
-template <class T> inline void orma_event_emit_counter(orma_call_site *site, T value)
+template <class OrmaNumber>
+inline void orma_event_emit_counter(orma_call_site *site, OrmaNumber value)
 {
-	orma_event_emit_counter_int(site, static_cast<int64_t>(value));
+	orma_event_emit_counter_int(site, orma_cast<int64_t>::of(value));
 }
 }
 #define ORMA_CALL_WITH_ITEMS_(function, site, ...)                                                 \
@@ -257,6 +260,34 @@ static inline void orma_event_emit_counter_uint(struct orma_call_site *site, uin
 	struct orma_scope ORMA_CONCAT(orma_scope_, __LINE__)                                       \
 		__attribute__((cleanup(orma_event_scope_end), unused)) = {                         \
 			&orma_category_##id, ORMA_IS_ENABLED(id) ? (begin) : 0}
+/*
+ * In C++ one declaration, so that it may be the whole body of an `if`; in C nothing that declares
+ * may, and compilers say so.
+ */
+#ifdef __cplusplus
+#define ORMA_SCOPE_SITE_(...)                                                                      \
+	([]() -> struct orma_call_site * {                                                         \
+		ORMA_CALL_SITE_ orma_site_ = __VA_ARGS__;                                          \
+		return &orma_site_;                                                                \
+	}())
+#define ORMA_SCOPE_SITE_WITH_KEYS_(id, name, key_count)                                            \
+	([]() -> struct orma_call_site * {                                                         \
+		static struct orma_key orma_keys_[key_count];                                      \
+		ORMA_CALL_SITE_ orma_site_ =                                                       \
+			ORMA_SITE_WITH_KEYS_(id, ORMA_EVENT_BEGIN, name, orma_keys_);              \
+		return &orma_site_;                                                                \
+	}())
+#define ORMA_SCOPE_0(id, name)                                                                     \
+	ORMA_SCOPE_IN_(id, orma_event_scope_begin(                                                 \
+				   ORMA_SCOPE_SITE_(ORMA_SITE_(id, ORMA_EVENT_BEGIN, name)),       \
+				   ORMA_NULL_, 0))
+#define ORMA_SCOPE_1(id, name, ...)                                                                \
+	ORMA_SCOPE_IN_(                                                                            \
+		id, ORMA_CALL_WITH_ITEMS_(orma_event_scope_begin,                                  \
+					  ORMA_SCOPE_SITE_WITH_KEYS_(                              \
+						  id, name, (ORMA_COUNT_(__VA_ARGS__) + 1) / 2),   \
+					  __VA_ARGS__))
+#else
 #define ORMA_SCOPE_0(id, name)                                                                     \
 	ORMA_CALL_SITE_ ORMA_CONCAT(orma_scope_site_, __LINE__) =                                  \
 		ORMA_SITE_(id, ORMA_EVENT_BEGIN, name);                                            \
@@ -270,6 +301,7 @@ static inline void orma_event_emit_counter_uint(struct orma_call_site *site, uin
 	ORMA_SCOPE_IN_(id, ORMA_CALL_WITH_ITEMS_(orma_event_scope_begin,                           \
 						 &ORMA_CONCAT(orma_scope_site_, __LINE__),         \
 						 __VA_ARGS__))
+#endif
 
 /* clang-format off */
 #define ORMA_HAS_MORE_THAN_1_(...) ORMA_COUNT_PICK_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1,\

@@ -127,25 +127,26 @@ static void emit_enum(struct emitter *e, const struct orma_tool_proto_type *type
 	OUT("};\n");
 }
 
-/* By enum orma_proto_kind: the type of a value in C, and the function that writes it. */
+/* By enum orma_proto_kind: the type of a value in C, the function that writes it,
+ * and how that gets it: headers of C++ programs have no casts of C. */
 static const struct {
-	const char *type, *writer, *cast;
+	const char *type, *writer, *value;
 } kinds[] = {
-	[ORMA_PROTO_KIND_BOOL] = {"bool ", "bool", ""},
-	[ORMA_PROTO_KIND_INT32] = {"int32_t ", "int", ""},
-	[ORMA_PROTO_KIND_INT64] = {"int64_t ", "int", ""},
-	[ORMA_PROTO_KIND_UINT32] = {"uint32_t ", "varint", ""},
-	[ORMA_PROTO_KIND_UINT64] = {"uint64_t ", "varint", ""},
-	[ORMA_PROTO_KIND_SINT32] = {"int32_t ", "sint", ""},
-	[ORMA_PROTO_KIND_SINT64] = {"int64_t ", "sint", ""},
-	[ORMA_PROTO_KIND_FIXED32] = {"uint32_t ", "fixed32", ""},
-	[ORMA_PROTO_KIND_FIXED64] = {"uint64_t ", "fixed64", ""},
-	[ORMA_PROTO_KIND_SFIXED32] = {"int32_t ", "fixed32", "(uint32_t)"},
-	[ORMA_PROTO_KIND_SFIXED64] = {"int64_t ", "fixed64", "(uint64_t)"},
-	[ORMA_PROTO_KIND_FLOAT] = {"float ", "float", ""},
-	[ORMA_PROTO_KIND_DOUBLE] = {"double ", "double", ""},
-	[ORMA_PROTO_KIND_ENUM] = {"int32_t ", "int", ""},
-	[ORMA_PROTO_KIND_STRING] = {"const char *", "string", ""},
+	[ORMA_PROTO_KIND_BOOL] = {"bool ", "bool", "value"},
+	[ORMA_PROTO_KIND_INT32] = {"int32_t ", "int", "value"},
+	[ORMA_PROTO_KIND_INT64] = {"int64_t ", "int", "value"},
+	[ORMA_PROTO_KIND_UINT32] = {"uint32_t ", "varint", "value"},
+	[ORMA_PROTO_KIND_UINT64] = {"uint64_t ", "varint", "value"},
+	[ORMA_PROTO_KIND_SINT32] = {"int32_t ", "sint", "value"},
+	[ORMA_PROTO_KIND_SINT64] = {"int64_t ", "sint", "value"},
+	[ORMA_PROTO_KIND_FIXED32] = {"uint32_t ", "fixed32", "value"},
+	[ORMA_PROTO_KIND_FIXED64] = {"uint64_t ", "fixed64", "value"},
+	[ORMA_PROTO_KIND_SFIXED32] = {"int32_t ", "fixed32", "ORMA_CAST_(uint32_t, value)"},
+	[ORMA_PROTO_KIND_SFIXED64] = {"int64_t ", "fixed64", "ORMA_CAST_(uint64_t, value)"},
+	[ORMA_PROTO_KIND_FLOAT] = {"float ", "float", "value"},
+	[ORMA_PROTO_KIND_DOUBLE] = {"double ", "double", "value"},
+	[ORMA_PROTO_KIND_ENUM] = {"int32_t ", "int", "value"},
+	[ORMA_PROTO_KIND_STRING] = {"const char *", "string", "value"},
 };
 
 /* Enums of this file have a type here; of others the number is taken. */
@@ -204,7 +205,7 @@ static void emit_packed(struct emitter *e, const struct orma_tool_proto_field *f
 		    "\torma_packet_nested_begin(packet, &nested, %s);\n"
 		    "\tfor (size_t i = 0; i < count; i++)\n"
 		    "\t\torma_packet_raw(packet, bytes, orma_pz_varint_(bytes, "
-		    "%s(%s)values[i]%s));\n"
+		    "%sORMA_CAST_(%s, values[i])%s));\n"
 		    "\torma_packet_nested_end(packet, &nested);\n}\n",
 		    constant_of(e, prefix, field), is_sint ? "orma_pz_zigzag_(" : "",
 		    is_sint ? "int64_t" : "uint64_t", is_sint ? ")" : "");
@@ -251,9 +252,9 @@ static void emit_setter(struct emitter *e, const struct orma_tool_proto_field *f
 		return;
 	}
 	OUT("static inline void %s%s%.*s(struct orma_packet *packet, %svalue)\n{\n"
-	    "\torma_packet_%s(packet, %s, %svalue);\n}\n",
+	    "\torma_packet_%s(packet, %s, %s);\n}\n",
 	    prefix, verb, size, name, value_type(e, field), kinds[field->kind].writer,
-	    constant_of(e, prefix, field), kinds[field->kind].cast);
+	    constant_of(e, prefix, field), kinds[field->kind].value);
 }
 
 static void emit_fields(struct emitter *e, const struct orma_tool_proto_field *fields,
@@ -319,10 +320,11 @@ static void emit_varints(struct emitter *e)
 		    "static inline size_t orma_pz_varint_(uint8_t *out, uint64_t value)\n{\n"
 		    "\tsize_t size = 0;\n\n"
 		    "\tfor (; value >= 0x80; value >>= 7)\n"
-		    "\t\tout[size++] = (uint8_t)(value | 0x80);\n"
-		    "\tout[size++] = (uint8_t)value;\n\treturn size;\n}\n"
+		    "\t\tout[size++] = ORMA_CAST_(uint8_t, value | 0x80);\n"
+		    "\tout[size++] = ORMA_CAST_(uint8_t, value);\n\treturn size;\n}\n"
 		    "static inline uint64_t orma_pz_zigzag_(int64_t value)\n{\n"
-		    "\treturn ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);\n}\n#endif\n");
+		    "\treturn (ORMA_CAST_(uint64_t, value) << 1) ^ (value < 0 ? UINT64_MAX : "
+		    "0);\n}\n#endif\n");
 }
 
 int orma_tool_proto_emit(struct orma_tool_proto_set *set, struct orma_tool_proto_file *file,

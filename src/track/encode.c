@@ -21,14 +21,9 @@ const uint8_t orma_track_integer_tags[ORMA_ITEM_UINT + 1] = {
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-static uint8_t *put_text(uint8_t *at, const uint8_t *limit, const char *text)
+static uint8_t *put_text(uint8_t *at, const uint8_t *limit, const char *text, size_t size)
 {
-	size_t size;
-
-	if (!text)
-		return NULL;
-	size = strnlen(text, ORMA_SHM_RESERVE_BYTES_MAX);
-	if (at + 2 + size > limit)
+	if (size > ORMA_SHM_RESERVE_BYTES_MAX || at + 2 + size > limit)
 		return NULL;
 	*at++ = ORMA_PB_DEBUG_ANNOTATION_STRING_VALUE << 3 | ORMA_PROTO_BYTES;
 	*at++ = (uint8_t)size;
@@ -42,7 +37,13 @@ uint8_t *orma_track_encode_value(uint8_t *at, const uint8_t *limit, const struct
 	switch (value->kind) {
 	case ORMA_ITEM_TEXT:
 	case ORMA_ITEM_LITERAL:
-		return put_text(at, limit, value->value.text);
+		return value->value.text
+			       ? put_text(at, limit, value->value.text,
+					  strnlen(value->value.text, ORMA_SHM_RESERVE_BYTES_MAX))
+			       : NULL;
+	case ORMA_ITEM_TEXT_SIZED:
+		return value->value.text ? put_text(at, limit, value->value.text, value->number)
+					 : NULL;
 	case ORMA_ITEM_DOUBLE:
 		*at++ = ORMA_PB_DEBUG_ANNOTATION_DOUBLE_VALUE << 3 | ORMA_PROTO_FIXED64;
 		memcpy(at, &value->value.real, sizeof(value->value.real));

@@ -28,6 +28,15 @@ struct orma_track_pair {
 	const struct orma_item *key;   /* NULL = none */
 	const struct orma_item *value; /* NULL = a key alone */
 };
+#define ORMA_TRACK_NO_TEXT "NULL"
+
+/* Of an item of a kind of text. */
+struct orma_str orma_track_item_text(const struct orma_item *item);
+static inline bool orma_track_item_is_text(const struct orma_item *item)
+{
+	return item->kind == ORMA_ITEM_TEXT || item->kind == ORMA_ITEM_LITERAL ||
+	       item->kind == ORMA_ITEM_TEXT_SIZED;
+}
 /* False at the end; moves *at on. Without a key: an item with a meaning of its own, or a stray
  * value. */
 bool orma_track_items_next(const struct orma_item *items, size_t count, size_t *at,

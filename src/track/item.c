@@ -12,6 +12,15 @@ static bool is_value(const struct orma_item *item)
 	return item->kind < ORMA_ITEM_FLOW;
 }
 
+struct orma_str orma_track_item_text(const struct orma_item *item)
+{
+	const char *text = item->value.text;
+
+	if (item->kind == ORMA_ITEM_TEXT_SIZED)
+		return text ? (struct orma_str){text, item->number} : ORMA_STR("");
+	return orma_base_str(text ? text : ORMA_TRACK_NO_TEXT);
+}
+
 bool orma_track_items_next(const struct orma_item *items, size_t count, size_t *at,
 			   struct orma_track_pair *ret)
 {
@@ -23,7 +32,7 @@ bool orma_track_items_next(const struct orma_item *items, size_t count, size_t *
 		first = &items[(*at)++];
 	} while (first->kind == ORMA_ITEM_NONE);
 	*ret = (struct orma_track_pair){.value = first};
-	if (first->kind != ORMA_ITEM_TEXT && first->kind != ORMA_ITEM_LITERAL)
+	if (!orma_track_item_is_text(first))
 		return true;
 	*ret = (struct orma_track_pair){.key = first};
 	if (*at < count && is_value(&items[*at]))

@@ -24,7 +24,6 @@
 
 #define NEW_MAX  48
 #define TOO_DEEP "(nested too deep)"
-#define NO_TEXT  "NULL"
 
 enum new_kind { NEW_CATEGORY, NEW_NAME, NEW_KEY, NEW_LOCATION };
 
@@ -93,11 +92,14 @@ static void note_known(struct pass *pass)
 				   pass->news[i].id, true);
 }
 
+static void write_str(struct orma_proto_writer *writer, uint32_t field_id, struct orma_str text)
+{
+	orma_track_write_text(writer, field_id, text.data, text.size);
+}
+
 static void write_string(struct orma_proto_writer *writer, uint32_t field_id, const char *text)
 {
-	if (!text)
-		text = NO_TEXT;
-	orma_track_write_text(writer, field_id, text, strlen(text));
+	write_str(writer, field_id, orma_base_str(text ? text : ORMA_TRACK_NO_TEXT));
 }
 
 static void write_place(struct orma_proto_writer *writer,
@@ -147,17 +149,17 @@ static void declare(struct pass *pass)
 
 static void write_key(struct pass *pass, const struct orma_item *key)
 {
-	const char *text = key->value.text ? key->value.text : NO_TEXT;
+	struct orma_str text = orma_track_item_text(key);
 	uint32_t id = 0;
 
 	if (!pass->is_apart)
-		id = orma_track_name_intern_size(text, strlen(text),
+		id = orma_track_name_intern_size(text.data, text.size,
 						 key->kind != ORMA_ITEM_LITERAL);
 
 	if (id != 0 && use_id(pass, NEW_KEY, id))
 		orma_proto_write_varint(pass->writer, ORMA_PB_DEBUG_ANNOTATION_NAME_IID, id);
 	else
-		write_string(pass->writer, ORMA_PB_DEBUG_ANNOTATION_NAME, text);
+		write_str(pass->writer, ORMA_PB_DEBUG_ANNOTATION_NAME, text);
 }
 
 static void write_scalar(struct orma_proto_writer *writer, const struct orma_item *value)
@@ -185,7 +187,9 @@ static void write_scalar(struct orma_proto_writer *writer, const struct orma_ite
 		break;
 	case ORMA_ITEM_TEXT:
 	case ORMA_ITEM_LITERAL:
-		write_string(writer, ORMA_PB_DEBUG_ANNOTATION_STRING_VALUE, value->value.text);
+	case ORMA_ITEM_TEXT_SIZED:
+		write_str(writer, ORMA_PB_DEBUG_ANNOTATION_STRING_VALUE,
+			  orma_track_item_text(value));
 		break;
 	default:
 		break;
@@ -484,20 +488,21 @@ static void write_category(struct pass *pass)
 		write_string(pass->writer, ORMA_PB_TRACK_EVENT_CATEGORIES, name);
 }
 
-static void write_name(struct pass *pass, const char *name, bool is_dynamic)
+/* No name: its data is NULL. */
+static void write_name(struct pass *pass, struct orma_str name, bool is_dynamic)
 {
 	uint32_t id = 0;
 
-	if (!name)
+	if (!name.data)
 		return;
 	if (is_dynamic && pass->sequence->filters_names)
-		name = ORMA_TRACK_FILTERED;
+		name = ORMA_STR(ORMA_TRACK_FILTERED);
 	if (!pass->is_not_interned)
-		id = orma_track_name_intern_size(name, strlen(name), is_dynamic);
+		id = orma_track_name_intern_size(name.data, name.size, is_dynamic);
 	if (id != 0 && use_id(pass, NEW_NAME, id))
 		orma_proto_write_varint(pass->writer, ORMA_PB_TRACK_EVENT_NAME_IID, id);
 	else
-		write_string(pass->writer, ORMA_PB_TRACK_EVENT_NAME, name);
+		write_str(pass->writer, ORMA_PB_TRACK_EVENT_NAME, name);
 }
 
 static void write_counter_value(struct pass *pass, uint64_t uuid)
@@ -528,7 +533,7 @@ static void write_thread_time(struct pass *pass)
 	orma_proto_write_raw(pass->writer, field, (size_t)(end - field));
 }
 
-static void write_event(struct pass *pass, const char *name, bool is_dynamic, uint64_t uuid)
+static void write_event(struct pass *pass, struct orma_str name, bool is_dynamic, uint64_t uuid)
 {
 	const struct orma_track_event *event = pass->event;
 	struct orma_proto_nested nested;
@@ -564,12 +569,22 @@ static bool use_site(struct pass *pass)
 	return is_complete;
 }
 
+/* The state that a track is in from now on: a text, or none. */
+static struct orma_str state_of(const struct orma_item *value)
+{
+	if (!value || !orma_track_item_is_text(value) ||
+	    (value->kind != ORMA_ITEM_TEXT_SIZED && !value->value.text))
+		return (struct orma_str){0};
+	return orma_track_item_text(value);
+}
+
 bool orma_track_write(struct orma_packet *slot, const struct orma_track_event *event,
 		      bool *ret_knows_site)
 {
 	struct pass pass = {.slot = slot, .sequence = slot->state, .event = event};
 	struct orma_track named;
 	const char *name;
+	struct orma_str said;
 	uint64_t uuid = 0;
 	bool is_dynamic;
 
@@ -588,14 +603,13 @@ bool orma_track_write(struct orma_packet *slot, const struct orma_track_event *e
 			return false;
 		uuid = orma_track_uuid_at(pass.sequence, pass.track);
 	}
+	said = name ? orma_base_str(name) : (struct orma_str){0};
 	if (event->type == ORMA_EVENT_STATE) {
-		is_dynamic = pass.value && pass.value->kind == ORMA_ITEM_TEXT;
-		name = is_dynamic || (pass.value && pass.value->kind == ORMA_ITEM_LITERAL)
-			       ? pass.value->value.text
-			       : NULL;
+		said = state_of(pass.value);
+		is_dynamic = pass.value && pass.value->kind != ORMA_ITEM_LITERAL;
 	}
 	write_head(&pass);
-	write_event(&pass, name, is_dynamic, uuid);
+	write_event(&pass, said, is_dynamic, uuid);
 	if (event->site)
 		*ret_knows_site = use_site(&pass);
 	declare(&pass);
