@@ -306,7 +306,7 @@ static int on_read_buffers(struct orma_ipc_peer *ipc, struct orma_ipc_call *call
 	if (!consumer || !orma_ipc_call_wants_reply(call))
 		return -ECONNRESET;
 	replace_call(&consumer->read, call);
-	orma_host_stream_clear(consumer);
+	orma_host_stream_restart(consumer);
 	wake_stream(consumer);
 	return 0;
 }

@@ -27,6 +27,8 @@ struct orma_host_consumer {
 
 /* Forgets what waits for room. */
 void orma_host_stream_clear(struct orma_host_consumer *consumer);
+/* The same, for a reader that does not know what was sent before. */
+void orma_host_stream_restart(struct orma_host_consumer *consumer);
 /* Ends the ReadBuffers call, if there is one, by a rejection. */
 void orma_host_stream_cancel(struct orma_host_consumer *consumer);
 /* Answers with the service's encoded state, in part later if need be; no query may be waiting. 0,

@@ -3,10 +3,11 @@
  * takes them.
  *
  * A consumer that reads is in host->streams. Each turn of the loop gives it one batch, packed into
- * one reply of nearly a frame; a socket without room leaves the list until it has drained. So no
- * consumer's appetite or slowness costs the others more than one batch, and nothing of the trace
- * waits in memory but what the socket's queue holds, and the rest of one batch: a single packet may
- * be larger than the queue, and a batch cannot be asked for twice. Rejected: pushing the whole
+ * one reply of nearly a frame; a socket without room leaves the list until it has drained. A packet
+ * of megabytes comes from the service in parts of a batch each. So no consumer's appetite or slowness
+ * costs the others more than one batch, and nothing of the trace waits in memory but what the
+ * socket's queue holds, and the rest of one batch: a packet of the service's own, or a filtered one,
+ * comes whole, and a batch cannot be asked for twice. Rejected: pushing the whole
  * buffer into the queue (memory), and gathering slices with writev (two pieces per 64-byte packet
  * cost more than copying them).
  */
@@ -19,11 +20,14 @@
 #include "ipc/frame.h"
 #include "proto/wire.h"
 #include "schema/gen/consumer_port.pb.h"
+#include "service/steps.h"
 
 #define REPLY_BYTES_MAX ((size_t)ORMA_IPC_BODY_BYTES_MAX)
 /* Tag and length of the slice, tag and length of its data, last_slice_for_packet. */
 #define SLICE_OVERHEAD_MAX 16
 #define BATCH_BYTES        (REPLY_BYTES_MAX - REPLY_BYTES_MAX / 8)
+/* Of what waits, to who reads as fast as it is written. */
+#define REPLIES_PER_TURN 4
 /* Of all streams together, but always one batch. */
 #define FEEDING_NS_PER_TURN (2 * ORMA_NS_PER_MS)
 
@@ -92,11 +96,11 @@ static int send_rest(struct orma_host_consumer *consumer)
 	const struct orma_buf *rest = &consumer->rest;
 	int result = 0;
 
-	while (result == 0 && consumer->rest_at < rest->size) {
+	for (unsigned sent = 0; result == 0 && consumer->rest_at < rest->size; sent++) {
 		const uint8_t *at = rest->data + consumer->rest_at;
 		struct waiting head;
 
-		if (!orma_ipc_peer_has_room(consumer->peer.ipc))
+		if (sent == REPLIES_PER_TURN || !orma_ipc_peer_has_room(consumer->peer.ipc))
 			return 0;
 		memcpy(&head, at, sizeof(head));
 		consumer->rest_at += sizeof(head) + head.size;
@@ -136,7 +140,7 @@ static int send_batch(struct orma_host_consumer *consumer)
 	reply->size = 0;
 	int result = orma_base_buf_reserve(reply, REPLY_BYTES_MAX);
 	if (result == 0)
-		result = orma_consumer_port_read(consumer->port, BATCH_BYTES, &batch);
+		result = orma_service_read_step(consumer->port, BATCH_BYTES, &batch);
 	/* Recorders of 2020 also read when their session was refused, and wait for the last reply
 	 * for ever: a rejected call is none to them. So nothing to read is no error. */
 	if (result == -ENOENT || result == -EBUSY)
@@ -161,10 +165,16 @@ static bool feed(struct orma_host_consumer *consumer)
 	return consumer->read != NULL;
 }
 
+void orma_host_stream_restart(struct orma_host_consumer *consumer)
+{
+	orma_host_stream_clear(consumer);
+	orma_service_read_restart(consumer->port);
+}
+
 void orma_host_stream_cancel(struct orma_host_consumer *consumer)
 {
 	orma_base_list_remove(&consumer->stream);
-	orma_host_stream_clear(consumer);
+	orma_host_stream_restart(consumer);
 	if (consumer->read)
 		orma_ipc_call_reject(ORMA_TAKE(consumer->read));
 }

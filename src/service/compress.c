@@ -197,12 +197,13 @@ static int read_compressed(struct orma_service_session *session)
 	return 1;
 }
 
-int orma_service_read_out(struct orma_service_session *session, size_t max_bytes)
+int orma_service_read_out(struct orma_service_session *session, size_t max_bytes, bool takes_parts)
 {
 	int level, r;
 
 	if (orma_service_compression_pick(session->service, session->config, &level) <= 0)
-		return orma_service_read(session, max_bytes);
+		return takes_parts ? orma_service_read_parts(session, max_bytes)
+				   : orma_service_read(session, max_bytes);
 	r = read_compressed(session);
 	if (r < 0 && r != -EAGAIN)
 		session->compression.is_pass_over = false;

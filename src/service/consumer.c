@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "service/state.h"
+#include "service/steps.h"
 
 int orma_consumer_port_open(struct orma_service *service, const struct orma_consumer_info *info,
 			    const struct orma_consumer_callbacks *callbacks, void *ctx,
@@ -120,8 +121,8 @@ int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_m
 	return orma_service_flush_begin(port->session, timeout_ms, flags, NULL, done, done_ctx);
 }
 
-int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
-			    struct orma_trace_batch *ret)
+static int read_batch(struct orma_consumer_port *port, size_t max_bytes, bool takes_parts,
+		      struct orma_trace_batch *ret)
 {
 	if (!port || !ret)
 		return -EINVAL;
@@ -133,13 +134,31 @@ int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
 		return -ENOENT;
 	if (port->session->config->write_into_file)
 		return -EBUSY;
-	r = orma_service_read_out(port->session, max_bytes);
+	r = orma_service_read_out(port->session, max_bytes, takes_parts);
 	if (r < 0)
 		return r;
 	ret->slices = service->batch.slices;
 	ret->count = service->batch.count;
 	ret->has_more = r > 0;
 	return 0;
+}
+
+int orma_consumer_port_read(struct orma_consumer_port *port, size_t max_bytes,
+			    struct orma_trace_batch *ret)
+{
+	return read_batch(port, max_bytes, false, ret);
+}
+
+int orma_service_read_step(struct orma_consumer_port *port, size_t max_bytes,
+			   struct orma_trace_batch *ret)
+{
+	return read_batch(port, max_bytes, true, ret);
+}
+
+void orma_service_read_restart(struct orma_consumer_port *port)
+{
+	if (port->session)
+		orma_service_large_restart(port->session);
 }
 
 /* --- detach and attach ------------------------------------------------------------------------ */

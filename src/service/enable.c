@@ -434,6 +434,7 @@ void orma_service_session_delete(struct orma_service_session *session)
 	free_instances(session);
 	ORMA_LIST_FOR_EACH (port, &service->producers, link)
 		orma_service_producer_remove_grants(port, session);
+	orma_service_large_drop(session);
 	for (size_t i = 0; i < session->buffer_count; i++) {
 		uint32_t id = session->buffers[i].id;
 

@@ -373,7 +373,7 @@ static int step(struct orma_service_session *session)
 		r = orma_service_rotation_continue(session);
 	if (r < 0 || output->is_waiting || !output->is_draining)
 		return r;
-	more = orma_service_read_out(session, ORMA_SERVICE_FILE_STEP_BYTES);
+	more = orma_service_read_out(session, ORMA_SERVICE_FILE_STEP_BYTES, false);
 	if (more == -EAGAIN)
 		return 0;
 	if (more < 0)

@@ -140,6 +140,8 @@
 #define ORMA_SERVICE_BATCH_TRAILERS_MAX 1024u /* changes of sequence in one batch */
 #define ORMA_SERVICE_BATCH_SLICES_MAX   (1u << 16)
 #define ORMA_SERVICE_IOV_MAX            1024u
+#define ORMA_SERVICE_LARGE_BYTES        (1u << 20) /* packets from here on take several turns */
+#define ORMA_SERVICE_LARGE_CHECK_FIELDS 65536u     /* of such a one, checked at a time */
 #define ORMA_SERVICE_TRAILER_BYTES      48u
 #define ORMA_SERVICE_PREAMBLE_BYTES     11u /* Trace.packet: tag and length */
 #define ORMA_SERVICE_FILE_STEP_BYTES    (1u << 20)

@@ -6,10 +6,12 @@
  * only safe when the producer's part ends exactly between two fields and sets none that the service
  * leaves out. One field belongs to both: what was lost before the packet. The writer's part of it
  * is handed out, so that what the service appends can hold both. One walk over the top level of the
- * packet, which lies in one or more slices; nested messages are not looked into. Rejected:
+ * packet, which lies in one or more slices; nested messages are not looked into. The walk over a
+ * large packet is made in steps, which end between two fields. Rejected:
  * stripping reserved fields (a packet that has them is forged or corrupt), the reader of src/proto
  * (one piece of memory only).
  */
+#include <errno.h>
 #include <string.h>
 
 #include "proto/wire.h"
@@ -17,8 +19,11 @@
 #include "service/state.h"
 
 struct cursor {
-	const uint8_t *at, *end;                    /* what is left of the current slice */
-	const struct orma_trace_slice *next, *last; /* slices that follow */
+	const uint8_t *at, *end; /* what is left of the current piece of a slice */
+	const struct orma_trace_slice *slices;
+	size_t count, next, next_offset;     /* of the piece that follows */
+	const struct orma_buffer_hold *hold; /* NULL: slices are pieces */
+	bool has_lost;                       /* a piece */
 };
 
 enum { FIELD_LOSS = ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED };
@@ -35,11 +40,27 @@ static const uint64_t noted[3] = {
 static bool next_slice(struct cursor *cursor)
 {
 	while (cursor->at == cursor->end) {
-		if (cursor->next == cursor->last)
+		const struct orma_trace_slice *slice = &cursor->slices[cursor->next];
+		size_t size;
+
+		if (cursor->next == cursor->count)
 			return false;
-		cursor->at = cursor->next->data;
-		cursor->end = cursor->at + cursor->next->size;
-		cursor->next++;
+		size = slice->size - cursor->next_offset;
+		cursor->at = (const uint8_t *)slice->data + cursor->next_offset;
+		if (cursor->hold)
+			cursor->at =
+				orma_service_buffer_hold_piece(cursor->hold, cursor->at, &size);
+		cursor->has_lost = !cursor->at;
+		if (cursor->has_lost) {
+			cursor->end = cursor->at;
+			return false;
+		}
+		cursor->end = cursor->at + size;
+		cursor->next_offset += size;
+		if (cursor->next_offset == slice->size) {
+			cursor->next++;
+			cursor->next_offset = 0;
+		}
 	}
 	return true;
 }
@@ -94,29 +115,62 @@ static bool skip_value(struct cursor *cursor, unsigned type)
 	}
 }
 
+static bool check_field(struct cursor *cursor, uint32_t *loss)
+{
+	uint64_t tag, field_id, value;
+
+	if (!get_varint(cursor, &tag) || tag > UINT32_MAX)
+		return false;
+	field_id = tag >> 3;
+	if (field_id == 0)
+		return false;
+	if (ORMA_LIKELY(field_id >= 192 || !(noted[field_id / 64] >> field_id % 64 & 1)))
+		return skip_value(cursor, tag & 7);
+	if (tag != orma_proto_tag(FIELD_LOSS, ORMA_PROTO_VARINT) || !get_varint(cursor, &value))
+		return false;
+	*loss |= (uint32_t)value;
+	return true;
+}
+
 bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count,
 				  uint32_t *ret_loss)
 {
-	struct cursor cursor = {NULL, NULL, slices, slices + count};
+	struct cursor cursor = {.slices = slices, .count = count};
 	uint32_t loss = 0;
 
-	while (next_slice(&cursor)) {
-		uint64_t tag, field_id, value;
-
-		if (!get_varint(&cursor, &tag) || tag > UINT32_MAX)
+	while (next_slice(&cursor))
+		if (!check_field(&cursor, &loss))
 			return false;
-		field_id = tag >> 3;
-		if (field_id == 0)
-			return false;
-		if (ORMA_UNLIKELY(field_id < 192 && (noted[field_id / 64] >> field_id % 64 & 1))) {
-			if (tag != orma_proto_tag(FIELD_LOSS, ORMA_PROTO_VARINT) ||
-			    !get_varint(&cursor, &value))
-				return false;
-			loss |= (uint32_t)value;
-		} else if (!skip_value(&cursor, tag & 7)) {
-			return false;
-		}
-	}
 	*ret_loss = loss;
 	return true;
+}
+
+int orma_service_packet_check_step(struct orma_service_packet_check *check,
+				   const struct orma_trace_slice *slices, size_t count,
+				   const struct orma_buffer_hold *hold, size_t max_fields)
+{
+	struct cursor cursor = {.slices = slices,
+				.count = count,
+				.next = check->slice,
+				.next_offset = check->offset,
+				.hold = hold};
+	bool is_valid = true;
+	size_t left;
+
+	for (; is_valid && max_fields > 0 && next_slice(&cursor); max_fields--)
+		is_valid = check_field(&cursor, &check->loss);
+	if (cursor.has_lost)
+		return -ENOMEM;
+	if (!is_valid)
+		return -EBADMSG;
+	if (max_fields > 0)
+		return 0;
+	/* The field that follows begins in what is left of the piece before the cursor's next. */
+	left = (size_t)(cursor.end - cursor.at);
+	check->slice = cursor.next;
+	check->offset = cursor.next_offset;
+	if (left > 0 && check->offset == 0)
+		check->offset = slices[--check->slice].size;
+	check->offset -= left;
+	return 1;
 }

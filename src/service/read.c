@@ -8,7 +8,8 @@
  * of it stays valid until the next call, which may overwrite a buffer. A pass begins with
  * own_before(), goes through the buffers once and ends with own_after(); each call does a bounded
  * part of it. With a filter, slices point into what it wrote; own_stats(), the last packet, is not
- * filtered. Rejected: packets as objects (a malloc per packet), starting each call at the first
+ * filtered. A packet of megabytes is kept apart and handed out by later calls (read_large.c).
+ * Rejected: packets as objects (a malloc per packet), starting each call at the first
  * buffer (a busy one would starve the rest).
  */
 #include <errno.h>
@@ -155,6 +156,31 @@ static void make_trailer(struct orma_service_batch *batch, const struct orma_buf
 	batch->last_sequence_id = loss ? 0 : writer->sequence_id;
 }
 
+/* There is room for a slice. */
+static void end_packet(struct orma_service_batch *batch, const struct orma_buffer_writer *writer,
+		       uint32_t loss)
+{
+	if (loss || batch->last_sequence_id != writer->sequence_id)
+		make_trailer(batch, writer, loss);
+	append(batch, batch->last_trailer, batch->last_trailer_bytes, true);
+}
+
+int orma_service_batch_append(struct orma_service_batch *batch, const void *data, size_t size)
+{
+	/* For the packet's end, too. */
+	int r = reserve(batch, 2);
+
+	if (r == 0)
+		append(batch, data, size, false);
+	return r;
+}
+
+void orma_service_batch_end_packet(struct orma_service_batch *batch,
+				   const struct orma_buffer_writer *writer, uint32_t loss)
+{
+	end_packet(batch, writer, loss);
+}
+
 /* 1 = taken, 0 = refused and counted, -ENOMEM = lost and marked as such. */
 static int take_packet(struct orma_service_session *session, struct orma_trace_buffer *buffer,
 		       const struct orma_buffer_packet *packet)
@@ -178,9 +204,7 @@ static int take_packet(struct orma_service_session *session, struct orma_trace_b
 		return 0;
 	}
 	batch->bytes += packet->size_bytes;
-	if (packet->loss || batch->last_sequence_id != packet->writer->sequence_id)
-		make_trailer(batch, packet->writer, packet->loss ? packet->loss | writers_loss : 0);
-	append(batch, batch->last_trailer, batch->last_trailer_bytes, true);
+	end_packet(batch, packet->writer, packet->loss ? packet->loss | writers_loss : 0);
 	return 1;
 }
 
@@ -203,6 +227,9 @@ static int take_packets(struct orma_service_session *session,
 			return 1;
 		if (r <= 0)
 			return r;
+		if (packet.size_bytes >= ORMA_SERVICE_LARGE_BYTES &&
+		    orma_service_large_begin(session, buffer, &packet) == 0)
+			return 1;
 		work_bytes += packet.size_bytes + ORMA_SERVICE_TRAILER_BYTES;
 		r = take_packet(session, buffer->trace_buffer, &packet);
 		if (r < 0)
@@ -233,7 +260,8 @@ static int read_buffer(struct orma_service_session *session,
 	return r;
 }
 
-int orma_service_read(struct orma_service_session *session, size_t max_bytes)
+/* As orma_service_read(). A large packet is handed out in parts of part_bytes. */
+static int read_session(struct orma_service_session *session, size_t max_bytes, size_t part_bytes)
 {
 	struct orma_service_batch *batch = &session->service->batch;
 	uint32_t steps = ORMA_BUFFER_STEPS_PER_READ;
@@ -252,6 +280,15 @@ int orma_service_read(struct orma_service_session *session, size_t max_bytes)
 	if (r < 0)
 		return r;
 	orma_service_batch_filter(session, 0, NULL);
+	if (session->large) {
+		unfiltered = batch->count;
+		r = orma_service_large_read(session, part_bytes);
+		if (r != 0) {
+			orma_service_batch_filter(session, unfiltered,
+						  &session->buffers[session->read_buffer_idx]);
+			return r;
+		}
+	}
 	max_bytes = batch->bytes + ORMA_MAX(max_bytes, (size_t)1);
 	while (session->read_buffer_idx < session->buffer_count) {
 		r = read_buffer(session, &session->buffers[session->read_buffer_idx], max_bytes,
@@ -267,4 +304,15 @@ int orma_service_read(struct orma_service_session *session, size_t max_bytes)
 		return r;
 	orma_service_batch_filter(session, unfiltered, NULL);
 	return orma_service_own_stats(session);
+}
+
+int orma_service_read(struct orma_service_session *session, size_t max_bytes)
+{
+	return read_session(session, max_bytes, SIZE_MAX);
+}
+
+int orma_service_read_parts(struct orma_service_session *session, size_t max_bytes)
+{
+	/* A filter looks at whole packets. */
+	return read_session(session, max_bytes, session->filter ? SIZE_MAX : max_bytes);
 }

@@ -373,6 +373,8 @@ struct orma_service_session {
 	struct orma_service_output output;
 	struct orma_service_compression compression;
 
+	struct orma_service_large *large; /* a packet that takes many turns; NULL = none */
+
 	struct orma_service_filter *filter; /* NULL = none */
 	struct orma_service_filter_stats filter_stats;
 
@@ -764,6 +766,25 @@ int orma_service_batch_encode(const struct orma_service_batch *batch, size_t beg
  * ended, -ENOMEM. */
 int orma_service_read(struct orma_service_session *session, size_t max_bytes);
 
+/* The same for a caller that can send a packet on in parts: a large one comes in several batches, and
+ * only the last of them ends it. */
+int orma_service_read_parts(struct orma_service_session *session, size_t max_bytes);
+/* A piece of a packet, and its end, for which the first has left room. */
+int orma_service_batch_append(struct orma_service_batch *batch, const void *data, size_t size);
+void orma_service_batch_end_packet(struct orma_service_batch *batch,
+				   const struct orma_buffer_writer *writer, uint32_t loss);
+
+/* read_large.c */
+/* Keeps a packet that was read for later; -ENOMEM. */
+int orma_service_large_begin(struct orma_service_session *session,
+			     struct orma_service_session_buffer *buffer,
+			     const struct orma_buffer_packet *packet);
+/* Checks it, or appends at most max_bytes of it to the batch: 1. 0 = it has gone, -ENOMEM. */
+int orma_service_large_read(struct orma_service_session *session, size_t max_bytes);
+/* Its reader begins anew: when it had a part of the packet, the rest is dropped. */
+void orma_service_large_restart(struct orma_service_session *session);
+void orma_service_large_drop(struct orma_service_session *session);
+
 /* read_filter.c */
 /* The packets from slice `begin` on, which came from `buffer` or, NULL, are the service's. */
 void orma_service_batch_filter(struct orma_service_session *session, size_t begin,
@@ -779,7 +800,7 @@ int orma_service_compression_pick(const struct orma_service *service,
 				  const struct orma_pb_trace_config *config, int *ret_level);
 /* As orma_service_read(), for whoever sends packets away: compressed, if the config says so. Then
  * also -EAGAIN: nothing is finished yet, an event follows. */
-int orma_service_read_out(struct orma_service_session *session, size_t max_bytes);
+int orma_service_read_out(struct orma_service_session *session, size_t max_bytes, bool takes_parts);
 /* The buffers have got more data: a pass that has read everything reads once more. */
 void orma_service_compression_extend(struct orma_service_session *session);
 void orma_service_compression_event(struct orma_service_session *session);
@@ -790,6 +811,15 @@ void orma_service_compression_done(struct orma_service_session *session);
 /* packet_check.c; *ret_loss is what the writer of a valid packet says was lost before it. */
 bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t count,
 				  uint32_t *ret_loss);
+/* The same of a held packet, some fields at a time; zero at the beginning. */
+struct orma_service_packet_check {
+	size_t slice, offset; /* of the next field */
+	uint32_t loss;
+};
+/* 1 = there is more to check, 0 = it is valid, -EBADMSG, -ENOMEM (it is lost). */
+int orma_service_packet_check_step(struct orma_service_packet_check *check,
+				   const struct orma_trace_slice *slices, size_t count,
+				   const struct orma_buffer_hold *hold, size_t max_fields);
 
 /* own_packets.c */
 int orma_service_own_before(struct orma_service_session *session);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * steps.h - work of a producer's port in steps of about a millisecond, for whoever serves many
- * peers on one thread. The functions of orma/service.h do all of it at once.
+ * steps.h - work of a port in steps of about a millisecond, for a host that serves
+ * many peers on one thread. The functions of orma/service.h do all of it at once.
  */
 #ifndef ORMA_SERVICE_STEPS_H
 #define ORMA_SERVICE_STEPS_H
@@ -21,5 +21,13 @@ bool orma_service_commit_step(struct orma_producer_port *port, const struct orma
  * orma_producer_port_close() has nothing more to take. In between it is still there, and silent.
  */
 bool orma_service_leave_step(struct orma_producer_port *port);
+/*
+ * orma_consumer_port_read(), but a packet of megabytes comes in parts of at most max_bytes: the last
+ * slice of a batch need not end its packet, which goes on in the next batch then.
+ */
+int orma_service_read_step(struct orma_consumer_port *port, size_t max_bytes,
+			   struct orma_trace_batch *ret);
+/* The reader begins anew: the next batch does not go on in the middle of a packet. */
+void orma_service_read_restart(struct orma_consumer_port *port);
 
 #endif

@@ -125,7 +125,7 @@ void orma_service_buffer_free(struct orma_trace_buffer *buffer)
 {
 	if (!buffer)
 		return;
-	buffer->is_abandoned = buffer->copies != NULL;
+	buffer->is_abandoned = buffer->copies || buffer->holds;
 	if (buffer->is_abandoned)
 		return;
 	orma_service_sequences_done(&buffer->sequences);
@@ -134,12 +134,21 @@ void orma_service_buffer_free(struct orma_trace_buffer *buffer)
 	orma_base_free(buffer);
 }
 
+void orma_service_buffer_free_abandoned(struct orma_trace_buffer *buffer)
+{
+	if (buffer->is_abandoned)
+		orma_service_buffer_free(buffer);
+}
+
 bool orma_service_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_bytes)
 {
 	uintptr_t begin = (uintptr_t)buffer->ring;
 	uint32_t kept = buffer->used - ORMA_MIN(buffer->used, step_bytes);
 	uintptr_t end = (begin + kept) & ~(uintptr_t)(HUGE_BYTES - 1);
 
+	/* A hold may last; the buffer is freed with its end. */
+	if (buffer->holds)
+		return false;
 	if (buffer->copies ||
 	    orma_service_sequences_shrink(&buffer->sequences, step_bytes / SEQUENCE_COST))
 		return true;
@@ -165,6 +174,7 @@ void orma_service_buffer_clear(struct orma_trace_buffer *buffer)
 	for (uint32_t i = 1; i <= buffer->sequences.count; i++)
 		(void)orma_sequence_get(buffer, i);
 	empty.copies = buffer->copies;
+	empty.holds = buffer->holds;
 	orma_service_sequences_done(&buffer->sequences);
 	(void)madvise(buffer->ring, buffer->used, MADV_DONTNEED);
 	*buffer = empty;

@@ -141,6 +141,23 @@ struct orma_trace_buffer *orma_service_buffer_copy_take(struct orma_buffer_copy 
 /* Ends the copying without a result. */
 void orma_service_buffer_copy_free(struct orma_buffer_copy *copy);
 
+/*
+ * Holds slices of the packet that was read last: their bytes stay readable, whatever happens to the
+ * buffer, its end included, until they are released and the hold is freed. -ENOMEM.
+ */
+struct orma_buffer_hold;
+int orma_service_buffer_hold_new(struct orma_trace_buffer *buffer,
+				 const struct orma_buffer_slice *slices, size_t count,
+				 struct orma_buffer_hold **ret);
+/* Where the beginning of a held slice, or of its rest, is until the buffer changes again; *size
+ * shrinks to what is there in one piece. NULL: lost for lack of memory. */
+const uint8_t *orma_service_buffer_hold_piece(const struct orma_buffer_hold *hold,
+					      const uint8_t *data, size_t *size);
+/* A piece, by its address and size in the slice, is not needed any more. */
+void orma_service_buffer_hold_release(struct orma_buffer_hold *hold, const uint8_t *data,
+				      size_t size);
+void orma_service_buffer_hold_free(struct orma_buffer_hold *hold);
+
 /* As new: no chunks, no sequences, statistics zero; the memory goes back to the system. */
 void orma_service_buffer_clear(struct orma_trace_buffer *buffer);
 
@@ -187,6 +204,11 @@ int orma_service_buffer_read_packet(struct orma_trace_buffer *buffer,
 /* The packet read last is thrown away by the caller (it failed validation): its loss bits, and
  * CHUNK_CORRUPTED, go to the next packet of its sequence. */
 void orma_service_buffer_packet_refused(struct orma_trace_buffer *buffer);
+
+/* The same for a packet that was held since. `loss` as it was told with it. */
+void orma_service_buffer_held_packet_refused(struct orma_trace_buffer *buffer,
+					     const struct orma_buffer_writer *writer,
+					     uint32_t loss);
 
 const struct orma_service_buffer_stats *
 orma_service_buffer_stats(const struct orma_trace_buffer *buffer);

@@ -182,8 +182,7 @@ static void leave_source(struct orma_buffer_copy *copy)
 	for (at = &source->copies; *at != copy; at = &(*at)->next)
 		;
 	*at = copy->next;
-	if (!source->copies && source->is_abandoned)
-		orma_service_buffer_free(source);
+	orma_service_buffer_free_abandoned(source);
 }
 
 /* What it cost, in bytes. */

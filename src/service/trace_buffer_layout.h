@@ -96,6 +96,7 @@ struct orma_trace_buffer {
 	struct orma_service_buffer_stats stats;
 
 	struct orma_buffer_copy *copies; /* being made; see trace_buffer_copy.c */
+	struct orma_buffer_hold *holds;  /* see trace_buffer_hold.c */
 	bool is_abandoned;               /* freed with the last of them */
 
 	/* The read pass: no part of what a clone copies. */
@@ -191,6 +192,11 @@ static inline bool orma_chunk_id_is_before(uint32_t a, uint32_t b)
 void orma_service_buffer_save(const struct orma_trace_buffer *buffer, uint32_t offset,
 			      uint32_t size);
 void orma_service_buffer_save_sequence(const struct orma_trace_buffer *buffer, uint32_t sequence);
+/* trace_buffer_hold.c */
+void orma_service_buffer_save_held(const struct orma_trace_buffer *buffer, uint32_t offset,
+				   uint32_t size);
+/* trace_buffer.c: frees a buffer that was freed while it was copied or held, if it was the last. */
+void orma_service_buffer_free_abandoned(struct orma_trace_buffer *buffer);
 
 /* To be read, and to be changed at once: not to be kept. */
 static inline struct orma_sequence *orma_sequence_get(const struct orma_trace_buffer *buffer,
@@ -207,8 +213,11 @@ static inline void orma_buffer_will_change(const struct orma_trace_buffer *buffe
 {
 	if (ORMA_UNLIKELY(buffer->copies))
 		orma_service_buffer_save(buffer, offset, size);
+	if (ORMA_UNLIKELY(buffer->holds))
+		orma_service_buffer_save_held(buffer, offset, size);
 }
 
+/* Of a header alone, in which nothing can be held. */
 static inline void orma_buffer_will_change_header(const struct orma_trace_buffer *buffer,
 						  const struct orma_record *record)
 {
@@ -220,9 +229,8 @@ static inline void orma_buffer_will_change_header(const struct orma_trace_buffer
 static inline void orma_buffer_will_change_record(const struct orma_trace_buffer *buffer,
 						  const struct orma_record *record)
 {
-	if (ORMA_UNLIKELY(buffer->copies))
-		orma_service_buffer_save(buffer, (uint32_t)((const uint8_t *)record - buffer->ring),
-					 orma_record_outer_bytes(record->capacity));
+	orma_buffer_will_change(buffer, (uint32_t)((const uint8_t *)record - buffer->ring),
+				orma_record_outer_bytes(record->capacity));
 }
 
 /* trace_buffer_index.c */

@@ -434,3 +434,15 @@ void orma_service_buffer_packet_refused(struct orma_trace_buffer *buffer)
 		 buffer->refusable_loss | ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
 	buffer->refusable_sequence = 0;
 }
+
+void orma_service_buffer_held_packet_refused(struct orma_trace_buffer *buffer,
+					     const struct orma_buffer_writer *writer, uint32_t loss)
+{
+	uint32_t number = orma_service_sequence_find(&buffer->sequences, writer->producer_id,
+						     writer->writer_id);
+
+	/* The ids may be another writer's by now: there is no next packet to tell then. */
+	if (number && orma_sequence_get(buffer, number)->writer.sequence_id == writer->sequence_id)
+		add_loss(orma_sequence_get(buffer, number),
+			 loss | ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
+}
