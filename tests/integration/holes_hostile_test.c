@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -156,6 +155,23 @@ ORMA_TEST(memory_that_nobody_wrote_to_is_not_resident_after_flushes_and_commits)
 
 /* --- a lock ----------------------------------------------------------------------------------- */
 
+/* The kernel's words, whose header not every C library comes with. */
+enum { UFFD_VERSION = 0xaa, UFFD_REGISTER_MISSING = 1, UFFD_EVENT_PAGEFAULT = 0x12 };
+
+struct uffd_api {
+	uint64_t version, features, ioctls;
+};
+struct uffd_range {
+	uint64_t start, size, mode, result;
+};
+struct uffd_event {
+	uint8_t event, padding[31];
+};
+
+#define UFFD_IOCTL_API      _IOWR(0xaa, 0x3f, struct uffd_api)
+#define UFFD_IOCTL_REGISTER _IOWR(0xaa, 0x00, struct uffd_range)
+#define UFFD_IOCTL_ZEROPAGE _IOWR(0xaa, 0x04, struct uffd_range)
+
 /* A page whose fault is answered when the test wishes. */
 struct trap {
 	int fd;
@@ -175,31 +191,31 @@ static void *write_from_trap(void *arg)
 /* False where a process may not answer page faults of the kernel. */
 static bool spring(struct trap *trap, int file_fd)
 {
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffd_msg message;
+	struct uffd_api api = {.version = UFFD_VERSION};
+	struct uffd_range range = {.size = 4096, .mode = UFFD_REGISTER_MISSING};
+	struct uffd_event event;
 
 	*trap = (struct trap){.file_fd = file_fd};
 	trap->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (trap->fd < 0)
 		return false;
-	CHECK_INT(ioctl(trap->fd, UFFDIO_API, &api), 0);
+	CHECK_INT(ioctl(trap->fd, UFFD_IOCTL_API, &api), 0);
 	trap->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(trap->page != MAP_FAILED);
-	struct uffdio_register range = {.range = {(uintptr_t)trap->page, 4096},
-					.mode = UFFDIO_REGISTER_MODE_MISSING};
-	CHECK_INT(ioctl(trap->fd, UFFDIO_REGISTER, &range), 0);
+	range.start = (uintptr_t)trap->page;
+	CHECK_INT(ioctl(trap->fd, UFFD_IOCTL_REGISTER, &range), 0);
 	CHECK_INT(pthread_create(&trap->thread, NULL, write_from_trap, trap), 0);
 	/* Now the writer waits, with the file's lock. */
-	CHECK_INT(read(trap->fd, &message, sizeof(message)), (int)sizeof(message));
-	CHECK_INT(message.event, UFFD_EVENT_PAGEFAULT);
+	CHECK_INT(read(trap->fd, &event, sizeof(event)), (int)sizeof(event));
+	CHECK_INT(event.event, UFFD_EVENT_PAGEFAULT);
 	return true;
 }
 
 static void release(struct trap *trap)
 {
-	struct uffdio_zeropage zero = {.range = {(uintptr_t)trap->page, 4096}};
+	struct uffd_range range = {.start = (uintptr_t)trap->page, .size = 4096};
 
-	CHECK_INT(ioctl(trap->fd, UFFDIO_ZEROPAGE, &zero), 0);
+	CHECK_INT(ioctl(trap->fd, UFFD_IOCTL_ZEROPAGE, &range), 0);
 	CHECK_INT(pthread_join(trap->thread, NULL), 0);
 	munmap(trap->page, 4096);
 	close(trap->fd);
