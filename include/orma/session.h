@@ -237,7 +237,8 @@ ORMA_API int orma_session_read(struct orma_session *session, orma_packet_fn *fn,
  *
  * Waits for the descriptor as write() does; one that is O_NONBLOCK may take nothing for timeout_ms
  * of the options. SIGPIPE is not raised. Returns what orma_session_read() returns, or the error of
- * write().
+ * write(). After an error of write() the packets that were not written are lost. A program that
+ * wants to write them elsewhere reads them with orma_session_read().
  */
 ORMA_API int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *ret_bytes);
 /** orma_session_free_buffers() - end the session and give its buffers back, unread. */

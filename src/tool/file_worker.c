@@ -30,6 +30,7 @@
 #include "tool/file_rotate.h"
 #include "tool/file_write.h"
 #include "tool/output_folder.h"
+#include "tool/trace_file.h"
 
 #define QUEUE_BYTES_MAX  (8u << 20)
 #define CLOSING_STALL_MS 10000 /* without a byte taken, once the session has ended */
@@ -211,7 +212,8 @@ static int copy_source(struct file *file, const struct block *block)
 				    ORMA_MIN(block->source_bytes - done, (uint64_t)BLOCK_GRAIN),
 				    begin + (off_t)done);
 		if (got > 0) {
-			result = orma_file_write(&writer, piece, (size_t)got);
+			size_t written = 0;
+			result = orma_file_write(&writer, piece, (size_t)got, &written);
 			done += (uint64_t)got;
 			waited_ms = 0;
 		} else if (got == 0) {
@@ -249,14 +251,24 @@ static int rotate_file(struct file *file, const struct block *block)
 	return 0;
 }
 
+/* When the disk is full the file ends behind a whole packet, so that it can be read. */
+static int write_data(struct file *file, const struct block *block)
+{
+	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
+	size_t written = 0;
+	int result = orma_file_write(&writer, block->data, block->size, &written);
+	if (result)
+		orma_file_cut_tail(file->fd,
+				   written - orma_tool_trace_whole_bytes(block->data, written));
+	return result;
+}
+
 /* Does what one block says, without the lock. */
 static int write_block(struct file *file, const struct block *block)
 {
-	struct orma_file_writer writer = {file->fd, file->wakeup_fd, patience_ms, file};
 	if (block->rotated_count)
 		return rotate_file(file, block);
-	return block->source_fd < 0 ? orma_file_write(&writer, block->data, block->size)
-				    : copy_source(file, block);
+	return block->source_fd < 0 ? write_data(file, block) : copy_source(file, block);
 }
 
 static void take_result_locked(struct file *file, int result)

@@ -42,27 +42,54 @@ static int wait_for_room(const struct orma_file_writer *writer)
 	}
 }
 
-int orma_file_write(const struct orma_file_writer *writer, const void *data, size_t size)
+/* Bytes taken, or -errno: -EAGAIN when there is no room after all. */
+static ssize_t write_piece(const struct orma_file_writer *writer, bool may_wait, const void *data,
+			   size_t size)
+{
+	ssize_t written;
+
+	if (may_wait) {
+		written = write(writer->fd, data, size);
+		return written < 0 ? -errno : written;
+	}
+	size = ORMA_MIN(size, (size_t)PIPE_BUF);
+	written = send(writer->fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (written < 0 && errno == ENOTSOCK)
+		written = write(writer->fd, data, size);
+	return written < 0 ? -errno : written;
+}
+
+int orma_file_write(const struct orma_file_writer *writer, const void *data, size_t size,
+		    size_t *ret_written)
 {
 	const uint8_t *at = data;
 	struct stat st;
+	bool may_wait = fstat(writer->fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode));
 
-	if (fstat(writer->fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
-		return orma_base_fd_write_all(writer->fd, data, size);
 	while (size > 0) {
-		int result = wait_for_room(writer);
+		int result = may_wait ? 0 : wait_for_room(writer);
 		if (result)
 			return result;
-		size_t piece = ORMA_MIN(size, (size_t)PIPE_BUF);
-		ssize_t written = send(writer->fd, at, piece, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (written < 0 && errno == ENOTSOCK)
-			written = write(writer->fd, at, piece);
-		if (written < 0 && errno != EAGAIN && errno != EINTR)
-			return -errno;
+		ssize_t written = write_piece(writer, may_wait, at, size);
+		if (written < 0 && written != -EINTR && (may_wait || written != -EAGAIN))
+			return (int)written;
 		if (written > 0) {
 			at += written;
 			size -= (size_t)written;
+			*ret_written += (size_t)written;
 		}
 	}
 	return 0;
+}
+
+void orma_file_cut_tail(int fd, size_t bytes)
+{
+	struct stat st;
+	off_t end = lseek(fd, 0, SEEK_CUR);
+
+	if (bytes == 0 || end < (off_t)bytes || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    st.st_size != end)
+		return;
+	if (ftruncate(fd, end - (off_t)bytes) == 0)
+		(void)lseek(fd, end - (off_t)bytes, SEEK_SET);
 }

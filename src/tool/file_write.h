@@ -14,7 +14,14 @@ struct orma_file_writer {
 	void *ctx;
 };
 
-/* All of it, or a negative errno value: -ETIMEDOUT when the patience ended. */
-int orma_file_write(const struct orma_file_writer *writer, const void *data, size_t size);
+/*
+ * All of it, or a negative errno value: -ETIMEDOUT when the patience ended. Adds to *ret_written
+ * the number of bytes that the descriptor took, also on failure.
+ */
+int orma_file_write(const struct orma_file_writer *writer, const void *data, size_t size,
+		    size_t *ret_written);
+/* Takes the last bytes that were written off the end of a regular file. Does nothing to a
+ * descriptor of another kind, nor when the file goes on behind its position. */
+void orma_file_cut_tail(int fd, size_t bytes);
 
 #endif

@@ -7,89 +7,57 @@
  * pipe that takes nothing is waited for only STUCK_MS. Without an answer from the service for
  * LATE_MS beyond the duration it gives up too.
  */
-#include "tool/record.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <orma/session.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/macros.h"
-#include "base/str.h"
-#include "proto/wire.h"
-#include "proto/writer.h"
 #include "schema/gen/capabilities.pb.h"
-#include "schema/gen/trace.pb.h"
-#include "tool/file_write.h"
-#include "tool/last_resort.h"
-#include "tool/snapshot.h"
+#include "tool/recorder.h"
 #include "tool/tool.h"
-#include "tool/trace_file.h"
 
 #define TICK_MS           200
 #define LATE_MS           75000 /* flush, stop and read-back beyond the duration */
 #define READY_TIMEOUT_MS  30000
 #define STUCK_MS          1000
-#define PIPE_BATCH_BYTES  65536
 #define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
 #define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
 
-struct recorder {
-	const struct orma_record_options *options;
-	struct orma_embedded *embedded;
-	struct orma_session *session;
-	int out_fd, signal_fd;
-	int parent_fd;   /* of the process that waits in the foreground: as ready_fd; -1 = none */
-	bool out_is_new; /* made by us: removed again when nothing is written */
-	unsigned signal_count;
-	uint64_t begin_ns;
-	bool shows_progress;
-	bool is_ready;
-	bool is_output_stuck;
-	int stop_error;       /* what asking for the stop came to */
-	bool makes_snapshots; /* the service tells of triggers that want one */
-	struct orma_snapshots snapshots;
-	struct orma_last_resort last_resort;
-	char error[512]; /* why the service ended the session */
-};
-
 static void on_stopped(void *ctx, const char *error)
 {
-	struct recorder *recorder = ctx;
+	struct orma_recorder *recorder = ctx;
 	if (error)
 		snprintf(recorder->error, sizeof(recorder->error), "%s", error);
 }
 
 static void on_events(void *ctx, const void *events, size_t size)
 {
-	struct recorder *recorder = ctx;
+	struct orma_recorder *recorder = ctx;
 	orma_snapshots_take_events(&recorder->snapshots, events, size);
 }
 
-static bool wants_snapshots(const struct recorder *recorder)
+static bool wants_snapshots(const struct orma_recorder *recorder)
 {
 	return recorder->options->config && recorder->options->config->makes_snapshots;
 }
 
-static bool is_clone(const struct recorder *recorder)
+static bool is_clone(const struct orma_recorder *recorder)
 {
 	return recorder->options->clone_id || recorder->options->clone_name;
 }
 
-static int connect_session(struct recorder *recorder, const char *address,
+static int connect_session(struct orma_recorder *recorder, const char *address,
 			   struct orma_error *reterr)
 {
 	struct orma_session_options options = {
@@ -108,7 +76,7 @@ static bool is_absent(int result)
 	return result == -ECONNREFUSED || result == -ENOENT;
 }
 
-static int connect_or_serve(struct recorder *recorder)
+static int connect_or_serve(struct orma_recorder *recorder)
 {
 	struct orma_error error = {0};
 	int result = connect_session(recorder, NULL, &error);
@@ -128,39 +96,16 @@ static int connect_or_serve(struct recorder *recorder)
 	return ORMA_EXIT_OK;
 }
 
-static int open_output(struct recorder *recorder)
+static int open_output(struct orma_recorder *recorder)
 {
-	const char *path = recorder->options->out_path;
-	if (!path)
-		return ORMA_EXIT_OK;
-	if (strcmp(path, "-") == 0) {
-		recorder->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	} else {
-		struct stat info;
-		recorder->out_is_new = stat(path, &info) != 0;
-		/* With a reading end of our own we would not notice that a pipe's reader is gone. */
-		int access = recorder->out_is_new || S_ISREG(info.st_mode) ? O_RDWR : O_WRONLY;
-		int clobber = recorder->options->no_clobber ? O_EXCL : 0;
-		recorder->out_fd =
-			open(path, O_CREAT | access | O_NOCTTY | O_CLOEXEC | clobber, 0600);
-	}
-	if (recorder->out_fd < 0)
-		return orma_tool_fail("%s: %s", path, strerror(errno));
-	if (isatty(recorder->out_fd))
-		return orma_tool_fail("a trace is binary: not writing it to a terminal");
-	return ORMA_EXIT_OK;
+	const struct orma_record_options *options = recorder->options;
+
+	return options->out_path ? orma_trace_output_open(&recorder->output, options->out_path,
+							  options->no_clobber)
+				 : ORMA_EXIT_OK;
 }
 
-/* Not before there is something to write: a refused config leaves an older trace as it was. */
-static void empty_output(const struct recorder *recorder)
-{
-	struct stat info;
-	if (fstat(recorder->out_fd, &info) == 0 && S_ISREG(info.st_mode) &&
-	    strcmp(recorder->options->out_path, "-") != 0)
-		(void)ftruncate(recorder->out_fd, 0);
-}
-
-static void report_ready(struct recorder *recorder, uint8_t status)
+static void report_ready(struct orma_recorder *recorder, uint8_t status)
 {
 	const int fds[] = {recorder->options->ready_fd, recorder->parent_fd};
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(fds); i++)
@@ -174,7 +119,7 @@ static double seconds_since(uint64_t begin_ns)
 	return (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
 }
 
-static void show_progress(struct recorder *recorder)
+static void show_progress(struct orma_recorder *recorder)
 {
 	uint32_t duration_ms =
 		recorder->options->config ? recorder->options->config->duration_ms : 0;
@@ -186,13 +131,13 @@ static void show_progress(struct recorder *recorder)
 	fputs("  (Ctrl-C stops)\033[K", stderr);
 }
 
-static void clear_progress(const struct recorder *recorder)
+static void clear_progress(const struct orma_recorder *recorder)
 {
 	if (recorder->shows_progress)
 		fputs("\r\033[K", stderr);
 }
 
-static void count_signals(struct recorder *recorder)
+static void count_signals(struct orma_recorder *recorder)
 {
 	struct signalfd_siginfo info;
 	while (read(recorder->signal_fd, &info, sizeof(info)) == sizeof(info))
@@ -201,14 +146,14 @@ static void count_signals(struct recorder *recorder)
 
 static void on_last_flush(void *ctx, const struct orma_error *error)
 {
-	struct recorder *recorder = ctx;
+	struct orma_recorder *recorder = ctx;
 	if (error && error->code == -EIO)
 		orma_tool_warn("some data sources did not answer the last flush in time");
 	recorder->stop_error = orma_session_stop(recorder->session);
 }
 
 /* Signals have come: 0 to go on, -EINTR not to wait any longer. */
-static int take_signals(struct recorder *recorder)
+static int take_signals(struct orma_recorder *recorder)
 {
 	bool is_first = recorder->signal_count == 0;
 	count_signals(recorder);
@@ -226,7 +171,7 @@ static int take_signals(struct recorder *recorder)
 					recorder);
 }
 
-static bool is_late(const struct recorder *recorder)
+static bool is_late(const struct orma_recorder *recorder)
 {
 	uint32_t duration_ms =
 		recorder->options->config ? recorder->options->config->duration_ms : 0;
@@ -234,7 +179,7 @@ static bool is_late(const struct recorder *recorder)
 	       seconds_since(recorder->begin_ns) * 1000 > (double)duration_ms + LATE_MS;
 }
 
-static int wait_until_stopped(struct recorder *recorder)
+static int wait_until_stopped(struct orma_recorder *recorder)
 {
 	int result = 0;
 	while (result == 0 && !orma_session_is_stopped(recorder->session)) {
@@ -264,7 +209,7 @@ static int wait_until_stopped(struct recorder *recorder)
 }
 
 /* Waits for the data sources when somebody wants to know, and tells. */
-static void wait_ready(struct recorder *recorder)
+static void wait_ready(struct orma_recorder *recorder)
 {
 	if (recorder->options->ready_fd < 0 && recorder->parent_fd < 0)
 		return;
@@ -275,78 +220,42 @@ static void wait_ready(struct recorder *recorder)
 								 : 1);
 }
 
-/* --- reading back into a pipe ----------------------------------------------------------------- */
+/* --- reading back ----------------------------------------------------------------------------- */
 
 static int patience_ms(void *ctx)
 {
-	struct recorder *recorder = ctx;
+	struct orma_recorder *recorder = ctx;
 	count_signals(recorder);
 	return recorder->signal_count == 0 ? -1 : recorder->signal_count == 1 ? STUCK_MS : 0;
 }
 
-struct pipe_output {
-	struct recorder *recorder;
-	struct orma_buf batch;
-	uint64_t bytes; /* written so far */
-};
-
-static int write_batch(struct pipe_output *output)
+/* Somebody sits in front of it and can answer. */
+static bool may_ask(const struct orma_recorder *recorder)
 {
-	struct recorder *recorder = output->recorder;
-	const struct orma_file_writer writer = {recorder->out_fd, recorder->signal_fd, patience_ms,
-						recorder};
-	int result = orma_file_write(&writer, output->batch.data, output->batch.size);
-	recorder->is_output_stuck = result == -ETIMEDOUT;
-	output->bytes += output->batch.size;
-	output->batch.size = 0;
-	return result;
+	return !recorder->options->in_background && isatty(STDERR_FILENO) &&
+	       tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
-static int write_packet(void *ctx, const void *packet, size_t size)
-{
-	struct pipe_output *output = ctx;
-	uint8_t head[ORMA_PROTO_SCALAR_FIELD_MAX];
-	uint8_t *end =
-		orma_proto_put_varint(head, orma_proto_tag(ORMA_PB_TRACE_PACKET, ORMA_PROTO_BYTES));
-	end = orma_proto_put_varint(end, size);
-	int result = orma_base_buf_append(&output->batch, head, (size_t)(end - head));
-	if (result == 0)
-		result = orma_base_buf_append(&output->batch, packet, size);
-	if (result == 0 && output->batch.size >= PIPE_BATCH_BYTES)
-		result = write_batch(output);
-	return result;
-}
-
-/* A file takes what it is given; the reader of anything else may stop reading for ever. */
-static int read_into_output(struct recorder *recorder, uint64_t *ret_bytes)
-{
-	struct pipe_output output = {.recorder = recorder};
-	struct stat info;
-	if (fstat(recorder->out_fd, &info) == 0 && S_ISREG(info.st_mode))
-		return orma_session_read_into_fd(recorder->session, recorder->out_fd, ret_bytes);
-	int result = orma_session_read(recorder->session, write_packet, &output);
-	if (result == 0)
-		result = write_batch(&output);
-	orma_base_buf_done(&output.batch);
-	*ret_bytes = output.bytes;
-	return result;
-}
-
-static int read_back(struct recorder *recorder)
+static int read_back(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
-	uint64_t bytes = 0;
-	int result = read_into_output(recorder, &bytes);
+	struct orma_trace_output *output = &recorder->output;
+	output->writer = (struct orma_file_writer){-1, recorder->signal_fd, patience_ms, recorder};
+	output->may_ask = may_ask(recorder);
+	recorder->was_read_back = true;
+	int result = orma_trace_output_read(output, recorder->session);
+	if (output->keeps_rest)
+		orma_trace_output_rescue(output);
 	/* Every session has packets of the service itself, unless it waits for a trigger. */
-	if (result == 0 && bytes == 0 && config && !config->has_triggers &&
+	if (result == 0 && output->all.summary.packets == 0 && config && !config->has_triggers &&
 	    recorder->signal_count == 0)
 		return -ENODATA;
-	return result;
+	return result ? result : output->error;
 }
 
 /* --- the recording ---------------------------------------------------------------------------- */
 
-static int run_clone(struct recorder *recorder)
+static int run_clone(struct orma_recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
 	struct orma_session_clone_options clone = {
@@ -355,7 +264,7 @@ static int run_clone(struct recorder *recorder)
 		.unique_session_name = options->clone_name,
 		.skips_trace_filter = options->is_for_bugreport,
 		.is_for_bugreport = options->is_for_bugreport,
-		.file_fd = recorder->out_fd,
+		.file_fd = recorder->output.fd,
 	};
 	struct orma_error error = {0};
 	struct orma_session_clone_result clone_result = {.struct_size = sizeof(clone_result)};
@@ -366,14 +275,14 @@ static int run_clone(struct recorder *recorder)
 }
 
 /* What the service has is the trace. Signals count anew: the next one gives up. */
-static int cut_short(struct recorder *recorder)
+static int cut_short(struct orma_recorder *recorder)
 {
 	recorder->signal_count = 1;
 	orma_tool_warn("interrupted twice: what data sources had not handed over is missing");
 	return orma_session_stop(recorder->session);
 }
 
-static int run_session(struct recorder *recorder)
+static int run_session(struct orma_recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
 	bool sends_fd = options->config && options->config->writes_into_file &&
@@ -381,7 +290,7 @@ static int run_session(struct recorder *recorder)
 	int result;
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (sends_fd || is_clone(recorder))
-		empty_output(recorder);
+		orma_trace_output_empty(&recorder->output);
 	if (is_clone(recorder))
 		return run_clone(recorder);
 	/* Before the session begins, or a trigger that comes at once would be missed. */
@@ -395,7 +304,7 @@ static int run_session(struct recorder *recorder)
 	else if (result == 0)
 		result = orma_session_enable(recorder->session, options->config->bytes.data,
 					     options->config->bytes.size,
-					     sends_fd ? recorder->out_fd : -1);
+					     sends_fd ? recorder->output.fd : -1);
 	if (result == 0 && options->attach_key && options->stops_attached)
 		result = orma_session_stop(recorder->session);
 	if (result == 0 && options->detach_key)
@@ -408,91 +317,13 @@ static int run_session(struct recorder *recorder)
 	result = wait_until_stopped(recorder);
 	if (result == -EINTR)
 		result = cut_short(recorder);
-	if (result || recorder->error[0] || recorder->out_fd < 0 || sends_fd)
+	if (result || recorder->error[0] || recorder->output.fd < 0 || sends_fd)
 		return result;
-	empty_output(recorder);
+	orma_trace_output_empty(&recorder->output);
 	return read_back(recorder);
 }
 
-static void print_summary(struct recorder *recorder, double seconds)
-{
-	const char *path = recorder->options->out_path;
-	struct orma_tool_summary summary;
-	struct orma_error error = {0};
-	struct stat info;
-	if (recorder->out_fd < 0 || fstat(recorder->out_fd, &info) || !S_ISREG(info.st_mode) ||
-	    lseek(recorder->out_fd, 0, SEEK_SET) < 0)
-		return;
-	if (orma_tool_trace_summarize(recorder->out_fd, &summary, &error)) {
-		orma_tool_warn("%s: %s", path, error.message);
-		return;
-	}
-	fprintf(stderr, "Recorded %.1f s into %s: %.1f KB, %" PRIu64 " packets.\n", seconds, path,
-		(double)info.st_size / 1024, summary.packets);
-	orma_tool_summary_print(&summary, stderr);
-	if (recorder->options->config)
-		orma_record_warn_of_absent(recorder->session, recorder->options->config, &summary,
-					   recorder->embedded != NULL);
-	if (summary.packets > 0)
-		fprintf(stderr,
-			"Next: open it at https://ui.perfetto.dev, or try `%s dump %s | less`.\n",
-			orma_tool_path(), path);
-}
-
-static int finish(struct recorder *recorder, int result, double seconds)
-{
-	const struct orma_record_options *options = recorder->options;
-	if (result == 0 && !recorder->error[0] && recorder->makes_snapshots) {
-		report_ready(recorder, 0);
-		if (!options->is_quiet)
-			fprintf(stderr, "Recorded %.1f s, with %u snapshots.\n", seconds,
-				recorder->snapshots.taken);
-		return recorder->snapshots.failed ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
-	}
-	if (result == 0 && !recorder->error[0]) {
-		report_ready(recorder, 0);
-		if (!options->is_quiet && !options->detach_key && options->config &&
-		    options->config->has_output_path)
-			fprintf(stderr,
-				"Recorded %.1f s; the service wrote it where the config's "
-				"output_path says.\n",
-				seconds);
-		else if (!options->is_quiet && !options->detach_key && options->out_path &&
-			 strcmp(options->out_path, "-") != 0)
-			print_summary(recorder, seconds);
-		return ORMA_EXIT_OK;
-	}
-	report_ready(recorder, 1);
-	struct stat info;
-	if (recorder->out_is_new && fstat(recorder->out_fd, &info) == 0 && info.st_size == 0)
-		unlink(options->out_path);
-	if (recorder->error[0] && is_clone(recorder))
-		return orma_tool_fail("the clone failed: %s", recorder->error);
-	if (recorder->error[0])
-		return orma_tool_fail("the service ended the session: %s", recorder->error);
-	if (recorder->is_output_stuck)
-		return orma_tool_fail("%s takes no data: gave up, the trace is not whole",
-				      options->out_path);
-	if (result == -ETIMEDOUT)
-		return orma_tool_fail("the service does not answer any more: gave up");
-	if (result == -ECONNRESET)
-		return orma_tool_fail("the service is gone: the trace is lost");
-	if (result == -ENODATA)
-		return orma_tool_fail("the trace is empty: the service may have refused the config "
-				      "(those of 2020 do not say why)");
-	if (result == -EMSGSIZE && options->config)
-		return orma_tool_fail("the config has %zu bytes; a message to the service has at "
-				      "most 128 KiB",
-				      options->config->bytes.size);
-	if (result == -ENOENT && options->attach_key)
-		return orma_tool_fail("no session is detached under \"%s\"", options->attach_key);
-	if (result == -ENOSPC || result == -EPIPE || result == -EIO || result == -EFBIG ||
-	    result == -EBADF)
-		return orma_tool_fail("%s: %s", options->out_path, strerror(-result));
-	return orma_tool_fail("%s", strerror(-result));
-}
-
-static int block_signals(struct recorder *recorder)
+static int block_signals(struct orma_recorder *recorder)
 {
 	struct sigaction hangup;
 	sigset_t signals;
@@ -512,7 +343,7 @@ static int block_signals(struct recorder *recorder)
 
 /* Snapshots go into files of their own. A service from before they existed stops at the trigger
  * instead (use_clone_snapshot_if_available), and there is one trace. */
-static int prepare_snapshots(struct recorder *recorder)
+static int prepare_snapshots(struct orma_recorder *recorder)
 {
 	const char *path = recorder->options->out_path;
 	struct orma_arena arena = {0};
@@ -532,7 +363,7 @@ static int prepare_snapshots(struct recorder *recorder)
 }
 
 /* A random time, as the config wishes; a signal ends it, and the recording. */
-static int delay_start(struct recorder *recorder)
+static int delay_start(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
 	struct pollfd fd = {.fd = recorder->signal_fd, .events = POLLIN};
@@ -553,7 +384,7 @@ static int delay_start(struct recorder *recorder)
 }
 
 /* With the file open: what is wrong with its name is the foreground's to say. */
-static int go_into_background(struct recorder *recorder)
+static int go_into_background(struct orma_recorder *recorder)
 {
 	uint32_t wait_ms = recorder->options->background_wait_ms;
 	if (!recorder->options->in_background)
@@ -567,9 +398,9 @@ static int go_into_background(struct recorder *recorder)
 
 int orma_record_run(const struct orma_record_options *options)
 {
-	struct recorder recorder = {
+	struct orma_recorder recorder = {
 		.options = options,
-		.out_fd = -1,
+		.output.fd = -1,
 		.parent_fd = -1,
 		.signal_fd = -1,
 		.shows_progress = !options->is_quiet && isatty(STDERR_FILENO),
@@ -591,16 +422,17 @@ int orma_record_run(const struct orma_record_options *options)
 		status = prepare_snapshots(&recorder);
 	if (status == ORMA_EXIT_OK) {
 		int result = run_session(&recorder);
-		status = finish(&recorder, result, seconds_since(recorder.begin_ns));
+		report_ready(&recorder, result || recorder.error[0] ? 1 : 0);
+		status = orma_recorder_report(&recorder, result, seconds_since(recorder.begin_ns));
 	} else {
 		report_ready(&recorder, 1);
-		if (recorder.out_is_new && recorder.out_fd >= 0)
-			unlink(options->out_path);
 	}
 	orma_session_free(recorder.session);
 	orma_snapshots_done(&recorder.snapshots);
+	if (status == ORMA_EXIT_OK) /* of a detached session it is empty yet */
+		recorder.output.is_new = false;
+	orma_trace_output_done(&recorder.output);
 	orma_embedded_stop(recorder.embedded);
-	orma_base_fd_close(recorder.out_fd);
 	orma_base_fd_close(recorder.parent_fd);
 	orma_last_resort_stop(&recorder.last_resort);
 	orma_base_fd_close(recorder.signal_fd);
@@ -610,7 +442,7 @@ int orma_record_run(const struct orma_record_options *options)
 int orma_record_is_detached(const char *key)
 {
 	const struct orma_record_options options = {0};
-	struct recorder recorder = {.options = &options};
+	struct orma_recorder recorder = {.options = &options};
 	struct orma_error error = {0};
 	int result = connect_session(&recorder, NULL, &error);
 	if (result)

@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "schema/gen/observable_events.pb.h"
 #include "tool/tool.h"
+#include "tool/trace_output.h"
 
 #define WAITING_MAX 64
 
@@ -89,7 +90,7 @@ void orma_snapshots_take_events(struct orma_snapshots *snapshots, const void *ev
 }
 
 static int take(const char *consumer_address, const struct orma_session_clone_options *options,
-		struct orma_error *reterr)
+		struct orma_trace_output *output, struct orma_error *reterr)
 {
 	struct orma_session_options session_options = {
 		.struct_size = sizeof(session_options),
@@ -98,13 +99,12 @@ static int take(const char *consumer_address, const struct orma_session_clone_op
 	};
 	struct orma_session_clone_result clone = {.struct_size = sizeof(clone)};
 	struct orma_session *session;
-	uint64_t bytes;
 	int result = orma_session_new(&session_options, &session, reterr);
 	if (result)
 		return result;
 	result = orma_session_clone(session, options, &clone, reterr);
 	if (result == 0 && !clone.was_write_into_file) {
-		result = orma_session_read_into_fd(session, options->file_fd, &bytes);
+		result = orma_trace_output_read(output, session);
 		if (result)
 			orma_base_error_set(reterr, result, "%s", strerror(-result));
 	}
@@ -112,29 +112,39 @@ static int take(const char *consumer_address, const struct orma_session_clone_op
 	return result;
 }
 
-static int take_into(const struct orma_snapshots *snapshots, struct hit *hit, const char *path,
-		     off_t *ret_bytes, struct orma_error *reterr)
+static int open_file(const struct orma_snapshots *snapshots, struct orma_trace_output *output)
 {
-	bool is_new = true;
-	struct stat info;
-	hit->options.file_fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-	if (hit->options.file_fd < 0 && errno == EEXIST && !snapshots->no_clobber) {
-		is_new = false;
-		hit->options.file_fd = open(path, O_TRUNC | O_RDWR | O_CLOEXEC);
+	output->is_new = true;
+	output->fd = open(output->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	if (output->fd < 0 && errno == EEXIST && !snapshots->no_clobber) {
+		output->is_new = false;
+		output->fd = open(output->path, O_TRUNC | O_RDWR | O_CLOEXEC);
 	}
-	if (hit->options.file_fd < 0)
-		return orma_base_error_set(reterr, -errno, "%s", strerror(errno));
-	int result = take(snapshots->consumer_address, &hit->options, reterr);
-	*ret_bytes = fstat(hit->options.file_fd, &info) == 0 ? info.st_size : 0;
-	orma_base_fd_close(hit->options.file_fd);
-	if (result && is_new)
-		unlink(path);
-	return result;
+	return output->fd < 0 ? -errno : 0;
+}
+
+/* 0, or an error that the user has been told of. The file keeps what fits of the only copy. */
+static int take_into(const struct orma_snapshots *snapshots, struct hit *hit,
+		     struct orma_trace_output *output, off_t *ret_bytes)
+{
+	struct orma_error error = {0};
+	struct stat info;
+	int result = open_file(snapshots, output);
+	hit->options.file_fd = output->fd;
+	if (result == 0)
+		result = take(snapshots->consumer_address, &hit->options, output, &error);
+	*ret_bytes = output->fd >= 0 && fstat(output->fd, &info) == 0 ? info.st_size : 0;
+	if (result)
+		orma_tool_warn("%s: %s", output->path,
+			       error.message[0] ? error.message : strerror(-result));
+	else if (output->error)
+		(void)orma_trace_output_tell_loss(output);
+	return result ? result : output->error;
 }
 
 bool orma_snapshots_step(struct orma_snapshots *snapshots, bool is_quiet)
 {
-	struct orma_error error = {0};
+	struct orma_trace_output output = {.fd = -1};
 	off_t bytes = 0;
 	if (orma_base_list_is_empty(&snapshots->hits))
 		return false;
@@ -142,18 +152,20 @@ bool orma_snapshots_step(struct orma_snapshots *snapshots, bool is_quiet)
 	char path[4096];
 	int size = snprintf(path, sizeof(path), "%s.%u", snapshots->out_path,
 			    snapshots->taken + snapshots->failed);
-	int result = size < (int)sizeof(path) ? take_into(snapshots, hit, path, &bytes, &error)
-					      : -ENAMETOOLONG;
-	if (result) {
+	int result = -ENAMETOOLONG;
+	output.path = path;
+	if (size < (int)sizeof(path))
+		result = take_into(snapshots, hit, &output, &bytes);
+	else
+		orma_tool_warn("%s: %s", path, strerror(-result));
+	orma_trace_output_done(&output);
+	if (result)
 		snapshots->failed++;
-		orma_tool_warn("%s: %s", path,
-			       error.message[0] ? error.message : strerror(-result));
-	} else {
+	else
 		snapshots->taken++;
-		if (!is_quiet)
-			fprintf(stderr, "Trigger \"%s\": snapshot into %s, %.1f KB.\n", hit->name,
-				path, (double)bytes / 1024);
-	}
+	if (result == 0 && !is_quiet)
+		fprintf(stderr, "Trigger \"%s\": snapshot into %s, %.1f KB.\n", hit->name, path,
+			(double)bytes / 1024);
 	free_hit(snapshots, hit);
 	return true;
 }

@@ -11,7 +11,7 @@
 #include "proto/reader.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_stats.pb.h"
-#include "tool/trace_file.h"
+#include "tool/trace_counter.h"
 
 /* Which data source writes which payload field of TracePacket. */
 static const struct payload {
@@ -109,18 +109,13 @@ struct sequence {
 	uint64_t waiting;
 };
 
-struct count {
-	struct orma_tool_summary *summary;
-	struct orma_map sequences; /* trusted_packet_sequence_id -> struct sequence */
-};
-
-static int count_in_sequence(struct count *count, const struct packet_facts *facts)
+static int count_in_sequence(struct orma_tool_counter *counter, const struct packet_facts *facts)
 {
-	struct sequence *sequence = orma_base_map_get(&count->sequences, facts->sequence_id);
+	struct sequence *sequence = orma_base_map_get(&counter->sequences, facts->sequence_id);
 	if (!sequence) {
 		sequence = orma_base_zalloc(sizeof(*sequence));
 		if (!sequence ||
-		    orma_base_map_put(&count->sequences, facts->sequence_id, sequence)) {
+		    orma_base_map_put(&counter->sequences, facts->sequence_id, sequence)) {
 			orma_base_free(sequence);
 			return -ENOMEM;
 		}
@@ -129,7 +124,7 @@ static int count_in_sequence(struct count *count, const struct packet_facts *fac
 		sequence->source = facts->source;
 	sequence->waiting++;
 	if (sequence->source) {
-		count_source(count->summary, sequence->source, sequence->waiting);
+		count_source(&counter->summary, sequence->source, sequence->waiting);
 		sequence->waiting = 0;
 	}
 	return 0;
@@ -137,8 +132,8 @@ static int count_in_sequence(struct count *count, const struct packet_facts *fac
 
 static int count_packet(void *ctx, const void *data, size_t size)
 {
-	struct count *count = ctx;
-	struct orma_tool_summary *summary = count->summary;
+	struct orma_tool_counter *counter = ctx;
+	struct orma_tool_summary *summary = &counter->summary;
 	struct packet_facts facts = {0};
 	int result = get_facts(data, size, &facts);
 	if (result)
@@ -147,7 +142,7 @@ static int count_packet(void *ctx, const void *data, size_t size)
 	if (facts.sequence_id == SERVICE_SEQUENCE_ID ||
 	    (facts.sequence_id == 0 && facts.is_clock_sync))
 		count_source(summary, "service", 1);
-	else if ((result = count_in_sequence(count, &facts)))
+	else if ((result = count_in_sequence(counter, &facts)))
 		return result;
 	if (facts.dropped & ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_SMB_FULL)
 		summary->full_gaps++;
@@ -156,20 +151,39 @@ static int count_packet(void *ctx, const void *data, size_t size)
 	return facts.stats.data ? take_stats(summary, facts.stats) : 0;
 }
 
-int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr)
+void orma_tool_counter_add(struct orma_tool_counter *counter, const void *packet, size_t size)
 {
-	struct count count = {.summary = ret};
+	/* A packet that cannot be looked into is one of the trace all the same. */
+	if (orma_tool_unpack(&counter->unpacker, packet, size, count_packet, counter) < 0)
+		count_source(&counter->summary, ORMA_TOOL_SOURCE_OTHER, 1);
+}
+
+int orma_tool_counter_add_file(struct orma_tool_counter *counter, int fd, struct orma_error *reterr)
+{
+	return orma_tool_trace_read(fd, count_packet, counter, reterr);
+}
+
+void orma_tool_counter_done(struct orma_tool_counter *counter)
+{
 	size_t position = 0;
 	struct orma_map_slot *slot;
 
-	*ret = (struct orma_tool_summary){0};
-	int result = orma_tool_trace_read(fd, count_packet, &count, reterr);
-	while ((slot = orma_base_map_next(&count.sequences, &position))) {
+	while ((slot = orma_base_map_next(&counter->sequences, &position))) {
 		struct sequence *sequence = slot->value;
-		count_source(ret, ORMA_TOOL_SOURCE_OTHER, sequence->waiting);
+		count_source(&counter->summary, ORMA_TOOL_SOURCE_OTHER, sequence->waiting);
 		orma_base_free(sequence);
 	}
-	orma_base_map_done(&count.sequences);
+	orma_base_map_done(&counter->sequences);
+	orma_tool_unpacker_done(&counter->unpacker);
+}
+
+int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr)
+{
+	struct orma_tool_counter counter = {0};
+	int result = orma_tool_counter_add_file(&counter, fd, reterr);
+
+	orma_tool_counter_done(&counter);
+	*ret = counter.summary;
 	return result;
 }
 

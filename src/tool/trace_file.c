@@ -168,3 +168,27 @@ int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma
 	orma_tool_unpacker_done(&window.unpacker);
 	return result;
 }
+
+size_t orma_tool_trace_next_packet(const void *data, size_t size, struct orma_str *ret)
+{
+	const uint8_t *begin = data, *end = begin + size;
+	uint64_t packet_size;
+	const uint8_t *at = size > 0 && *begin == PACKET_TAG
+				    ? orma_proto_get_varint(begin + 1, end, &packet_size)
+				    : NULL;
+
+	if (!at || packet_size > (size_t)(end - at))
+		return 0;
+	*ret = (struct orma_str){(const char *)at, (size_t)packet_size};
+	return (size_t)(at - begin) + (size_t)packet_size;
+}
+
+size_t orma_tool_trace_whole_bytes(const void *data, size_t size)
+{
+	struct orma_str packet;
+	size_t at = 0, step;
+
+	while ((step = orma_tool_trace_next_packet((const uint8_t *)data + at, size - at, &packet)))
+		at += step;
+	return at;
+}

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/str.h"
+
 /* The largest packet that is read; PROTOCOL: a fragmented packet's nested lengths have four bytes.
  */
 #define ORMA_TOOL_PACKET_MAX_BYTES (256u << 20)
@@ -23,6 +25,11 @@ typedef int orma_tool_packet_fn(void *ctx, const void *data, size_t size);
  * byte), the callback's error, -EIO and others of read().
  */
 int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr);
+
+/* How many of these bytes of a trace, which begin with a packet, are whole packets. */
+size_t orma_tool_trace_whole_bytes(const void *data, size_t size);
+/* The packet that begins there, and the bytes up to the next one; 0 = it is not whole. */
+size_t orma_tool_trace_next_packet(const void *data, size_t size, struct orma_str *ret);
 
 struct orma_tool_source_count {
 	const char *name; /* static */

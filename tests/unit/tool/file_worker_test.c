@@ -4,7 +4,9 @@
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -138,6 +140,29 @@ ORMA_TEST(a_full_disk_is_reported_once_and_the_file_still_ends)
 	while (events.ended == 0)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
 	CHECK_INT(events.failed, 1);
+	stop(&events);
+}
+
+ORMA_TEST(a_file_at_its_size_limit_ends_behind_a_whole_packet)
+{
+	static const char packets[] = "\x0a\x06one 1 \x0a\x06two 2 \x0a\x06three ";
+	const struct rlimit limit = {20, 20};
+	struct events events;
+	struct stat info;
+	void *file;
+	int fd = memfd_create("out", MFD_CLOEXEC), copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	start(&events);
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, packets, sizeof(packets) - 1), 0);
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.failed, 1);
+	CHECK_INT(fstat(copy, &info), 0);
+	CHECK_INT(info.st_size, 16);
+	close(copy);
 	stop(&events);
 }
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * recorder.h - one recording under way: what record.c and record_report.c share.
+ */
+#ifndef ORMA_TOOL_RECORDER_H
+#define ORMA_TOOL_RECORDER_H
+
+#include "tool/last_resort.h"
+#include "tool/record.h"
+#include "tool/snapshot.h"
+#include "tool/trace_output.h"
+
+struct orma_recorder {
+	const struct orma_record_options *options;
+	struct orma_embedded *embedded;
+	struct orma_session *session;
+	struct orma_trace_output output;
+	int signal_fd;
+	int parent_fd; /* of the process that waits in the foreground: as ready_fd; -1 = none */
+	unsigned signal_count;
+	uint64_t begin_ns;
+	bool shows_progress;
+	bool is_ready;
+	bool was_read_back;   /* the recorder wrote the trace itself, and counted it */
+	int stop_error;       /* what asking for the stop came to */
+	bool makes_snapshots; /* the service tells of triggers that want one */
+	struct orma_snapshots snapshots;
+	struct orma_last_resort last_resort;
+	char error[512]; /* why the service ended the session */
+};
+
+/* The recording is over, with this result: says what is in the trace, or what is wrong; returns the
+ * exit status. */
+int orma_recorder_report(struct orma_recorder *recorder, int result, double seconds);
+
+#endif

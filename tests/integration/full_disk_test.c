@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * full_disk_test.c - a recorder on a terminal whose disk is full: it asks for another file, and the
+ * whole trace gets there.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "harness.h"
+#include "tool/trace_file.h"
+
+#define QUESTION "give the rest up): "
+
+struct terminal {
+	pid_t pid; /* of the recorder in it */
+	int fd;
+	char text[65536]; /* what it showed */
+	size_t size;
+};
+
+static void write_file(const char *path, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void write_file(const char *path, const char *format, ...)
+{
+	va_list args;
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	va_start(args, format);
+	if (fd < 0 || vdprintf(fd, format, args) < 0)
+		_exit(125);
+	va_end(args);
+	close(fd);
+}
+
+/* A disk of one page, which nobody else sees. Exit status 126: this system does not let us. */
+static void mount_small_disk(const char *folder)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		_exit(126);
+	write_file("/proc/self/setgroups", "deny");
+	write_file("/proc/self/uid_map", "0 %u 1", uid);
+	write_file("/proc/self/gid_map", "0 %u 1", gid);
+	if (mount("none", folder, "tmpfs", 0, "size=4k"))
+		_exit(126);
+}
+
+static _Noreturn void become_recorder(const char *terminal, const char *out, const char *small_disk)
+{
+	char producers[128], consumers[128];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (small_disk)
+		mount_small_disk(small_disk);
+	snprintf(producers, sizeof(producers), "%s/p", orma_test_tmpdir());
+	snprintf(consumers, sizeof(consumers), "%s/c", orma_test_tmpdir());
+	setenv("PERFETTO_PRODUCER_SOCK_NAME", producers, 1);
+	setenv("PERFETTO_CONSUMER_SOCK_NAME", consumers, 1);
+	setenv("TMPDIR", orma_test_tmpdir(), 1);
+	setsid();
+	int fd = open(terminal, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || ioctl(fd, TIOCSCTTY, 0) || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 ||
+	    dup2(fd, 2) < 0)
+		_exit(125);
+	execl(ORMA_BUILD_DIR "/orma", "orma", "record", "-t", "100ms", "-o", out,
+	      "linux.process_stats", (char *)NULL);
+	_exit(125);
+}
+
+static void start(struct terminal *terminal, const char *out, const char *small_disk)
+{
+	char name[64];
+
+	(void)orma_test_tmpdir(); /* made here, for the child too */
+	terminal->size = 0;
+	terminal->fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	CHECK(terminal->fd >= 0);
+	CHECK_INT(grantpt(terminal->fd), 0);
+	CHECK_INT(unlockpt(terminal->fd), 0);
+	CHECK_INT(ptsname_r(terminal->fd, name, sizeof(name)), 0);
+	terminal->pid = fork();
+	CHECK(terminal->pid >= 0);
+	if (terminal->pid == 0)
+		become_recorder(name, out, small_disk);
+}
+
+/* False when it ended instead. */
+static bool await(struct terminal *terminal, const char *text)
+{
+	terminal->size = 0;
+	for (;;) {
+		ssize_t got = read(terminal->fd, terminal->text + terminal->size,
+				   sizeof(terminal->text) - 1 - terminal->size);
+		if (got <= 0)
+			return false;
+		terminal->size += (size_t)got;
+		terminal->text[terminal->size] = '\0';
+		if (strstr(terminal->text, text))
+			return true;
+	}
+}
+
+static void answer(struct terminal *terminal, const char *line)
+{
+	CHECK_INT(orma_base_fd_write_all(terminal->fd, line, strlen(line)), 0);
+}
+
+static int finish(struct terminal *terminal)
+{
+	int status;
+
+	(void)await(terminal, "what it does not show");
+	CHECK_INT(waitpid(terminal->pid, &status, 0), terminal->pid);
+	close(terminal->fd);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static const char *in_folder(char *path, const char *name)
+{
+	CHECK((size_t)snprintf(path, 256, "%s/%s", orma_test_tmpdir(), name) < 256);
+	return path;
+}
+
+static void check_is_whole(const char *path)
+{
+	struct orma_tool_summary summary;
+	struct orma_error error = {0};
+	bool has_processes = false;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK_INT(orma_tool_trace_summarize(fd, &summary, &error), 0);
+	for (size_t i = 0; i < summary.source_count; i++)
+		has_processes |= strcmp(summary.sources[i].name, "linux.process_stats") == 0;
+	CHECK(has_processes);
+	close(fd);
+}
+
+ORMA_TEST(a_recorder_that_cannot_write_asks_for_another_file)
+{
+	struct terminal terminal;
+	char path[256], line[300];
+
+	start(&terminal, "/dev/full", NULL);
+	CHECK(await(&terminal, QUESTION));
+	/* A file that exists is not replaced. */
+	answer(&terminal, "/dev/null\n");
+	CHECK(await(&terminal, QUESTION));
+	CHECK(strstr(terminal.text, "/dev/null: File exists."));
+	snprintf(line, sizeof(line), "%s\n", in_folder(path, "other.pftrace"));
+	answer(&terminal, line);
+	CHECK_INT(finish(&terminal), 0);
+	CHECK(strstr(terminal.text, "lost: nothing"));
+	check_is_whole(path);
+}
+
+ORMA_TEST(an_empty_answer_gives_the_rest_of_the_trace_up)
+{
+	struct terminal terminal;
+
+	start(&terminal, "/dev/full", NULL);
+	CHECK(await(&terminal, QUESTION));
+	answer(&terminal, "\n");
+	CHECK_INT(finish(&terminal), 1);
+	CHECK(strstr(terminal.text, "/dev/full: No space left on device; nothing is written"));
+	CHECK(strstr(terminal.text, "of linux.process_stats"));
+}
+
+ORMA_TEST(what_a_full_disk_has_of_a_trace_moves_to_the_other_file)
+{
+	struct terminal terminal;
+	char folder[256], full[300], path[256], line[300];
+
+	CHECK_INT(mkdir(in_folder(folder, "small"), 0755), 0);
+	snprintf(full, sizeof(full), "%s/x.pftrace", folder);
+	start(&terminal, full, folder);
+	if (!await(&terminal, QUESTION)) {
+		CHECK_INT(finish(&terminal), 126);
+		orma_test_skip("user and mount namespaces");
+	}
+	CHECK(strstr(terminal.text, "x.pftrace: No space left on device. It has "));
+	snprintf(line, sizeof(line), "%s\n", in_folder(path, "other.pftrace"));
+	answer(&terminal, line);
+	CHECK_INT(finish(&terminal), 0);
+	check_is_whole(path);
+}
