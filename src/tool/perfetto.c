@@ -237,10 +237,10 @@ static int add_light_sources(const char *const *names, int count, const char ***
 
 static int check_output(const struct command_line *line, const struct orma_record_config *config)
 {
-	bool needs_output = !config || !config->has_output_path;
+	bool needs_output = !config || !config->output_path;
 	if (!line->base.options.out_path && needs_output && !line->base.options.attach_key)
 		return orma_tool_fail("name the trace's file with --out");
-	if (line->base.options.out_path && config && config->has_output_path)
+	if (line->base.options.out_path && config && config->output_path)
 		return orma_tool_fail("the config names an output_path, so --out has no meaning");
 	if (line->base.options.detach_key && config && !config->writes_into_file)
 		return orma_tool_fail("--detach needs write_into_file in the config");

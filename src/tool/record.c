@@ -286,7 +286,7 @@ static int run_session(struct orma_recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
 	bool sends_fd = options->config && options->config->writes_into_file &&
-			!options->config->has_output_path;
+			!options->config->output_path;
 	int result;
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (sends_fd || is_clone(recorder))

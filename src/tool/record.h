@@ -41,14 +41,15 @@ struct orma_record_config {
 	struct orma_buf bytes; /* serialized TraceConfig */
 	uint32_t duration_ms;
 	bool writes_into_file;
-	bool has_output_path;
+	const char *output_path; /* NULL = the recorder has the file */
+	uint32_t max_file_count; /* the files output_path, output_path.1 and so on */
 	bool has_buffers;
 	bool has_triggers;
 	uint32_t start_delay_min_ms, start_delay_max_ms; /* cmd_trace_start_delay */
 	bool makes_snapshots;                            /* its triggers are CLONE_SNAPSHOT ones */
 	const char **triggers;                           /* to be activated instead of recording */
 	size_t trigger_count;
-	struct orma_arena trigger_arena; /* owns them */
+	struct orma_arena arena; /* owns the names */
 };
 
 /* 0 or a negative errno value with `reterr`. */
@@ -63,8 +64,9 @@ struct orma_record_options {
 	const char *out_path; /* "-" = standard output; NULL = none (detached sessions with an
 				 output of their own) */
 	bool no_clobber;
-	bool may_serve; /* without a daemon, be one */
-	bool is_quiet;  /* no progress, no summary */
+	bool may_serve;   /* without a daemon, be one */
+	bool is_quiet;    /* no progress, no summary */
+	bool must_record; /* a trace without any data is a failure */
 	/* The process id is printed; who waits does so for the data sources, so long (0 = not). */
 	bool in_background;
 	uint32_t background_wait_ms;

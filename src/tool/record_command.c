@@ -94,10 +94,10 @@ static int record(struct orma_record_line *line)
 		return orma_tool_fail("%s", error.message);
 	if (config.trigger_count) {
 		status = orma_tool_activate_triggers(config.triggers, config.trigger_count);
-	} else if (line->options.out_path && config.has_output_path) {
+	} else if (line->options.out_path && config.output_path) {
 		status = orma_tool_fail("the config names an output_path, so --out has no meaning");
 	} else {
-		if (!line->options.out_path && !config.has_output_path)
+		if (!line->options.out_path && !config.output_path)
 			line->options.out_path = "trace.pftrace";
 		status = orma_record_start(line, &config);
 	}
@@ -124,7 +124,7 @@ int orma_tool_record(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct command_line line = {
-		.base.options = {.may_serve = true, .ready_fd = -1},
+		.base.options = {.may_serve = true, .must_record = true, .ready_fd = -1},
 	};
 	for (int option;
 	     (option = orma_tool_option(argc, argv, ":o:t:b:s:c:dDqh", options)) != -1;) {

@@ -240,9 +240,9 @@ static int take_triggers(const struct orma_pb_trace_config *config, struct orma_
 	size_t count = config->activate_triggers.count;
 	if (count == 0)
 		return 0;
-	ret->triggers = orma_base_arena_alloc(&ret->trigger_arena, count * sizeof(*ret->triggers));
+	ret->triggers = orma_base_arena_alloc(&ret->arena, count * sizeof(*ret->triggers));
 	for (size_t i = 0; ret->triggers && i < count; i++) {
-		ret->triggers[i] = orma_base_arena_strdup(&ret->trigger_arena,
+		ret->triggers[i] = orma_base_arena_strdup(&ret->arena,
 							  config->activate_triggers.items[i]);
 		if (!ret->triggers[i])
 			return -ENOMEM;
@@ -273,7 +273,12 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 		return result;
 	ret->duration_ms = config->duration_ms;
 	ret->writes_into_file = config->write_into_file;
-	ret->has_output_path = config->output_path.size > 0;
+	ret->max_file_count = config->max_file_count;
+	if (config->output_path.size > 0) {
+		ret->output_path = orma_base_arena_strdup(&ret->arena, config->output_path);
+		if (!ret->output_path)
+			return -ENOMEM;
+	}
 	ret->has_buffers = config->buffers.count > 0;
 	ret->has_triggers = config->trigger_config != NULL;
 	ret->makes_snapshots = makes_snapshots(config);
@@ -300,5 +305,5 @@ int orma_record_config_make(const struct orma_record_wish *wish, struct orma_rec
 void orma_record_config_done(struct orma_record_config *config)
 {
 	orma_base_buf_done(&config->bytes);
-	orma_base_arena_done(&config->trigger_arena);
+	orma_base_arena_done(&config->arena);
 }

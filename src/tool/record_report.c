@@ -6,85 +6,178 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <orma/session.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "tool/recorder.h"
 #include "tool/tool.h"
+#include "tool/trace_series.h"
 
 struct report {
-	struct orma_tool_summary summary;
+	const char *path;
 	uint64_t bytes;
+	uint32_t files;
+	struct orma_tool_summary summary;
+	bool has_packets; /* `bytes` and the packets of the summary are known */
+	struct orma_error error;
 };
 
-/* False when this process cannot know what is in the trace; says why. */
-static bool read_file(struct orma_recorder *recorder, struct report *ret)
+/* The service knows the losses of a file that this process may not read. */
+static int take_stats(struct orma_recorder *recorder, struct report *ret)
 {
-	int fd = recorder->output.fd;
-	struct orma_error error = {0};
-	struct stat info;
+	struct orma_tool_counter counter = {0};
+	void *data;
+	size_t size;
+	int r = orma_session_get_stats(recorder->session, &data, &size);
 
-	if (fd < 0 || fstat(fd, &info) || !S_ISREG(info.st_mode) || lseek(fd, 0, SEEK_SET) < 0)
-		return false;
-	ret->bytes = (uint64_t)info.st_size;
-	if (orma_tool_trace_summarize(fd, &ret->summary, &error) == 0)
-		return true;
-	orma_tool_warn("%s: %s", recorder->output.path, error.message);
-	return false;
+	if (r < 0)
+		return r;
+	r = orma_tool_counter_add_stats(&counter, data, size);
+	orma_config_free(data);
+	orma_tool_counter_done(&counter);
+	ret->summary = counter.summary;
+	return r;
 }
 
-static bool get_report(struct orma_recorder *recorder, struct report *ret)
+/* The files of output_path. */
+static int read_series(struct orma_recorder *recorder, struct report *ret)
 {
+	const struct orma_record_config *config = recorder->options->config;
+	struct orma_tool_counter counter = {0};
+	struct orma_tool_series series;
+	/* A relative path counts from the daemon's folder, not from ours. */
+	int r = *ret->path == '/' || recorder->embedded
+			? orma_tool_series_count(ret->path, config->max_file_count, &counter,
+						 &series, &ret->error)
+			: orma_base_error_set(&ret->error, -ENOENT, "the path is the daemon's own");
+
+	orma_tool_counter_done(&counter);
+	if (r < 0)
+		return r;
+	ret->summary = counter.summary;
+	ret->bytes = series.bytes;
+	ret->files = series.files;
+	ret->has_packets = true;
+	return 0;
+}
+
+/* The recorder's own file, into which the service wrote. */
+static int read_file(struct orma_recorder *recorder, struct report *ret)
+{
+	int fd = recorder->output.fd;
+	struct stat info;
+
+	if (!orma_trace_output_is_file(&recorder->output))
+		return take_stats(recorder, ret);
+	if (fstat(fd, &info) || lseek(fd, 0, SEEK_SET) < 0)
+		return orma_base_error_set(&ret->error, -errno, "%s", strerror(errno));
+	ret->bytes = (uint64_t)info.st_size;
+	int r = orma_tool_trace_summarize(fd, &ret->summary, &ret->error);
+	ret->has_packets = r == 0;
+	return r;
+}
+
+static int get_report(struct orma_recorder *recorder, struct report *ret)
+{
+	const struct orma_record_config *config = recorder->options->config;
 	struct orma_trace_output *output = &recorder->output;
 
+	*ret = (struct report){.path = config && config->output_path ? config->output_path
+								     : output->path,
+			       .files = 1};
+	if (config && config->output_path)
+		return read_series(recorder, ret);
 	if (!recorder->was_read_back)
 		return read_file(recorder, ret);
 	orma_tool_counter_done(&output->all);
 	ret->summary = output->all.summary;
 	ret->bytes = output->written_bytes;
-	return true;
+	ret->has_packets = true;
+	return 0;
 }
 
-static void print_summary(struct orma_recorder *recorder, double seconds)
+static void print_heading(const struct report *report, double seconds)
 {
-	const char *path = recorder->output.path;
-	struct report report = {0};
+	char others[48] = "";
 
-	if (!get_report(recorder, &report))
-		return;
-	fprintf(stderr, "Recorded %.1f s into %s: %.1f KB, %" PRIu64 " packets.\n", seconds, path,
-		(double)report.bytes / 1024, report.summary.packets);
-	orma_tool_summary_print(&report.summary, stderr);
-	if (recorder->options->config)
-		orma_record_warn_of_absent(recorder->session, recorder->options->config,
-					   &report.summary, recorder->embedded != NULL);
-	if (report.summary.packets > 0 && orma_trace_output_is_file(&recorder->output))
+	if (report->files > 1)
+		snprintf(others, sizeof(others), " and %" PRIu32 " older file%s", report->files - 1,
+			 report->files == 2 ? "" : "s");
+	fprintf(stderr, "Recorded %.1f s into %s%s", seconds, report->path, others);
+	if (report->has_packets)
+		fprintf(stderr, ": %.1f KB, %" PRIu64 " packets", (double)report->bytes / 1024,
+			report->summary.packets);
+	fputs(".\n", stderr);
+}
+
+static void print_report(struct orma_recorder *recorder, const struct report *report,
+			 double seconds)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	bool is_file = report->path != recorder->output.path ||
+		       orma_trace_output_is_file(&recorder->output);
+
+	print_heading(report, seconds);
+	orma_tool_summary_print(&report->summary, stderr);
+	if (config && report->has_packets)
+		orma_record_warn_of_absent(recorder->session, config, &report->summary,
+					   recorder->embedded != NULL);
+	if (report->summary.packets > 0 && is_file)
 		fprintf(stderr,
 			"Next: open it at https://ui.perfetto.dev, or try `%s dump %s | less`.\n",
-			orma_tool_path(), path);
+			orma_tool_path(), report->path);
+}
+
+/* Without one packet, of the service either, the session never began. */
+static int report_no_beginning(const struct orma_recorder *recorder, double seconds)
+{
+	const struct orma_record_options *options = recorder->options;
+	const char *why = options->config && options->config->has_triggers
+				  ? "no trigger came"
+				  : "the session did not begin";
+
+	if (!options->is_quiet || options->must_record)
+		orma_tool_warn("nothing was recorded in %.1f s: %s", seconds, why);
+	return options->must_record ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
+}
+
+static int report_recording(struct orma_recorder *recorder, double seconds)
+{
+	struct report report;
+	/* An attached session has an output of its own, which nobody has told us of. */
+	bool is_foreign = recorder->output.fd < 0 &&
+			  (!recorder->options->config || !recorder->options->config->output_path);
+
+	if (is_foreign || (recorder->options->is_quiet && !recorder->options->must_record))
+		return ORMA_EXIT_OK;
+	if (get_report(recorder, &report)) {
+		orma_tool_warn("%s: %s: what is in it cannot be told", report.path,
+			       report.error.message);
+		if (take_stats(recorder, &report))
+			return ORMA_EXIT_OK;
+	}
+	if (report.has_packets && report.summary.packets == 0)
+		return report_no_beginning(recorder, seconds);
+	if (!recorder->options->is_quiet && strcmp(report.path, "-") != 0)
+		print_report(recorder, &report, seconds);
+	return ORMA_EXIT_OK;
 }
 
 static int report_success(struct orma_recorder *recorder, double seconds)
 {
 	const struct orma_record_options *options = recorder->options;
 
-	if (recorder->makes_snapshots) {
-		if (!options->is_quiet)
-			fprintf(stderr, "Recorded %.1f s, with %u snapshots.\n", seconds,
-				recorder->snapshots.taken);
-		return recorder->snapshots.failed ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
-	}
-	if (options->is_quiet || options->detach_key)
+	if (options->detach_key)
 		return ORMA_EXIT_OK;
-	if (options->config && options->config->has_output_path)
-		fprintf(stderr,
-			"Recorded %.1f s; the service wrote it where the config's output_path "
-			"says.\n",
-			seconds);
-	else if (recorder->output.fd >= 0 && strcmp(recorder->output.path, "-") != 0)
-		print_summary(recorder, seconds);
-	return ORMA_EXIT_OK;
+	if (!recorder->makes_snapshots)
+		return report_recording(recorder, seconds);
+	if (!options->is_quiet)
+		fprintf(stderr, "Recorded %.1f s, with %u snapshots.\n", seconds,
+			recorder->snapshots.taken);
+	return recorder->snapshots.failed ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
 }
 
 static int report_lost_service(const struct orma_recorder *recorder)
@@ -97,6 +190,20 @@ static int report_lost_service(const struct orma_recorder *recorder)
 	return orma_tool_fail("the service is gone: the trace is lost");
 }
 
+/* What the service wrote into a file until then is a trace, too. */
+static int report_ended(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	int status = orma_tool_fail("the service ended the session: %s", recorder->error);
+	struct report report;
+
+	if (config && config->writes_into_file && get_report(recorder, &report) == 0 &&
+	    report.has_packets && report.summary.packets > 0)
+		orma_tool_warn("%s has %.1f KB of the trace, %" PRIu64 " packets, and can be read",
+			       report.path, (double)report.bytes / 1024, report.summary.packets);
+	return status;
+}
+
 static int report_failure(struct orma_recorder *recorder, int result)
 {
 	const struct orma_record_options *options = recorder->options;
@@ -104,7 +211,7 @@ static int report_failure(struct orma_recorder *recorder, int result)
 	if (recorder->error[0] && (options->clone_id || options->clone_name))
 		return orma_tool_fail("the clone failed: %s", recorder->error);
 	if (recorder->error[0])
-		return orma_tool_fail("the service ended the session: %s", recorder->error);
+		return report_ended(recorder);
 	if (recorder->output.error == -ETIMEDOUT)
 		return orma_tool_fail("%s takes no data: gave up, the trace is not whole",
 				      orma_trace_output_name(&recorder->output));

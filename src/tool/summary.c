@@ -84,6 +84,7 @@ static int take_stats(struct orma_tool_summary *summary, struct orma_str bytes)
 	int result = orma_proto_decode(&orma_pb_trace_stats_desc, bytes.data, bytes.size, &arena,
 				       &stats);
 	if (result == 0) {
+		summary->has_stats = true;
 		summary->lost_chunks = stats->chunks_discarded;
 		summary->lost_packets = 0;
 		summary->invalid_packets = stats->invalid_packets;
@@ -158,6 +159,11 @@ void orma_tool_counter_add(struct orma_tool_counter *counter, const void *packet
 		count_source(&counter->summary, ORMA_TOOL_SOURCE_OTHER, 1);
 }
 
+int orma_tool_counter_add_stats(struct orma_tool_counter *counter, const void *stats, size_t size)
+{
+	return take_stats(&counter->summary, (struct orma_str){stats, size});
+}
+
 int orma_tool_counter_add_file(struct orma_tool_counter *counter, int fd, struct orma_error *reterr)
 {
 	return orma_tool_trace_read(fd, count_packet, counter, reterr);
@@ -209,5 +215,10 @@ void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 	print_loss(out, summary->gaps, "gaps", &separator);
 	print_loss(out, summary->invalid_packets, "invalid packets", &separator);
 	print_loss(out, summary->late_flushes, "flushes not answered in time", &separator);
-	fputs(*separator ? "\n" : "nothing\n", out);
+	if (*separator)
+		fputs("\n", out);
+	else
+		fputs(summary->has_stats ? "nothing\n"
+					 : "unknown, as the trace has no statistics\n",
+		      out);
 }

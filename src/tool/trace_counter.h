@@ -21,6 +21,8 @@ void orma_tool_counter_add(struct orma_tool_counter *counter, const void *packet
 /* All packets of a file, from where it stands; errors as orma_tool_trace_read(). */
 int orma_tool_counter_add_file(struct orma_tool_counter *counter, int fd,
 			       struct orma_error *reterr);
+/* TraceStats, serialized, of a trace that cannot be read: its losses. 0, or -EBADMSG, -ENOMEM. */
+int orma_tool_counter_add_stats(struct orma_tool_counter *counter, const void *stats, size_t size);
 /* Frees the memory and keeps the summary. */
 void orma_tool_counter_done(struct orma_tool_counter *counter);
 

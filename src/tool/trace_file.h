@@ -5,6 +5,7 @@
 #define ORMA_TOOL_TRACE_FILE_H
 
 #include <orma/error.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ struct orma_tool_summary {
 	uint64_t packets;
 	struct orma_tool_source_count sources[ORMA_TOOL_SOURCES_MAX];
 	size_t source_count;
+	bool has_stats;        /* without trace_stats the trace cannot tell of most losses */
 	uint64_t lost_chunks;  /* trace_stats: overwritten or discarded before they were read */
 	uint64_t lost_packets; /* trace_stats: trace_writer_packet_loss */
 	uint64_t gaps;         /* packets flagged previous_packet_dropped, but for: */
