@@ -10,6 +10,7 @@
  * for each of the recorder's calls).
  */
 #include <errno.h>
+#include <orma/init.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@
 #include "tool/private_folder.h"
 #include "tool/probes_run.h"
 #include "tool/record.h"
+
+#define SYNC_MS 1000
 
 struct orma_embedded {
 	struct orma_daemon daemon;
@@ -92,6 +95,9 @@ static int start_probes(struct orma_embedded *embedded, struct orma_error *reter
 		return orma_base_error_set(reterr, -EINVAL, "no producer address");
 	struct orma_probes_options options = {.producer_socket = address};
 	int result = orma_tool_probes_new(&options, &embedded->probes);
+	/* So that who asks the service now hears of them; without an answer they come later. */
+	if (result == 0)
+		(void)orma_sync(SYNC_MS);
 	if (result == 0)
 		result = start_thread(&embedded->probes_thread, &embedded->has_probes_thread,
 				      "orma-probes", run_probes, embedded);

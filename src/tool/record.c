@@ -11,10 +11,8 @@
 #include <fcntl.h>
 #include <orma/session.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -29,6 +27,7 @@
 #define TICK_MS           200
 #define LATE_MS           75000 /* flush, stop and read-back beyond the duration */
 #define READY_TIMEOUT_MS  30000
+#define APP_WAIT_MS       2000 /* for data sources that start slowly */
 #define STUCK_MS          1000
 #define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
@@ -137,13 +136,6 @@ static void clear_progress(const struct orma_recorder *recorder)
 		fputs("\r\033[K", stderr);
 }
 
-static void count_signals(struct orma_recorder *recorder)
-{
-	struct signalfd_siginfo info;
-	while (read(recorder->signal_fd, &info, sizeof(info)) == sizeof(info))
-		recorder->signal_count++;
-}
-
 static void on_last_flush(void *ctx, const struct orma_error *error)
 {
 	struct orma_recorder *recorder = ctx;
@@ -152,23 +144,38 @@ static void on_last_flush(void *ctx, const struct orma_error *error)
 	recorder->stop_error = orma_session_stop(recorder->session);
 }
 
+static int begin_end(struct orma_recorder *recorder)
+{
+	recorder->is_ending = true;
+	return orma_session_flush_async(recorder->session, 0, FLUSH_TRACE_STOP, on_last_flush,
+					recorder);
+}
+
 /* Signals have come: 0 to go on, -EINTR not to wait any longer. */
 static int take_signals(struct orma_recorder *recorder)
 {
-	bool is_first = recorder->signal_count == 0;
-	count_signals(recorder);
+	orma_recorder_count_signals(recorder);
 	if (recorder->signal_count == 0 || orma_session_is_stopped(recorder->session))
 		return 0;
 	if (recorder->signal_count > 1)
 		return -EINTR;
-	if (!is_first)
+	if (recorder->is_ending)
 		return 0;
 	clear_progress(recorder);
 	if (recorder->shows_progress)
 		fputs("Stopping (Ctrl-C again does not wait for what is on its way)\n", stderr);
 	recorder->shows_progress = false;
-	return orma_session_flush_async(recorder->session, 0, FLUSH_TRACE_STOP, on_last_flush,
-					recorder);
+	return begin_end(recorder);
+}
+
+/* The program's end is the recording's. */
+static int take_app_end(struct orma_recorder *recorder)
+{
+	orma_record_app_reap(&recorder->app);
+	return orma_record_app_is_running(&recorder->app) || recorder->is_ending ||
+			       orma_session_is_stopped(recorder->session)
+		       ? 0
+		       : begin_end(recorder);
 }
 
 static bool is_late(const struct orma_recorder *recorder)
@@ -183,12 +190,13 @@ static int wait_until_stopped(struct orma_recorder *recorder)
 {
 	int result = 0;
 	while (result == 0 && !orma_session_is_stopped(recorder->session)) {
-		struct pollfd fds[2] = {
+		struct pollfd fds[3] = {
 			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
 			{.fd = recorder->signal_fd, .events = POLLIN},
+			{.fd = recorder->app.child_fd, .events = POLLIN},
 		};
 		show_progress(recorder);
-		int ready = poll(fds, 2, recorder->shows_progress ? TICK_MS : 10000);
+		int ready = poll(fds, 3, recorder->shows_progress ? TICK_MS : 10000);
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		result = orma_session_dispatch(recorder->session);
@@ -196,6 +204,8 @@ static int wait_until_stopped(struct orma_recorder *recorder)
 			continue;
 		if (result == 0 && fds[1].revents)
 			result = take_signals(recorder);
+		if (result == 0 && fds[2].revents)
+			result = take_app_end(recorder);
 		if (result == 0 && is_late(recorder))
 			result = -ETIMEDOUT;
 		if (result == 0)
@@ -220,12 +230,39 @@ static void wait_ready(struct orma_recorder *recorder)
 								 : 1);
 }
 
+/* The session runs: whatever the program does from its beginning is recorded as soon as its library
+ * has connected. Returns the exit status when there is nothing to record. */
+static int start_app(struct orma_recorder *recorder)
+{
+	if (!recorder->options->config->has_triggers)
+		(void)orma_session_wait_started(recorder->session, APP_WAIT_MS);
+	recorder->app.status = orma_record_app_start(&recorder->app);
+	return recorder->app.status;
+}
+
+/* The recording may end before the program does, whose exit status is to be passed on. */
+static void await_app(struct orma_recorder *recorder)
+{
+	if (orma_record_app_is_running(&recorder->app) && !recorder->options->is_quiet)
+		orma_tool_warn("the recording is over; waiting for %s to end",
+			       recorder->app.argv[0]);
+	while (orma_record_app_is_running(&recorder->app)) {
+		struct pollfd fds[2] = {{recorder->signal_fd, POLLIN, 0},
+					{recorder->app.child_fd, POLLIN, 0}};
+		(void)poll(fds, 2, -1);
+		if (fds[0].revents)
+			orma_recorder_count_signals(recorder);
+		if (fds[1].revents)
+			orma_record_app_reap(&recorder->app);
+	}
+}
+
 /* --- reading back ----------------------------------------------------------------------------- */
 
 static int patience_ms(void *ctx)
 {
 	struct orma_recorder *recorder = ctx;
-	count_signals(recorder);
+	orma_recorder_count_signals(recorder);
 	return recorder->signal_count == 0 ? -1 : recorder->signal_count == 1 ? STUCK_MS : 0;
 }
 
@@ -312,8 +349,10 @@ static int run_session(struct orma_recorder *recorder)
 	if (result)
 		return result;
 	if (options->config && !options->is_quiet)
-		orma_record_warn_of_misspelt(options->config);
+		orma_record_warn_of_missing(recorder->session, options->config);
 	wait_ready(recorder);
+	if (options->app_argv && start_app(recorder))
+		return -ECANCELED;
 	result = wait_until_stopped(recorder);
 	if (result == -EINTR)
 		result = cut_short(recorder);
@@ -321,24 +360,6 @@ static int run_session(struct orma_recorder *recorder)
 		return result;
 	orma_trace_output_empty(&recorder->output);
 	return read_back(recorder);
-}
-
-static int block_signals(struct orma_recorder *recorder)
-{
-	struct sigaction hangup;
-	sigset_t signals;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	/* The terminal is gone; who started us with nohup does not mind. */
-	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
-		sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (recorder->signal_fd < 0)
-		return orma_tool_fail("signalfd: %s", strerror(errno));
-	orma_last_resort_start(&recorder->last_resort, recorder->signal_fd);
-	return ORMA_EXIT_OK;
 }
 
 /* Snapshots go into files of their own. A service from before they existed stops at the trigger
@@ -403,7 +424,8 @@ int orma_record_run(const struct orma_record_options *options)
 		.output.fd = -1,
 		.parent_fd = -1,
 		.signal_fd = -1,
-		.shows_progress = !options->is_quiet && isatty(STDERR_FILENO),
+		.app.child_fd = -1,
+		.shows_progress = !options->is_quiet && !options->app_argv && isatty(STDERR_FILENO),
 	};
 	orma_snapshots_init(&recorder.snapshots, options->out_path, options->no_clobber);
 	/* Opening a pipe may wait for its reader: it can still be interrupted. */
@@ -413,7 +435,7 @@ int orma_record_run(const struct orma_record_options *options)
 	/* Before any thread starts, so that all of them have the signals blocked. A clone is simply
 	 * given up. */
 	if (status == ORMA_EXIT_OK && !is_clone(&recorder))
-		status = block_signals(&recorder);
+		status = orma_recorder_block_signals(&recorder);
 	if (status == ORMA_EXIT_OK)
 		status = delay_start(&recorder);
 	if (status == ORMA_EXIT_OK)
@@ -433,10 +455,12 @@ int orma_record_run(const struct orma_record_options *options)
 		recorder.output.is_new = false;
 	orma_trace_output_done(&recorder.output);
 	orma_embedded_stop(recorder.embedded);
+	await_app(&recorder);
 	orma_base_fd_close(recorder.parent_fd);
 	orma_last_resort_stop(&recorder.last_resort);
 	orma_base_fd_close(recorder.signal_fd);
-	return status;
+	orma_record_app_done(&recorder.app);
+	return recorder.app.status ? recorder.app.status : status;
 }
 
 int orma_record_is_detached(const char *key)

@@ -26,6 +26,7 @@ struct orma_record_wish {
 	enum orma_config_format format;
 	/* With a config file these override what it says; 0 = not given. */
 	uint32_t duration_ms;
+	bool is_endless; /* no duration at all */
 	uint64_t buffer_kb;
 	uint64_t file_limit_kb;     /* stream into the file, at most so much */
 	bool is_streaming;          /* write into the file while recording */
@@ -44,6 +45,7 @@ struct orma_record_config {
 	const char *output_path; /* NULL = the recorder has the file */
 	uint32_t max_file_count; /* the files output_path, output_path.1 and so on */
 	bool has_buffers;
+	bool has_sources;
 	bool has_triggers;
 	uint32_t start_delay_min_ms, start_delay_max_ms; /* cmd_trace_start_delay */
 	bool makes_snapshots;                            /* its triggers are CLONE_SNAPSHOT ones */
@@ -71,6 +73,7 @@ struct orma_record_options {
 	bool in_background;
 	uint32_t background_wait_ms;
 	int ready_fd; /* gets one status byte when all data sources have started; -1 = none */
+	char *const *app_argv; /* the program to start and to record until it ends; NULL = none */
 	const char *detach_key, *attach_key;
 	bool stops_attached;
 	/* Instead of a session of one's own the clone of another: by id, or by name. */
@@ -79,10 +82,11 @@ struct orma_record_options {
 	bool is_for_bugreport;
 };
 
-/* Says on stderr, before the time is spent, which data sources of the config look like misspelt
- * ones. They are recorded all the same: a program may really offer them. */
-void orma_record_warn_of_misspelt(const struct orma_record_config *config);
-/* Says on stderr which data sources of the config nobody offered. */
+/* Says on stderr, before the time is spent, which data sources of the config nobody offers, and what
+ * is offered instead. They are recorded all the same: a program that has them may still come. */
+void orma_record_warn_of_missing(struct orma_session *session,
+				 const struct orma_record_config *config);
+/* Says on stderr what is missing of programs' own events (track_event) at the end. */
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,
 				const struct orma_tool_summary *summary, bool is_embedded);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_absent.c - tells of data sources that a recording asked for and nobody had.
  *
- * The service waits in silence for a data source that no producer offers: it may still come. So at
- * the end of a recording, a source counts as absent when the trace has nothing of it and no
- * producer offers it now. A trace with packets of a kind that the summary does not know is given
- * the benefit of the doubt. Track events that nobody emitted though programs are there are told of,
- * too. Only what looks like a misspelt name of a source that everybody has is told at the
- * beginning, before an hour is spent on it.
+ * The service waits in silence for a data source that no producer offers: one may still come. So the
+ * recorder asks at the beginning who offers what, and tells at once what is missing, before an hour
+ * is spent on it. Programs' own events (track_event) are another matter, because programs come and
+ * go: of those it tells at the end, when the trace has none.
  */
 #include <orma/session.h>
 #include <stdio.h>
@@ -50,36 +48,70 @@ static const char *const known_sources[] = {
 	FTRACE,      "linux.perf",          "linux.inode_file_map",
 };
 
-static void warn_of_misspelt(const char *name)
+/* What was probably meant, or NULL. */
+static const char *find_meant(const char *name)
 {
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(known_sources); i++)
 		if (strcmp(name, known_sources[i]) == 0)
-			return;
-	const char *closest =
-		orma_tool_closest(name, known_sources, ORMA_ARRAY_SIZE(known_sources));
-	if (closest)
-		orma_tool_warn("\"%s\" is no data source of this system; did you mean \"%s\"?",
-			       name, closest);
+			return NULL;
+	return orma_tool_closest(name, known_sources, ORMA_ARRAY_SIZE(known_sources));
 }
 
-static void warn_of_absent(const char *name, bool is_embedded)
+#define LISTED_MAX 8
+
+static bool is_first_of_name(const struct orma_pb_tracing_service_state *state, size_t at)
 {
-	if (strcmp(name, TRACK_EVENT) == 0)
-		orma_tool_warn(
-			"no events of programs (track_event): none that uses the library was "
-			"connected at the end%s",
-			is_embedded && geteuid() == 0
-				? "; those of other users may not connect to root's recorder"
-				: "");
+	const struct orma_pb_data_source_descriptor *descriptor =
+		state->data_sources.items[at]->ds_descriptor;
+
+	for (size_t i = 0; descriptor && i < at; i++)
+		if (state->data_sources.items[i]->ds_descriptor &&
+		    orma_base_str_is_equal(state->data_sources.items[i]->ds_descriptor->name,
+					   descriptor->name))
+			return false;
+	return descriptor;
+}
+
+/* "a, b, c", or "nothing". */
+static const char *list_offered(const struct orma_pb_tracing_service_state *state,
+				struct orma_buf *ret)
+{
+	size_t listed = 0;
+
+	ret->size = 0;
+	for (size_t i = 0; i < state->data_sources.count && listed <= LISTED_MAX; i++) {
+		if (!is_first_of_name(state, i))
+			continue;
+		struct orma_str name = state->data_sources.items[i]->ds_descriptor->name;
+		if (orma_base_buf_append_str(ret, listed ? ", " : ""))
+			return NULL;
+		if (listed++ == LISTED_MAX)
+			name = ORMA_STR("...");
+		if (orma_base_buf_append(ret, name.data, name.size))
+			return NULL;
+	}
+	return listed ? orma_base_buf_cstr(ret) : "nothing";
+}
+
+static void warn_of_missing(const char *name, bool is_only_one,
+			    const struct orma_pb_tracing_service_state *state)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf list = {0};
+	const char *meant = find_meant(name), *offered = list_offered(state, &list);
+
+	if (meant)
+		orma_tool_warn("\"%s\" is no data source of this system; did you mean \"%s\"?",
+			       name, meant);
 	else if (strcmp(name, FTRACE) == 0)
-		orma_tool_warn("nobody offered \"" FTRACE
-			       "\": it comes from Perfetto's traced_probes, beside `orma traced`");
-	else if (is_embedded)
-		orma_tool_warn("nobody offered the data source \"%s\"", name);
-	else
-		orma_tool_warn("nobody offered the data source \"%s\"; `%s query` lists what the "
-			       "daemon has",
-			       name, orma_tool_path());
+		orma_tool_warn("nobody offers \"" FTRACE
+			       "\", where ftrace events come from; start Perfetto's "
+			       "traced_probes, as root, and it joins in");
+	else if (strcmp(name, TRACK_EVENT) != 0)
+		orma_tool_warn("nobody offers the data source \"%s\" yet; offered are: %s", name,
+			       offered ? offered : "?");
+	else if (is_only_one)
+		orma_tool_warn("no program that uses the library is connected yet; those that "
+			       "start from now on are recorded");
 }
 
 /* Programs are there, and may have said nothing. */
@@ -109,23 +141,49 @@ static bool copy_name(const struct orma_pb_trace_config *config, size_t i, struc
 	       orma_base_buf_cstr(ret);
 }
 
-void orma_record_warn_of_misspelt(const struct orma_record_config *config)
+static void warn_of_all_missing(const struct orma_pb_trace_config *config,
+				const struct orma_pb_tracing_service_state *state)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf name = {0};
+
+	for (size_t i = 0; i < config->data_sources.count; i++)
+		if (copy_name(config, i, &name) &&
+		    !is_offered(state, config->data_sources.items[i]->config->name))
+			warn_of_missing(orma_base_buf_cstr(&name), config->data_sources.count == 1,
+					state);
+	if (config->data_sources.count == 0)
+		orma_tool_warn("the config names no data source: there is nothing to record");
+}
+
+void orma_record_warn_of_missing(struct orma_session *session,
+				 const struct orma_record_config *config)
 {
 	struct orma_arena arena = {0};
-	struct orma_buf name = {0};
+	struct orma_pb_tracing_service_state *state;
 	struct orma_pb_trace_config *decoded;
+	void *data = NULL;
+	size_t size;
 
-	if (orma_proto_decode(&orma_pb_trace_config_desc, config->bytes.data, config->bytes.size,
-			      &arena, &decoded) == 0) {
-		for (size_t i = 0; i < decoded->data_sources.count; i++)
-			if (copy_name(decoded, i, &name))
-				warn_of_misspelt(orma_base_buf_cstr(&name));
-		if (decoded->data_sources.count == 0)
-			orma_tool_warn(
-				"the config names no data source: there is nothing to record");
-	}
-	orma_base_buf_done(&name);
+	/* A hint only: a service that does not tell is no failure of the recording. One that has
+	 * refused the config says so before it answers this. */
+	if (orma_session_query_state(session, false, &data, &size) == 0 &&
+	    !orma_session_is_stopped(session) &&
+	    orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state) ==
+		    0 &&
+	    orma_proto_decode(&orma_pb_trace_config_desc, config->bytes.data, config->bytes.size,
+			      &arena, &decoded) == 0)
+		warn_of_all_missing(decoded, state);
+	orma_config_free(data);
 	orma_base_arena_done(&arena);
+}
+
+static void warn_of_absent(bool is_embedded)
+{
+	orma_tool_warn("no events of programs (track_event): none that uses the library was "
+		       "connected at the end%s",
+		       is_embedded && geteuid() == 0
+			       ? "; those of other users may not connect to root's recorder"
+			       : "");
 }
 
 static void warn_of_all_absent(const struct orma_pb_trace_config *config,
@@ -140,13 +198,13 @@ static void warn_of_all_absent(const struct orma_pb_trace_config *config,
 		const struct orma_pb_data_source_config *source =
 			config->data_sources.items[i]->config;
 		bool has_packets = is_recorded(summary, source->name);
-		if (!is_offered(state, source->name)) {
-			if (!has_packets)
-				warn_of_absent(orma_base_buf_cstr(&name), is_embedded);
-		} else if (orma_base_str_is(source->name, TRACK_EVENT)) {
+		if (!orma_base_str_is(source->name, TRACK_EVENT))
+			continue;
+		if (is_offered(state, source->name))
 			warn_of_silence(source->track_event_config, state, has_packets,
 					is_embedded);
-		}
+		else if (!has_packets)
+			warn_of_absent(is_embedded);
 	}
 	orma_base_buf_done(&name);
 }

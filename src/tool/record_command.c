@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "tool/record_app.h"
 #include "tool/record_options.h"
 #include "tool/tool.h"
 #include "tool/trigger.h"
 
 static void print_help(void)
 {
-	puts("Usage: orma record [OPTIONS] [SOURCE...]\n"
+	puts("Usage: orma record [OPTIONS] [SOURCE...] [-- PROGRAM [ARGUMENT...]]\n"
 	     "\n"
 	     "Records a trace. Uses the tracing daemon when one runs; without one it is its own, "
 	     "with this machine's\n"
@@ -20,9 +21,14 @@ static void print_help(void)
 	     "(sched/sched_switch);\n"
 	     "without any, those four are recorded.\n"
 	     "\n"
+	     "With a PROGRAM, the recorder starts it, records until it ends, and exits with its "
+	     "status.\n"
+	     "\n"
 	     "  -o, --out FILE        the trace; - is standard output (default: trace.pftrace)\n"
 	     "  -t, --time TIME       how long: 500ms, 10s, 2m, 1h (default: 10s, or what the "
-	     "config says)\n"
+	     "config says);\n"
+	     "                        0 is without end: until Ctrl-C\n"
+	     "      --until-stopped   the same as -t 0\n"
 	     "  -b, --buffer SIZE     size of the trace buffer: 4096k, 32mb, 1g (default: 32mb)\n"
 	     "      --stream          write the file while recording, instead of keeping the last "
 	     "SIZE in memory\n"
@@ -45,14 +51,29 @@ struct command_line {
 	bool prints_config;
 };
 
-enum { OPTION_PRINT_CONFIG = ORMA_OPTION_OTHERS, OPTION_STREAM };
+enum { OPTION_PRINT_CONFIG = ORMA_OPTION_OTHERS, OPTION_STREAM, OPTION_UNTIL_STOPPED };
+
+static bool is_zero_duration(const char *value)
+{
+	uint32_t ms;
+
+	return orma_tool_parse_duration_ms(value, &ms) == 0 && ms == 0;
+}
 
 /* -1 = go on, else the exit status. */
 static int take_option(struct command_line *line, int option, const char *value)
 {
 	struct orma_error error = {0};
-	int r = orma_record_take_option(&line->base, option, value, &error);
+	int r;
 
+	if (option == OPTION_UNTIL_STOPPED || (option == 't' && is_zero_duration(value))) {
+		line->base.wish.is_endless = true;
+		line->base.wish.duration_ms = 0;
+		return -1;
+	}
+	if (option == 't')
+		line->base.wish.is_endless = false; /* the last one counts */
+	r = orma_record_take_option(&line->base, option, value, &error);
 	if (r < 0)
 		return orma_tool_usage_error("%s", error.message);
 	if (r > 0)
@@ -105,6 +126,36 @@ static int record(struct orma_record_line *line)
 	return status;
 }
 
+/* Where the program to record begins, behind "--"; argc = there is none. */
+static int find_program(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i + 1;
+	return argc;
+}
+
+/* -1 = go on, else the exit status. */
+static int take_program(struct orma_record_line *line, char **argv)
+{
+	const char *out_path = line->options.out_path;
+
+	if (!argv[0])
+		return orma_tool_usage_error("name the program to record behind --");
+	if (line->options.in_background)
+		return orma_tool_usage_error("--background and a program exclude each other");
+	if (out_path && strcmp(out_path, "-") == 0)
+		return orma_tool_usage_error(
+			"standard output is the program's; name a file for the trace (-o)");
+	int status = orma_record_app_find(argv[0]);
+	if (status != ORMA_EXIT_OK)
+		return status;
+	line->options.app_argv = argv;
+	if (!line->wish.config_path && line->wish.duration_ms == 0)
+		line->wish.is_endless = true;
+	return -1;
+}
+
 int orma_tool_record(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -113,6 +164,7 @@ int orma_tool_record(int argc, char **argv)
 		{"buffer", required_argument, NULL, 'b'},
 		{"size", required_argument, NULL, 's'},
 		{"stream", no_argument, NULL, OPTION_STREAM},
+		{"until-stopped", no_argument, NULL, OPTION_UNTIL_STOPPED},
 		{"config", required_argument, NULL, 'c'},
 		{"txt", no_argument, NULL, ORMA_OPTION_TXT},
 		{"print-config", no_argument, NULL, OPTION_PRINT_CONFIG},
@@ -126,17 +178,23 @@ int orma_tool_record(int argc, char **argv)
 	struct command_line line = {
 		.base.options = {.may_serve = true, .must_record = true, .ready_fd = -1},
 	};
+	int program = find_program(argc, argv);
+	bool has_program = program > 1 && strcmp(argv[program - 1], "--") == 0;
+	int own_argc = has_program ? program - 1 : argc;
 	for (int option;
-	     (option = orma_tool_option(argc, argv, ":o:t:b:s:c:dDqh", options)) != -1;) {
+	     (option = orma_tool_option(own_argc, argv, ":o:t:b:s:c:dDqh", options)) != -1;) {
 		int status = take_option(&line, option, optarg);
 		if (status >= 0)
 			return status;
 	}
 	line.base.wish.sources = (const char *const *)argv + optind;
-	line.base.wish.source_count = argc - optind;
+	line.base.wish.source_count = own_argc - optind;
 	if (line.base.wish.config_path && line.base.wish.source_count)
 		return orma_tool_usage_error(
 			"name data sources either on the command line or in a config");
+	int status = has_program ? take_program(&line.base, argv + program) : -1;
+	if (status >= 0)
+		return status;
 	if (line.prints_config)
 		return print_config(&line.base.wish);
 	orma_tool_log_to_stderr(ORMA_LOG_WARNING);

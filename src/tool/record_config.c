@@ -109,7 +109,7 @@ int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf
 			result = append_source(text, sources[i]);
 	if (result == 0 && wish->source_count)
 		result = append_ftrace(wish, text);
-	if (result == 0)
+	if (result == 0 && !wish->is_endless)
 		result = orma_base_buf_printf(text, "duration_ms: %u\n",
 					      wish->duration_ms ? wish->duration_ms
 								: DEFAULT_DURATION_MS);
@@ -156,7 +156,7 @@ static int parse_config(const struct orma_record_wish *wish, const char *name,
 static int apply_overrides(const struct orma_record_wish *wish, struct orma_arena *arena,
 			   struct orma_pb_trace_config *config)
 {
-	if (wish->config_path && wish->duration_ms)
+	if (wish->config_path && (wish->duration_ms || wish->is_endless))
 		orma_pb_trace_config_set_duration_ms(config, wish->duration_ms);
 	if (wish->config_path && wish->buffer_kb)
 		for (size_t i = 0; i < config->buffers.count; i++)
@@ -242,8 +242,8 @@ static int take_triggers(const struct orma_pb_trace_config *config, struct orma_
 		return 0;
 	ret->triggers = orma_base_arena_alloc(&ret->arena, count * sizeof(*ret->triggers));
 	for (size_t i = 0; ret->triggers && i < count; i++) {
-		ret->triggers[i] = orma_base_arena_strdup(&ret->arena,
-							  config->activate_triggers.items[i]);
+		ret->triggers[i] =
+			orma_base_arena_strdup(&ret->arena, config->activate_triggers.items[i]);
 		if (!ret->triggers[i])
 			return -ENOMEM;
 		ret->trigger_count++;
@@ -280,6 +280,7 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 			return -ENOMEM;
 	}
 	ret->has_buffers = config->buffers.count > 0;
+	ret->has_sources = config->data_sources.count > 0;
 	ret->has_triggers = config->trigger_config != NULL;
 	ret->makes_snapshots = makes_snapshots(config);
 	result = take_start_delay(config, ret, reterr);

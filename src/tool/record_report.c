@@ -99,6 +99,15 @@ static int get_report(struct orma_recorder *recorder, struct report *ret)
 	return 0;
 }
 
+/* The service's own packets are about the recording, and are in every trace. */
+static bool has_data(const struct orma_tool_summary *summary)
+{
+	for (size_t i = 0; i < summary->source_count; i++)
+		if (strcmp(summary->sources[i].name, ORMA_TOOL_SOURCE_SERVICE) != 0)
+			return true;
+	return false;
+}
+
 static void print_heading(const struct report *report, double seconds)
 {
 	char others[48] = "";
@@ -125,7 +134,7 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 	if (config && report->has_packets)
 		orma_record_warn_of_absent(recorder->session, config, &report->summary,
 					   recorder->embedded != NULL);
-	if (report->summary.packets > 0 && is_file)
+	if (has_data(&report->summary) && is_file)
 		fprintf(stderr,
 			"Next: open it at https://ui.perfetto.dev, or try `%s dump %s | less`.\n",
 			orma_tool_path(), report->path);
@@ -163,6 +172,9 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 		return report_no_beginning(recorder, seconds);
 	if (!recorder->options->is_quiet && strcmp(report.path, "-") != 0)
 		print_report(recorder, &report, seconds);
+	if (recorder->options->must_record && recorder->options->config->has_sources &&
+	    report.has_packets && !has_data(&report.summary))
+		return orma_tool_fail("nothing was recorded: no data source wrote anything");
 	return ORMA_EXIT_OK;
 }
 
@@ -208,6 +220,8 @@ static int report_failure(struct orma_recorder *recorder, int result)
 {
 	const struct orma_record_options *options = recorder->options;
 
+	if (result == -ECANCELED && options->app_argv) /* it could not be started, and said so */
+		return ORMA_EXIT_FAILURE;
 	if (recorder->error[0] && (options->clone_id || options->clone_name))
 		return orma_tool_fail("the clone failed: %s", recorder->error);
 	if (recorder->error[0])

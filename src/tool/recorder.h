@@ -6,6 +6,7 @@
 
 #include "tool/last_resort.h"
 #include "tool/record.h"
+#include "tool/record_app.h"
 #include "tool/snapshot.h"
 #include "tool/trace_output.h"
 
@@ -16,7 +17,11 @@ struct orma_recorder {
 	struct orma_trace_output output;
 	int signal_fd;
 	int parent_fd; /* of the process that waits in the foreground: as ready_fd; -1 = none */
-	unsigned signal_count;
+	unsigned signal_count; /* that ask for the recording's end */
+	bool has_signal, has_told_app;
+	uint64_t signal_ns; /* when the last one was counted */
+	bool is_ending;     /* the last flush was asked for */
+	struct orma_record_app app;
 	uint64_t begin_ns;
 	bool shows_progress;
 	bool is_ready;
@@ -28,6 +33,11 @@ struct orma_recorder {
 	char error[512]; /* why the service ended the session */
 };
 
+/* Before any thread starts, so that all of them have the signals blocked; prepares the program to
+ * record, too. Returns the exit status. */
+int orma_recorder_block_signals(struct orma_recorder *recorder);
+/* Reads the signals that have come. */
+void orma_recorder_count_signals(struct orma_recorder *recorder);
 /* The recording is over, with this result: says what is in the trace, or what is wrong; returns the
  * exit status. */
 int orma_recorder_report(struct orma_recorder *recorder, int result, double seconds);

@@ -142,7 +142,7 @@ static int count_packet(void *ctx, const void *data, size_t size)
 	summary->packets++;
 	if (facts.sequence_id == SERVICE_SEQUENCE_ID ||
 	    (facts.sequence_id == 0 && facts.is_clock_sync))
-		count_source(summary, "service", 1);
+		count_source(summary, ORMA_TOOL_SOURCE_SERVICE, 1);
 	else if ((result = count_in_sequence(counter, &facts)))
 		return result;
 	if (facts.dropped & ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_SMB_FULL)

@@ -37,8 +37,9 @@ struct orma_tool_source_count {
 	uint64_t packets;
 };
 
-#define ORMA_TOOL_SOURCES_MAX  16
-#define ORMA_TOOL_SOURCE_OTHER "other" /* packets that no known source writes */
+#define ORMA_TOOL_SOURCES_MAX    16
+#define ORMA_TOOL_SOURCE_OTHER   "other" /* packets that no known source writes */
+#define ORMA_TOOL_SOURCE_SERVICE "service"
 
 struct orma_tool_summary {
 	uint64_t packets;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record_app.h - the program of `orma record -- PROGRAM ARGUMENTS`.
+ */
+#ifndef ORMA_TOOL_RECORD_APP_H
+#define ORMA_TOOL_RECORD_APP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { ORMA_EXIT_NOT_STARTED = 126, ORMA_EXIT_NOT_FOUND = 127 };
+
+struct orma_record_app {
+	char *const *argv; /* NULL = there is none */
+	pid_t pid;         /* 0 = not started, or ended */
+	int status;        /* once it has ended: exit status, or 128 + signal */
+	int child_fd;      /* readable when a child has ended; -1 = not prepared */
+	sigset_t old_mask; /* what the program gets */
+};
+
+/* ORMA_EXIT_OK, or says why the program cannot be found and returns the exit status for that. */
+int orma_record_app_find(const char *name);
+/* Before any thread starts, and before other signals are blocked. 0 or -errno. */
+int orma_record_app_prepare(struct orma_record_app *app, char *const *argv);
+/* ORMA_EXIT_OK, or says what is wrong and returns the exit status for it. */
+int orma_record_app_start(struct orma_record_app *app);
+bool orma_record_app_is_running(const struct orma_record_app *app);
+/* When child_fd is readable. */
+void orma_record_app_reap(struct orma_record_app *app);
+/* Passes a signal on. One that the terminal sent has reached the program by itself. */
+void orma_record_app_forward(const struct orma_record_app *app, int signal, bool is_from_terminal);
+void orma_record_app_done(struct orma_record_app *app);
+
+#endif
