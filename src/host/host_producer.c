@@ -25,6 +25,7 @@
 #include "schema/gen/producer_port.pb.h"
 #include "service/limits.h"
 #include "service/steps.h"
+#include "service/trigger.h"
 
 /* Commands that wait for GetAsyncCommand. */
 #define EARLY_COMMANDS_MAX 256
@@ -537,6 +538,25 @@ static int on_notify_stopped(struct orma_ipc_peer *ipc, struct orma_ipc_call *ca
 	return reply_empty(call);
 }
 
+/* For each name, how many sessions wait for it: who misspells one learns of it. */
+static int reply_activated(struct host_producer *producer, struct orma_ipc_call *call,
+			   const char *const *names, size_t count)
+{
+	struct orma_host *host = producer->peer.host;
+	struct orma_proto_heap_writer heap;
+
+	host->scratch.size = 0;
+	orma_proto_heap_writer_init(&heap, &host->scratch);
+	for (size_t i = 0; i < ORMA_MIN(count, (size_t)ORMA_SERVICE_TRIGGERS_PER_CALL); i++)
+		orma_proto_write_varint(
+			&heap.writer, ORMA_PB_ACTIVATE_TRIGGERS_RESPONSE_WAITING_SESSION_COUNTS,
+			orma_service_trigger_count_waiting(producer->port, names[i]));
+	int result = orma_proto_heap_writer_finish(&heap);
+	return result ? result
+		      : orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, false,
+					    -1);
+}
+
 static int on_activate_triggers(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
 				const void *args, size_t size)
 {
@@ -556,8 +576,9 @@ static int on_activate_triggers(struct orma_ipc_peer *ipc, struct orma_ipc_call 
 			return -ENOMEM;
 	if (!names)
 		return -ENOMEM;
+	/* What a trigger leads to happens later, so the same sessions still wait afterwards. */
 	orma_producer_port_activate_triggers(producer->port, names, request->trigger_names.count);
-	return reply_empty(call);
+	return reply_activated(producer, call, names, request->trigger_names.count);
 }
 
 /* A fence: its reply follows everything that was called before. */

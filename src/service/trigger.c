@@ -26,6 +26,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trigger.pb.h"
 #include "service/state.h"
+#include "service/trigger.h"
 
 #define MODE(name) ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_##name
 
@@ -347,15 +348,34 @@ static double draw(struct orma_service *service)
 	return (double)(bits >> 11) * 0x1p-53;
 }
 
-static bool is_obeyed(struct orma_service *service, const struct orma_service_trigger *trigger,
-		      const struct orma_producer_port *port)
+static bool is_waiting(const struct orma_service_session *session,
+		       const struct orma_service_trigger *trigger,
+		       const struct orma_producer_port *port)
+{
+	if (!trigger || session->state == ORMA_SERVICE_SESSION_DISABLED ||
+	    session->state == ORMA_SERVICE_SESSION_CLONED ||
+	    session->state == ORMA_SERVICE_SESSION_OPENING)
+		return false;
+	return !trigger->has_producer_regex ||
+	       orma_service_regex_matches_name(&trigger->producer_regex, port->name,
+					       ORMA_SERVICE_REGEX_NAME_STEPS);
+}
+
+uint32_t orma_service_trigger_count_waiting(const struct orma_producer_port *port, const char *name)
+{
+	struct orma_service_session *session;
+	uint64_t hash = hash_name(name);
+	uint32_t count = 0;
+
+	ORMA_LIST_FOR_EACH (session, &port->service->sessions, link)
+		count += is_waiting(session, find_trigger(session, name, hash), port);
+	return count;
+}
+
+static bool is_obeyed(struct orma_service *service, const struct orma_service_trigger *trigger)
 {
 	size_t unused;
 
-	if (trigger->has_producer_regex &&
-	    !orma_service_regex_matches_name(&trigger->producer_regex, port->name,
-					     ORMA_SERVICE_REGEX_NAME_STEPS))
-		return false;
 	if (trigger->skip_probability > 0 && draw(service) < trigger->skip_probability)
 		return false;
 	return trigger->max_per_24_h == 0 ||
@@ -379,10 +399,7 @@ static void activate(struct orma_producer_port *port, const char *name)
 			.producer_uid = port->uid,
 		};
 
-		if (!trigger || session->state == ORMA_SERVICE_SESSION_DISABLED ||
-		    session->state == ORMA_SERVICE_SESSION_CLONED ||
-		    session->state == ORMA_SERVICE_SESSION_OPENING ||
-		    !is_obeyed(service, trigger, port))
+		if (!is_waiting(session, trigger, port) || !is_obeyed(service, trigger))
 			continue;
 		hit.delay_ms = trigger->stop_delay_ms;
 		record_hit(session, &hit);

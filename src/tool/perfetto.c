@@ -280,7 +280,7 @@ static int record(struct command_line *line)
 	if (result)
 		status = orma_tool_fail("%s", error.message);
 	else if (config.trigger_count)
-		status = orma_tool_activate_triggers(config.triggers, config.trigger_count);
+		status = orma_tool_activate_triggers(config.triggers, config.trigger_count, false);
 	else
 		status = run(line, &config);
 	if (result == 0)

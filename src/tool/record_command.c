@@ -114,7 +114,7 @@ static int record(struct orma_record_line *line)
 	if (orma_record_config_make(&line->wish, &config, &error))
 		return orma_tool_fail("%s", error.message);
 	if (config.trigger_count) {
-		status = orma_tool_activate_triggers(config.triggers, config.trigger_count);
+		status = orma_tool_activate_triggers(config.triggers, config.trigger_count, true);
 	} else if (line->options.out_path && config.output_path) {
 		status = orma_tool_fail("the config names an output_path, so --out has no meaning");
 	} else {

@@ -15,6 +15,7 @@
 #include "ipc/address.h"
 #include "ipc/client.h"
 #include "ipc/trust.h"
+#include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/producer_port.pb.h"
 #include "tool/tool.h"
@@ -32,6 +33,8 @@ struct caller {
 	struct orma_ipc_client *ipc;
 	const char *const *names;
 	size_t count;
+	bool tells_unheard; /* of names that no session waits for */
+	size_t unheard;     /* that were told of */
 	bool is_done;
 	int error;
 };
@@ -44,9 +47,33 @@ static void finish(struct caller *caller, int error)
 	caller->error = error;
 }
 
+/* Only orma's service says how many sessions wait for each name. */
+static void tell_unheard(struct caller *caller, const void *reply_untrusted, size_t size)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	size_t i = 0;
+
+	orma_proto_reader_init(&reader, reply_untrusted, size);
+	while (i < caller->count && orma_proto_reader_next(&reader, &field) == 1) {
+		if (field.id != ORMA_PB_ACTIVATE_TRIGGERS_RESPONSE_WAITING_SESSION_COUNTS ||
+		    field.type != ORMA_PROTO_VARINT)
+			continue;
+		if (field.value == 0) {
+			orma_tool_warn("no session waits for the trigger \"%s\"", caller->names[i]);
+			caller->unheard++;
+		}
+		i++;
+	}
+}
+
 static void on_activated(void *ctx, const struct orma_ipc_reply *reply)
 {
-	finish(ctx, reply->success ? 0 : -EREMOTEIO);
+	struct caller *caller = ctx;
+
+	if (reply->success && caller->tells_unheard)
+		tell_unheard(caller, reply->data, reply->size);
+	finish(caller, reply->success ? 0 : -EREMOTEIO);
 }
 
 /* Both calls at once: the service serves them in order. */
@@ -120,9 +147,9 @@ static int run(struct caller *caller, struct orma_loop *loop, const char *addres
 	return result ? result : caller->error;
 }
 
-int orma_tool_activate_triggers(const char *const *names, size_t count)
+int orma_tool_activate_triggers(const char *const *names, size_t count, bool must_be_heard)
 {
-	struct caller caller = {.names = names, .count = count};
+	struct caller caller = {.names = names, .count = count, .tells_unheard = must_be_heard};
 	const char *address = orma_ipc_producer_address();
 	struct orma_loop *loop;
 	int result = orma_base_loop_new(&loop);
@@ -132,7 +159,7 @@ int orma_tool_activate_triggers(const char *const *names, size_t count)
 	}
 	switch (result) {
 	case 0:
-		return ORMA_EXIT_OK;
+		return caller.unheard ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
 	case -ENOENT:
 	case -ECONNREFUSED:
 		return orma_tool_fail("no tracing service listens at %s; `orma traced` starts one",
@@ -165,7 +192,7 @@ static int trigger(int argc, char **argv, bool is_tolerant)
 			     "\n"
 			     "Activates triggers: sessions that wait for one of these names "
 			     "start, stop, or are\n"
-			     "snapshotted.\n"
+			     "snapshotted. Fails when no session waits for a name.\n"
 			     "\n"
 			     "  -h, --help  show this");
 			return ORMA_EXIT_OK;
@@ -176,7 +203,7 @@ static int trigger(int argc, char **argv, bool is_tolerant)
 	if (optind == argc)
 		return orma_tool_usage_error("name at least one trigger");
 	return orma_tool_activate_triggers((const char *const *)argv + optind,
-					   (size_t)(argc - optind));
+					   (size_t)(argc - optind), !is_tolerant);
 }
 
 int orma_tool_trigger(int argc, char **argv)

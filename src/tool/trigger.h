@@ -4,9 +4,12 @@
 #ifndef ORMA_TOOL_TRIGGER_H
 #define ORMA_TOOL_TRIGGER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Connects as a producer and waits until the service has them: the exit status. */
-int orma_tool_activate_triggers(const char *const *names, size_t count);
+/* Connects as a producer and waits until the service has them: the exit status. With
+ * `must_be_heard` a name that no session waits for is told of and a failure, if the service says so;
+ * Perfetto's does not. */
+int orma_tool_activate_triggers(const char *const *names, size_t count, bool must_be_heard);
 
 #endif

@@ -284,12 +284,16 @@ const struct orma_proto_desc orma_pb_activate_triggers_request_desc = {
 };
 _Static_assert(sizeof(struct orma_pb_activate_triggers_request) <= UINT16_MAX, "fits struct_size");
 
+static const struct orma_proto_field_desc activate_triggers_response_fields[] = {
+	{9900, 25, offsetof(struct orma_pb_activate_triggers_response, waiting_session_counts), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
+};
 static const char activate_triggers_response_names[] = {
-	"ActivateTriggersResponse"};
+	"ActivateTriggersResponse"
+	"\0waiting_session_counts"};
 const struct orma_proto_desc orma_pb_activate_triggers_response_desc = {
 	activate_triggers_response_names,
-	NULL, NULL, NULL,
-	sizeof(struct orma_pb_activate_triggers_response), 0, 0,
+	activate_triggers_response_fields, NULL, NULL,
+	sizeof(struct orma_pb_activate_triggers_response), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_activate_triggers_response) <= UINT16_MAX, "fits struct_size");
 

@@ -363,9 +363,14 @@ static inline int orma_pb_activate_triggers_request_add_trigger_names(struct orm
 /* ActivateTriggersResponse */
 struct orma_pb_activate_triggers_response {
 	struct orma_proto_message base;
+	ORMA_PROTO_REPEATED(uint32_t ) waiting_session_counts;
+};
+enum {
+	ORMA_PB_ACTIVATE_TRIGGERS_RESPONSE_WAITING_SESSION_COUNTS = 9900,
 };
 static inline struct orma_pb_activate_triggers_response *orma_pb_activate_triggers_response_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_activate_triggers_response_desc, arena); }
 static inline int orma_pb_activate_triggers_response_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_activate_triggers_response **ret) { return orma_proto_decode(&orma_pb_activate_triggers_response_desc, data, size, arena, ret); }
+static inline int orma_pb_activate_triggers_response_add_waiting_session_counts(struct orma_pb_activate_triggers_response *m, struct orma_arena *arena, uint32_t v) { uint32_t *at = orma_proto_repeated_add((struct orma_proto_repeated *)&m->waiting_session_counts, sizeof(v), arena); if (at) *at = v; return at ? 0 : -ENOMEM; }
 
 /* SyncRequest */
 struct orma_pb_sync_request {
