@@ -17,6 +17,7 @@
 #include "tool/tool.h"
 
 #define SYNC_TIMEOUT_MS 30000
+#define PARENT_SYNC_MS  1000
 
 static void print_help(void)
 {
@@ -44,7 +45,7 @@ static void on_signal(struct orma_watch *watch, unsigned ready)
 		orma_base_loop_stop(watch->loop);
 }
 
-static int serve(void)
+static int serve(int *parent_fd)
 {
 	struct orma_probes_options options = {0};
 	struct orma_probes *probes = NULL;
@@ -62,8 +63,13 @@ static int serve(void)
 				      on_signal);
 	if (result == 0 && getenv("TRACED_PROBES_NOTIFY_FD") && orma_sync(SYNC_TIMEOUT_MS) == 0)
 		orma_tool_notify("TRACED_PROBES_NOTIFY_FD", "1");
-	if (result == 0)
+	/* A daemon that is there knows them when the parent returns; one may also come later. */
+	if (result == 0 && *parent_fd >= 0)
+		(void)orma_sync(PARENT_SYNC_MS);
+	if (result == 0) {
+		orma_tool_tell_parent(parent_fd, ORMA_EXIT_OK);
 		result = orma_tool_probes_run(probes);
+	}
 	orma_base_watch_remove(&watch);
 	orma_tool_probes_free(probes);
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
@@ -102,12 +108,10 @@ int orma_tool_probes(int argc, char **argv)
 	if (optind != argc)
 		return orma_tool_usage_error("\"%s\" is no option", argv[optind]);
 	orma_tool_log_to_stderr(ORMA_LOG_INFO);
-	if (in_background) {
-		int parent = orma_tool_background(false, 0);
-		if (parent < 0)
-			return orma_tool_fail("cannot go into the background: %s",
-					      strerror(-parent));
-		orma_base_fd_close(parent);
-	}
-	return serve();
+	int parent_fd = in_background ? orma_tool_background(false, -1) : -1;
+	if (in_background && parent_fd < 0)
+		return orma_tool_fail("cannot go into the background: %s", strerror(-parent_fd));
+	int status = serve(&parent_fd);
+	orma_tool_tell_parent(&parent_fd, status);
+	return status;
 }

@@ -106,11 +106,10 @@ static int open_output(struct orma_recorder *recorder)
 
 static void report_ready(struct orma_recorder *recorder, uint8_t status)
 {
-	const int fds[] = {recorder->options->ready_fd, recorder->parent_fd};
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(fds); i++)
-		if (fds[i] >= 0 && !recorder->is_ready)
-			(void)orma_base_fd_write_all(fds[i], &status, 1);
+	if (recorder->options->ready_fd >= 0 && !recorder->is_ready)
+		(void)orma_base_fd_write_all(recorder->options->ready_fd, &status, 1);
 	recorder->is_ready = true;
+	orma_tool_tell_parent(&recorder->parent_fd, status);
 }
 
 static double seconds_since(uint64_t begin_ns)
@@ -218,9 +217,24 @@ static int wait_until_stopped(struct orma_recorder *recorder)
 	return result;
 }
 
+/* The parent that only waits for the beginning. A service that refuses the config says so before it
+ * answers a later question. */
+static void tell_begun(struct orma_recorder *recorder)
+{
+	void *data;
+	size_t size;
+	if (recorder->parent_fd < 0 || recorder->options->background_wait_ms)
+		return;
+	if (orma_session_query_capabilities(recorder->session, &data, &size) == 0)
+		orma_config_free(data);
+	if (!recorder->error[0])
+		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
+}
+
 /* Waits for the data sources when somebody wants to know, and tells. */
 static void wait_ready(struct orma_recorder *recorder)
 {
+	tell_begun(recorder);
 	if (recorder->options->ready_fd < 0 && recorder->parent_fd < 0)
 		return;
 	int result = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
@@ -391,6 +405,9 @@ static int delay_start(struct orma_recorder *recorder)
 	uint64_t random = 0, range, end_ns;
 	if (!config || config->start_delay_max_ms == 0)
 		return ORMA_EXIT_OK;
+	/* Whoever waits for the beginning alone does not wait for the delay. */
+	if (!recorder->options->background_wait_ms)
+		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
 	range = (uint64_t)config->start_delay_max_ms - config->start_delay_min_ms + 1;
 	if (getrandom(&random, sizeof(random), 0) < 0)
 		random = orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -410,10 +427,10 @@ static int go_into_background(struct orma_recorder *recorder)
 	uint32_t wait_ms = recorder->options->background_wait_ms;
 	if (!recorder->options->in_background)
 		return ORMA_EXIT_OK;
-	int fd = orma_tool_background(true, wait_ms);
+	int fd = orma_tool_background(true, wait_ms ? (int)wait_ms : -1);
 	if (fd < 0)
 		return orma_tool_fail("cannot go into the background: %s", strerror(-fd));
-	recorder->parent_fd = wait_ms ? fd : orma_base_fd_close(fd);
+	recorder->parent_fd = fd;
 	return ORMA_EXIT_OK;
 }
 
@@ -444,8 +461,9 @@ int orma_record_run(const struct orma_record_options *options)
 		status = prepare_snapshots(&recorder);
 	if (status == ORMA_EXIT_OK) {
 		int result = run_session(&recorder);
-		report_ready(&recorder, result || recorder.error[0] ? 1 : 0);
 		status = orma_recorder_report(&recorder, result, seconds_since(recorder.begin_ns));
+		/* Behind its message, or the parent would be gone before that. */
+		report_ready(&recorder, result || recorder.error[0] ? 1 : 0);
 	} else {
 		report_ready(&recorder, 1);
 	}
@@ -456,7 +474,6 @@ int orma_record_run(const struct orma_record_options *options)
 	orma_trace_output_done(&recorder.output);
 	orma_embedded_stop(recorder.embedded);
 	await_app(&recorder);
-	orma_base_fd_close(recorder.parent_fd);
 	orma_last_resort_stop(&recorder.last_resort);
 	orma_base_fd_close(recorder.signal_fd);
 	orma_record_app_done(&recorder.app);

@@ -160,22 +160,27 @@ int orma_tool_read_file(const char *path, struct orma_buf *buf)
 }
 
 /* The parent's half: waits for the status byte, or for the child's end. */
-static _Noreturn void wait_for_child(int fd, uint32_t wait_ms)
+static _Noreturn void wait_for_child(int fd, pid_t child, bool print_pid, int wait_ms)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 	uint8_t status = ORMA_EXIT_FAILURE;
 	int ready;
 	do {
-		ready = poll(&poll_fd, 1, (int)wait_ms);
+		ready = poll(&poll_fd, 1, wait_ms);
 	} while (ready < 0 && errno == EINTR);
 	if (ready == 0)
-		orma_tool_warn("the data sources did not start within %u s", wait_ms / 1000);
+		orma_tool_warn("the data sources did not start within %d s", wait_ms / 1000);
 	else if (read(fd, &status, 1) != 1)
 		orma_tool_warn("the background process ended before it was ready");
+	/* Of a process that goes on, however slowly. */
+	if (print_pid && (ready == 0 || status != ORMA_EXIT_FAILURE)) {
+		printf("%d\n", (int)child);
+		fflush(stdout);
+	}
 	_exit(status);
 }
 
-int orma_tool_background(bool print_pid, uint32_t wait_ms)
+int orma_tool_background(bool print_pid, int wait_ms)
 {
 	int fds[2];
 	if (pipe2(fds, O_CLOEXEC))
@@ -190,13 +195,7 @@ int orma_tool_background(bool print_pid, uint32_t wait_ms)
 	}
 	if (child > 0) {
 		close(fds[1]);
-		if (print_pid) {
-			printf("%d\n", (int)child);
-			fflush(stdout);
-		}
-		if (wait_ms == 0)
-			_exit(ORMA_EXIT_OK);
-		wait_for_child(fds[0], wait_ms);
+		wait_for_child(fds[0], child, print_pid, wait_ms);
 	}
 	close(fds[0]);
 	setsid();
@@ -207,6 +206,14 @@ int orma_tool_background(bool print_pid, uint32_t wait_ms)
 		orma_base_fd_close(null_fd);
 	}
 	return fds[1];
+}
+
+void orma_tool_tell_parent(int *fd, int status)
+{
+	uint8_t byte = (uint8_t)status;
+	if (*fd >= 0)
+		(void)orma_base_fd_write_all(*fd, &byte, 1);
+	*fd = orma_base_fd_close(*fd);
 }
 
 void orma_tool_notify(const char *variable, const char *text)

@@ -62,11 +62,15 @@ int orma_tool_read_file(const char *path, struct orma_buf *buf);
 /* --- processes -------------------------------------------------------------------------------- */
 
 /*
- * Goes on in a child that has its own session; returns in the child only, with the descriptor of a
- * pipe on which one status byte tells the waiting parent to exit with it. The parent prints the
- * child's pid on stdout when `print_pid` is set, and exits at once with 0 unless `wait_ms` > 0.
+ * Goes on in a child that has its own session; returns in the child only, with the descriptor for
+ * orma_tool_tell_parent(). The parent waits until it is told, at most `wait_ms` (-1 = as long as it
+ * takes), and exits with that status; it prints the child's pid on stdout when `print_pid` is set,
+ * unless the child has failed.
  */
-int orma_tool_background(bool print_pid, uint32_t wait_ms);
+int orma_tool_background(bool print_pid, int wait_ms);
+/* What the parent exits with: ORMA_EXIT_OK when the child does what it is there for. Once; *fd may
+ * be -1. */
+void orma_tool_tell_parent(int *fd, int status);
 /* Writes `text` to the descriptor number in the environment variable, if it is set, and closes it.
  */
 void orma_tool_notify(const char *variable, const char *text);

@@ -201,12 +201,11 @@ int orma_tool_traced(int argc, char **argv)
 	/* Before the fork: they are for the process that was started. */
 	if (orma_systemd_take_sockets(&options.sockets, &error))
 		return orma_tool_fail("%s", error.message);
-	if (options.in_background) {
-		int parent = orma_tool_background(false, 0);
-		if (parent < 0)
-			return orma_tool_fail("cannot go into the background: %s",
-					      strerror(-parent));
-		orma_base_fd_close(parent);
-	}
-	return orma_traced_serve(&options);
+	options.parent_fd = options.in_background ? orma_tool_background(false, -1) : -1;
+	if (options.in_background && options.parent_fd < 0)
+		return orma_tool_fail("cannot go into the background: %s",
+				      strerror(-options.parent_fd));
+	status = orma_traced_serve(&options);
+	orma_tool_tell_parent(&options.parent_fd, status);
+	return status;
 }

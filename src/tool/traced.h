@@ -21,6 +21,7 @@ struct orma_traced_permissions {
 struct orma_traced_options {
 	struct orma_traced_permissions producers, consumers;
 	bool in_background, allows_remote_consumers;
+	int parent_fd;              /* is told once it serves; -1 = none */
 	uint32_t peers_per_uid_max; /* 0 = default */
 	const char *output_dir;     /* NULL = none */
 	struct orma_daemon_relays relays;
@@ -31,6 +32,6 @@ struct orma_traced_options {
 };
 
 /* Opens the sockets, gives up what it no longer needs, serves until a signal: the exit status. */
-int orma_traced_serve(const struct orma_traced_options *options);
+int orma_traced_serve(struct orma_traced_options *options);
 
 #endif

@@ -25,7 +25,7 @@
 #include "tool/traced.h"
 
 struct traced {
-	const struct orma_traced_options *options;
+	struct orma_traced_options *options;
 	struct orma_daemon daemon;
 	struct orma_systemd systemd;
 	struct orma_watch signals;
@@ -219,6 +219,7 @@ static int run(struct traced *traced)
 	orma_systemd_start_watchdog(&traced->systemd, traced->daemon.loop);
 	orma_systemd_notify(&traced->systemd, "READY=1\nSTATUS=Serving.");
 	orma_tool_notify("TRACED_NOTIFY_FD", "1");
+	orma_tool_tell_parent(&traced->options->parent_fd, ORMA_EXIT_OK);
 	int result = orma_daemon_run(&traced->daemon);
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
 }
@@ -235,7 +236,7 @@ static void close_all(struct traced *traced)
 	orma_output_folder_close(&traced->output_folder);
 }
 
-int orma_traced_serve(const struct orma_traced_options *options)
+int orma_traced_serve(struct orma_traced_options *options)
 {
 	struct traced traced = {.options = options, .output_folder = ORMA_OUTPUT_FOLDER_NONE};
 
