@@ -4,6 +4,8 @@
  * Owns nothing; all goes to the set's arena. A loop over statements with a stack of open blocks:
  * what a word means depends on the block it stands in, and no input makes this recurse. Invariant:
  * blocks[depth - 1] is the innermost block; its type or extension is in the file's list already.
+ * Whatever a file may have many of is found by its hash, or is sorted once: the time is linear in
+ * the text, but for the sorting of reserved ranges.
  * Rejected: protoc as a child (users of orma would need it installed), options as values (nothing
  * here depends on any but "packed").
  */
@@ -17,9 +19,17 @@
 
 enum block_kind { BLOCK_FILE, BLOCK_MESSAGE, BLOCK_ENUM, BLOCK_ONEOF, BLOCK_EXTEND };
 
+/* What a message or an enum has so far, to find what is said twice. A oneof's fields are members of
+ * its message. */
+struct members {
+	struct orma_map names;   /* by hash of the name: its struct orma_str */
+	struct orma_map numbers; /* of a message: the field */
+};
+
 struct block {
 	enum block_kind kind;
 	const char *scope; /* of names in it */
+	struct members *members, own;
 	struct orma_tool_proto_type *type;
 	struct orma_tool_proto_field **fields_tail;
 	struct orma_tool_proto_value **values_tail;
@@ -265,6 +275,7 @@ static int push(struct parser *p, enum block_kind kind, const char *scope,
 						ORMA_TOOL_PROTO_DEPTH_MAX);
 	p->blocks[p->depth] = (struct block){.kind = kind, .scope = scope, .type = type};
 	if (type) {
+		p->blocks[p->depth].members = &p->blocks[p->depth].own;
 		p->blocks[p->depth].fields_tail = &type->fields;
 		p->blocks[p->depth].values_tail = &type->values;
 	}
@@ -316,6 +327,7 @@ static int parse_oneof(struct parser *p)
 	if (err < 0)
 		return err;
 	top(p)->type = outer->type;
+	top(p)->members = outer->members;
 	top(p)->fields_tail = outer->fields_tail;
 	return 0;
 }
@@ -476,30 +488,94 @@ static int name_map_type(struct parser *p, struct orma_tool_proto_field *field)
 	return 0;
 }
 
-static int check_field(struct parser *p, const struct orma_tool_proto_field *field)
+static void members_done(struct members *members)
 {
-	struct orma_tool_proto_type *type = top(p)->type;
+	orma_base_map_done(&members->names);
+	orma_base_map_done(&members->numbers);
+}
+
+/* 0, -EEXIST (there is a member of this name) or -ENOMEM. */
+static int members_add_name(struct members *members, const struct orma_str *name)
+{
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, name->data, name->size);
+	const struct orma_str *other = orma_base_map_get(&members->names, hash);
+
+	if (other && orma_base_str_is_equal(*other, *name))
+		return -EEXIST;
+	/* Of two names with one hash the first alone is remembered. */
+	return other ? 0 : orma_base_map_put(&members->names, hash, (void *)name);
+}
+
+/* Also remembers it, for the fields that follow. */
+static int check_field(struct parser *p, struct orma_tool_proto_field *field)
+{
+	struct members *members = top(p)->members;
+	const struct orma_tool_proto_field *other;
+	int err;
 
 	if (field->number == 0 || (field->number >= 19000 && field->number <= 19999))
 		return orma_proto_lexer_fail_at(p->lexer, field->at,
 						"field numbers begin at 1; protobuf keeps 19000 to "
 						"19999 for itself");
-	for (const struct orma_tool_proto_field *other = type ? type->fields : NULL; other;
-	     other = other->next) {
-		if (other->number == field->number)
-			return orma_proto_lexer_fail_at(p->lexer, field->at,
-							"number %u belongs to %s", field->number,
-							orma_proto_quote(other->name).text);
-		if (orma_base_str_is_equal(other->name, field->name))
+	if (!members)
+		return 0;
+	other = orma_base_map_get(&members->numbers, field->number);
+	if (other)
+		return orma_proto_lexer_fail_at(p->lexer, field->at, "number %u belongs to %s",
+						field->number, orma_proto_quote(other->name).text);
+	err = members_add_name(members, &field->name);
+	if (err == -EEXIST)
+		return orma_proto_lexer_fail_at(p->lexer, field->name,
+						"there is a field of this name");
+	return err < 0 ? err : orma_base_map_put(&members->numbers, field->number, field);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct orma_tool_proto_range *left = a, *right = b;
+
+	return left->first < right->first ? -1 : left->first > right->first;
+}
+
+/* The last number of all ranges that begin at or before this one; 0 = none does. The ranges are sorted,
+ * and the last of each is the last of all up to it. */
+static uint32_t last_reserved(const struct orma_tool_proto_range *ranges, size_t count,
+			      uint32_t number)
+{
+	size_t begin = 0, end = count;
+
+	while (begin < end) {
+		size_t middle = begin + (end - begin) / 2;
+
+		if (ranges[middle].first <= number)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin > 0 ? ranges[begin - 1].last : 0;
+}
+
+/* At the end of a message: reserved numbers may be named before the fields, or behind them. */
+static int check_reserved(struct parser *p, const struct orma_tool_proto_type *type)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_tool_proto_range *ranges;
+	size_t count;
+
+	for (const struct orma_tool_proto_range *range = type->reserved; range; range = range->next)
+		if (orma_base_buf_append(&buf, range, sizeof(*range)) < 0)
+			return -ENOMEM;
+	if (buf.size == 0)
+		return 0;
+	ranges = (struct orma_tool_proto_range *)(void *)buf.data;
+	count = buf.size / sizeof(*ranges);
+	qsort(ranges, count, sizeof(*ranges), compare_ranges);
+	for (size_t i = 1; i < count; i++)
+		ranges[i].last = ORMA_MAX(ranges[i].last, ranges[i - 1].last);
+	for (const struct orma_tool_proto_field *field = type->fields; field; field = field->next)
+		if (field->number <= last_reserved(ranges, count, field->number))
 			return orma_proto_lexer_fail_at(p->lexer, field->name,
-							"there is a field of this name");
-	}
-	for (const struct orma_tool_proto_range *range = type ? type->reserved : NULL; range;
-	     range = range->next) {
-		if (field->number >= range->first && field->number <= range->last)
-			return orma_proto_lexer_fail_at(p->lexer, field->at,
 							"number %u is reserved", field->number);
-	}
 	return 0;
 }
 
@@ -592,7 +668,6 @@ static int parse_field(struct parser *p)
 static int parse_value(struct parser *p)
 {
 	struct orma_tool_proto_value *value = add(p, sizeof(*value));
-	struct orma_tool_proto_type *type = top(p)->type;
 	uint64_t number;
 	bool is_negative;
 	int err;
@@ -609,11 +684,12 @@ static int parse_value(struct parser *p)
 	if (err < 0)
 		return err;
 	value->number = (int32_t)(is_negative ? -(int64_t)number : (int64_t)number);
-	for (const struct orma_tool_proto_value *other = type->values; other; other = other->next) {
-		if (orma_base_str_is_equal(other->name, value->name))
-			return orma_proto_lexer_fail_at(p->lexer, value->name,
-							"there is a value of this name");
-	}
+	err = members_add_name(top(p)->members, &value->name);
+	if (err == -EEXIST)
+		return orma_proto_lexer_fail_at(p->lexer, value->name,
+						"there is a value of this name");
+	if (err < 0)
+		return err;
 	*top(p)->values_tail = value;
 	top(p)->values_tail = &value->next;
 	err = parse_options(p, NULL);
@@ -767,9 +843,15 @@ static int parse_statement(struct parser *p)
 static int close_block(struct parser *p)
 {
 	struct block closed = *top(p);
+	int err = 0;
 
 	if (closed.kind == BLOCK_ENUM && !closed.type->values)
 		return orma_proto_lexer_expected(p->lexer, "a value: no enum is empty");
+	if (closed.kind == BLOCK_MESSAGE)
+		err = check_reserved(p, closed.type);
+	if (err < 0)
+		return err;
+	members_done(&top(p)->own);
 	p->depth--;
 	/* A oneof's fields went into the message's list. */
 	if (closed.kind == BLOCK_ONEOF)
@@ -830,6 +912,8 @@ int orma_tool_proto_parse(struct orma_tool_proto_set *set, const char *path, con
 	p.depth = 1;
 	orma_proto_lexer_init_schema(&file->lexer, file->path, copy, size, &set->error);
 	err = parse_statements(&p);
+	while (p.depth > 0)
+		members_done(&p.blocks[--p.depth].own);
 	if (err == 0)
 		*ret = file;
 	return err;

@@ -33,6 +33,7 @@ static void print_help(void)
 
 struct protogen {
 	struct orma_tool_proto_set set;
+	struct orma_map loaded; /* files by hash of their paths */
 	const char *folders[FOLDERS_MAX];
 	size_t folder_count;
 	const char *prefix, *out;
@@ -40,11 +41,10 @@ struct protogen {
 
 static bool is_loaded(const struct protogen *pg, const char *path)
 {
-	for (const struct orma_tool_proto_file *file = pg->set.files; file; file = file->next) {
-		if (strcmp(file->path, path) == 0)
-			return true;
-	}
-	return false;
+	const struct orma_tool_proto_file *file = orma_base_map_get(
+		&pg->loaded, orma_base_fnv1a(ORMA_FNV1A_INIT, path, strlen(path)));
+
+	return file && strcmp(file->path, path) == 0;
 }
 
 static int load(struct protogen *pg, const char *path, struct orma_tool_proto_file **ret)
@@ -52,10 +52,13 @@ static int load(struct protogen *pg, const char *path, struct orma_tool_proto_fi
 	struct orma_buf ORMA_AUTO(orma_base_buf_done) text = {0};
 	int err = orma_tool_read_file(path, &text);
 
+	if (err == 0)
+		err = orma_tool_proto_parse(
+			&pg->set, path, text.data ? (const char *)text.data : "", text.size, ret);
 	if (err < 0)
 		return err;
-	return orma_tool_proto_parse(&pg->set, path, text.data ? (const char *)text.data : "",
-				     text.size, ret);
+	return orma_base_map_put(&pg->loaded, orma_base_fnv1a(ORMA_FNV1A_INIT, path, strlen(path)),
+				 *ret);
 }
 
 /*
@@ -212,6 +215,7 @@ int orma_tool_protogen(int argc, char **argv)
 		return orma_tool_usage_error("name one .proto file");
 	pg.folder_count += pg.folder_count == 0;
 	status = run(&pg, argv[optind]);
+	orma_base_map_done(&pg.loaded);
 	orma_tool_proto_set_done(&pg.set);
 	return status;
 }
