@@ -4,8 +4,9 @@
  *
  *   category's bits -> slot of the one instance -> room -> sequence's bit of the site -> time -> bytes
  *
- * One instance, the first; a slot that is right; a clock's line that holds; a chunk with room: what
- * nearly every event finds. A sequence's bit for a site (set in slice.c after the first packet)
+ * One instance, number 0; a slot that is right; a clock's line that holds; a chunk with room: what
+ * nearly every event finds. An instance of another number, whose session began beside an earlier one,
+ * or an event that has to ask for its time, takes the same way through one more call. A sequence's bit for a site (set in slice.c after the first packet)
  * promises all that would have to be looked at otherwise: that the sequence can be read, has plain
  * timestamps, owes nothing, and knows the site's names. What is left is copying the site's bytes,
  * adding arguments and time, and counting the packet (encode.h).
@@ -31,6 +32,13 @@ static inline uint32_t enabled(const struct orma_category *category)
 	return __atomic_load_n(&category->enabled, __ATOMIC_RELAXED);
 }
 
+/* A bit of an instance, and no other: neither none, nor several, nor the mark of a fork. */
+static inline bool is_one(uint32_t instances)
+{
+	return (instances & (instances - 1)) == 0 &&
+	       instances - 1 < (UINT32_C(1) << ORMA_INSTANCES_MAX) - 1;
+}
+
 /* One event on its way into the chunk. */
 struct way {
 	struct orma_packet *slot;
@@ -40,22 +48,35 @@ struct way {
 	uint64_t now_ns;
 };
 
+/* How far an event may go out of its way. */
+enum detour {
+	NO_DETOUR, /* one instance, number 0; the time by the sequence's line */
+	DETOUR,    /* one instance; the time as asked for, or by the line */
+};
+
 /* NULL: there are several instances, or there is something to be done first. */
-static inline struct orma_packet *slot_open(uint32_t instances)
+static inline struct orma_packet *slot_open(uint32_t instances, enum detour detour)
 {
 	struct orma_client_thread *self = orma_client_self;
 	struct orma_packet *slot;
+	uint32_t idx = 0;
 	uint64_t stamp;
 
-	if (ORMA_UNLIKELY(instances != 1))
+	if (ORMA_UNLIKELY(detour == NO_DETOUR ? instances != 1 : !is_one(instances)))
 		return NULL;
 	if (ORMA_UNLIKELY(!self))
 		return NULL;
 	slot = self->slots[ORMA_CLIENT_HOT_PLACE];
-	if (ORMA_UNLIKELY(!slot || orma_client_slot_is_open(slot)))
+	if (ORMA_UNLIKELY(!slot))
+		return NULL;
+	if (detour == DETOUR) {
+		idx = (uint32_t)__builtin_ctz(instances);
+		slot += idx;
+	}
+	if (ORMA_UNLIKELY(orma_client_slot_is_open(slot)))
 		return NULL;
 	orma_client_slot_enter(slot);
-	stamp = atomic_load_explicit(&orma_client_hot_stamps[0], memory_order_acquire);
+	stamp = atomic_load_explicit(&orma_client_hot_stamps[idx], memory_order_acquire);
 	if (ORMA_LIKELY(orma_client_slot_has(slot, stamp)))
 		return slot;
 	orma_client_slot_leave(slot);
@@ -63,9 +84,10 @@ static inline struct orma_packet *slot_open(uint32_t instances)
 }
 
 /* A slot whose chunk has room. False: nothing has been done. */
-static inline bool way_open(struct way *way, uint32_t instances, size_t room)
+static inline INLINE bool way_open(struct way *way, uint32_t instances, enum detour detour,
+				   size_t room)
 {
-	way->slot = slot_open(instances);
+	way->slot = slot_open(instances, detour);
 	if (ORMA_UNLIKELY(!way->slot))
 		return false;
 	way->sequence = way->slot->state;
@@ -102,11 +124,11 @@ static inline bool way_close(struct way *way, uint8_t *end)
 
 /* The plain event of an armed site. */
 static inline INLINE bool emit_plain(struct orma_call_site *site, uint32_t instances, bool is_begin,
-				     uint64_t asked_ns)
+				     enum detour detour, uint64_t asked_ns)
 {
 	struct way way;
 
-	if (ORMA_UNLIKELY(!way_open(&way, instances, ORMA_TRACK_PLAIN_ROOM)))
+	if (ORMA_UNLIKELY(!way_open(&way, instances, detour, ORMA_TRACK_PLAIN_ROOM)))
 		return false;
 	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site) || !way_time(&way, asked_ns)))
 		return way_close(&way, NULL);
@@ -115,11 +137,11 @@ static inline INLINE bool emit_plain(struct orma_call_site *site, uint32_t insta
 	return way_close(&way, orma_track_encode_plain(way.sequence, way.begin, site, way.now_ns));
 }
 
-static inline INLINE bool emit_end(uint32_t instances, uint64_t asked_ns)
+static inline INLINE bool emit_end(uint32_t instances, enum detour detour, uint64_t asked_ns)
 {
 	struct way way;
 
-	if (ORMA_UNLIKELY(!way_open(&way, instances, ORMA_TRACK_PLAIN_ROOM)))
+	if (ORMA_UNLIKELY(!way_open(&way, instances, detour, ORMA_TRACK_PLAIN_ROOM)))
 		return false;
 	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, NULL) ||
 			  !orma_track_nesting_is_written(&way.sequence->nesting) ||
@@ -129,12 +151,13 @@ static inline INLINE bool emit_end(uint32_t instances, uint64_t asked_ns)
 	return way_close(&way, orma_track_encode_end(way.sequence, way.begin, way.now_ns));
 }
 
-static inline INLINE bool emit_counter(struct orma_call_site *site, struct orma_item value,
+static inline INLINE bool emit_counter(struct orma_call_site *site, uint32_t instances,
+				       struct orma_item value, enum detour detour,
 				       uint64_t asked_ns)
 {
 	struct way way;
 
-	if (ORMA_UNLIKELY(!way_open(&way, enabled(site->category), ORMA_TRACK_COUNTER_ROOM)))
+	if (ORMA_UNLIKELY(!way_open(&way, instances, detour, ORMA_TRACK_COUNTER_ROOM)))
 		return false;
 	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site) || !way_time(&way, asked_ns)))
 		return way_close(&way, NULL);
@@ -167,13 +190,14 @@ static inline bool follow(struct orma_track_sequence *sequence, uint32_t type,
 	return true;
 }
 
-static inline INLINE bool emit_items(struct orma_call_site *site, const struct orma_item *items,
-				     size_t count, uint64_t asked_ns)
+static inline INLINE bool emit_items(struct orma_call_site *site, uint32_t instances,
+				     const struct orma_item *items, size_t count,
+				     enum detour detour, uint64_t asked_ns)
 {
 	struct way way;
 	uint8_t *end;
 
-	if (ORMA_UNLIKELY(!way_open(&way, enabled(site->category), ORMA_TRACK_PLAIN_ROOM)))
+	if (ORMA_UNLIKELY(!way_open(&way, instances, detour, ORMA_TRACK_PLAIN_ROOM)))
 		return false;
 	if (ORMA_UNLIKELY(!orma_track_can_encode(way.sequence, site)))
 		return way_close(&way, NULL);
@@ -186,17 +210,26 @@ static inline INLINE bool emit_items(struct orma_call_site *site, const struct o
 	return way_close(&way, orma_track_encode_tail(way.sequence, way.begin, end, way.now_ns));
 }
 
-/* --- with the system's time, or when something is to be done first ---------------------------- */
+/* --- in another instance, with the system's time, or when something is to be done first ---------- */
+
+/*
+ * The time of an event; 0 = by the sequence's line. What brought an event of the first instance here
+ * may have been its time. Without the processor's counter no sequence has a line.
+ */
+static inline uint64_t ask_where_needed(uint32_t instances)
+{
+	return instances == 1 || !orma_track_clock_uses_ticks() ? orma_track_now_ns() : 0;
+}
 
 static __attribute__((noinline)) uint32_t emit_each(struct orma_call_site *site, uint32_t type,
 						    const struct orma_item *items, size_t count,
-						    uint64_t now_ns)
+						    uint64_t asked_ns)
 {
 	const struct orma_track_event event = {
 		.site = site,
 		.category = site->category,
 		.type = type,
-		.now_ns = now_ns,
+		.now_ns = asked_ns ? asked_ns : orma_track_now_ns(),
 		.items = items,
 		.count = count,
 	};
@@ -204,60 +237,64 @@ static __attribute__((noinline)) uint32_t emit_each(struct orma_call_site *site,
 	return orma_track_emit_each(&event, enabled(site->category));
 }
 
-static __attribute__((noinline)) uint32_t ask_and_emit_plain(struct orma_call_site *site,
-							     uint32_t type)
+static __attribute__((noinline)) uint32_t detour_plain(struct orma_call_site *site, uint32_t type)
 {
 	uint32_t instances = enabled(site->category);
-	uint64_t now_ns = orma_track_now_ns();
+	uint64_t asked_ns = ask_where_needed(instances);
 
-	return ORMA_LIKELY(emit_plain(site, instances, type == ORMA_EVENT_BEGIN, now_ns))
+	return ORMA_LIKELY(emit_plain(site, instances, type == ORMA_EVENT_BEGIN, DETOUR, asked_ns))
 		       ? instances
-		       : emit_each(site, type, NULL, 0, now_ns);
+		       : emit_each(site, type, NULL, 0, asked_ns);
 }
 
-static __attribute__((noinline)) void ask_and_emit_end(uint32_t instances)
+static __attribute__((noinline)) void detour_end(uint32_t instances)
 {
-	const struct orma_track_event event = {.type = ORMA_EVENT_END,
-					       .now_ns = orma_track_now_ns()};
+	uint64_t asked_ns = ask_where_needed(instances);
+	struct orma_track_event event = {.type = ORMA_EVENT_END};
 
-	if (ORMA_UNLIKELY(!emit_end(instances, event.now_ns)))
-		orma_track_emit_each(&event, instances);
+	if (ORMA_LIKELY(emit_end(instances, DETOUR, asked_ns)))
+		return;
+	event.now_ns = asked_ns ? asked_ns : orma_track_now_ns();
+	orma_track_emit_each(&event, instances);
 }
 
-static __attribute__((noinline)) uint32_t
-ask_and_emit_items(struct orma_call_site *site, const struct orma_item *items, size_t count)
+static __attribute__((noinline)) uint32_t detour_items(struct orma_call_site *site,
+						       const struct orma_item *items, size_t count)
 {
-	uint64_t now_ns = orma_track_now_ns();
+	uint32_t instances = enabled(site->category);
+	uint64_t asked_ns = ask_where_needed(instances);
 
-	return items && emit_items(site, items, count, now_ns)
-		       ? 1
-		       : emit_each(site, site->type, items, items ? count : 0, now_ns);
+	return items && emit_items(site, instances, items, count, DETOUR, asked_ns)
+		       ? instances
+		       : emit_each(site, site->type, items, items ? count : 0, asked_ns);
 }
 
 /* The instances that took it. */
 static __attribute__((noinline)) uint32_t
 emit_with_items(struct orma_call_site *site, const struct orma_item *items, size_t count)
 {
-	if (ORMA_LIKELY(items && emit_items(site, items, count, 0)))
+	if (ORMA_LIKELY(items &&
+			emit_items(site, enabled(site->category), items, count, NO_DETOUR, 0)))
 		return 1;
-	return ask_and_emit_items(site, items, count);
+	return detour_items(site, items, count);
 }
 
-static __attribute__((noinline)) void ask_and_emit_counter(struct orma_call_site *site,
-							   struct orma_item value)
+static __attribute__((noinline)) void detour_counter(struct orma_call_site *site,
+						     struct orma_item value)
 {
-	uint64_t now_ns = orma_track_now_ns();
+	uint32_t instances = enabled(site->category);
+	uint64_t asked_ns = ask_where_needed(instances);
 
-	if (ORMA_UNLIKELY(!emit_counter(site, value, now_ns)))
-		emit_each(site, site->type, &value, 1, now_ns);
+	if (ORMA_UNLIKELY(!emit_counter(site, instances, value, DETOUR, asked_ns)))
+		emit_each(site, site->type, &value, 1, asked_ns);
 }
 
-static __attribute__((noinline)) void ask_and_emit_any(struct orma_call_site *site)
+static __attribute__((noinline)) void detour_any(struct orma_call_site *site)
 {
 	if (ORMA_LIKELY(site->type == ORMA_EVENT_INSTANT || site->type == ORMA_EVENT_BEGIN))
-		ask_and_emit_plain(site, site->type);
+		detour_plain(site, site->type);
 	else if (site->type == ORMA_EVENT_END)
-		ask_and_emit_end(enabled(site->category));
+		detour_end(enabled(site->category));
 	else
 		emit_each(site, site->type, NULL, 0, orma_track_now_ns());
 }
@@ -267,14 +304,14 @@ static __attribute__((noinline)) void ask_and_emit_any(struct orma_call_site *si
 void orma_event_emit(struct orma_call_site *site)
 {
 	if (ORMA_UNLIKELY(site->type != ORMA_EVENT_INSTANT ||
-			  !emit_plain(site, enabled(site->category), false, 0)))
-		ask_and_emit_any(site);
+			  !emit_plain(site, enabled(site->category), false, NO_DETOUR, 0)))
+		detour_any(site);
 }
 
 void orma_event_emit_begin(struct orma_call_site *site)
 {
-	if (ORMA_UNLIKELY(!emit_plain(site, enabled(site->category), true, 0)))
-		ask_and_emit_plain(site, ORMA_EVENT_BEGIN);
+	if (ORMA_UNLIKELY(!emit_plain(site, enabled(site->category), true, NO_DETOUR, 0)))
+		detour_plain(site, ORMA_EVENT_BEGIN);
 }
 
 void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items, size_t count)
@@ -286,24 +323,24 @@ void orma_event_emit_end(struct orma_category *category)
 {
 	uint32_t instances = enabled(category);
 
-	if (ORMA_UNLIKELY(!emit_end(instances, 0)))
-		ask_and_emit_end(instances);
+	if (ORMA_UNLIKELY(!emit_end(instances, NO_DETOUR, 0)))
+		detour_end(instances);
 }
 
 void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value)
 {
 	const struct orma_item item = orma_item_int(value, false);
 
-	if (ORMA_UNLIKELY(!emit_counter(site, item, 0)))
-		ask_and_emit_counter(site, item);
+	if (ORMA_UNLIKELY(!emit_counter(site, enabled(site->category), item, NO_DETOUR, 0)))
+		detour_counter(site, item);
 }
 
 void orma_event_emit_counter_double(struct orma_call_site *site, double value)
 {
 	const struct orma_item item = orma_item_double(value, false);
 
-	if (ORMA_UNLIKELY(!emit_counter(site, item, 0)))
-		ask_and_emit_counter(site, item);
+	if (ORMA_UNLIKELY(!emit_counter(site, enabled(site->category), item, NO_DETOUR, 0)))
+		detour_counter(site, item);
 }
 
 uint32_t orma_event_scope_begin(struct orma_call_site *site, const struct orma_item *items,
@@ -313,9 +350,9 @@ uint32_t orma_event_scope_begin(struct orma_call_site *site, const struct orma_i
 
 	/* Those of the one instance, if it is one. */
 	if (count == 0 || !items)
-		return ORMA_LIKELY(emit_plain(site, instances, true, 0))
+		return ORMA_LIKELY(emit_plain(site, instances, true, NO_DETOUR, 0))
 			       ? instances
-			       : ask_and_emit_plain(site, ORMA_EVENT_BEGIN);
+			       : detour_plain(site, ORMA_EVENT_BEGIN);
 	return emit_with_items(site, items, count);
 }
 
@@ -327,8 +364,8 @@ void orma_event_scope_end(struct orma_scope *scope)
 		return;
 	/* An instance that has stopped meanwhile wants nothing; its place may be another's now. */
 	instances &= enabled(scope->category);
-	if (ORMA_UNLIKELY(!emit_end(instances, 0)))
-		ask_and_emit_end(instances);
+	if (ORMA_UNLIKELY(!emit_end(instances, NO_DETOUR, 0)))
+		detour_end(instances);
 }
 
 uint64_t orma_now_ns(void)

@@ -432,3 +432,59 @@ ORMA_TEST(names_beyond_the_limit_are_written_out)
 	packets_done(&packets);
 	orma_shutdown();
 }
+
+static void emit_every_kind(int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct orma_scope scope = {&orma_category_gfx, 0};
+		static struct orma_key keys[1];
+		static struct orma_call_site site = {.category = &orma_category_gfx,
+						     .name = "scope",
+						     .type = ORMA_EVENT_BEGIN,
+						     .keys = keys,
+						     .key_count = 1};
+		const struct orma_item items[] = {orma_item_text("number", true),
+						  orma_item_int(i, false)};
+
+		scope.instances = orma_event_scope_begin(&site, items, 2);
+		/* Only the instances that have the begin get the end. */
+		CHECK_INT(scope.instances, orma_category_gfx.enabled);
+		ORMA_BEGIN(gfx, "slice");
+		ORMA_INSTANT(gfx, "instant", "number", i);
+		ORMA_INSTANT(gfx, "instant");
+		ORMA_COUNTER(gfx, "integer", i);
+		ORMA_COUNTER(gfx, "double", 0.5 * i);
+		ORMA_END(gfx);
+		orma_event_scope_end(&scope);
+	}
+}
+
+ORMA_TEST(a_session_that_outlives_an_earlier_one_goes_on_with_every_kind_of_event)
+{
+	struct packets packets = {0}, earlier = {0};
+	struct orma_session *first = start(CONFIG("")), *second = session_start(CONFIG(""));
+	int types[ORMA_EVENT_STATE + 1] = {0};
+	const struct event *event;
+	struct reader *reader;
+
+	CHECK_INT(orma_category_gfx.enabled, 3);
+	emit_every_kind(100);
+	session_finish(first, &earlier);
+	packets_done(&earlier);
+	CHECK_INT(orma_category_gfx.enabled, 2);
+	emit_every_kind(100);
+	session_finish(second, &packets);
+	reader = read_trace(&packets);
+	event = reader->events;
+	CHECK_INT(reader->count, 200 * 8);
+	for (size_t i = 0; i < reader->count; i++) {
+		CHECK(i == 0 || event[i].ts >= event[i - 1].ts);
+		types[event[i].type]++;
+	}
+	CHECK_INT(types[ORMA_EVENT_BEGIN], 400);
+	CHECK_INT(types[ORMA_EVENT_END], 400);
+	CHECK_INT(types[ORMA_EVENT_INSTANT], 400);
+	CHECK_INT(types[ORMA_EVENT_COUNTER], 400);
+	packets_done(&packets);
+	orma_shutdown();
+}
