@@ -167,6 +167,36 @@ void orma_base_fd_closep(int *fd)
 	*fd = orma_base_fd_close(*fd);
 }
 
+static bool get_option(int fd, int option, int *ret)
+{
+	socklen_t size = sizeof(*ret);
+
+	return getsockopt(fd, SOL_SOCKET, option, ret, &size) == 0;
+}
+
+static bool is_connected_stream(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t size = sizeof(peer);
+	int type, is_listening;
+
+	return get_option(fd, SO_TYPE, &type) && type == SOCK_STREAM &&
+	       get_option(fd, SO_ACCEPTCONN, &is_listening) && !is_listening &&
+	       getpeername(fd, (struct sockaddr *)&peer, &size) == 0;
+}
+
+int orma_base_fd_check_output(int fd)
+{
+	struct stat info;
+
+	if (fstat(fd, &info) < 0)
+		return -errno;
+	if (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode) ||
+	    S_ISBLK(info.st_mode))
+		return 0;
+	return S_ISSOCK(info.st_mode) && is_connected_stream(fd) ? 0 : -ENOTSUP;
+}
+
 int orma_base_fd_set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);

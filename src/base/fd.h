@@ -54,6 +54,13 @@ int orma_base_socketpair(int ret_fds[2]);
  */
 int orma_base_fds_hold_standard(void);
 
+/*
+ * 0 when a trace can be written to that descriptor of another process: a file, a block or character
+ * device, a pipe, a stream socket that is connected. -ENOTSUP for everything else: it may never
+ * become writable (epoll, a listening socket) or take no stream (eventfd, datagrams). May wait for
+ * the file's file system.
+ */
+int orma_base_fd_check_output(int fd);
 int orma_base_fd_set_nonblock(int fd);
 /*
  * Marks a descriptor that the child of a fork must not keep; only orma_base_fd_close() may close

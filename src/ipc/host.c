@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/fd.h"
@@ -407,18 +408,34 @@ static void refuse_peer(int fd, const char *text)
 	(void)!sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Counted anew for each: a table by user would have to forget users, and there are at most
- * peers_max to walk. */
-static bool is_user_at_limit(const struct orma_ipc_host *host,
-			     const struct orma_ipc_credentials *credentials)
+/* Root, or the user that the host runs as: limited by themselves, and by nobody else. */
+static bool is_privileged(bool is_known, uid_t uid)
+{
+	return is_known && (uid == 0 || uid == geteuid());
+}
+
+/* Why there is no place for one more; NULL = there is one. Counted anew for each: a table by user
+ * would have to forget users, and there are at most some 1,500 peers to walk. */
+static const char *find_limit(const struct orma_ipc_host *host,
+			      const struct orma_ipc_credentials *credentials)
 {
 	const struct orma_ipc_peer *peer;
-	uint32_t count = 0;
+	uint32_t of_user = 0, of_others = 0;
 
-	ORMA_LIST_FOR_EACH (peer, &host->peers, link)
-		count += peer->identity.is_trusted == credentials->is_known &&
-			 (!credentials->is_known || peer->identity.uid == credentials->uid);
-	return count >= host->options.peers_per_uid_max;
+	ORMA_LIST_FOR_EACH (peer, &host->peers, link) {
+		const struct orma_ipc_peer_identity *identity = &peer->identity;
+
+		of_user += identity->is_trusted == credentials->is_known &&
+			   (!credentials->is_known || identity->uid == credentials->uid);
+		of_others += !is_privileged(identity->is_trusted, identity->uid);
+	}
+	if (of_user >= host->options.peers_per_uid_max)
+		return "too many connections of this user";
+	if (is_privileged(credentials->is_known, credentials->uid) ||
+	    of_others < host->options.peers_max ||
+	    (of_user == 0 && of_others - host->options.peers_max < ORMA_IPC_PEERS_FIRST))
+		return NULL;
+	return "too many connections";
 }
 
 /* As orma_ipc_host_adopt(), but takes the descriptor in any case. */
@@ -430,12 +447,10 @@ static int admit(struct orma_ipc_host *host, int fd, bool has_all_services,
 	struct orma_ipc_credentials credentials = {.uid = ORMA_IPC_UID_UNKNOWN};
 	struct orma_ipc_peer *peer = NULL;
 	int result = orma_ipc_peer_credentials(fd, &credentials);
+	const char *limit = result == 0 ? find_limit(host, &credentials) : NULL;
 
-	if (host->peer_count >= options->peers_max) {
-		refuse_peer(fd, "too many connections");
-		result = -EBUSY;
-	} else if (result == 0 && is_user_at_limit(host, &credentials)) {
-		refuse_peer(fd, "too many connections of this user");
+	if (limit) {
+		refuse_peer(fd, limit);
 		result = -EBUSY;
 	}
 	if (result == 0)

@@ -52,6 +52,7 @@ struct orma_ipc_service {
 
 #define ORMA_IPC_PEERS_MAX_DEFAULT        1024
 #define ORMA_IPC_PEERS_PER_UID_DEFAULT    200
+#define ORMA_IPC_PEERS_FIRST              128
 #define ORMA_IPC_CALLS_MAX_DEFAULT        1024
 #define ORMA_IPC_STALL_TIMEOUT_NS_DEFAULT UINT64_C(10000000000)
 #define ORMA_IPC_MACHINE_NAME_BYTES       256
@@ -74,7 +75,9 @@ struct orma_ipc_host_options {
 	void (*closed)(void *ctx, struct orma_ipc_peer *peer, int error);
 	/* There is room again after orma_ipc_peer_has_room() said no. */
 	void (*drained)(void *ctx, struct orma_ipc_peer *peer);
-	uint32_t peers_max; /* 0 = default; more are refused with a RequestError */
+	/* Of all users but root and the host's own; 0 = default. ORMA_IPC_PEERS_FIRST more may come,
+	 * each of a user that has none; the rest is refused with a RequestError. */
+	uint32_t peers_max;
 	/* The same of one user, so that none can shut the others out. Peers whom the kernel does not
 	 * vouch for are one user together, whatever they claim. 0 = default. */
 	uint32_t peers_per_uid_max;

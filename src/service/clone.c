@@ -124,18 +124,27 @@ static void report(struct orma_service_clone *clone)
 		done(done_ctx, &result);
 }
 
-size_t orma_service_clone_count(const struct orma_service *service, int64_t uid)
+int orma_service_clone_check_places(const struct orma_consumer_port *port,
+				    struct orma_error *reterr)
 {
+	const struct orma_service *service = port->service;
 	const struct orma_service_session *session;
 	const struct orma_service_clone *clone;
-	size_t count = 0;
+	struct orma_service_places places = {
+		.uid = port->uid,
+		.has_rights = port->has_rights,
+		.user_max = ORMA_SERVICE_CLONES_PER_UID,
+		.shared_max = ORMA_SERVICE_CLONES_MAX,
+		.first_max = ORMA_SERVICE_CLONES_FIRST,
+	};
 
 	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
-		count += session->state == ORMA_SERVICE_SESSION_CLONED &&
-			 (uid < 0 || (int64_t)session->uid == uid);
+		if (session->state == ORMA_SERVICE_SESSION_CLONED)
+			orma_service_places_add(&places, session->uid, session->has_rights);
 	ORMA_LIST_FOR_EACH (clone, &service->clones, link)
-		count += !clone->is_known && (uid < 0 || (int64_t)clone->port->uid == uid);
-	return count;
+		if (!clone->is_known)
+			orma_service_places_add(&places, clone->port->uid, clone->port->has_rights);
+	return orma_service_places_check(&places, "clones", reterr);
 }
 
 /* --- making one ------------------------------------------------------------------------------- */

@@ -51,8 +51,6 @@ static int find_source(const struct orma_service *service, const struct orma_clo
 static int check_port(const struct orma_consumer_port *port, struct orma_error *reterr)
 {
 	const struct orma_service *service = port->service;
-	size_t count = orma_service_clone_count(service, -1);
-	size_t of_uid = orma_service_clone_count(service, (int64_t)port->uid);
 
 	if (port->clone)
 		return orma_base_error_set(reterr, -EBUSY,
@@ -63,14 +61,7 @@ static int check_port(const struct orma_consumer_port *port, struct orma_error *
 			"this consumer has a session already (FreeBuffers ends it)");
 	if (service->is_shutting_down)
 		return orma_base_error_set(reterr, -ESTALE, "the service is ending");
-	if (of_uid >= ORMA_SERVICE_CLONES_PER_UID)
-		return orma_base_error_set(reterr, -EBUSY,
-					   "too many clones: user %u has %zu, the maximum",
-					   (unsigned)port->uid, of_uid);
-	if (count >= ORMA_SERVICE_CLONES_MAX)
-		return orma_base_error_set(
-			reterr, -EBUSY, "too many clones: the service has %zu, the maximum", count);
-	return 0;
+	return orma_service_clone_check_places(port, reterr);
 }
 
 static int check_source(const struct orma_consumer_port *port,

@@ -143,29 +143,24 @@ static int check_name_age(const struct check *c)
 	return 0;
 }
 
-static int check_caps(const struct check *c)
+static int check_places(const struct check *c)
 {
+	struct orma_service_places places = {
+		.uid = c->uid,
+		.has_rights = c->has_rights,
+		.user_max = c->uid == ORMA_SERVICE_STATSD_UID ? ORMA_SERVICE_SESSIONS_OF_STATSD
+							      : ORMA_SERVICE_SESSIONS_PER_UID,
+		.shared_max = ORMA_SERVICE_SESSIONS_MAX,
+		.first_max = ORMA_SERVICE_SESSIONS_FIRST,
+	};
 	struct orma_service_session *session;
-	uint32_t of_uid = 0, count = 0, max_of_uid = ORMA_SERVICE_SESSIONS_PER_UID;
 
 	ORMA_LIST_FOR_EACH (session, &c->service->sessions, link) {
 		/* Clones have limits of their own. */
-		if (session->state == ORMA_SERVICE_SESSION_CLONED)
-			continue;
-		count++;
-		of_uid += session->uid == c->uid;
+		if (session->state != ORMA_SERVICE_SESSION_CLONED)
+			orma_service_places_add(&places, session->uid, session->has_rights);
 	}
-	if (c->uid == ORMA_SERVICE_STATSD_UID)
-		max_of_uid = ORMA_SERVICE_SESSIONS_OF_STATSD;
-	if (of_uid >= max_of_uid)
-		return orma_base_error_set(c->reterr, -EBUSY,
-					   "too many sessions: user %u has %u, the maximum",
-					   (unsigned)c->uid, of_uid);
-	if (count >= ORMA_SERVICE_SESSIONS_MAX)
-		return orma_base_error_set(c->reterr, -EBUSY,
-					   "too many sessions: the service has %u, the maximum",
-					   count);
-	return 0;
+	return orma_service_places_check(&places, "sessions", c->reterr);
 }
 
 int orma_service_config_check_rivals(const struct orma_service *service, uid_t uid, bool has_rights,
@@ -176,7 +171,7 @@ int orma_service_config_check_rivals(const struct orma_service *service, uid_t u
 		check_unique_name,
 		check_semaphores,
 		check_name_age,
-		check_caps,
+		check_places,
 	};
 	struct check c = {service, uid, has_rights, config, reterr};
 	int r = check_exclusive(&c);

@@ -46,6 +46,9 @@ static const char *describe(int error)
 	case EBADF:
 	case EINVAL:
 		return "the descriptor cannot be written to";
+	case ENOTSUP:
+		return "the descriptor is neither that of a file or device, nor of a pipe or a "
+		       "connected stream socket";
 	case ETIMEDOUT:
 		return "the file takes no data";
 	case EBUSY:
@@ -157,7 +160,7 @@ int orma_service_output_open(struct orma_service_session *session, int file_fd,
 	if (r < 0 && path)
 		(void)unlink(path);
 	if (r < 0)
-		return orma_base_error_set(reterr, r, "write_into_file: the file cannot be used");
+		return orma_base_error_set(reterr, r, "write_into_file: %s", describe(-r));
 	return 0;
 }
 

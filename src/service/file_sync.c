@@ -27,8 +27,14 @@ static int get_fd(void *file)
 
 static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 {
+	int r = orma_base_fd_check_output(fd);
+
 	(void)ctx;
 	(void)session_id;
+	if (r < 0) {
+		orma_base_fd_close(fd);
+		return r;
+	}
 	/* A child of a fork would keep the end of a pipe from its reader. */
 	orma_base_fd_mark(fd);
 	*ret_file = (void *)((intptr_t)fd + 1);

@@ -41,7 +41,9 @@
 #define ORMA_SERVICE_CLOCK_NEWS_NS (25 * ORMA_NS_PER_SEC)
 
 /* --- sessions --------------------------------------------------------------------------------- */
+/* Of all users but root and the service's own; then so many more, of users that have none. */
 #define ORMA_SERVICE_SESSIONS_MAX       15u
+#define ORMA_SERVICE_SESSIONS_FIRST     17u
 #define ORMA_SERVICE_SESSIONS_PER_UID   5u
 #define ORMA_SERVICE_STATSD_UID         1066u /* Android's; harmless elsewhere */
 #define ORMA_SERVICE_SESSIONS_OF_STATSD 10u
@@ -97,7 +99,9 @@
 #define ORMA_SERVICE_CONSUMERS_MAX        4096u
 #define ORMA_SERVICE_EVENT_BYTES_MAX      (96u << 10) /* one ObservableEvents message */
 
-#define ORMA_SERVICE_CLONES_MAX         15u /* made or being made */
+/* Made or being made, as with sessions. */
+#define ORMA_SERVICE_CLONES_MAX         15u
+#define ORMA_SERVICE_CLONES_FIRST       17u
 #define ORMA_SERVICE_CLONES_PER_UID     5u
 #define ORMA_SERVICE_CLONE_STEP_BYTES   (256u << 10) /* copied at a time */
 #define ORMA_SERVICE_RETIRE_STEP_BYTES  (4u << 20) /* of a buffer's memory, given back at a time */

@@ -577,6 +577,20 @@ int orma_service_config_check(const struct orma_service *service,
 			      const struct orma_pb_trace_config *config, int file_fd,
 			      struct orma_error *reterr);
 
+/* places.c */
+struct orma_service_places {
+	/* The user that asks for a place, and the limits. */
+	uid_t uid;
+	bool has_rights;
+	uint32_t user_max, shared_max, first_max;
+	/* What there is: of this user, and of all users but root and the service's own. */
+	uint32_t of_user, of_others;
+};
+void orma_service_places_add(struct orma_service_places *places, uid_t uid, bool has_rights);
+/* 0, or -EBUSY and a text; `what` is the plural of what is counted. */
+int orma_service_places_check(const struct orma_service_places *places, const char *what,
+			      struct orma_error *reterr);
+
 /* config_rivals.c */
 int orma_service_config_check_rivals(const struct orma_service *service, uid_t uid, bool has_rights,
 				     const struct orma_pb_trace_config *config,
@@ -635,7 +649,8 @@ void orma_service_boost_update(struct orma_service *service);
 
 /* clone.c */
 /* Of this user (-1: of all), made or being made. */
-size_t orma_service_clone_count(const struct orma_service *service, int64_t uid);
+int orma_service_clone_check_places(const struct orma_consumer_port *port,
+				    struct orma_error *reterr);
 /* One group of a source's buffers was flushed, or will not be. */
 void orma_service_clone_flushed(struct orma_service_clone *clone,
 				enum orma_service_flush_group group, bool is_complete);

@@ -33,8 +33,9 @@
 #include "tool/trace_file.h"
 
 #define QUEUE_BYTES_MAX  (8u << 20)
-#define CLOSING_STALL_MS 10000 /* without a byte taken, once the session has ended */
-#define HURRIED_STALL_MS 1000  /* once the daemon ends */
+#define RUNNING_STALL_MS 300000 /* without a byte taken, while the session runs */
+#define CLOSING_STALL_MS 10000  /* once it has ended */
+#define HURRIED_STALL_MS 1000   /* once the daemon ends */
 /* Written blocks are used again while their file is open: the allocator would give memory of this
  * size back to the kernel each time, and clearing it anew costs as much as the copy into it. */
 #define SPARE_BLOCKS_MAX 4u
@@ -110,6 +111,7 @@ struct orma_file_worker {
 	uint64_t progress;       /* under mutex: grows with whatever a file's thread completes */
 	struct orma_list files;
 	const struct orma_output_folder *output_folder; /* NULL = none */
+	int stall_ms;
 };
 
 static void note_progress_locked(struct orma_file_worker *worker)
@@ -128,15 +130,16 @@ static void post_locked(struct file *file, struct event *event, int status)
 		orma_base_loop_wake(file->worker->loop);
 }
 
-/* A pipe that nobody reads may be stuck as long as its session runs (the service then keeps what
- * its buffers hold), but not keep the session or the daemon from ending. */
+/* A pipe that nobody reads for a while, such as a pager's, is waited for while its session runs; the
+ * service then keeps what its buffers hold. It keeps neither the session nor the daemon from
+ * ending, and not its place for good. */
 static int patience_ms(void *ctx)
 {
 	struct file *file = ctx;
 	pthread_mutex_lock(&file->worker->mutex);
 	int result = file->worker->is_hurried ? HURRIED_STALL_MS
 		     : file->is_closing       ? CLOSING_STALL_MS
-					      : -1;
+					      : file->worker->stall_ms;
 	pthread_mutex_unlock(&file->worker->mutex);
 	return result;
 }
@@ -330,6 +333,8 @@ static void begin_file(struct file *file)
 	if (file->path)
 		result = create_named(file, &fd);
 	else
+		result = orma_base_fd_check_output(fd);
+	if (result == 0 && !file->path)
 		begin = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
 	pthread_mutex_lock(&worker->mutex);
 	note_progress_locked(worker);
@@ -724,6 +729,7 @@ int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret)
 	if (!worker)
 		return -ENOMEM;
 	worker->loop = loop;
+	worker->stall_ms = RUNNING_STALL_MS;
 	pthread_mutex_init(&worker->mutex, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -733,6 +739,11 @@ int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret)
 	orma_base_list_init(&worker->files);
 	*ret = worker;
 	return 0;
+}
+
+void orma_file_worker_set_stall_ms(struct orma_file_worker *worker, int stall_ms)
+{
+	worker->stall_ms = stall_ms;
 }
 
 void orma_file_worker_set_output_folder(struct orma_file_worker *worker,

@@ -18,6 +18,9 @@ int orma_file_worker_new(struct orma_loop *loop, struct orma_file_worker **ret);
 struct orma_output_folder;
 void orma_file_worker_set_output_folder(struct orma_file_worker *worker,
 					const struct orma_output_folder *folder);
+/* How long a file may take nothing while its session runs, instead of five minutes; before any file is
+ * opened. */
+void orma_file_worker_set_stall_ms(struct orma_file_worker *worker, int stall_ms);
 /* From now on a file that takes nothing for a second has failed. */
 void orma_file_worker_hurry(struct orma_file_worker *worker);
 /* Grows with whatever a file's thread has completed. */

@@ -294,7 +294,7 @@ ORMA_TEST(connections_beyond_the_cap_are_refused_in_words)
 		if (frame->kind == ORMA_IPC_FRAME_BIND_REPLY)
 			continue;
 		CHECK_INT(frame->kind, ORMA_IPC_FRAME_ERROR);
-		CHECK(orma_base_str_is(frame->body, "too many connections"));
+		CHECK(orma_base_str_is(frame->body, "too many connections of this user"));
 		refused++;
 	}
 	CHECK(refused > 400 && refused < 1000);

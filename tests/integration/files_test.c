@@ -4,6 +4,7 @@
  * go on.
  */
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -385,5 +386,18 @@ ORMA_TEST(a_file_in_the_way_of_the_next_one_ends_the_session_with_words)
 	CHECK_STR(orma_raw_consumer_await_disabled(&session.consumer),
 		  "write_into_file: a file of that name exists already");
 	CHECK_INT(rmdir(name), 0);
+	close_session(&session);
+}
+
+ORMA_TEST(a_session_whose_descriptor_can_never_take_data_ends_at_once)
+{
+	struct file_session session;
+	ORMA_AUTO(orma_base_fd_closep) int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	CHECK(fd >= 0);
+	open_session(&session, fd, "");
+	CHECK_STR(orma_raw_consumer_await_disabled(&session.consumer),
+		  "write_into_file: the descriptor is neither that of a file or device, nor of a "
+		  "pipe or a connected stream socket");
 	close_session(&session);
 }

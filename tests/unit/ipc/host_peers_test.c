@@ -308,25 +308,60 @@ ORMA_TEST(out_of_descriptors_a_connection_is_shed_and_later_ones_are_accepted)
 	tear_down(&fixture);
 }
 
-ORMA_TEST(peers_beyond_the_limit_are_told_so)
+/* Connects as that user; adopted, or refused with the words of the limit of all. */
+static bool is_admitted_as(struct fixture *fixture, struct raw_peer *peer, uid_t uid)
 {
-	struct fixture fixture;
-	struct raw_peer other;
 	struct orma_ipc_frame frame;
 
-	set_up_with(&fixture, (struct orma_ipc_host_options){.peers_max = 1});
-	CHECK_INT(
-		orma_ipc_host_adopt(fixture.host, raw_peer_open(&fixture.raw, fixture.loop), NULL),
-		0);
-	int fd = raw_peer_open(&other, fixture.loop);
-	CHECK_INT(orma_ipc_host_adopt(fixture.host, fd, NULL), -EBUSY);
+	if (geteuid() != 0)
+		orma_test_skip("root, to be another user");
+	CHECK_INT(seteuid(uid), 0);
+	int fd = raw_peer_open(peer, fixture->loop);
+	CHECK_INT(seteuid(0), 0);
+	int result = orma_ipc_host_adopt(fixture->host, fd, NULL);
+	if (result == 0)
+		return true;
+	CHECK_INT(result, -EBUSY);
 	close(fd);
-	CHECK(raw_peer_next(&other, &frame));
+	CHECK(raw_peer_next(peer, &frame));
 	CHECK_INT(frame.kind, ORMA_IPC_FRAME_ERROR);
 	CHECK(orma_base_str_is(frame.u.error.text, "too many connections"));
-	CHECK(!raw_peer_next(&other, &frame));
+	CHECK(!raw_peer_next(peer, &frame));
+	raw_peer_close(peer);
+	return false;
+}
+
+ORMA_TEST(peers_beyond_the_limit_are_told_so_but_each_user_has_a_place_and_root_all)
+{
+	struct fixture fixture;
+	struct raw_peer other, roots[3], refused;
+
+	set_up_with(&fixture, (struct orma_ipc_host_options){.peers_max = 1});
+	CHECK(is_admitted_as(&fixture, &fixture.raw, 1000));
+	CHECK(!is_admitted_as(&fixture, &refused, 1000));
+	CHECK(is_admitted_as(&fixture, &other, 1001));
+	CHECK(!is_admitted_as(&fixture, &refused, 1001));
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(roots); i++)
+		CHECK(is_admitted_as(&fixture, &roots[i], 0));
+	CHECK_INT(orma_ipc_host_peer_count(fixture.host), 5);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(roots); i++)
+		raw_peer_close(&roots[i]);
 	raw_peer_close(&other);
-	CHECK_INT(orma_ipc_host_peer_count(fixture.host), 1);
+	tear_down(&fixture);
+}
+
+ORMA_TEST(the_places_of_users_that_have_none_have_an_end)
+{
+	struct fixture fixture;
+	static struct raw_peer peers[ORMA_IPC_PEERS_FIRST + 1];
+	struct raw_peer refused;
+
+	set_up_with(&fixture, (struct orma_ipc_host_options){.peers_max = 1});
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(peers); i++)
+		CHECK(is_admitted_as(&fixture, &peers[i], 1000 + (uid_t)i));
+	CHECK(!is_admitted_as(&fixture, &refused, 5000));
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(peers); i++)
+		raw_peer_close(&peers[i]);
 	tear_down(&fixture);
 }
 

@@ -281,28 +281,42 @@ ORMA_TEST(clone_is_seen_as_a_session_of_its_own)
 	scene_close(&scene);
 }
 
-ORMA_TEST(clones_of_all_users_have_a_limit)
+/* One user for each five clones, which all have a session. */
+ORMA_TEST(clones_of_all_users_have_a_limit_that_leaves_places_for_others)
 {
-	enum { COUNT = ORMA_SERVICE_CLONES_MAX + 1 };
-	struct consumer owners[4], consumers[COUNT];
+	enum { SHARED = ORMA_SERVICE_CLONES_MAX, USERS = SHARED / ORMA_SERVICE_CLONES_PER_UID };
+	struct consumer owners[USERS + 1], consumers[SHARED], fourth[2], root;
 	struct scene scene;
 
 	scene_open(&scene, NULL);
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < USERS + 1; i++) {
 		consumer_open_as(&scene.world, &owners[i], 5000 + (uid_t)i);
 		enable_ok(&owners[i], ONE_BUFFER);
 	}
-	for (size_t i = 0; i < COUNT; i++) {
+	for (size_t i = 0; i < SHARED; i++) {
 		size_t owner = i / ORMA_SERVICE_CLONES_PER_UID;
 
 		consumer_open_as(&scene.world, &consumers[i], 5000 + (uid_t)owner);
 		clone_with(&scene, &consumers[i],
 			   (struct orma_clone_request){.session_id = owner + 1, .file_fd = -1});
 	}
-	CHECK_LOG(&scene.log, "too many clones: the service has 15, the maximum");
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < 2; i++) {
+		CHECK_LOG(&scene.log, "");
+		consumer_open_as(&scene.world, &fourth[i], 5000 + USERS);
+		clone_with(&scene, &fourth[i],
+			   (struct orma_clone_request){.session_id = USERS + 1, .file_fd = -1});
+	}
+	CHECK_LOG(&scene.log,
+		  "too many clones: the service has 16, the maximum for users that have one");
+	consumer_open_as(&scene.world, &root, 0);
+	clone_with(&scene, &root, (struct orma_clone_request){.session_id = 1, .file_fd = -1});
+	CHECK_LOG(&scene.log, "");
+	consumer_close(&root);
+	for (size_t i = 0; i < 2; i++)
+		consumer_close(&fourth[i]);
+	for (size_t i = 0; i < SHARED; i++)
 		consumer_close(&consumers[i]);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < USERS + 1; i++)
 		consumer_close(&owners[i]);
 	scene_close(&scene);
 }

@@ -276,31 +276,65 @@ ORMA_TEST(consumer_has_one_session_at_a_time)
 	world_close(&world);
 }
 
+static void open_session(struct world *world, struct consumer *consumer, uid_t uid)
+{
+	consumer_open_as(world, consumer, uid);
+	enable_ok(consumer, ONE_BUFFER);
+}
+
 ORMA_TEST(sessions_are_capped_per_user_and_in_all)
 {
 	struct world world;
 	struct consumer consumers[17];
 
 	world_open(&world);
-	for (int i = 0; i < 5; i++) {
-		consumer_open_as(&world, &consumers[i], 1000);
-		enable_ok(&consumers[i], ONE_BUFFER);
-	}
+	for (int i = 0; i < 5; i++)
+		open_session(&world, &consumers[i], 1000);
 	consumer_open_as(&world, &consumers[5], 1000);
 	CHECK_INT(enable(&consumers[5], ONE_BUFFER), -EBUSY);
 	CHECK_STR(consumers[5].error.message, "too many sessions: user 1000 has 5, the maximum");
-	for (int i = 6; i < 16; i++) {
-		consumer_open_as(&world, &consumers[i], 1001 + (uid_t)i / 4);
-		enable_ok(&consumers[i], ONE_BUFFER);
-	}
-	consumer_open_as(&world, &consumers[16], 2000);
+	for (int i = 6; i < 16; i++)
+		open_session(&world, &consumers[i], 1001 + (uid_t)i / 4);
+	consumer_open_as(&world, &consumers[16], 1002);
 	CHECK_INT(enable(&consumers[16], ONE_BUFFER), -EBUSY);
 	CHECK_STR(consumers[16].error.message,
-		  "too many sessions: the service has 15, the maximum");
+		  "too many sessions: the service has 15, the maximum for users that have one");
 	consumer_close(&consumers[0]);
 	enable_ok(&consumers[16], ONE_BUFFER);
 	for (int i = 1; i < 17; i++)
 		consumer_close(&consumers[i]);
+	world_close(&world);
+}
+
+ORMA_TEST(users_that_take_every_place_leave_one_for_each_other_user_and_all_for_root)
+{
+	enum { ALL = ORMA_SERVICE_SESSIONS_MAX + ORMA_SERVICE_SESSIONS_FIRST, ROOTS = 5 };
+	const uid_t own_uid = geteuid();
+	struct world world;
+	struct consumer consumers[ALL], late, roots[ROOTS], own[ROOTS];
+
+	world_open(&world);
+	for (uint32_t i = 0; i < ALL; i++)
+		open_session(&world, &consumers[i],
+			     i < ORMA_SERVICE_SESSIONS_MAX ? 1000 + i / 5 : 2000 + i);
+	consumer_open_as(&world, &late, 3000);
+	CHECK_INT(enable(&late, ONE_BUFFER), -EBUSY);
+	CHECK_STR(late.error.message,
+		  "too many sessions: the service has 32, the maximum for users that have none");
+	for (int i = 0; i < ROOTS; i++)
+		open_session(&world, &roots[i], 0);
+	for (int i = 0; own_uid != 0 && i < ROOTS; i++)
+		open_session(&world, &own[i], own_uid);
+	/* Which take no place of the others. */
+	consumer_close(&consumers[0]);
+	enable_ok(&late, ONE_BUFFER);
+	consumer_close(&late);
+	for (int i = 1; i < ALL; i++)
+		consumer_close(&consumers[i]);
+	for (int i = 0; i < ROOTS; i++)
+		consumer_close(&roots[i]);
+	for (int i = 0; own_uid != 0 && i < ROOTS; i++)
+		consumer_close(&own[i]);
 	world_close(&world);
 }
 

@@ -305,7 +305,7 @@ ORMA_TEST(file_that_cannot_be_opened_refuses_the_session_and_leaves_nothing)
 	orma_consumer_port_free_buffers(s.consumer.port);
 	file.error = -EMFILE;
 	CHECK_INT(enable(&s.consumer, config), -EMFILE);
-	CHECK_STR(s.consumer.error.message, "write_into_file: the file cannot be used");
+	CHECK_STR(s.consumer.error.message, "write_into_file: the process has too many open files");
 	CHECK_INT(access(path, F_OK), -1);
 	close_scene(&s);
 }

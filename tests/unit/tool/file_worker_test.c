@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -232,6 +235,99 @@ ORMA_TEST(freeing_the_worker_gives_a_pipe_up_that_nobody_reads)
 	stop(&events);
 	for (int i = 0; i < 3; i++)
 		close(fds[i][0]);
+}
+
+static int listening_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr address = {.sa_family = AF_UNIX};
+
+	/* An abstract name of the kernel's choice. */
+	CHECK_INT(bind(fd, &address, sizeof(address.sa_family)), 0);
+	CHECK_INT(listen(fd, 1), 0);
+	return fd;
+}
+
+ORMA_TEST(a_descriptor_that_takes_no_stream_fails_at_once)
+{
+	int datagrams[2], pair[2];
+	CHECK_INT(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, datagrams), 0);
+	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	int fds[] = {
+		epoll_create1(EPOLL_CLOEXEC),
+		eventfd(0, EFD_CLOEXEC),
+		listening_socket(),
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+		socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+		datagrams[0],
+		pair[0],
+	};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(fds); i++) {
+		struct events events;
+		void *file;
+		CHECK(fds[i] >= 0);
+		start(&events);
+		CHECK_INT(orma_file_worker_ops.open(events.worker, fds[i], 7, &file), 0);
+		while (events.failed == 0)
+			CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+		CHECK_INT(events.last_status, -ENOTSUP);
+		CHECK_INT(write_bytes(&events, file, "12345678", 8), -ENOTSUP);
+		orma_file_worker_ops.close(events.worker, file, true);
+		while (events.ended == 0)
+			CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+		CHECK_INT(events.failed, 1);
+		stop(&events);
+	}
+	close(datagrams[1]);
+	close(pair[1]);
+}
+
+ORMA_TEST(files_pipes_devices_and_connections_are_written_to)
+{
+	int pair[2], pipe_fds[2];
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	CHECK_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
+	int fds[] = {
+		memfd_create("out", MFD_CLOEXEC),
+		pair[0],
+		pipe_fds[1],
+		open("/dev/null", O_WRONLY | O_CLOEXEC),
+	};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(fds); i++) {
+		struct events events;
+		void *file;
+		start(&events);
+		CHECK_INT(orma_file_worker_ops.open(events.worker, fds[i], 7, &file), 0);
+		CHECK_INT(write_bytes(&events, file, "12345678", 8), 0);
+		orma_file_worker_ops.close(events.worker, file, true);
+		while (events.ended == 0)
+			CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+		CHECK_INT(events.failed, 0);
+		stop(&events);
+	}
+	close(pair[1]);
+	close(pipe_fds[0]);
+}
+
+ORMA_TEST(a_pipe_that_nobody_reads_fails_after_its_time)
+{
+	struct events events;
+	void *file;
+	int fds[2];
+	static char data[200000];
+	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
+	start(&events);
+	orma_file_worker_set_stall_ms(events.worker, 50);
+	CHECK_INT(orma_file_worker_ops.open(events.worker, fds[1], 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, data, sizeof(data)), 0);
+	while (events.failed == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.last_status, -ETIMEDOUT);
+	orma_file_worker_ops.close(events.worker, file, true);
+	while (events.ended == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	close(fds[0]);
+	stop(&events);
 }
 
 ORMA_TEST(a_pipe_that_does_not_block_is_waited_for)
