@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
@@ -295,6 +296,19 @@ int orma_base_memfd_new(const char *name, size_t size)
 	return ret;
 }
 
+/* The kernel's TMPFS_MAGIC: its headers are not part of every C library. */
+#define TMPFS_TYPE 0x01021994u
+
+/* Memory files of huge pages have seals too, but their pages come from a pool that may be empty: then
+ * a page that a hole was punched into, which no seal forbids, is a SIGBUS at the next access. Not
+ * by st_blksize, which is that of huge pages also where the kernel makes them transparently. */
+static bool is_plain_memory(int fd)
+{
+	struct statfs info;
+
+	return fstatfs(fd, &info) == 0 && (unsigned long)info.f_type == TMPFS_TYPE;
+}
+
 int orma_base_memfd_check(int fd, size_t *ret_size)
 {
 	/* Other kinds of files have no seals, so this tells a memory file apart as well. */
@@ -302,7 +316,7 @@ int orma_base_memfd_check(int fd, size_t *ret_size)
 	if (seals < 0 || (seals & REQUIRED_SEALS) != REQUIRED_SEALS)
 		return -EINVAL;
 	struct stat st;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || !is_plain_memory(fd))
 		return -EINVAL;
 	*ret_size = (size_t)st.st_size;
 	return 0;

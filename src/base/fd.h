@@ -82,7 +82,8 @@ int orma_base_file_read(int dirfd, const char *path, size_t limit_bytes, struct 
 /* A CLOEXEC memory file of that size, sealed against shrink, grow and further seals; the descriptor
  * or -errno. */
 int orma_base_memfd_new(const char *name, size_t size);
-/* 0 when fd is a memory file with those three seals; sets *ret_size. -EINVAL otherwise. */
+/* 0 when fd is a memory file with those three seals and of plain memory, not of huge pages; sets
+ * *ret_size. -EINVAL otherwise. Waits for nothing. */
 int orma_base_memfd_check(int fd, size_t *ret_size);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memory.c - the memory that the producer shares with one service: checked, mapped, released.
  *
- * What a daemon sends is untrusted: a file that it could still shrink would turn our next store
- * into a SIGBUS, so only sealed memory files of a size that fits the ABI are mapped. The mapping
- * belongs to the arbiter, which unmaps it when its last writer is gone, on whatever thread that is.
- * The creator's reference of the arbiter is itself shared (struct orma_client_memory), because a
- * thread that makes a writer must not find the arbiter freed between looking and taking. Rejected:
- * making writers under the client's mutex (they allocate and may write to an eventfd).
+ * What a daemon sends is untrusted: a file that it could still shrink, or that has huge pages, would
+ * turn our next store into a SIGBUS, so only sealed files of plain memory with a size that fits the
+ * ABI are mapped. The mapping belongs to the arbiter, which unmaps it when its last writer is gone,
+ * on whatever thread that is. The creator's reference of the arbiter is itself shared (struct
+ * orma_client_memory), because a thread that makes a writer must not find the arbiter freed between
+ * looking and taking. Rejected: making writers under the client's mutex (they allocate and may write
+ * to an eventfd).
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -157,6 +157,7 @@ static const uint32_t allowed[] = {
 	SYS_renameat2,
 	/* Shared memory. */
 	SYS_memfd_create,
+	SYS_fstatfs,
 	SYS_ftruncate,
 	SYS_munmap,
 	SYS_madvise,

@@ -322,6 +322,7 @@ ORMA_TEST(a_packet_whose_writer_dies_half_way_is_not_read)
 #define OWN_BYTES ((size_t)256 << 10)
 /* More than anybody may bring; 32 bits have no more. */
 #define TOO_LARGE_BYTES ((size_t)1 << (sizeof(size_t) > 4 ? 36 : 31))
+#define HUGE_BYTES      (2 << 20)
 #define SMALL_BYTES     ((size_t)64 << 10)
 
 enum memory_kind {
@@ -339,6 +340,7 @@ enum memory_kind {
 	A_PIPE,
 	A_SOCKET,
 	A_PATH,
+	HUGE_PAGES, /* -1 where the kernel has none */
 	NOTHING,
 	MEMORY_KIND_COUNT,
 };
@@ -349,6 +351,18 @@ static int new_memfd(size_t size, unsigned seals)
 
 	CHECK(fd >= 0);
 	CHECK_INT(ftruncate(fd, (off_t)size), 0);
+	CHECK_INT(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+/* Needs no page of the pool before it is mapped. */
+static int new_huge_memfd(unsigned seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+
+	if (fd < 0)
+		return -1;
+	CHECK_INT(ftruncate(fd, HUGE_BYTES), 0);
 	CHECK_INT(fcntl(fd, F_ADD_SEALS, seals), 0);
 	return fd;
 }
@@ -407,6 +421,8 @@ static int new_memory(enum memory_kind kind)
 		return half_of_a_pair(true);
 	case A_PATH:
 		return open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	case HUGE_PAGES:
+		return new_huge_memfd(seals);
 	case NOTHING:
 	case MEMORY_KIND_COUNT:
 		break;
@@ -422,7 +438,7 @@ ORMA_TEST(memory_of_every_wrong_kind_is_not_taken)
 	orma_stage_open(&stage);
 	for (enum memory_kind kind = 0; kind < MEMORY_KIND_COUNT; kind++) {
 		ORMA_AUTO(orma_base_fd_closep) int fd = new_memory(kind);
-		CHECK(fd >= 0 || kind == NOTHING || kind == A_FILE);
+		CHECK(fd >= 0 || kind == NOTHING || kind == A_FILE || kind == HUGE_PAGES);
 		orma_raw_producer_connect(&producer, stage.daemon.producers);
 		/* Not an error: the producer is told, and may go on with the service's memory. */
 		CHECK(orma_raw_producer_initialize(

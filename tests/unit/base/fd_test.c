@@ -103,6 +103,20 @@ ORMA_TEST(memory_that_could_still_shrink_is_refused)
 	orma_base_fd_close(ends[1]);
 }
 
+/* Its pages come from a pool: when that is empty, to touch a hole is a SIGBUS, whatever the seals. */
+ORMA_TEST(memory_of_huge_pages_is_refused)
+{
+	size_t size = 7;
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+	if (fd < 0)
+		orma_test_skip("memory files of huge pages");
+	CHECK_INT(ftruncate(fd, 2 << 20), 0);
+	CHECK_INT(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+	CHECK_INT(orma_base_memfd_check(fd, &size), -EINVAL);
+	CHECK_INT(size, 7);
+	orma_base_fd_close(fd);
+}
+
 ORMA_TEST(a_memory_file_that_is_too_large_leaves_no_descriptor)
 {
 	CHECK_INT(orma_base_memfd_new("test", SIZE_MAX), -EFBIG);

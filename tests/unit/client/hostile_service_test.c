@@ -208,6 +208,17 @@ ORMA_TEST(memory_that_can_shrink_ends_the_connection)
 	check_that_memory_is_refused(fd, (const uint8_t[])SETUP_TRACING(4));
 }
 
+ORMA_TEST(memory_of_huge_pages_ends_the_connection)
+{
+	int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+
+	if (fd < 0)
+		orma_test_skip("memory files of huge pages");
+	CHECK_INT(ftruncate(fd, 2 << 20), 0);
+	CHECK_INT(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+	check_that_memory_is_refused(fd, (const uint8_t[])SETUP_TRACING(4));
+}
+
 ORMA_TEST(memory_smaller_than_a_page_ends_the_connection)
 {
 	check_that_memory_is_refused(orma_base_memfd_new("x", 16),
