@@ -29,7 +29,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 
-#define OPEN_FOLDER (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#define FOLDER_ONLY (O_PATH | O_DIRECTORY)
 
 /* A copy without slashes at its end; "" is the root. */
 static char *copy_path(const char *path)
@@ -49,7 +49,7 @@ int orma_output_folder_open(const char *path, struct orma_output_folder *ret,
 	char real_path[PATH_MAX];
 	int result = 0;
 
-	folder.fd = open(path, OPEN_FOLDER);
+	folder.fd = open(path, FOLDER_ONLY | O_CLOEXEC);
 	if (folder.fd < 0 || !realpath(path, real_path))
 		result = -errno;
 	if (result == 0) {
@@ -141,7 +141,7 @@ int orma_output_folder_check(const struct orma_output_folder *folder, const char
 static int open_child(int parent_fd, const char *name)
 {
 	struct stat info;
-	int fd = openat(parent_fd, name, OPEN_FOLDER | O_NOFOLLOW), error = errno;
+	int fd = openat(parent_fd, name, FOLDER_ONLY | O_NOFOLLOW | O_CLOEXEC), error = errno;
 
 	if (fd >= 0)
 		return fd;

@@ -658,37 +658,62 @@ ORMA_TEST(a_file_that_cannot_be_created_fails_and_leaves_what_is_there)
 	CHECK_INT(access(numbered, F_OK), 0);
 }
 
-ORMA_TEST(files_of_other_users_are_created_and_rotated_below_their_folder_alone)
+static int create_for_other(struct events *events, const char *path, void **ret_file)
+{
+	struct orma_error error = {0};
+	const struct orma_file_request request = {
+		.struct_size = sizeof(request), .path = path, .count = 2, .session_id = 7};
+
+	return orma_file_worker_ops.create_for_other(events->worker, &request, ret_file, &error);
+}
+
+ORMA_TEST(files_of_other_users_are_created_below_their_folder_alone)
 {
 	struct orma_output_folder folder;
-	struct orma_error error = {0};
-	struct orma_file_request request = {
-		.struct_size = sizeof(request), .count = 2, .session_id = 7};
+	struct orma_error error;
 	struct events events;
-	char path[300], moved[300], link[300];
+	char path[300];
+	void *file;
+
+	CHECK_INT(orma_output_folder_open(orma_test_tmpdir(), &folder, &error), 0);
+	in_tmpdir(path, "link");
+	CHECK_INT(symlink(".", path), 0);
+	start(&events);
+	CHECK_INT(create_for_other(&events, "trace", &file), -EACCES);
+	orma_file_worker_set_output_folder(events.worker, &folder);
+	CHECK_INT(create_for_other(&events, "/etc/trace", &file), -EXDEV);
+	CHECK_INT(create_for_other(&events, "link/trace", &file), 0);
+	while (events.failed == 0)
+		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
+	CHECK_INT(events.last_status, -ELOOP);
+	orma_file_worker_ops.close(events.worker, file, false);
+	wait_for_end(&events);
+	in_tmpdir(path, "trace");
+	CHECK_INT(access(path, F_OK), -1);
+	stop(&events);
+	orma_output_folder_close(&folder);
+}
+
+ORMA_TEST(a_file_of_another_user_is_rotated_in_the_folder_that_it_was_created_in)
+{
+	struct orma_output_folder folder;
+	struct orma_error error;
+	struct events events;
+	char path[300], moved[300];
 	void *file;
 
 	in_tmpdir(path, "sub");
 	CHECK_INT(mkdir(path, 0700), 0);
 	CHECK_INT(orma_output_folder_open(orma_test_tmpdir(), &folder, &error), 0);
 	start(&events);
-	request.path = "sub/trace";
-	CHECK_INT(orma_file_worker_ops.create_for_other(events.worker, &request, &file, &error),
-		  -EACCES);
 	orma_file_worker_set_output_folder(events.worker, &folder);
-	request.path = "/etc/trace";
-	CHECK_INT(orma_file_worker_ops.create_for_other(events.worker, &request, &file, &error),
-		  -EXDEV);
-	request.path = "sub/trace";
-	CHECK_INT(orma_file_worker_ops.create_for_other(events.worker, &request, &file, &error), 0);
+	CHECK_INT(create_for_other(&events, "sub/trace", &file), 0);
 	while (events.created == 0)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
-	/* Now a link has the folder's name; the file's folder stays. */
+	/* Now a link has the name of the folder. */
 	in_tmpdir(moved, "moved");
-	in_tmpdir(link, "other");
-	CHECK_INT(mkdir(link, 0700), 0);
 	CHECK_INT(rename(path, moved), 0);
-	CHECK_INT(symlink("other", path), 0);
+	CHECK_INT(symlink(".", path), 0);
 	CHECK_INT(write_bytes(&events, file, "one", 3), 0);
 	CHECK_INT(orma_file_worker_ops.rotate(events.worker, file, "sub/trace", 2), 0);
 	CHECK_INT(write_bytes(&events, file, "two", 3), 0);
@@ -699,16 +724,6 @@ ORMA_TEST(files_of_other_users_are_created_and_rotated_below_their_folder_alone)
 	check_content(path, "two");
 	in_tmpdir(path, "moved/trace.1");
 	check_content(path, "one");
-	in_tmpdir(path, "other/trace");
-	CHECK_INT(access(path, F_OK), -1);
-	/* And who begins now meets the link. */
-	events.ended = events.created = 0;
-	CHECK_INT(orma_file_worker_ops.create_for_other(events.worker, &request, &file, &error), 0);
-	while (events.failed == 0)
-		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
-	CHECK_INT(events.last_status, -ELOOP);
-	orma_file_worker_ops.close(events.worker, file, false);
-	wait_for_end(&events);
 	stop(&events);
 	orma_output_folder_close(&folder);
 }
