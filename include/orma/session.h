@@ -112,9 +112,9 @@ struct orma_session_options {
  * @reterr: may be NULL; says the error in words.
  *
  * Waits until connected, unless connects_later is set. Returns 0, -ECONNREFUSED or -ENOENT (no
- * service there), -EACCES, -EPROTO (something else answers), -ETIMEDOUT, -ENOTCONN (in_process
- * without that backend), -ENOTSUP (in_process, in a library without the service), -EINVAL (options;
- * the address), -ENOMEM.
+ * service there), -EACCES, -EPERM (a user that trusted_services does not cover runs it), -EPROTO
+ * (something else answers), -ETIMEDOUT, -ENOTCONN (in_process without that backend), -ENOTSUP
+ * (in_process, in a library without the service), -EINVAL (options; the address), -ENOMEM.
  */
 ORMA_API int orma_session_new(const struct orma_session_options *options, struct orma_session **ret,
 			      struct orma_error *reterr);
