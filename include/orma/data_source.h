@@ -83,6 +83,8 @@ struct orma_data_source_options {
 	void (*on_start)(void *ctx, const struct orma_instance *instance);
 	enum orma_completion (*on_stop)(void *ctx, const struct orma_instance *instance);
 	enum orma_completion (*on_flush)(void *ctx, const struct orma_instance *instance);
+	/* The service asks by time, or each time that a share of a ring buffer was written. So what
+	 * this writes at once should be little, or limited in time: it may lead to the next call. */
 	void (*on_clear_incremental_state)(void *ctx, const struct orma_instance *instance);
 	void (*on_destroy)(void *ctx, const struct orma_instance *instance);
 	/* Services are not told when an instance has stopped, and do not wait for that. */

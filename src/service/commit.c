@@ -23,17 +23,17 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 			      bool is_complete)
 {
 	struct orma_service *service = port->service;
-	struct orma_service_session_buffer *buffer = orma_service_producer_grant(port, buffer_id);
+	struct orma_service_grant *grant = orma_service_producer_grant(port, buffer_id);
 	uint32_t registered = orma_service_producer_writer_buffer(port, chunk->writer_id);
 	struct orma_service_sequence *sequence;
 	struct orma_buffer_chunk copy;
 	int r;
 
-	if (!buffer || chunk->writer_id == 0 || (registered && registered != buffer_id)) {
+	if (!grant || chunk->writer_id == 0 || (registered && registered != buffer_id)) {
 		service->chunks_discarded++;
 		return;
 	}
-	sequence = orma_service_session_sequence(buffer, port, chunk->writer_id);
+	sequence = orma_service_session_sequence(grant->buffer, port, chunk->writer_id);
 	if (!sequence) {
 		service->chunks_discarded++;
 		return;
@@ -55,9 +55,11 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 		.payload_untrusted = payload,
 		.payload_size_bytes = payload_bytes,
 	};
-	r = orma_service_buffer_write_chunk(buffer->trace_buffer, &copy);
-	if (r >= 0)
-		orma_service_session_sequence_count(sequence, (uint64_t)r);
+	r = orma_service_buffer_write_chunk(grant->buffer->trace_buffer, &copy);
+	if (r < 0)
+		return;
+	orma_service_session_sequence_count(sequence, (uint64_t)r);
+	orma_service_incremental_written(grant);
 }
 
 static void move_emulated(struct orma_producer_port *port, const struct orma_chunk_move *move)
@@ -106,8 +108,9 @@ static size_t move_chunk(struct orma_producer_port *port, const struct orma_chun
 static void apply_patches(struct orma_producer_port *port, const struct orma_chunk_patch *patch)
 {
 	struct orma_service *service = port->service;
-	struct orma_service_session_buffer *buffer =
+	const struct orma_service_grant *grant =
 		orma_service_producer_grant(port, patch->target_buffer);
+	struct orma_trace_buffer *buffer = grant ? grant->buffer->trace_buffer : NULL;
 	struct orma_buffer_patch patches[64];
 	uint32_t sequence_id;
 	size_t count;
@@ -118,10 +121,11 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 		return;
 	}
 	/* The chunk may be one of a producer that had this id before. */
-	sequence_id = orma_service_session_sequence_id(buffer, port, (uint16_t)patch->writer_id);
-	if (!orma_service_buffer_has_sequence(buffer->trace_buffer, (uint16_t)port->id,
+	sequence_id =
+		orma_service_session_sequence_id(grant->buffer, port, (uint16_t)patch->writer_id);
+	if (!orma_service_buffer_has_sequence(buffer, (uint16_t)port->id,
 					      (uint16_t)patch->writer_id, sequence_id)) {
-		orma_service_buffer_patches_failed(buffer->trace_buffer, patch->count);
+		orma_service_buffer_patches_failed(buffer, patch->count);
 		return;
 	}
 	for (size_t at = 0; at < patch->count || at == 0; at += count) {
@@ -135,8 +139,8 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 			       sizeof(patches[i].data));
 		}
 		(void)orma_service_buffer_patch(
-			buffer->trace_buffer, (uint16_t)port->id, (uint16_t)patch->writer_id,
-			patch->chunk_id, patches, count, patch->has_more_patches || !is_last);
+			buffer, (uint16_t)port->id, (uint16_t)patch->writer_id, patch->chunk_id,
+			patches, count, patch->has_more_patches || !is_last);
 		if (count == 0)
 			break;
 	}

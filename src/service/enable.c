@@ -128,6 +128,8 @@ static int make_buffers(struct orma_service_session *session, struct orma_error 
 		buffer->idx = (uint32_t)i;
 		buffer->size_kb = wanted->size_kb;
 		buffer->id = orma_service_pick_buffer_id(service);
+		orma_service_incremental_init(session, buffer,
+					      discards ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING);
 		session->buffer_count++;
 		service->buffer_count++;
 		if (buffer->id == 0)

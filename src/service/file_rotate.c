@@ -111,7 +111,7 @@ static int begin_file(struct orma_service_session *session)
 		return r;
 	output->written_bytes = 0;
 	if (session->state == ORMA_SERVICE_SESSION_STARTED)
-		orma_service_instances_clear_incremental(session);
+		orma_service_incremental_clear(session);
 	return put_initial(session);
 }
 

@@ -194,27 +194,3 @@ void orma_service_data_source_leave(struct orma_service_data_source *data_source
 			orma_service_session_check_stopped(session);
 	}
 }
-
-void orma_service_instances_clear_incremental(struct orma_service_session *session)
-{
-	struct orma_service *service = session->service;
-	struct orma_service_instance *instance;
-	struct orma_producer_port *port;
-	uint64_t *ids = orma_base_alloc_array(session->instance_count + 1, sizeof(*ids));
-
-	/* Without memory this period is skipped. */
-	if (!ids)
-		return;
-	ORMA_LIST_FOR_EACH (port, &service->producers, link) {
-		size_t count = 0;
-
-		ORMA_LIST_FOR_EACH (instance, &port->instances, producer_link) {
-			if (instance->session == session &&
-			    instance->data_source->handles_incremental_state_clear)
-				ids[count++] = instance->id;
-		}
-		if (count && port->callbacks.clear_incremental_state)
-			port->callbacks.clear_incremental_state(port->ctx, ids, count);
-	}
-	orma_base_free(ids);
-}

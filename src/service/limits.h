@@ -99,6 +99,11 @@
 #define ORMA_SERVICE_CONSUMERS_MAX        4096u
 #define ORMA_SERVICE_EVENT_BYTES_MAX      (96u << 10) /* one ObservableEvents message */
 
+/* How often producers begin their incremental state anew while a ring is filled once, and what is
+ * written in between at least. */
+#define ORMA_SERVICE_CLEARS_PER_RING 32u
+#define ORMA_SERVICE_CLEAR_BYTES_MIN (4u << 10)
+
 /* Made or being made, as with sessions. */
 #define ORMA_SERVICE_CLONES_MAX         15u
 #define ORMA_SERVICE_CLONES_FIRST       17u

@@ -420,12 +420,12 @@ void orma_producer_port_data_source_stopped(struct orma_producer_port *port, uin
 
 /* --- what it may write to --------------------------------------------------------------------- */
 
-struct orma_service_session_buffer *
-orma_service_producer_grant(const struct orma_producer_port *port, uint64_t buffer_id)
+struct orma_service_grant *orma_service_producer_grant(const struct orma_producer_port *port,
+						       uint64_t buffer_id)
 {
 	for (size_t i = 0; i < port->grant_count; i++)
 		if (port->grants[i].buffer_id == buffer_id)
-			return port->grants[i].buffer;
+			return &port->grants[i];
 	return NULL;
 }
 
@@ -444,7 +444,8 @@ int orma_service_producer_add_grant(struct orma_producer_port *port,
 		port->grants = grants;
 		port->grant_capacity = capacity;
 	}
-	port->grants[port->grant_count++] = (struct orma_service_grant){buffer->id, buffer};
+	port->grants[port->grant_count++] =
+		(struct orma_service_grant){.buffer_id = buffer->id, .buffer = buffer};
 	return 0;
 }
 

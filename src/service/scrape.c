@@ -47,10 +47,10 @@ static void scrape_chunk(const struct orma_service_session *session,
 			 uint8_t *copy, int64_t *budget_bytes)
 {
 	uint32_t buffer_id = orma_service_producer_writer_buffer(port, chunk->writer_id);
-	const struct orma_service_session_buffer *buffer =
+	const struct orma_service_grant *grant =
 		buffer_id ? orma_service_producer_grant(port, buffer_id) : NULL;
 
-	if (chunk->writer_id == 0 || !buffer || (session && buffer->session != session))
+	if (chunk->writer_id == 0 || !grant || (session && grant->buffer->session != session))
 		return;
 	*budget_bytes -= chunk->payload_bytes;
 	if (orma_service_memory_copy(port, chunk, copy))

@@ -172,15 +172,6 @@ static void on_flush_period(struct orma_service_timer *timer)
 	orma_service_flush_begin(session, 0, FLUSH_FLAGS_PERIODIC, NULL, NULL, NULL);
 }
 
-static void on_clear_period(struct orma_service_timer *timer)
-{
-	struct orma_service_session *session =
-		ORMA_CONTAINER_OF(timer, struct orma_service_session, clear_timer);
-
-	orma_service_arm_aligned(session->service, timer, session->clear_period_ms);
-	orma_service_instances_clear_incremental(session);
-}
-
 static void on_snapshot_period(struct orma_service_timer *timer);
 
 /* Periods count on the wall clock, which goes on in suspend. */
@@ -273,10 +264,7 @@ static void arm_periods(struct orma_service_session *session)
 		session->flush_timer.fn = on_flush_period;
 		orma_service_arm_aligned(service, &session->flush_timer, session->flush_period_ms);
 	}
-	if (session->clear_period_ms) {
-		session->clear_timer.fn = on_clear_period;
-		orma_service_arm_aligned(service, &session->clear_timer, session->clear_period_ms);
-	}
+	orma_service_incremental_start(session);
 	orma_service_timer_arm(&service->timers, &session->started_timer,
 			       now_ns + ORMA_SERVICE_STARTED_TIMEOUT_MS * ORMA_NS_PER_MS,
 			       on_start_timeout);

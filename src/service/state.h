@@ -64,6 +64,7 @@ struct orma_service_data_source {
 struct orma_service_grant {
 	uint32_t buffer_id;
 	struct orma_service_session_buffer *buffer;
+	bool has_written; /* since it was asked to clear incremental state; see incremental.c */
 };
 
 struct orma_producer_port {
@@ -127,6 +128,10 @@ struct orma_service_session_buffer {
 	struct orma_trace_buffer *trace_buffer;
 	uint64_t filter_discarded_bytes;
 	bool is_filtered; /* some packet of it went through the session's filter */
+	/* See incremental.c. Of the buffer's statistics when it was last asked for clearing. */
+	uint64_t cleared_at_bytes, overwritten_at_bytes;
+	uint64_t clear_share_bytes; /* 0 = never by bytes */
+	bool is_clear_due;
 };
 
 /* One entry of TraceConfig.data_sources. */
@@ -536,8 +541,8 @@ struct orma_service_name *orma_service_name_find(const struct orma_service *serv
 						 struct orma_str text);
 struct orma_producer_port *orma_service_producer_by_id(const struct orma_service *service,
 						       uint32_t id);
-struct orma_service_session_buffer *
-orma_service_producer_grant(const struct orma_producer_port *port, uint64_t buffer_id);
+struct orma_service_grant *orma_service_producer_grant(const struct orma_producer_port *port,
+						       uint64_t buffer_id);
 int orma_service_producer_add_grant(struct orma_producer_port *port,
 				    struct orma_service_session_buffer *buffer);
 void orma_service_producer_remove_grants(struct orma_producer_port *port,
@@ -706,7 +711,16 @@ void orma_service_data_source_join(struct orma_service_data_source *data_source)
 /* It goes away: its instances stop and vanish. */
 void orma_service_data_source_leave(struct orma_service_data_source *data_source,
 				    bool is_producer_gone);
-void orma_service_instances_clear_incremental(struct orma_service_session *session);
+
+/* incremental.c */
+void orma_service_incremental_init(struct orma_service_session *session,
+				   struct orma_service_session_buffer *buffer,
+				   enum orma_buffer_policy policy);
+void orma_service_incremental_start(struct orma_service_session *session);
+/* A chunk of the producer came into the buffer. */
+void orma_service_incremental_written(struct orma_service_grant *grant);
+/* Asks all instances of the session now. */
+void orma_service_incremental_clear(struct orma_service_session *session);
 
 /* observe.c */
 void orma_service_observe_instance(struct orma_service_instance *instance);

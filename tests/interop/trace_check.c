@@ -8,6 +8,8 @@
  */
 #include "trace_check.h"
 
+#include "trace_decodable.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -41,6 +43,8 @@ static const char usage_text[] =
 	"                 system_info cpu_info track_event track_descriptor\n"
 	"  --sequences    per sequence: time does not go back, flags and first-packet marks are\n"
 	"                 right, interned names are declared before use\n"
+	"  --decodable PERCENT\n"
+	"                 at least so many of the track events decode, and there are some\n"
 	"  --slices N     at most N slices are left open or closed twice, per track\n"
 	"  --trusted UID  every packet has uid, pid and sequence id from the service, once; UID "
 	"is\n"
@@ -54,7 +58,9 @@ static const char usage_text[] =
 
 struct trace_check trace_check;
 static bool is_message, print_packets;
-static const char *codec; /* NULL = packets are not compressed */
+static struct decoder decoder;
+static uint64_t decodable_percent; /* 0 = not asked */
+static const char *codec;          /* NULL = packets are not compressed */
 
 void fail(const char *format, ...)
 {
@@ -87,6 +93,7 @@ static void check_packet(struct wire_span body)
 	}
 	assertions_count(&packet);
 	sequences_check(&packet);
+	(void)decoder_show(&decoder, &packet);
 }
 
 static void check_packets(struct wire_span trace, void (*check)(struct wire_span body))
@@ -122,9 +129,20 @@ static void check_trace(struct wire_span trace)
 		fail("no packets");
 }
 
+static void judge_decodable(void)
+{
+	uint64_t decoded = decoder.events - decoder.lost;
+
+	if (decodable_percent &&
+	    (decoder.events == 0 || decoded * 100 < decoder.events * decodable_percent))
+		fail("%" PRIu64 " of %" PRIu64 " track events decode", decoded, decoder.events);
+	decoder_done(&decoder);
+}
+
 static void judge(void)
 {
 	assertions_judge();
+	judge_decodable();
 	if (!is_message)
 		sequences_judge();
 	if (trace_check.failures > MAX_REPORTS)
@@ -161,6 +179,8 @@ static bool parse_option(const char *option, const char *value)
 		assertion_add(COUNT, value, value);
 	} else if (strcmp(option, "--source") == 0) {
 		assertion_add_source(value);
+	} else if (strcmp(option, "--decodable") == 0) {
+		decodable_percent = parse_number(value, value);
 	} else if (strcmp(option, "--slices") == 0) {
 		sequence_rules.max_open_slices = (int64_t)parse_number(value, value);
 	} else if (strcmp(option, "--trusted") == 0) {

@@ -19,13 +19,28 @@
 #include "probes/poll.h"
 #include "probes/process_stats/process_stats.h"
 
+/* A scan that is repeated takes at most 2 % of the time. The service asks for clearing by bytes, and
+ * in a small ring one scan writes enough for the next request. */
+#define SCAN_PAUSE_FACTOR 49u
+
+static void scan(struct orma_probes_process_instance *instance)
+{
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC), end_ns;
+
+	orma_probes_process_scan(instance);
+	end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	instance->scan_again_ns = end_ns + SCAN_PAUSE_FACTOR * (end_ns - begin_ns);
+	instance->is_scan_due = false;
+}
+
 static void do_due(struct orma_probes_process_instance *instance)
 {
-	if (instance->is_scan_due)
-		orma_probes_process_scan(instance);
+	if (instance->is_scan_due && (instance->is_due_now || orma_base_clock_ns(CLOCK_MONOTONIC) >=
+								      instance->scan_again_ns))
+		scan(instance);
 	if (instance->is_poll_due)
 		orma_probes_process_poll(instance);
-	instance->is_scan_due = instance->is_poll_due = instance->is_due_now = false;
+	instance->is_poll_due = instance->is_due_now = false;
 }
 
 static void on_timer(struct orma_timer *timer)
@@ -108,7 +123,8 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *from
 	return ORMA_COMPLETE;
 }
 
-/* Without polling, nothing else would ever name the processes again. */
+/* Without polling, nothing else would ever name the processes again. A scan that is due too early
+ * goes with a later poll. */
 static void on_clear(void *ctx, const struct orma_instance *from)
 {
 	struct orma_probes_process_instance *instance = from->instance_ctx;
@@ -118,8 +134,13 @@ static void on_clear(void *ctx, const struct orma_instance *from)
 	orma_probes_process_forget(instance);
 	if (!instance->config.scan_on_start)
 		return;
-	instance->is_scan_due = instance->is_due_now = true;
-	orma_base_loop_arm_in(probe->loop, &instance->timer, 0, on_timer);
+	instance->is_scan_due = true;
+	instance->is_due_now = orma_base_clock_ns(CLOCK_MONOTONIC) >= instance->scan_again_ns;
+	if (instance->is_due_now)
+		orma_base_loop_arm_in(probe->loop, &instance->timer, 0, on_timer);
+	else if (instance->config.poll_ms == 0)
+		orma_base_loop_arm(probe->loop, &instance->timer, instance->scan_again_ns,
+				   on_timer);
 }
 
 static void on_destroy(void *ctx, const struct orma_instance *from)

@@ -442,6 +442,49 @@ ORMA_TEST(clearing_repeats_the_scan)
 	fake_close();
 }
 
+/* What one scan writes may be what the service asks for the next clearing after. */
+ORMA_TEST(clearing_again_and_again_does_not_scan_all_the_time)
+{
+	const uint64_t far_ns = UINT64_MAX / 2;
+
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_start(0, CONFIG("scan_all_processes_on_start: true"));
+	fake_run_until(1);
+	CHECK(instance(0)->scan_again_ns > 0);
+	/* As if the scan had taken long. */
+	instance(0)->scan_again_ns = far_ns;
+	fake_clear(0);
+	CHECK(instance(0)->timer.deadline_ns == far_ns);
+	fake_flush(0);
+	CHECK_INT(fake_packet_count, 1);
+	/* Until that is over. */
+	instance(0)->scan_again_ns = 0;
+	fake_clear(0);
+	fake_run_until(2);
+	CHECK(fake_packet(1)->process_tree != NULL);
+	fake_close();
+}
+
+ORMA_TEST(a_scan_that_is_due_too_early_waits_for_a_later_poll)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_thread(10, 11, "reader", NULL);
+	fake_start(0, CONFIG("scan_all_processes_on_start: true proc_stats_poll_ms: 100 "
+			     "proc_stats_cache_ttl_ms: 9000"));
+	fake_run_until(2); /* the scan, the poll */
+	instance(0)->scan_again_ns = UINT64_MAX / 2;
+	fake_clear(0);
+	fake_run_until(4);
+	CHECK(fake_packet(2)->process_tree != NULL);
+	CHECK_INT(fake_packet(2)->process_tree->threads.count, 1);
+	instance(0)->scan_again_ns = 0;
+	fake_run_until(5);
+	CHECK_INT(fake_packet(4)->process_tree->threads.count, 2);
+	fake_close();
+}
+
 ORMA_TEST(a_loss_in_the_middle_of_a_poll_makes_everything_be_written_again)
 {
 	struct person person = cat;

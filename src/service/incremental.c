@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * incremental.c - decides when producers begin their incremental state anew.
+ *
+ * A sequence writes names, clocks and defaults once and refers to them afterwards. When a ring
+ * overwrites the packets that declared them, a reader drops every packet of the sequence up to the
+ * next one that begins a new state. Two rules say when the service asks for one:
+ *
+ *   by time   The config has clear_period_ms: every period, all instances of the session.
+ *   by bytes  The config does not have it: each time that a share of a ring was written, the
+ *             instances that write into that ring. A period of 0 switches both rules off.
+ *
+ * By bytes, what a reader cannot use of a ring is at most one share, and what was written while the
+ * request was on its way. The share is a 32nd part: of 5 % that may be lost, two are left for the
+ * way, because a small ring is filled in milliseconds. Measured with a loaded machine of two cores:
+ * of a ring of 512 KiB with 560,000 events per second, 96 to 99 % decode; of 32 MiB, 99 %. A 64th
+ * part was not better: what is lost of a small ring is mostly the way, and each thread writes its
+ * state twice as often. A state takes some hundred bytes, therefore a share has a minimum. The
+ * request goes out from a timer that is due at once, because callbacks must not come back into the
+ * service in the middle of a commit.
+ *
+ * A producer is asked only if it has written into the ring since it was asked last. The first
+ * packet that a silent one writes begins a new state anyway. So a busy program wakes no idle ones,
+ * and a program that is stopped in a debugger finds one request, not a queue full of them.
+ *
+ * A buffer that discards keeps the packets that declared things. A ring that is drained into a file
+ * keeps them in the file, unless it overwrites chunks that were not read: then the next share asks.
+ *
+ * Rejected: a period in the recorder's default configs (a ring may wrap in 50 ms or in a week, and
+ * a config made by hand would stay without); renewal by the library after some bytes (it does not
+ * know the size of the ring, and upstream's SDKs would not profit); rebuilding lost state in the
+ * service (it would have to understand each data source's state, such as the differences of
+ * timestamps and counters).
+ */
+#include "base/alloc.h"
+#include "service/state.h"
+
+/* Instances that are to be asked, of those of one producer in the session. */
+typedef bool is_concerned_fn(const struct orma_service_instance *instance);
+
+static size_t collect(const struct orma_producer_port *port,
+		      const struct orma_service_session *session, is_concerned_fn *is_concerned,
+		      uint64_t *ids)
+{
+	const struct orma_service_instance *instance;
+	size_t count = 0;
+
+	ORMA_LIST_FOR_EACH (instance, &port->instances, producer_link)
+		if (instance->session == session &&
+		    instance->data_source->handles_incremental_state_clear &&
+		    is_concerned(instance))
+			ids[count++] = instance->id;
+	return count;
+}
+
+/* Without memory nobody is asked; the next request makes up for it. */
+static void ask(struct orma_service_session *session, is_concerned_fn *is_concerned)
+{
+	uint64_t *ids = orma_base_alloc_array(session->instance_count + 1, sizeof(*ids));
+	struct orma_producer_port *port;
+
+	if (!ids)
+		return;
+	ORMA_LIST_FOR_EACH (port, &session->service->producers, link) {
+		size_t count = collect(port, session, is_concerned, ids);
+
+		if (count && port->callbacks.clear_incremental_state)
+			port->callbacks.clear_incremental_state(port->ctx, ids, count);
+	}
+	orma_base_free(ids);
+}
+
+static bool concerns_all(const struct orma_service_instance *instance)
+{
+	(void)instance;
+	return true;
+}
+
+void orma_service_incremental_clear(struct orma_service_session *session)
+{
+	ask(session, concerns_all);
+}
+
+/* --- by time ---------------------------------------------------------------------------------- */
+
+static void on_period(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, clear_timer);
+
+	orma_service_arm_aligned(session->service, timer, session->clear_period_ms);
+	ask(session, concerns_all);
+}
+
+void orma_service_incremental_start(struct orma_service_session *session)
+{
+	if (!session->clear_period_ms)
+		return;
+	session->clear_timer.fn = on_period;
+	orma_service_arm_aligned(session->service, &session->clear_timer, session->clear_period_ms);
+}
+
+/* --- by bytes --------------------------------------------------------------------------------- */
+
+void orma_service_incremental_init(struct orma_service_session *session,
+				   struct orma_service_session_buffer *buffer,
+				   enum orma_buffer_policy policy)
+{
+	const struct orma_pb_trace_config_incremental_state_config *config =
+		session->config->incremental_state_config;
+	uint64_t share_bytes =
+		orma_service_buffer_size_bytes(buffer->trace_buffer) / ORMA_SERVICE_CLEARS_PER_RING;
+	bool has_period =
+		config && orma_pb_trace_config_incremental_state_config_has_clear_period_ms(config);
+
+	if (policy == ORMA_BUFFER_RING && !has_period)
+		buffer->clear_share_bytes =
+			ORMA_MAX(share_bytes, (uint64_t)ORMA_SERVICE_CLEAR_BYTES_MIN);
+}
+
+static struct orma_service_grant *get_grant(const struct orma_service_instance *instance)
+{
+	return orma_service_producer_grant(
+		instance->producer, instance->session->buffers[instance->source->buffer_idx].id);
+}
+
+static bool has_written_its_share(const struct orma_service_instance *instance)
+{
+	const struct orma_service_grant *grant = get_grant(instance);
+
+	return grant && grant->has_written && grant->buffer->is_clear_due;
+}
+
+static void on_share_written(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, clear_timer);
+	struct orma_service_instance *instance;
+
+	ask(session, has_written_its_share);
+	ORMA_LIST_FOR_EACH (instance, &session->instances, session_link)
+		if (has_written_its_share(instance))
+			get_grant(instance)->has_written = false;
+	for (size_t i = 0; i < session->buffer_count; i++)
+		session->buffers[i].is_clear_due = false;
+}
+
+void orma_service_incremental_written(struct orma_service_grant *grant)
+{
+	struct orma_service_session_buffer *buffer = grant->buffer;
+	struct orma_service_session *session = buffer->session;
+	struct orma_service *service = session->service;
+	const struct orma_service_buffer_stats *stats =
+		orma_service_buffer_stats(buffer->trace_buffer);
+
+	grant->has_written = true;
+	/* Where a clone took the trace buffer and left a new one, the difference is negative: ask. */
+	if (!buffer->clear_share_bytes ||
+	    stats->bytes_written - buffer->cleared_at_bytes < buffer->clear_share_bytes ||
+	    session->state != ORMA_SERVICE_SESSION_STARTED)
+		return;
+	if (session->output.file && stats->bytes_overwritten == buffer->overwritten_at_bytes)
+		return;
+	buffer->cleared_at_bytes = stats->bytes_written;
+	buffer->overwritten_at_bytes = stats->bytes_overwritten;
+	buffer->is_clear_due = true;
+	orma_service_timer_arm(&service->timers, &session->clear_timer,
+			       orma_service_now_ns(service), on_share_written);
+}

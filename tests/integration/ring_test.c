@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ring_test.c - what a reader can decode of a ring that has wrapped, by the rules of Perfetto's
+ * Trace Processor: the program uses the library, the ring is the daemon's.
+ *
+ * The program waits for a flush after every few KiB. So the tests do not depend on the speed of the
+ * machine: requests of the service reach the program before it has written the next few.
+ */
+#include <orma/track_event.h>
+
+#include "interop/trace_decodable.h"
+#include "unit/client/daemon.h"
+#include "unit/client/fixture.h"
+
+ORMA_CATEGORY_DEFINE(ring, "ring", NULL);
+
+enum {
+	RING_BYTES = 1 << 20,
+	BURST_EVENTS = 200,
+	BURST_BYTES = 4 << 10, /* at least */
+	BURSTS = 3 * RING_BYTES / BURST_BYTES,
+	PERCENT = 95,
+};
+
+#define CONFIG                                                                                     \
+	"buffers { size_kb: 1024 } unique_session_name: \"ring\" "                                  \
+	"data_sources { config { name: \"track_event\" } }"
+
+static int decode_one(void *ctx, const void *data, size_t size)
+{
+	struct wire_span body = {data, (const uint8_t *)data + size};
+	struct packet packet;
+
+	CHECK_INT(packet_decode(body, &packet), 0);
+	(void)decoder_show(ctx, &packet);
+	return 0;
+}
+
+/* Reads the session to its end and frees it. */
+static void check_decodable(struct orma_session *session, uint64_t events_min)
+{
+	struct decoder decoder = {0};
+
+	CHECK_INT(orma_session_read(session, decode_one, &decoder), 0);
+	orma_session_free(session);
+	if (decoder.events < events_min ||
+	    (decoder.events - decoder.lost) * 100 < decoder.events * PERCENT)
+		orma_test_fail(__FILE__, __LINE__, "%llu of %llu events cannot be decoded",
+			       (unsigned long long)decoder.lost,
+			       (unsigned long long)decoder.events);
+	decoder_done(&decoder);
+}
+
+static void emit_burst(void)
+{
+	for (unsigned i = 0; i < BURST_EVENTS / 4; i++) {
+		ORMA_SCOPE(ring, "outer", "number", i);
+		ORMA_INSTANT(ring, "inside", "text", "some bytes of a string");
+		ORMA_COUNTER(ring, "a counter", 0.5 * i);
+	}
+}
+
+/* Emits once per burst. */
+static void *emit_seldom(void *ctx)
+{
+	sem_t *semaphores = ctx;
+
+	for (int i = 0; i < BURSTS; i++) {
+		wait_for(&semaphores[0]);
+		ORMA_INSTANT(ring, "seldom");
+		CHECK_INT(sem_post(&semaphores[1]), 0);
+	}
+	return NULL;
+}
+
+static struct orma_session *open_ring(struct daemon *daemon,
+				      const struct orma_session_options *options)
+{
+	const struct orma_init_options init = {.struct_size = sizeof(init),
+					       .producer_socket = daemon->producer};
+	struct orma_session *session;
+
+	daemon_start(daemon);
+	CHECK_INT(orma_init(&init), 0);
+	CHECK_INT(orma_track_event_register(), 0);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = session_new(options);
+	session_enable(session, CONFIG);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	return session;
+}
+
+static void check_clone(const struct orma_session_options *options)
+{
+	const struct orma_session_clone_options clone = {
+		.struct_size = sizeof(clone), .unique_session_name = "ring", .file_fd = -1};
+	struct orma_session *session = session_new(options);
+	struct orma_error error = {0};
+
+	if (orma_session_clone(session, &clone, NULL, &error) < 0)
+		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
+	check_decodable(session, RING_BYTES / 50);
+}
+
+ORMA_TEST(a_ring_that_wraps_can_be_decoded_and_so_can_each_clone_of_it)
+{
+	struct daemon daemon;
+	struct orma_session *session;
+	sem_t semaphores[2];
+	pthread_t thread;
+
+	daemon_addresses(&daemon);
+	const struct orma_session_options options = {.struct_size = sizeof(options),
+						     .consumer_socket = daemon.consumer};
+	session = open_ring(&daemon, &options);
+	CHECK_INT(sem_init(&semaphores[0], 0, 0), 0);
+	CHECK_INT(sem_init(&semaphores[1], 0, 0), 0);
+	CHECK_INT(pthread_create(&thread, NULL, emit_seldom, semaphores), 0);
+	for (int i = 0; i < BURSTS; i++) {
+		emit_burst();
+		CHECK_INT(sem_post(&semaphores[0]), 0);
+		wait_for(&semaphores[1]);
+		CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
+		if (i > BURSTS / 2 && i % 23 == 0)
+			check_clone(&options);
+	}
+	pthread_join(thread, NULL);
+	session_stop(session);
+	check_decodable(session, RING_BYTES / 50);
+	orma_shutdown();
+	daemon_stop(&daemon);
+}
