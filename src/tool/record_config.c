@@ -17,8 +17,11 @@
 #include "tool/record.h"
 #include "tool/tool.h"
 
-#define DEFAULT_BUFFER_KB   32768u
-#define DEFAULT_DURATION_MS 10000
+#define DEFAULT_BUFFER_KB 32768u
+/* Of the buffer for sources that poll: a quarter of the other one, within these limits. */
+#define POLLED_BUFFER_KB_MIN 1024u
+#define POLLED_BUFFER_KB_MAX 16384u
+#define DEFAULT_DURATION_MS  10000
 
 /* What is recorded when nothing is named: all that this machine tells without root, and every
  * program's own events. */
@@ -27,20 +30,26 @@ static const char *const default_sources[] = {"linux.process_stats", "linux.sys_
 
 static const struct source_text {
 	const char *name;
+	bool is_polled; /* writes a little at intervals: has a buffer apart from the chatty ones */
 	const char *config; /* inside config { ... } */
 } source_texts[] = {
-	{"linux.process_stats", "    process_stats_config {\n"
-				"      scan_all_processes_on_start: true\n"
-				"      proc_stats_poll_ms: 500\n"
-				"    }\n"},
-	{"linux.sys_stats", "    sys_stats_config {\n"
-			    "      meminfo_period_ms: 250\n"
-			    "      vmstat_period_ms: 250\n"
-			    "      stat_period_ms: 250\n"
-			    "    }\n"},
-	{"track_event", "    track_event_config {\n"
-			"      enabled_categories: \"*\"\n"
-			"    }\n"},
+	{"linux.process_stats", true,
+	 "    process_stats_config {\n"
+	 "      scan_all_processes_on_start: true\n"
+	 "      proc_stats_poll_ms: 500\n"
+	 "    }\n"},
+	{"linux.sys_stats", true,
+	 "    sys_stats_config {\n"
+	 "      meminfo_period_ms: 250\n"
+	 "      vmstat_period_ms: 250\n"
+	 "      stat_period_ms: 250\n"
+	 "    }\n"},
+	{"linux.system_info", true, ""},
+	{"linux.sysfs_power", true, ""},
+	{"track_event", false,
+	 "    track_event_config {\n"
+	 "      enabled_categories: \"*\"\n"
+	 "    }\n"},
 };
 
 /* A string literal of the text format. */
@@ -57,17 +66,54 @@ static int append_quoted(struct orma_buf *text, const char *value)
 	return result ? result : orma_base_buf_append_str(text, "\"");
 }
 
-static int append_source(struct orma_buf *text, const char *name)
+/* NULL: a source that orma has no words for. */
+static const struct source_text *find_source_text(const char *name)
 {
-	const char *config = "";
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(source_texts); i++)
 		if (strcmp(source_texts[i].name, name) == 0)
-			config = source_texts[i].config;
+			return &source_texts[i];
+	return NULL;
+}
+
+static bool is_polled(const char *name)
+{
+	const struct source_text *source = find_source_text(name);
+	return source && source->is_polled;
+}
+
+static int append_source(struct orma_buf *text, const char *name, bool has_polled_buffer)
+{
+	const struct source_text *source = find_source_text(name);
 	int result = orma_base_buf_append_str(text, "data_sources {\n  config {\n    name: ");
 	if (result == 0)
 		result = append_quoted(text, name);
+	if (result == 0 && has_polled_buffer && is_polled(name))
+		result = orma_base_buf_append_str(text, "\n    target_buffer: 1");
 	if (result == 0)
-		result = orma_base_buf_printf(text, "\n%s  }\n}\n", config);
+		result = orma_base_buf_printf(text, "\n%s  }\n}\n", source ? source->config : "");
+	return result;
+}
+
+static int append_buffer(struct orma_buf *text, uint64_t size_kb)
+{
+	return orma_base_buf_printf(text,
+				    "buffers {\n  size_kb: %llu\n  fill_policy: RING_BUFFER\n}\n",
+				    (unsigned long long)size_kb);
+}
+
+/* One buffer; a second one when there are sources that poll and others, which could push what those
+ * write out of a common ring within seconds. */
+static int append_buffers(struct orma_buf *text, uint64_t size_kb, const char *const *sources,
+			  int count, bool *ret_has_polled_buffer)
+{
+	int polled_count = 0;
+	for (int i = 0; i < count; i++)
+		polled_count += is_polled(sources[i]);
+	*ret_has_polled_buffer = polled_count > 0 && polled_count < count;
+	int result = append_buffer(text, size_kb);
+	if (result == 0 && *ret_has_polled_buffer)
+		result = append_buffer(text, ORMA_MIN(ORMA_MAX(size_kb / 4, POLLED_BUFFER_KB_MIN),
+						      POLLED_BUFFER_KB_MAX));
 	return result;
 }
 
@@ -101,12 +147,12 @@ int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf
 {
 	const char *const *sources = wish->source_count ? wish->sources : default_sources;
 	int count = wish->source_count ? wish->source_count : (int)ORMA_ARRAY_SIZE(default_sources);
-	int result = orma_base_buf_printf(
-		text, "buffers {\n  size_kb: %llu\n  fill_policy: RING_BUFFER\n}\n",
-		(unsigned long long)(wish->buffer_kb ? wish->buffer_kb : DEFAULT_BUFFER_KB));
+	uint64_t buffer_kb = wish->buffer_kb ? wish->buffer_kb : DEFAULT_BUFFER_KB;
+	bool has_polled_buffer;
+	int result = append_buffers(text, buffer_kb, sources, count, &has_polled_buffer);
 	for (int i = 0; i < count && result == 0; i++)
 		if (!strchr(sources[i], '/'))
-			result = append_source(text, sources[i]);
+			result = append_source(text, sources[i], has_polled_buffer);
 	if (result == 0 && wish->source_count)
 		result = append_ftrace(wish, text);
 	if (result == 0 && !wish->is_endless)

@@ -41,14 +41,27 @@ struct orma_tool_source_count {
 #define ORMA_TOOL_SOURCE_OTHER   "other" /* packets that no known source writes */
 #define ORMA_TOOL_SOURCE_SERVICE "service"
 
+/* What a trace says of one buffer of its session. */
+struct orma_tool_buffer {
+	uint64_t size_bytes, overwritten_chunks;
+	uint64_t first_ns,
+		last_ns; /* of the packets that are left, CLOCK_BOOTTIME; 0 = not known */
+};
+
+#define ORMA_TOOL_BUFFERS_MAX 128
+
 struct orma_tool_summary {
 	uint64_t packets;
 	struct orma_tool_source_count sources[ORMA_TOOL_SOURCES_MAX];
 	size_t source_count;
+	struct orma_tool_buffer buffers[ORMA_TOOL_BUFFERS_MAX];
+	size_t buffer_count;
+	bool is_streamed;      /* the config says write_into_file */
 	bool has_stats;        /* without trace_stats the trace cannot tell of most losses */
-	uint64_t lost_chunks;  /* trace_stats: overwritten or discarded before they were read */
+	uint64_t lost_chunks;  /* trace_stats: discarded before they were read */
 	uint64_t lost_packets; /* trace_stats: trace_writer_packet_loss */
-	uint64_t gaps;         /* packets flagged previous_packet_dropped, but for: */
+	uint64_t gaps;         /* packets flagged previous_packet_dropped; full_gaps apart, and
+				  those that are where a ring was overwritten */
 	uint64_t full_gaps;    /* the same, because shared memory was full */
 	uint64_t invalid_packets;
 	uint64_t late_flushes; /* trace_stats: flushes that some data source did not answer */

@@ -159,7 +159,7 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	orma_proto_nested_begin(&heap.writer, &packet, 1); /* track_event behind a gap */
 	orma_proto_nested_begin(&heap.writer, &payload, 11);
 	orma_proto_nested_end(&heap.writer, &payload);
-	orma_proto_write_varint(&heap.writer, 42, 65);
+	orma_proto_write_varint(&heap.writer, 42, 3);
 	orma_proto_nested_end(&heap.writer, &packet);
 	orma_proto_nested_begin(&heap.writer, &packet, 1); /* the service's trace_stats */
 	orma_proto_write_varint(&heap.writer, 10, 1);
@@ -185,7 +185,120 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	CHECK_STR(summary.sources[3].name, "other");
 	CHECK_INT(summary.gaps, 1);
 	CHECK_INT(summary.full_gaps, 1);
-	CHECK_INT(summary.lost_chunks, 5);
+	CHECK_INT(summary.lost_chunks, 0);
+	CHECK_INT(summary.buffer_count, 1);
+	CHECK_INT(summary.buffers[0].overwritten_chunks, 5);
+	orma_base_buf_done(&buf);
+}
+
+/* --- rings that wrapped ----------------------------------------------------------------------- */
+
+static void put_packet(struct orma_proto_writer *writer, uint64_t sequence, uint64_t time_ns,
+		       uint64_t clock, uint64_t flags, uint64_t loss)
+{
+	struct orma_proto_nested packet, payload;
+
+	orma_proto_nested_begin(writer, &packet, 1);
+	orma_proto_write_varint(writer, 10, sequence);
+	orma_proto_write_varint(writer, 8, time_ns);
+	if (clock)
+		orma_proto_write_varint(writer, 58, clock);
+	orma_proto_write_varint(writer, 13, flags);
+	if (loss)
+		orma_proto_write_varint(writer, 42, loss);
+	if (flags & 1) {
+		orma_proto_nested_begin(writer, &payload, 59); /* trace_packet_defaults */
+		orma_proto_nested_end(writer, &payload);
+	}
+	orma_proto_nested_begin(writer, &payload, 11);
+	orma_proto_nested_end(writer, &payload);
+	orma_proto_nested_end(writer, &packet);
+}
+
+static void put_buffer_stats(struct orma_proto_writer *writer, uint64_t size_bytes,
+			     uint64_t overwritten_chunks)
+{
+	struct orma_proto_nested buffer;
+
+	orma_proto_nested_begin(writer, &buffer, 1);
+	orma_proto_write_varint(writer, 3, overwritten_chunks);
+	orma_proto_write_varint(writer, 12, size_bytes);
+	orma_proto_nested_end(writer, &buffer);
+}
+
+static void put_writer_stats(struct orma_proto_writer *writer, uint64_t sequence, uint64_t buffer)
+{
+	struct orma_proto_nested stats;
+
+	orma_proto_nested_begin(writer, &stats, 18);
+	orma_proto_write_varint(writer, 1, sequence);
+	orma_proto_write_varint(writer, 4, buffer);
+	orma_proto_nested_end(writer, &stats);
+}
+
+/* Two buffers, of which the second one has wrapped. Relative times do not count. */
+static void make_wrapped_trace(struct orma_buf *buf, bool is_streamed)
+{
+	const uint64_t begin_ns = UINT64_C(5000000000);
+	struct orma_proto_nested packet, stats, config;
+	struct orma_proto_heap_writer heap;
+
+	orma_proto_heap_writer_init(&heap, buf);
+	orma_proto_nested_begin(&heap.writer, &packet, 1);
+	orma_proto_write_varint(&heap.writer, 10, 1);
+	orma_proto_nested_begin(&heap.writer, &config, 33);
+	if (is_streamed)
+		orma_proto_write_bool(&heap.writer, 8, true);
+	orma_proto_nested_end(&heap.writer, &config);
+	orma_proto_nested_end(&heap.writer, &packet);
+	put_packet(&heap.writer, 2, begin_ns, 0, 0, 0);
+	put_packet(&heap.writer, 3, 77, 0, 2, 65); /* a difference to a packet that is gone */
+	put_packet(&heap.writer, 3, begin_ns + UINT64_C(6000000000), 6, 1, 0);
+	put_packet(&heap.writer, 3, 78, 0, 2, 0);
+	put_packet(&heap.writer, 3, begin_ns + UINT64_C(9250000000), 6, 1, 0);
+	put_packet(&heap.writer, 3, 1, 3, 0, 0); /* another clock */
+	orma_proto_nested_begin(&heap.writer, &packet, 1);
+	orma_proto_write_varint(&heap.writer, 10, 1);
+	orma_proto_nested_begin(&heap.writer, &stats, 35);
+	put_buffer_stats(&heap.writer, 1 << 20, 0);
+	put_buffer_stats(&heap.writer, 2 << 20, 34);
+	put_writer_stats(&heap.writer, 2, 0);
+	put_writer_stats(&heap.writer, 3, 1);
+	orma_proto_nested_end(&heap.writer, &stats);
+	orma_proto_nested_end(&heap.writer, &packet);
+	CHECK_INT(orma_proto_heap_writer_finish(&heap), 0);
+}
+
+static void print_summary(const struct orma_buf *trace, char *text, size_t size)
+{
+	struct orma_tool_summary summary;
+	int fd = file_of(trace->data, trace->size);
+	FILE *out = fmemopen(text, size, "w");
+
+	CHECK(out);
+	CHECK_INT(orma_tool_trace_summarize(fd, &summary, NULL), 0);
+	orma_tool_summary_print(&summary, out);
+	fclose(out);
+	close(fd);
+}
+
+ORMA_TEST(a_summary_says_how_much_time_a_ring_that_wrapped_covers_and_what_keeps_more)
+{
+	struct orma_buf buf = {0};
+	char text[2048];
+
+	make_wrapped_trace(&buf, false);
+	print_summary(&buf, text, sizeof(text));
+	CHECK(strstr(text, "lost: 34 chunks overwritten\n"));
+	CHECK(strstr(text, "  Buffer 1 (2048 KB) was full and overwrote its oldest data: the trace "
+			   "covers its last 3.2 s. A larger buffer (-b SIZE) keeps more, "
+			   "--stream keeps all.\n"));
+	CHECK(!strstr(text, "Buffer 0"));
+	buf.size = 0;
+	make_wrapped_trace(&buf, true);
+	print_summary(&buf, text, sizeof(text));
+	CHECK(strstr(text, "was filled faster than the file took it"));
+	CHECK(!strstr(text, "--stream"));
 	orma_base_buf_done(&buf);
 }
 
