@@ -90,8 +90,10 @@ struct orma_service_file_ops {
 	int (*rotate)(void *ctx, void *file, const char *path, uint32_t count);
 	/* Creates the file of TraceConfig.output_path, which must not exist, and path.1 up to
 	 * path.(count - 1) neither (count is 0 without max_file_count), somewhere else than on the
-	 * service's thread. An event follows: it is created, or a negative errno: -ENOTUNIQ = one
-	 * of those with numbers exists. close() may come before it, and is to remove what is
+	 * service's thread. An embedder that recognises files of an earlier session with the same
+	 * output_path and a max_file_count may put them aside as rotate() does. An event follows:
+	 * it is created, or a negative errno: -ENOTUNIQ = one of those with numbers exists, -EBUSY =
+	 * another session writes into `path`. close() may come before it, and is to remove what is
 	 * created then; as without `sync` it always removes a file that nothing was written to. May
 	 * be NULL: the service creates files itself, which takes as long as their file system
 	 * takes. */

@@ -90,7 +90,7 @@ int orma_service_creation_begin(struct orma_service_session *session, struct orm
 /* May free the session. */
 void orma_service_creation_event(struct orma_service_session *session, int status)
 {
-	char text[128];
+	char text[160];
 
 	if (status == ORMA_FILE_CREATED) {
 		orma_service_timer_disarm(&session->step_timer);
@@ -102,8 +102,10 @@ void orma_service_creation_event(struct orma_service_session *session, int statu
 	if (status == -ENOTUNIQ)
 		snprintf(text, sizeof(text),
 			 "max_file_count: a file called output_path with a number below %u exists "
-			 "already",
+			 "already and is not of this series",
 			 session->output.max_files);
+	else if (status == -EBUSY)
+		snprintf(text, sizeof(text), "output_path: another session writes into it");
 	else
 		orma_service_output_explain(text, sizeof(text),
 					    "output_path: the file cannot be created", -status);

@@ -2,9 +2,9 @@
  * file_rotate.c - renames the files of a session, one number up each, and creates the next.
  *
  * The daemon may be root and the path is a consumer's choice, so nothing may be lost that the
- * session did not write itself: files are removed and renamed only while the name still leads to
- * the file that was created or put there, a rename never replaces anything, and the new file must
- * not exist. A path is relative to a descriptor of a folder, as with openat(): AT_FDCWD for the
+ * session, or an earlier one of the same series, did not write itself: files are removed and renamed
+ * only while the name still leads to the file that was created, found or put there, a rename never
+ * replaces anything, and the new file must not exist. A path is relative to a descriptor of a folder, as with openat(): AT_FDCWD for the
  * paths of root and of the daemon's own user, whose folders are theirs to change; for other users
  * the descriptor of the very folder that the files are in (output_folder.h), so that no link in a
  * path leads elsewhere. Rejected: truncating the oldest file and using it again (readers may have
@@ -22,7 +22,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/fd.h"
 #include "base/macros.h"
+#include "tool/file_series.h"
 
 /* RENAME_NOREPLACE; musl has neither it nor the function. */
 #define NOREPLACE 1u
@@ -115,6 +117,7 @@ static int create(const struct names *names)
 		return -errno;
 	/* Traces are for everybody to read; a file system that has no modes does not matter. */
 	(void)fchmod(fd, 0644);
+	orma_file_series_lock(fd);
 	return fd;
 }
 
@@ -130,7 +133,50 @@ static int check_names(const struct names *names, uint32_t count)
 	return 0;
 }
 
-int orma_file_create(int folder_fd, const char *path, uint32_t count, int *ret_fd)
+/* All files move up by one, from the oldest on; `path` is free then. */
+static int move_all_up(struct orma_file_rotation *rotation, const struct names *names)
+{
+	int r = 0;
+
+	for (uint32_t number = rotation->count; number-- > 0 && r == 0;)
+		r = move_up(rotation, names, number);
+	return r;
+}
+
+/* Finds the files of earlier recordings of this series, and makes room for another one. Nothing is
+ * moved before all of them have been looked at. */
+static int continue_series(struct orma_file_rotation *rotation, const struct names *names,
+			   const char *output_path)
+{
+	ORMA_AUTO(orma_base_fd_closep) int newest_fd = -1;
+	int r = 0;
+
+	for (uint32_t number = 1; number < rotation->count && r >= 0; number++)
+		r = orma_file_series_check(names->folder_fd, get_name(names, number), output_path,
+					   &rotation->files[number], NULL);
+	if (r == -EEXIST)
+		return -ENOTUNIQ;
+	if (r < 0)
+		return r;
+	r = orma_file_series_check(names->folder_fd, names->path, output_path, &rotation->files[0],
+				   &newest_fd);
+	return r <= 0 ? r : move_all_up(rotation, names);
+}
+
+static int prepare(struct orma_file_rotation *rotation, const struct names *names, uint32_t count,
+		   const char *series)
+{
+	if (!series || count == 0)
+		return check_names(names, count);
+	rotation->files = orma_base_alloc_array(count, sizeof(*rotation->files));
+	if (!rotation->files)
+		return -ENOMEM;
+	rotation->count = count;
+	return continue_series(rotation, names, series);
+}
+
+int orma_file_create(struct orma_file_rotation *rotation, int folder_fd, const char *path,
+		     uint32_t count, const char *series, int *ret_fd)
 {
 	struct names names = {.size = strlen(path) + 12, .folder_fd = folder_fd, .path = path};
 	int r;
@@ -138,7 +184,7 @@ int orma_file_create(int folder_fd, const char *path, uint32_t count, int *ret_f
 	names.text = orma_base_alloc(2 * names.size);
 	if (!names.text)
 		return -ENOMEM;
-	r = check_names(&names, count);
+	r = prepare(rotation, &names, count, series);
 	if (r == 0)
 		r = create(&names);
 	orma_base_free(names.text);
@@ -160,8 +206,8 @@ static int rotate(struct orma_file_rotation *rotation, const struct names *names
 {
 	int r = identify(fd, &rotation->files[0]);
 
-	for (uint32_t number = rotation->count; number-- > 0 && r == 0;)
-		r = move_up(rotation, names, number);
+	if (r == 0)
+		r = move_all_up(rotation, names);
 	return r < 0 ? r : create(names);
 }
 

@@ -26,10 +26,15 @@ struct orma_file_rotation {
 /*
  * Paths are relative to `folder_fd`, which may be AT_FDCWD.
  *
- * Creates the first file; neither it nor, when `count` is more than 1, path.1 to path.(count - 1)
- * may exist: -EEXIST, -ENOTUNIQ. -ENOMEM, and what the system says.
+ * Creates the first file. Neither it nor, when `count` is more than 1, path.1 to path.(count - 1)
+ * may exist, except for files of the series that the config's output_path `series` names (NULL = for
+ * none): those move up by one when there is a file called `path`, as in orma_file_rotate(), and the
+ * oldest is removed when there are `count` of them. `rotation` is {0}. -EEXIST = something else is
+ * called `path`; -ENOTUNIQ = something else has one of the numbers; -EBUSY = a recording writes into
+ * `path`; -ENOMEM, and what the system says.
  */
-int orma_file_create(int folder_fd, const char *path, uint32_t count, int *ret_fd);
+int orma_file_create(struct orma_file_rotation *rotation, int folder_fd, const char *path,
+		     uint32_t count, const char *series, int *ret_fd);
 /* Removes the file `fd` from its folder if that is still its name. */
 void orma_file_remove(int folder_fd, const char *path, int fd);
 

@@ -321,7 +321,11 @@ static int create_named(struct file *file, int *ret_fd)
 	if (file->output_folder)
 		result = orma_output_folder_enter(file->output_folder, file->path, &file->folder_fd,
 						  &file->name);
-	return result ? result : orma_file_create(file->folder_fd, file->name, file->count, ret_fd);
+	/* In a folder for several users the files of an earlier recording may be another user's. */
+	const char *series = file->output_folder ? NULL : file->path;
+	return result ? result
+		      : orma_file_create(&file->rotation, file->folder_fd, file->name, file->count,
+					 series, ret_fd);
 }
 
 /* Asks, or creates; what is given up meanwhile has nobody to tell. */

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -333,12 +334,22 @@ static int cut_short(struct orma_recorder *recorder)
 	return orma_session_stop(recorder->session);
 }
 
+/* A session that is refused leaves the file of an earlier one. */
+static void look_at_old_file(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	struct stat info;
+	if (config && config->output_path && stat(config->output_path, &info) == 0)
+		recorder->old_inode = info.st_ino;
+}
+
 static int run_session(struct orma_recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
 	bool sends_fd = options->config && options->config->writes_into_file &&
 			!options->config->output_path;
 	int result;
+	look_at_old_file(recorder);
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (sends_fd || is_clone(recorder))
 		orma_trace_output_empty(&recorder->output);

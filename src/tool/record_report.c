@@ -202,6 +202,14 @@ static int report_lost_service(const struct orma_recorder *recorder)
 	return orma_tool_fail("the service is gone: the trace is lost");
 }
 
+static bool is_old_file(const struct orma_recorder *recorder)
+{
+	const char *path = recorder->options->config->output_path;
+	struct stat info;
+
+	return path && stat(path, &info) == 0 && info.st_ino == recorder->old_inode;
+}
+
 /* What the service wrote into a file until then is a trace, too. */
 static int report_ended(struct orma_recorder *recorder)
 {
@@ -209,8 +217,8 @@ static int report_ended(struct orma_recorder *recorder)
 	int status = orma_tool_fail("the service ended the session: %s", recorder->error);
 	struct report report;
 
-	if (config && config->writes_into_file && get_report(recorder, &report) == 0 &&
-	    report.has_packets && report.summary.packets > 0)
+	if (config && config->writes_into_file && !is_old_file(recorder) &&
+	    get_report(recorder, &report) == 0 && report.has_packets && report.summary.packets > 0)
 		orma_tool_warn("%s has %.1f KB of the trace, %" PRIu64 " packets, and can be read",
 			       report.path, (double)report.bytes / 1024, report.summary.packets);
 	return status;

@@ -26,6 +26,7 @@ struct orma_recorder {
 	bool shows_progress;
 	bool is_ready;
 	bool was_read_back;   /* the recorder wrote the trace itself, and counted it */
+	ino_t old_inode;      /* what output_path led to before the session; 0 = nothing */
 	int stop_error;       /* what asking for the stop came to */
 	bool makes_snapshots; /* the service tells of triggers that want one */
 	struct orma_snapshots snapshots;

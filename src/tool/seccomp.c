@@ -153,6 +153,7 @@ static const uint32_t allowed[] = {
 	SYS_newfstatat,
 	SYS_lseek,
 	SYS_fchmod,
+	SYS_flock,
 	SYS_unlinkat,
 	SYS_renameat2,
 	/* Shared memory. */

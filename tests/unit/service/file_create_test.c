@@ -171,7 +171,8 @@ ORMA_TEST(file_that_cannot_be_created_is_told_in_words_and_nothing_has_happened)
 		{-ENOENT, "disabled:output_path: the file cannot be created: its folder does not "
 			  "exist"},
 		{-ENOTUNIQ, "disabled:max_file_count: a file called output_path with a number "
-			    "below 3 exists already"},
+			    "below 3 exists already and is not of this series"},
+		{-EBUSY, "disabled:output_path: another session writes into it"},
 	};
 	struct scene s;
 

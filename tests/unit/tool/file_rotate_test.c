@@ -9,9 +9,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "harness.h"
+#include "proto/codec.h"
+#include "schema/gen/trace.pb.h"
+#include "schema/gen/trace_config.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 #include "tool/file_rotate.h"
 
 struct scene {
@@ -206,4 +211,152 @@ ORMA_TEST(missing_memory_leaves_everything_as_it_is)
 		CHECK_INT(rotate(&s, 3), 0);
 		close_scene(&s);
 	}
+}
+
+/* --- going on where an earlier recording has stopped ------------------------------------------- */
+
+/* A trace of one packet, whose config names this output_path; `mark` tells the files apart. */
+static void write_trace(const char *name, const char *output_path, const char *mark)
+{
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf bytes = {0};
+	struct orma_pb_trace *trace;
+	char text[600];
+	int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0);
+	snprintf(text, sizeof(text),
+		 "packet { trace_config { output_path: \"%s\" max_file_count: 3 "
+		 "unique_session_name: \"%s\" } }",
+		 output_path, mark);
+	CHECK_INT(orma_proto_text_parse(&orma_pb_trace_desc, "text", text, strlen(text), 0, &arena,
+					&trace, NULL),
+		  0);
+	CHECK_INT(orma_proto_encode(trace, &bytes), 0);
+	CHECK_INT(orma_base_fd_write_all(fd, bytes.data, bytes.size), 0);
+	close(fd);
+}
+
+/* The mark of the file with that number; "" = the file is empty, "-" = there is none. */
+static const char *mark_of(const struct scene *scene, int number)
+{
+	static char mark[64];
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf bytes = {0};
+	struct orma_pb_trace *trace;
+
+	if (orma_base_file_read(AT_FDCWD, name_of(scene, number), 1000, &bytes) < 0)
+		return "-";
+	CHECK_INT(orma_proto_decode(&orma_pb_trace_desc, bytes.data, bytes.size, &arena, &trace),
+		  0);
+	if (trace->packet.count == 0)
+		return "";
+	struct orma_str name = trace->packet.items[0]->trace_config->unique_session_name;
+	snprintf(mark, sizeof(mark), "%.*s", (int)name.size, name.data);
+	return mark;
+}
+
+/* Without the file that a recording begins with. */
+static void open_folder(struct scene *scene)
+{
+	open_scene(scene);
+	close(scene->fd);
+	CHECK_INT(unlink(scene->path), 0);
+	scene->fd = -1;
+}
+
+static int create(struct scene *scene, uint32_t count)
+{
+	return orma_file_create(&scene->rotation, AT_FDCWD, scene->path, count, scene->path,
+				&scene->fd);
+}
+
+ORMA_TEST(a_recording_continues_the_numbers_of_the_one_before)
+{
+	struct scene scene;
+
+	open_folder(&scene);
+	write_trace(name_of(&scene, 0), scene.path, "third");
+	write_trace(name_of(&scene, 1), scene.path, "second");
+	write_trace(name_of(&scene, 2), scene.path, "first");
+	CHECK_INT(create(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 0), "");
+	CHECK_STR(mark_of(&scene, 1), "third");
+	CHECK_STR(mark_of(&scene, 2), "second");
+	CHECK_STR(mark_of(&scene, 3), "-");
+	/* And goes on as any other. */
+	CHECK_INT(rotate(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 0), "");
+	CHECK_STR(mark_of(&scene, 1), "");
+	CHECK_STR(mark_of(&scene, 2), "third");
+	close_scene(&scene);
+}
+
+ORMA_TEST(numbers_that_are_free_stay_free_until_they_are_needed)
+{
+	struct scene scene;
+
+	open_folder(&scene);
+	/* Somebody took the newest away; one beyond the count is of a recording that kept more. */
+	write_trace(name_of(&scene, 1), scene.path, "second");
+	write_trace(name_of(&scene, 3), scene.path, "beyond");
+	CHECK_INT(create(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 1), "second");
+	CHECK_STR(mark_of(&scene, 2), "-");
+	CHECK_INT(rotate(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 2), "second");
+	CHECK_INT(rotate(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 2), "");
+	CHECK_STR(mark_of(&scene, 3), "beyond");
+	close_scene(&scene);
+}
+
+ORMA_TEST(files_that_are_not_of_the_series_are_left_where_they_are)
+{
+	struct scene scene;
+
+	open_folder(&scene);
+	write_to(name_of(&scene, 0), "somebody's");
+	CHECK_INT(create(&scene, 3), -EEXIST);
+	CHECK_STR(read_of(&scene, 0), "somebody's");
+	orma_file_rotation_done(&scene.rotation);
+	/* A trace, but of another place. */
+	write_trace(name_of(&scene, 0), "/elsewhere", "other");
+	CHECK_INT(create(&scene, 3), -EEXIST);
+	CHECK_STR(mark_of(&scene, 0), "other");
+	orma_file_rotation_done(&scene.rotation);
+	/* One that is not of the series keeps all others where they are. */
+	write_trace(name_of(&scene, 0), scene.path, "newest");
+	write_to(name_of(&scene, 2), "somebody's");
+	CHECK_INT(create(&scene, 3), -ENOTUNIQ);
+	CHECK_STR(mark_of(&scene, 0), "newest");
+	CHECK_STR(mark_of(&scene, 1), "-");
+	CHECK_STR(read_of(&scene, 2), "somebody's");
+	orma_file_rotation_done(&scene.rotation);
+	/* A link to one of the series. */
+	char moved[300];
+	snprintf(moved, sizeof(moved), "%s.4", scene.path);
+	CHECK_INT(rename(scene.path, moved), 0);
+	CHECK_INT(unlink(name_of(&scene, 2)), 0);
+	CHECK_INT(symlink(moved, scene.path), 0);
+	CHECK_INT(create(&scene, 3), -EEXIST);
+	orma_file_rotation_done(&scene.rotation);
+}
+
+ORMA_TEST(a_series_that_a_recording_writes_is_not_continued)
+{
+	struct scene scene, second = {.fd = -1};
+
+	open_folder(&scene);
+	CHECK_INT(create(&scene, 3), 0);
+	write_trace(scene.path, scene.path, "running");
+	snprintf(second.path, sizeof(second.path), "%s", scene.path);
+	CHECK_INT(create(&second, 3), -EBUSY);
+	orma_file_rotation_done(&second.rotation);
+	CHECK_STR(mark_of(&scene, 0), "running");
+	close(scene.fd);
+	CHECK_INT(create(&second, 3), 0);
+	CHECK_STR(mark_of(&scene, 1), "running");
+	orma_file_rotation_done(&scene.rotation);
+	close_scene(&second);
 }
