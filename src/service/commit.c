@@ -60,6 +60,7 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 		return;
 	orma_service_session_sequence_count(sequence, (uint64_t)r);
 	orma_service_incremental_written(grant);
+	orma_service_output_stored(grant->buffer->session, (size_t)r);
 }
 
 static void move_emulated(struct orma_producer_port *port, const struct orma_chunk_move *move)

@@ -210,7 +210,7 @@ static void close_file(struct orma_service_session *session, bool sync)
 	orma_service_timer_disarm(&session->write_timer);
 	orma_service_timer_disarm(&session->step_timer);
 	orma_base_buf_done(&output->refused);
-	orma_base_buf_done(&output->carried);
+	orma_service_rotation_done(session);
 	output->is_draining = false;
 	output->is_waiting = false;
 	output->is_closing = service->has_async_files;
@@ -262,8 +262,10 @@ int orma_service_output_put(struct orma_service_session *session, const struct i
 
 	if (iov_count == 0)
 		return 0;
-	for (int i = 0; i < iov_count; i++)
+	for (int i = 0; i < iov_count; i++) {
 		output->written_bytes += iov[i].iov_len;
+		output->pass_bytes += iov[i].iov_len;
+	}
 	if (!output->is_waiting)
 		r = service->file_ops.write(service->file_ctx, output->file, iov, iov_count);
 	if (r != -EAGAIN)
@@ -376,7 +378,7 @@ static int step(struct orma_service_session *session)
 		r = orma_service_rotation_continue(session);
 	if (r < 0 || output->is_waiting || !output->is_draining)
 		return r;
-	more = orma_service_read_out(session, ORMA_SERVICE_FILE_STEP_BYTES, false);
+	more = orma_service_read_out(session, orma_service_rotation_step_bytes(session), false);
 	if (more == -EAGAIN)
 		return 0;
 	if (more < 0)
@@ -389,10 +391,15 @@ static int step(struct orma_service_session *session)
 	}
 	if (r == 0)
 		r = orma_service_rotation_continue(session);
+	if (r == 0 && more == 0 && !output->is_waiting && orma_service_rotation_is_due(session)) {
+		r = orma_service_rotation_cut(session);
+		more = 1; /* what was held */
+	}
 	if (r < 0)
 		return r;
-	output->is_draining = more > 0;
-	return more && !output->is_waiting;
+	orma_service_rotation_check(session, more > 0);
+	output->is_draining = more > 0 || orma_service_rotation_is_due(session);
+	return output->is_draining && !output->is_waiting;
 }
 
 static void on_step(struct orma_service_timer *timer)
@@ -407,8 +414,9 @@ static void on_drained(struct orma_service_session *session)
 
 	if (has_ended(session))
 		close_and_end(session, true, NULL);
-	else if (session->output.is_synced && service->file_ops.sync)
+	else if (session->output.is_synced && session->output.is_sync_due && service->file_ops.sync)
 		service->file_ops.sync(service->file_ctx, session->output.file);
+	session->output.is_sync_due = false;
 }
 
 static void drain(struct orma_service_session *session)
@@ -447,12 +455,40 @@ static void begin_drain(struct orma_service_session *session, bool is_flushed)
 	struct orma_service_output *output = &session->output;
 
 	(void)is_flushed;
+	output->is_sync_due = true;
 	/* One that is going on takes the new data with it; one that is stuck, later. */
 	if (!output->file || output->is_draining)
 		return;
 	output->is_draining = true;
+	output->stored_bytes = 0;
 	if (!output->is_waiting)
 		drain(session);
+}
+
+void orma_service_output_drain_soon(struct orma_service_session *session)
+{
+	struct orma_service_output *output = &session->output;
+	struct orma_service *service = session->service;
+
+	if (!output->file)
+		return;
+	output->stored_bytes = 0;
+	output->is_draining = true;
+	if (!output->is_waiting)
+		orma_service_timer_arm(&service->timers, &session->step_timer,
+				       orma_service_now_ns(service), on_step);
+}
+
+void orma_service_output_stored(struct orma_service_session *session, size_t bytes)
+{
+	struct orma_service_output *output = &session->output;
+
+	output->stored_bytes += bytes;
+	output->cut_bytes += bytes;
+	if (output->max_files && !output->is_draining &&
+	    (output->cut == ORMA_SERVICE_CUT_ANSWERED ||
+	     output->stored_bytes >= output->reserve_bytes / ORMA_SERVICE_DRAINS_PER_RESERVE))
+		orma_service_output_drain_soon(session);
 }
 
 static void on_period(struct orma_service_timer *timer)

@@ -24,6 +24,8 @@
  *
  * A buffer that discards keeps the packets that declared things. A ring that is drained into a file
  * keeps them in the file, unless it overwrites chunks that were not read: then the next share asks.
+ * With max_file_count each file is to be readable alone; there, shares are of a file, and where a
+ * file ends depends on them (file_rotate.c).
  *
  * Rejected: a period in the recorder's default configs (a ring may wrap in 50 ms or in a week, and
  * a config made by hand would stay without); renewal by the library after some bytes (it does not
@@ -105,16 +107,18 @@ void orma_service_incremental_init(struct orma_service_session *session,
 				   struct orma_service_session_buffer *buffer,
 				   enum orma_buffer_policy policy)
 {
-	const struct orma_pb_trace_config_incremental_state_config *config =
-		session->config->incremental_state_config;
-	uint64_t share_bytes =
-		orma_service_buffer_size_bytes(buffer->trace_buffer) / ORMA_SERVICE_CLEARS_PER_RING;
-	bool has_period =
-		config && orma_pb_trace_config_incremental_state_config_has_clear_period_ms(config);
+	const struct orma_pb_trace_config *config = session->config;
+	const struct orma_pb_trace_config_incremental_state_config *wanted =
+		config->incremental_state_config;
+	uint64_t bytes = orma_service_buffer_size_bytes(buffer->trace_buffer);
 
-	if (policy == ORMA_BUFFER_RING && !has_period)
-		buffer->clear_share_bytes =
-			ORMA_MAX(share_bytes, (uint64_t)ORMA_SERVICE_CLEAR_BYTES_MIN);
+	if ((policy != ORMA_BUFFER_RING && !config->max_file_count) ||
+	    (wanted && orma_pb_trace_config_incremental_state_config_has_clear_period_ms(wanted)))
+		return;
+	if (config->max_file_count)
+		bytes = ORMA_MIN(bytes, config->max_file_size_bytes);
+	buffer->clear_share_bytes = ORMA_MAX(bytes / ORMA_SERVICE_CLEARS_PER_RING,
+					     (uint64_t)ORMA_SERVICE_CLEAR_BYTES_MIN);
 }
 
 static struct orma_service_grant *get_grant(const struct orma_service_instance *instance)
@@ -158,7 +162,8 @@ void orma_service_incremental_written(struct orma_service_grant *grant)
 	    stats->bytes_written - buffer->cleared_at_bytes < buffer->clear_share_bytes ||
 	    session->state != ORMA_SERVICE_SESSION_STARTED)
 		return;
-	if (session->output.file && stats->bytes_overwritten == buffer->overwritten_at_bytes)
+	if (session->output.file && !session->output.max_files &&
+	    stats->bytes_overwritten == buffer->overwritten_at_bytes)
 		return;
 	buffer->cleared_at_bytes = stats->bytes_written;
 	buffer->overwritten_at_bytes = stats->bytes_overwritten;

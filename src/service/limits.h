@@ -161,6 +161,14 @@
 #define ORMA_SERVICE_FILES_MAX          100u   /* of one session with max_file_count */
 /* Of each of them, beside what it begins with. */
 #define ORMA_SERVICE_ROTATED_BYTES_MIN (64u << 10)
+/* With max_file_count: what of a file is left for what comes in while it is being cut (a quarter of
+ * a small file); how often buffers are drained while so much comes in; how long producers have. */
+#define ORMA_SERVICE_CUT_RESERVE_MAX    (8u << 20)
+#define ORMA_SERVICE_CUT_RESERVE_SHARE  4u
+#define ORMA_SERVICE_DRAINS_PER_RESERVE 8u
+#define ORMA_SERVICE_CUT_TIMEOUT_MS     1000u
+/* Of the smallest buffer: what may wait in it for the answers. */
+#define ORMA_SERVICE_CUT_BUFFER_SHARE 4u
 /* What is compressed at once; a packet that is larger is a block of its own. */
 #define ORMA_SERVICE_BLOCK_BYTES       (256u << 10)
 #define ORMA_SERVICE_BLOCK_BYTES_MIN   (4u << 10)

@@ -26,7 +26,10 @@ struct cursor {
 	bool has_lost;                       /* a piece */
 };
 
-enum { FIELD_LOSS = ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED };
+enum {
+	FIELD_LOSS = ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED,
+	STATE_CLEARED = ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_INCREMENTAL_STATE_CLEARED,
+};
 
 /* Fields of TracePacket below 192 that are the service's, or the writer's and the service's. */
 static const uint64_t noted[3] = {
@@ -173,4 +176,26 @@ int orma_service_packet_check_step(struct orma_service_packet_check *check,
 		check->offset = slices[--check->slice].size;
 	check->offset -= left;
 	return 1;
+}
+
+bool orma_service_packet_begins_state(const struct orma_trace_slice *slices, size_t count)
+{
+	struct cursor cursor = {.slices = slices, .count = count};
+	uint64_t tag, value;
+	bool begins = false;
+
+	while (next_slice(&cursor) && get_varint(&cursor, &tag)) {
+		if ((tag & 7) != ORMA_PROTO_VARINT) {
+			if (!skip_value(&cursor, tag & 7))
+				break;
+			continue;
+		}
+		if (!get_varint(&cursor, &value))
+			break;
+		if (tag >> 3 == ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS)
+			begins |= value & STATE_CLEARED;
+		else if (tag >> 3 == ORMA_PB_TRACE_PACKET_INCREMENTAL_STATE_CLEARED)
+			begins |= value != 0;
+	}
+	return begins;
 }

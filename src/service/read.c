@@ -80,6 +80,14 @@ int orma_service_batch_add_own(struct orma_service *service, const void *data, s
 	return 0;
 }
 
+int orma_service_batch_add_borrowed(struct orma_service *service, const void *data, size_t size)
+{
+	if (reserve(&service->batch, 1) < 0)
+		return -ENOMEM;
+	append(&service->batch, data, size, true);
+	return 0;
+}
+
 int orma_service_batch_add_outer(struct orma_service *service, const void *head, size_t head_size,
 				 const void *data, size_t size)
 {
@@ -214,20 +222,23 @@ static int take_packets(struct orma_service_session *session,
 			size_t *unfiltered)
 {
 	struct orma_service_batch *batch = &session->service->batch;
-	size_t group = orma_service_batch_filter_group(session), in_group = 0;
+	size_t group = session->output.cut ? 1 : orma_service_batch_filter_group(session);
 	struct orma_buffer_packet packet;
+	size_t in_group = 0;
+	bool is_for_next = false;
 	size_t work_bytes = 0; /* refused packets cost time too */
 	int r;
 
 	while (batch->bytes < max_bytes && batch->trailer_count < ORMA_SERVICE_BATCH_TRAILERS_MAX &&
 	       batch->count < ORMA_SERVICE_BATCH_SLICES_MAX && work_bytes < 4 * max_bytes &&
-	       !batch->is_out_of_time) {
+	       !batch->is_out_of_time && !orma_service_rotation_is_full(session)) {
 		r = orma_service_buffer_read_packet(buffer->trace_buffer, &packet);
 		if (r == -EAGAIN)
 			return 1;
 		if (r <= 0)
 			return r;
-		if (packet.size_bytes >= ORMA_SERVICE_LARGE_BYTES &&
+		/* While a file is cut, whole packets are sorted. */
+		if (packet.size_bytes >= ORMA_SERVICE_LARGE_BYTES && !session->output.cut &&
 		    orma_service_large_begin(session, buffer, &packet) == 0)
 			return 1;
 		work_bytes += packet.size_bytes + ORMA_SERVICE_TRAILER_BYTES;
@@ -235,8 +246,15 @@ static int take_packets(struct orma_service_session *session,
 		if (r < 0)
 			return r;
 		in_group += r > 0;
+		if (r > 0 && session->output.cut)
+			is_for_next = orma_service_rotation_is_for_next(
+				session, packet.writer->sequence_id, &batch->slices[*unfiltered],
+				batch->count - *unfiltered - 1);
 		if (in_group == group) {
 			orma_service_batch_filter(session, *unfiltered, buffer);
+			r = is_for_next ? orma_service_rotation_hold(session, *unfiltered) : 0;
+			if (r < 0)
+				return r;
 			*unfiltered = batch->count;
 			in_group = 0;
 		}
@@ -276,6 +294,9 @@ static int read_session(struct orma_service_session *session, size_t max_bytes, 
 	orma_service_batch_begin(session->service);
 	if (orma_service_triggers_hide_data(session))
 		return 0;
+	r = orma_service_rotation_read_held(session, max_bytes);
+	if (r != 0)
+		return r;
 	r = orma_service_own_before(session);
 	if (r < 0)
 		return r;
@@ -293,6 +314,8 @@ static int read_session(struct orma_service_session *session, size_t max_bytes, 
 	while (session->read_buffer_idx < session->buffer_count) {
 		r = read_buffer(session, &session->buffers[session->read_buffer_idx], max_bytes,
 				&steps);
+		if (orma_service_rotation_is_full(session))
+			return 0;
 		if (r != 0)
 			return r;
 		session->read_buffer_idx++;

@@ -277,6 +277,15 @@ struct orma_service_late_hit {
 	struct orma_service_trigger_hit hit;
 };
 
+/* The end of a file with max_file_count; see file_rotate.c. */
+enum orma_service_cut {
+	ORMA_SERVICE_CUT_NONE,
+	ORMA_SERVICE_CUT_ASKED,    /* producers are to clear their state, then to flush */
+	ORMA_SERVICE_CUT_ANSWERED, /* what the buffers hold now is the end of the file, and the rest
+				      of packets that were begun */
+	ORMA_SERVICE_CUT_LATE,     /* these did not come in time */
+};
+
 struct orma_service_output {
 	void *file; /* NULL = none, or closed */
 	uint64_t written_bytes, max_bytes;
@@ -287,11 +296,24 @@ struct orma_service_output {
 	bool is_at_max;          /* no packet is to follow those that were read */
 	bool is_closing;         /* close() was called, its event is awaited */
 	struct orma_buf refused; /* what -EAGAIN left over */
+	bool is_sync_due;        /* when what is being drained is written */
 	/* See file_rotate.c. */
 	const char *path;
 	uint32_t max_files;      /* 0 = the session ends at max_bytes */
 	struct orma_buf carried; /* entries that found no room in the last file */
 	size_t carried_at;       /* what of them was written */
+	uint64_t reserve_bytes;  /* of each file; where no more is left the cut begins */
+	uint64_t pass_bytes;     /* written, or held, in this pass over the buffers */
+	uint64_t stored_bytes;   /* came into the session's buffers since this began a drain */
+	enum orma_service_cut cut;
+	struct orma_service_timer cut_timer;
+	uint32_t cut_flush_count; /* flushes for cuts, not answered yet */
+	uint64_t cut_bytes;       /* came into the session's buffers since the cut began */
+	uint64_t cut_bytes_max;   /* what they can wait for the answer with */
+	struct orma_map crossed;  /* sequences that began a new state since the cut began */
+	struct orma_buf held;     /* entries that are for the next file, until that is there; */
+	bool is_held_readable;    /* then they are for this one */
+	size_t held_at;           /* what of them was read */
 };
 
 /* See compress.c. */
@@ -785,6 +807,8 @@ void orma_service_batch_done(struct orma_service_batch *batch);
 void orma_service_batch_begin(struct orma_service *service);
 /* Appends a packet of the service's own; it is copied. */
 int orma_service_batch_add_own(struct orma_service *service, const void *data, size_t size);
+/* Appends a packet that stays where it is. */
+int orma_service_batch_add_borrowed(struct orma_service *service, const void *data, size_t size);
 /* Appends a packet made of a head, which is copied, and data, which is not. */
 int orma_service_batch_add_outer(struct orma_service *service, const void *head, size_t head_size,
 				 const void *data, size_t size);
@@ -849,6 +873,8 @@ struct orma_service_packet_check {
 int orma_service_packet_check_step(struct orma_service_packet_check *check,
 				   const struct orma_trace_slice *slices, size_t count,
 				   const struct orma_buffer_hold *hold, size_t max_fields);
+/* A valid packet says that its sequence begins a new incremental state. */
+bool orma_service_packet_begins_state(const struct orma_trace_slice *slices, size_t count);
 
 /* own_packets.c */
 int orma_service_own_before(struct orma_service_session *session);
@@ -912,6 +938,10 @@ void orma_service_output_start(struct orma_service_session *session);
 void orma_service_output_finish(struct orma_service_session *session);
 void orma_service_output_done(struct orma_service_session *session);
 void orma_service_output_event(struct orma_service_session *session, int status);
+/* What the buffers hold is to be written soon; may be called in the middle of a commit. */
+void orma_service_output_drain_soon(struct orma_service_session *session);
+/* Bytes came into the session's buffers. */
+void orma_service_output_stored(struct orma_service_session *session, size_t bytes);
 /* Compressed packets are ready. */
 void orma_service_output_continue(struct orma_service_session *session);
 /* Writes, or keeps for later. */
@@ -934,5 +964,22 @@ int orma_service_rotation_check_names(const struct orma_service_session *session
 int orma_service_rotation_carry(struct orma_service_session *session, size_t begin);
 /* Begins files for what is carried, as far as the file takes it. */
 int orma_service_rotation_continue(struct orma_service_session *session);
+/* So much was read; has_more: the pass goes on. Asks for a cut when the file is nearly full. */
+void orma_service_rotation_check(struct orma_service_session *session, bool has_more);
+/* How much of a file is written at a time. */
+size_t orma_service_rotation_step_bytes(const struct orma_service_session *session);
+/* A packet of a producer, not filtered yet: is it for the next file? Only while there is a cut. */
+bool orma_service_rotation_is_for_next(struct orma_service_session *session, uint32_t sequence_id,
+				       const struct orma_trace_slice *slices, size_t count);
+/* The batch's packets from a slice on are kept for the next file, and leave the batch. */
+int orma_service_rotation_hold(struct orma_service_session *session, size_t begin);
+/* Fills the batch with what was held, once its file is there: 1 = with some, 0 = there is none. */
+int orma_service_rotation_read_held(struct orma_service_session *session, size_t max_bytes);
+/* No more is to be held. */
+bool orma_service_rotation_is_full(const struct orma_service_session *session);
+/* What was read since the file is the rest of it: the next one can begin. */
+bool orma_service_rotation_is_due(const struct orma_service_session *session);
+int orma_service_rotation_cut(struct orma_service_session *session);
+void orma_service_rotation_done(struct orma_service_session *session);
 
 #endif

@@ -200,3 +200,18 @@ bool orma_service_buffer_has_data(const struct orma_trace_buffer *buffer)
 {
 	return buffer->chunk_count > 0;
 }
+
+bool orma_service_buffer_has_begun_packet(const struct orma_trace_buffer *buffer)
+{
+	for (uint32_t i = 0; i < buffer->sequences.count; i++) {
+		const struct orma_record_list *list = &buffer->sequences.slots[i].records;
+		const struct orma_record *first;
+
+		if (!list->count)
+			continue;
+		first = orma_record_at(buffer, orma_record_list_get(list, 0));
+		if (first->consumed < first->payload)
+			return true;
+	}
+	return false;
+}

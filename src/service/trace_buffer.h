@@ -217,5 +217,8 @@ uint64_t orma_service_buffer_size_bytes(const struct orma_trace_buffer *buffer);
 uint64_t orma_service_buffer_used_bytes(const struct orma_trace_buffer *buffer);
 /* True while there is a chunk that is not read to its end, even one that waits for a patch. */
 bool orma_service_buffer_has_data(const struct orma_trace_buffer *buffer);
+/* After a pass: some sequence has a packet whose rest, or a patch, has not come yet. Looks at each
+ * sequence. */
+bool orma_service_buffer_has_begun_packet(const struct orma_trace_buffer *buffer);
 
 #endif
