@@ -163,12 +163,13 @@ static int show_line(const struct orma_proto_lexer *lexer, struct orma_str at, s
 	for (const char *c = begin; c < end; c++) {
 		bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
 
-		err |= orma_base_buf_append(out, is_control && *c != '\t' ? "?" : c, 1);
+		/* One column each, also a tab: the mark below has to stand below it. */
+		err |= orma_base_buf_append(out, *c == '\t' ? " " : is_control ? "?" : c, 1);
 	}
 	err |= orma_base_buf_append_str(out, "\n");
 	for (const char *c = begin; c < at.data; c++) {
 		if (!is_continuation(*c))
-			err |= orma_base_buf_append(out, *c == '\t' ? "\t" : " ", 1);
+			err |= orma_base_buf_append(out, " ", 1);
 	}
 	for (const char *c = at.data; c == at.data || (c < last && c < end); c++) {
 		if (c != at.data && is_continuation(*c))

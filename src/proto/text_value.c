@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/utf8.h"
 #include "proto/text_lexer.h"
 
 bool orma_proto_text_to_u64(struct orma_str text, uint64_t *ret)
@@ -253,33 +254,15 @@ int orma_proto_text_unescape(struct orma_proto_lexer *lexer, struct orma_str lit
 	return err;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at `at`, 0 when there is none. */
-static size_t utf8_size(const unsigned char *at, const unsigned char *end)
-{
-	size_t size = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-
-	if (size == 0 || at[0] > 0xf4 || (size_t)(end - at) < size)
-		return 0;
-	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] >= 0xa0) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] >= 0x90))
-		return 0;
-	return size;
-}
-
 static bool is_utf8(struct orma_str text)
 {
-	const unsigned char *at = (const unsigned char *)text.data, *end = at + text.size;
-
-	while (at < end) {
-		size_t size = utf8_size(at, end);
+	while (text.size > 0) {
+		size_t size = orma_base_utf8_size(text);
 
 		if (size == 0)
 			return false;
-		at += size;
+		text.data += size;
+		text.size -= size;
 	}
 	return true;
 }
@@ -295,26 +278,39 @@ bool orma_proto_text_is_printable(struct orma_str text)
 	return is_utf8(text);
 }
 
+static int put_byte(struct orma_buf *out, unsigned char byte)
+{
+	switch (byte) {
+	case '\n':
+		return orma_base_buf_append(out, "\\n", 2);
+	case '\r':
+		return orma_base_buf_append(out, "\\r", 2);
+	case '\t':
+		return orma_base_buf_append(out, "\\t", 2);
+	case '"':
+	case '\\':
+		return orma_base_buf_printf(out, "\\%c", byte);
+	default:
+		return byte >= ' ' && byte <= '~' ? orma_base_buf_append(out, &byte, 1)
+						  : orma_base_buf_printf(out, "\\%03o", byte);
+	}
+}
+
+/* What a terminal may obey is escaped also in text: whoever wrote the message may have chosen it. */
 int orma_proto_text_put_string(struct orma_buf *out, struct orma_str text, bool is_text)
 {
 	bool is_raw = is_text && is_utf8(text);
 	int err = orma_base_buf_append(out, "\"", 1);
 
-	for (size_t i = 0; i < text.size && err == 0; i++) {
-		unsigned char c = (unsigned char)text.data[i];
+	for (size_t i = 0, size; i < text.size && err == 0; i += size) {
+		struct orma_str rest = {text.data + i, text.size - i};
 
-		if (c == '\n')
-			err = orma_base_buf_append(out, "\\n", 2);
-		else if (c == '\r')
-			err = orma_base_buf_append(out, "\\r", 2);
-		else if (c == '\t')
-			err = orma_base_buf_append(out, "\\t", 2);
-		else if (c == '"' || c == '\\')
-			err = orma_base_buf_printf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f || (c >= 0x80 && !is_raw))
-			err = orma_base_buf_printf(out, "\\%03o", c);
+		size = is_raw ? orma_base_utf8_visible_size(rest) : 0;
+		if (size > 1)
+			err = orma_base_buf_append(out, rest.data, size);
 		else
-			err = orma_base_buf_append(out, &c, 1);
+			err = put_byte(out, (unsigned char)rest.data[0]);
+		size = size ? size : 1;
 	}
 	return err < 0 ? err : orma_base_buf_append(out, "\"", 1);
 }

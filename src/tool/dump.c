@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "proto/codec.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "tool/print.h"
 #include "tool/tool.h"
 #include "tool/trace_file.h"
 
@@ -31,6 +32,7 @@ static void print_help(void)
 struct dump {
 	const struct orma_proto_field_desc *field; /* NULL = every packet */
 	uint64_t limit, printed;
+	int output_error;
 	struct orma_arena arena;
 	struct orma_buf text;
 };
@@ -65,8 +67,10 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 	    (result = orma_proto_text_print(packet, 1, &dump->text)) ||
 	    (result = orma_base_buf_append_str(&dump->text, "}\n")))
 		return result;
-	if (fwrite(dump->text.data, 1, dump->text.size, stdout) != dump->text.size)
-		return -errno;
+	if ((result = orma_tool_write_raw(stdout, dump->text.data, dump->text.size))) {
+		dump->output_error = result;
+		return result;
+	}
 	/* What follows is not looked at: it may be damaged, or yet to come through a pipe. */
 	return dump->printed == dump->limit;
 }
@@ -80,10 +84,13 @@ static int dump_file(struct dump *dump, const char *path)
 	int result = dump->limit ? orma_tool_trace_read(fd, dump_packet, dump, &error) : 0;
 	if (fd != STDIN_FILENO)
 		orma_base_fd_close(fd);
-	if (fflush(stdout) != 0 && result >= 0)
-		result = -errno;
-	if (result == -EPIPE)
+	if (dump->output_error == 0 && fflush(stdout) != 0)
+		dump->output_error = -errno;
+	if (dump->output_error == -EPIPE)
 		return ORMA_EXIT_OK; /* `orma dump x | head` is no failure */
+	if (dump->output_error)
+		return orma_tool_fail("cannot write to standard output: %s",
+				      strerror(-dump->output_error));
 	if (result < 0)
 		return orma_tool_fail("%s: %s", path,
 				      error.message[0] ? error.message : strerror(-result));

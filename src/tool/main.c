@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/macros.h"
+#include "tool/print.h"
 #include "tool/tool.h"
 
 struct command {
@@ -41,7 +42,8 @@ static void print_help(FILE *out)
 	      out);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
 		if (commands[i].summary)
-			fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
+			orma_tool_print_line(out, "  %-8s  %s", commands[i].name,
+					     commands[i].summary);
 	fputs("\n"
 	      "`orma COMMAND --help` says more. Called through a link named traced, "
 	      "traced_probes, perfetto\n"
@@ -111,7 +113,7 @@ static int run(int argc, char **argv)
 	    strcmp(argv[1], "help") == 0)
 		return help(argc - 1, argv + 1);
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-		printf("orma %s\n", orma_version());
+		orma_tool_print_line(stdout, "orma %s", orma_version());
 		return ORMA_EXIT_OK;
 	}
 	const struct command *command = find_command(argv[1]);

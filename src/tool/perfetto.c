@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "tool/print.h"
 #include "tool/query.h"
 #include "tool/record_options.h"
 #include "tool/tool.h"
@@ -121,7 +122,7 @@ static int take_flag(struct command_line *line, int option)
 		line->base.options.is_for_bugreport = true;
 		return -1;
 	case OPTION_VERSION:
-		printf("orma %s\n", orma_version());
+		orma_tool_print_line(stdout, "orma %s", orma_version());
 		return ORMA_EXIT_OK;
 	case 'h':
 		print_help();
@@ -278,7 +279,7 @@ static int record(struct command_line *line)
 	int result = orma_record_config_make(&line->base.wish, &config, &error);
 	int status;
 	if (result)
-		status = orma_tool_fail("%s", error.message);
+		status = orma_tool_fail_in_text(&error);
 	else if (config.trigger_count)
 		status = orma_tool_activate_triggers(config.triggers, config.trigger_count, false);
 	else

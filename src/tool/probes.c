@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "tool/print.h"
 #include "tool/probes_run.h"
 #include "tool/tool.h"
 
@@ -96,7 +97,7 @@ int orma_tool_probes(int argc, char **argv)
 		case OPTION_CLEANUP:
 			break;
 		case OPTION_VERSION:
-			printf("orma probes %s\n", orma_version());
+			orma_tool_print_line(stdout, "orma probes %s", orma_version());
 			return ORMA_EXIT_OK;
 		case 'h':
 			print_help();

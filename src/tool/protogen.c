@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "tool/print.h"
 #include "tool/proto_file.h"
 #include "tool/tool.h"
 
@@ -139,7 +140,7 @@ static int write_header(const char *path, const struct orma_buf *text)
 
 	if (!file)
 		return orma_tool_fail("cannot write %s: %s", path, strerror(errno));
-	ok = fwrite(text->data, 1, text->size, file) == text->size;
+	ok = orma_tool_write_raw(file, text->data, text->size) == 0;
 	if (file == stdout ? fflush(file) != 0 : fclose(file) != 0)
 		ok = false;
 	return ok ? ORMA_EXIT_OK : orma_tool_fail("cannot write %s: %s", path, strerror(errno));
@@ -161,7 +162,7 @@ static int run(struct protogen *pg, const char *path)
 	}
 	err = generate(pg, path, pg->out, &text);
 	if (err < 0 && pg->set.error.code != 0)
-		return orma_tool_fail("%s", pg->set.error.message);
+		return orma_tool_fail_in_text(&pg->set.error);
 	if (err < 0)
 		return orma_tool_fail("%s: %s", path, strerror(-err));
 	return write_header(pg->out, &text);

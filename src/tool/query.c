@@ -14,72 +14,11 @@
 #include "base/clock.h"
 #include "proto/codec.h"
 #include "schema/gen/service_state.pb.h"
+#include "tool/print.h"
 #include "tool/tool.h"
 
 /* printf's %.*s for a str. */
 #define STR_ARGS(str) (int)(str).size, (str).data
-
-/* --- names ------------------------------------------------------------------------------------ */
-
-/* The length of a control character: ASCII's, or one of the second set, in UTF-8. */
-static size_t control_size(struct orma_str text, size_t at)
-{
-	uint8_t byte = (uint8_t)text.data[at];
-	uint8_t next = at + 1 < text.size ? (uint8_t)text.data[at + 1] : 0;
-
-	if (byte < 0x20 || byte == 0x7f)
-		return 1;
-	return byte == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
-}
-
-/* Names are anybody's, and a terminal obeys control characters. */
-static int clean(struct orma_str *text, struct orma_arena *arena)
-{
-	char *copy = orma_base_arena_memdup(arena, text->data, text->size);
-
-	if (!copy)
-		return -ENOMEM;
-	for (size_t i = 0; i < text->size; i++)
-		if (control_size(*text, i) > 0)
-			memset(copy + i, '?', control_size(*text, i));
-	text->data = copy;
-	return 0;
-}
-
-static int clean_source(struct orma_pb_data_source_descriptor *source, struct orma_arena *arena)
-{
-	const struct orma_pb_track_event_descriptor *events = source->track_event_descriptor;
-	int result = clean(&source->name, arena);
-
-	for (size_t i = 0; result == 0 && events && i < events->available_categories.count; i++)
-		result = clean(&events->available_categories.items[i]->name, arena);
-	return result;
-}
-
-static int clean_names(struct orma_pb_tracing_service_state *state, struct orma_arena *arena)
-{
-	int result = clean(&state->tracing_service_version, arena);
-
-	for (size_t i = 0; result == 0 && i < state->producers.count; i++) {
-		result = clean(&state->producers.items[i]->name, arena);
-		if (result == 0)
-			result = clean(&state->producers.items[i]->sdk_version, arena);
-		if (result == 0)
-			result = clean(&state->producers.items[i]->machine_name, arena);
-	}
-	for (size_t i = 0; result == 0 && i < state->data_sources.count; i++)
-		if (state->data_sources.items[i]->ds_descriptor)
-			result = clean_source(state->data_sources.items[i]->ds_descriptor, arena);
-	for (size_t i = 0; result == 0 && i < state->tracing_sessions.count; i++) {
-		result = clean(&state->tracing_sessions.items[i]->state, arena);
-		if (result == 0)
-			result = clean(&state->tracing_sessions.items[i]->unique_session_name,
-				       arena);
-	}
-	return result;
-}
-
-/* --- tables ----------------------------------------------------------------------------------- */
 
 static const struct orma_pb_tracing_service_state_producer *
 find_producer(const struct orma_pb_tracing_service_state *state, int32_t id)
@@ -104,44 +43,50 @@ static void print_machine(const struct orma_pb_tracing_service_state_producer *p
 	char id[16];
 
 	if (!producer || producer->machine_id == 0)
-		printf("%-20s ", "(host)");
+		orma_tool_print(stdout, "%-20s ", "(host)");
 	else if (producer->machine_name.size)
-		printf("%-20.*s ", STR_ARGS(producer->machine_name));
+		orma_tool_print(stdout, "%-20.*s ", STR_ARGS(producer->machine_name));
 	else if (snprintf(id, sizeof(id), "0x%x", producer->machine_id) > 0)
-		printf("%-20s ", id);
+		orma_tool_print(stdout, "%-20s ", id);
 }
 
 static void print_producers(const struct orma_pb_tracing_service_state *state)
 {
 	bool has_machines = has_other_machines(state);
 
-	printf("\nPRODUCER PROCESSES CONNECTED:\n\n"
-	       "ID     PID      UID      FLAGS  %sNAME                                       SDK\n"
-	       "==     ===      ===      =====  %s====                                       ===\n",
-	       has_machines ? "MACHINE              " : "",
-	       has_machines ? "=======              " : "");
+	puts("\nPRODUCER PROCESSES CONNECTED:\n");
+	orma_tool_print_line(
+		stdout,
+		"ID     PID      UID      FLAGS  %sNAME                                       SDK",
+		has_machines ? "MACHINE              " : "");
+	orma_tool_print_line(
+		stdout,
+		"==     ===      ===      =====  %s====                                       ===",
+		has_machines ? "=======              " : "");
 	for (size_t i = 0; i < state->producers.count; i++) {
 		const struct orma_pb_tracing_service_state_producer *producer =
 			state->producers.items[i];
-		printf("%-6d %-8d %-8d %-6s ", producer->id, producer->pid, producer->uid,
-		       producer->frozen ? "F" : "");
+		orma_tool_print(stdout, "%-6d %-8d %-8d %-6s ", producer->id, producer->pid,
+				producer->uid, producer->frozen ? "F" : "");
 		if (has_machines)
 			print_machine(producer);
-		printf("%-42.*s %.*s\n", STR_ARGS(producer->name), STR_ARGS(producer->sdk_version));
+		orma_tool_print_line(stdout, "%-42.*s %.*s", STR_ARGS(producer->name),
+				     STR_ARGS(producer->sdk_version));
 	}
 }
 
 static void print_categories(const struct orma_pb_track_event_descriptor *descriptor, bool is_long)
 {
 	enum { SHORT_MAX = 40 };
-	int printed = 0;
+	size_t printed = 0;
 	for (size_t i = 0; descriptor && i < descriptor->available_categories.count; i++) {
 		struct orma_str name = descriptor->available_categories.items[i]->name;
-		if (!is_long && printed + (int)name.size > SHORT_MAX) {
-			printf("... (use --long to expand)");
+		if (!is_long && printed + name.size > SHORT_MAX) {
+			orma_tool_print(stdout, "... (use --long to expand)");
 			return;
 		}
-		printed += printf("%s%.*s", i ? "," : "", STR_ARGS(name));
+		orma_tool_print(stdout, "%s%.*s", i ? "," : "", STR_ARGS(name));
+		printed += name.size + (i > 0);
 	}
 }
 
@@ -149,11 +94,15 @@ static void print_data_sources(const struct orma_pb_tracing_service_state *state
 {
 	bool has_machines = has_other_machines(state);
 
-	printf("\n\nDATA SOURCES REGISTERED:\n\n"
-	       "NAME                                     PRODUCER                     %sDETAILS\n"
-	       "===                                      ========                     %s========\n",
-	       has_machines ? "MACHINE              " : "",
-	       has_machines ? "=======              " : "");
+	puts("\n\nDATA SOURCES REGISTERED:\n");
+	orma_tool_print_line(
+		stdout,
+		"NAME                                     PRODUCER                     %sDETAILS",
+		has_machines ? "MACHINE              " : "");
+	orma_tool_print_line(
+		stdout,
+		"===                                      ========                     %s========",
+		has_machines ? "=======              " : "");
 	for (size_t i = 0; i < state->data_sources.count; i++) {
 		const struct orma_pb_tracing_service_state_data_source *source =
 			state->data_sources.items[i];
@@ -165,13 +114,14 @@ static void print_data_sources(const struct orma_pb_tracing_service_state *state
 				 producer->id);
 		if (!source->ds_descriptor)
 			continue;
-		printf("%-40.*s %-*s", STR_ARGS(source->ds_descriptor->name),
-		       has_machines || source->ds_descriptor->track_event_descriptor ? 29 : 0,
-		       owner);
+		orma_tool_print(stdout, "%-40.*s %-*s", STR_ARGS(source->ds_descriptor->name),
+				has_machines || source->ds_descriptor->track_event_descriptor ? 29
+											      : 0,
+				owner);
 		if (has_machines)
 			print_machine(producer);
 		print_categories(source->ds_descriptor->track_event_descriptor, is_long);
-		putchar('\n');
+		puts("");
 	}
 }
 
@@ -193,10 +143,11 @@ static void print_sessions(const struct orma_pb_tracing_service_state *state)
 		char started[16] = "";
 		if (gmtime_r(&start, &tm))
 			strftime(started, sizeof(started), "%H:%M:%S", &tm);
-		printf("%-7" PRIu64 " %-7d %-10.*s (%zu) %-8" PRIu64 " %-9u %-4u %s %.*s\n",
-		       session->id, session->consumer_uid, STR_ARGS(session->state),
-		       session->buffer_size_kb.count, total_kb, session->duration_ms / 1000,
-		       session->num_data_sources, started, STR_ARGS(session->unique_session_name));
+		orma_tool_print_line(
+			stdout, "%-7" PRIu64 " %-7d %-10.*s (%zu) %-8" PRIu64 " %-9u %-4u %s %.*s",
+			session->id, session->consumer_uid, STR_ARGS(session->state),
+			session->buffer_size_kb.count, total_kb, session->duration_ms / 1000,
+			session->num_data_sources, started, STR_ARGS(session->unique_session_name));
 	}
 	if ((int32_t)state->tracing_sessions.count != state->num_sessions && getuid() != 0)
 		puts("\nSessions of other users are not listed; root sees them all.");
@@ -208,12 +159,12 @@ static int print_state(const void *data, size_t size, bool is_long)
 	struct orma_pb_tracing_service_state *state;
 	int result =
 		orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state);
-	if (result == 0)
-		result = clean_names(state, &arena);
 	if (result == 0) {
-		printf("Service: %.*s\nTracing sessions: %d (started: %d)\n\n",
-		       STR_ARGS(state->tracing_service_version), state->num_sessions,
-		       state->num_sessions_started);
+		orma_tool_print_line(stdout, "Service: %.*s",
+				     STR_ARGS(state->tracing_service_version));
+		orma_tool_print_line(stdout, "Tracing sessions: %d (started: %d)",
+				     state->num_sessions, state->num_sessions_started);
+		puts("");
 		print_producers(state);
 		print_data_sources(state, is_long);
 		print_sessions(state);
@@ -234,7 +185,7 @@ int orma_tool_print_query(enum orma_query_form form)
 		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
 	result = orma_session_query_state(session, false, &data, &size);
 	if (result == 0 && form == ORMA_QUERY_RAW)
-		fwrite(data, 1, size, stdout);
+		(void)orma_tool_write_raw(stdout, data, size); /* main() tells of a failure */
 	else if (result == 0)
 		result = print_state(data, size, form == ORMA_QUERY_LONG);
 	orma_config_free(data);

@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "schema/gen/capabilities.pb.h"
+#include "tool/print.h"
 #include "tool/recorder.h"
 #include "tool/tool.h"
 
@@ -124,9 +125,10 @@ static void show_progress(struct orma_recorder *recorder)
 		recorder->options->config ? recorder->options->config->duration_ms : 0;
 	if (!recorder->shows_progress)
 		return;
-	fprintf(stderr, "\rRecording: %.1f s", seconds_since(recorder->begin_ns));
+	fputs("\r", stderr);
+	orma_tool_print(stderr, "Recording: %.1f s", seconds_since(recorder->begin_ns));
 	if (duration_ms)
-		fprintf(stderr, " of %.1f s", duration_ms / 1000.0);
+		orma_tool_print(stderr, " of %.1f s", duration_ms / 1000.0);
 	fputs("  (Ctrl-C stops)\033[K", stderr);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "tool/print.h"
 #include "tool/record_app.h"
 #include "tool/record_options.h"
 #include "tool/tool.h"
@@ -101,7 +102,7 @@ static int print_config(const struct orma_record_wish *wish)
 	struct orma_buf text = {0};
 	int result = orma_record_config_text(wish, &text);
 	if (result == 0)
-		fwrite(text.data, 1, text.size, stdout);
+		(void)orma_tool_write_raw(stdout, text.data, text.size); /* main() tells of it */
 	orma_base_buf_done(&text);
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
 }
@@ -112,7 +113,7 @@ static int record(struct orma_record_line *line)
 	struct orma_error error = {0};
 	int status;
 	if (orma_record_config_make(&line->wish, &config, &error))
-		return orma_tool_fail("%s", error.message);
+		return orma_tool_fail_in_text(&error);
 	if (config.trigger_count) {
 		status = orma_tool_activate_triggers(config.triggers, config.trigger_count, true);
 	} else if (line->options.out_path && config.output_path) {

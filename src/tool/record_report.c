@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "tool/print.h"
 #include "tool/recorder.h"
 #include "tool/tool.h"
 #include "tool/trace_series.h"
@@ -115,10 +116,10 @@ static void print_heading(const struct report *report, double seconds)
 	if (report->files > 1)
 		snprintf(others, sizeof(others), " and %" PRIu32 " older file%s", report->files - 1,
 			 report->files == 2 ? "" : "s");
-	fprintf(stderr, "Recorded %.1f s into %s%s", seconds, report->path, others);
+	orma_tool_print(stderr, "Recorded %.1f s into %s%s", seconds, report->path, others);
 	if (report->has_packets)
-		fprintf(stderr, ": %.1f KB, %" PRIu64 " packets", (double)report->bytes / 1024,
-			report->summary.packets);
+		orma_tool_print(stderr, ": %.1f KB, %" PRIu64 " packets",
+				(double)report->bytes / 1024, report->summary.packets);
 	fputs(".\n", stderr);
 }
 
@@ -135,9 +136,10 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 		orma_record_warn_of_absent(recorder->session, config, &report->summary,
 					   recorder->embedded != NULL);
 	if (has_data(&report->summary) && is_file)
-		fprintf(stderr,
-			"Next: open it at https://ui.perfetto.dev, or try `%s dump %s | less`.\n",
-			orma_tool_path(), report->path);
+		orma_tool_print_line(stderr,
+				     "Next: open it at https://ui.perfetto.dev, or try `%s dump %s "
+				     "| less`.",
+				     orma_tool_path(), report->path);
 }
 
 /* Without one packet, of the service either, the session never began. */
@@ -187,8 +189,8 @@ static int report_success(struct orma_recorder *recorder, double seconds)
 	if (!recorder->makes_snapshots)
 		return report_recording(recorder, seconds);
 	if (!options->is_quiet)
-		fprintf(stderr, "Recorded %.1f s, with %u snapshots.\n", seconds,
-			recorder->snapshots.taken);
+		orma_tool_print_line(stderr, "Recorded %.1f s, with %u snapshots.", seconds,
+				     recorder->snapshots.taken);
 	return recorder->snapshots.failed ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
 }
 

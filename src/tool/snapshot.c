@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "schema/gen/observable_events.pb.h"
+#include "tool/print.h"
 #include "tool/tool.h"
 #include "tool/trace_output.h"
 
@@ -164,8 +165,8 @@ bool orma_snapshots_step(struct orma_snapshots *snapshots, bool is_quiet)
 	else
 		snapshots->taken++;
 	if (result == 0 && !is_quiet)
-		fprintf(stderr, "Trigger \"%s\": snapshot into %s, %.1f KB.\n", hit->name, path,
-			(double)bytes / 1024);
+		orma_tool_print_line(stderr, "Trigger \"%s\": snapshot into %s, %.1f KB.",
+				     hit->name, path, (double)bytes / 1024);
 	free_hit(snapshots, hit);
 	return true;
 }

@@ -19,6 +19,7 @@
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_stats.pb.h"
+#include "tool/print.h"
 #include "tool/trace_counter.h"
 
 /* Which data source writes which payload field of TracePacket. */
@@ -307,7 +308,7 @@ static void print_loss(FILE *out, uint64_t count, const char *what, const char *
 {
 	if (count == 0)
 		return;
-	fprintf(out, "%s%" PRIu64 " %s", *separator, count, what);
+	orma_tool_print(out, "%s%" PRIu64 " %s", *separator, count, what);
 	*separator = ", ";
 }
 
@@ -327,7 +328,8 @@ static void print_ring(const struct orma_tool_summary *summary, size_t idx, FILE
 
 	if (buffer->overwritten_chunks == 0)
 		return;
-	fprintf(out, "  Buffer %zu (%" PRIu64 " KB) was full and overwrote its oldest data: ", idx,
+	orma_tool_print(
+		out, "  Buffer %zu (%" PRIu64 " KB) was full and overwrote its oldest data: ", idx,
 		buffer->size_bytes / 1024);
 	if (summary->is_streamed) {
 		fputs("it was filled faster than the file took it. Record with a larger buffer (-b "
@@ -336,8 +338,8 @@ static void print_ring(const struct orma_tool_summary *summary, size_t idx, FILE
 		return;
 	}
 	if (buffer->first_ns)
-		fprintf(out, "the trace covers its last %.1f s. ",
-			(double)(buffer->last_ns - buffer->first_ns) / 1e9);
+		orma_tool_print(out, "the trace covers its last %.1f s. ",
+				(double)(buffer->last_ns - buffer->first_ns) / 1e9);
 	else
 		fputs("the trace has the newest. ", out);
 	fputs("A larger buffer (-b SIZE) keeps more, --stream keeps all.\n", out);
@@ -347,8 +349,9 @@ void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 {
 	const char *separator = "";
 	for (size_t i = 0; i < summary->source_count; i++)
-		fprintf(out, "  %-22s %8" PRIu64 " packet%s\n", summary->sources[i].name,
-			summary->sources[i].packets, summary->sources[i].packets == 1 ? "" : "s");
+		orma_tool_print_line(out, "  %-22s %8" PRIu64 " packet%s", summary->sources[i].name,
+				     summary->sources[i].packets,
+				     summary->sources[i].packets == 1 ? "" : "s");
 	fputs("  lost: ", out);
 	print_loss(out, summary->lost_packets, "packets that found no room in shared memory",
 		   &separator);
@@ -358,12 +361,10 @@ void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 	print_loss(out, summary->gaps, "gaps", &separator);
 	print_loss(out, summary->invalid_packets, "invalid packets", &separator);
 	print_loss(out, summary->late_flushes, "flushes not answered in time", &separator);
-	if (*separator)
-		fputs("\n", out);
-	else
-		fputs(summary->has_stats ? "nothing\n"
-					 : "unknown, as the trace has no statistics\n",
-		      out);
+	orma_tool_print_line(out, "%s",
+			     *separator           ? ""
+			     : summary->has_stats ? "nothing"
+						  : "unknown, as the trace has no statistics");
 	for (size_t i = 0; i < summary->buffer_count; i++)
 		print_ring(summary, i, out);
 }

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "tool/print.h"
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 
@@ -39,18 +40,11 @@ const char *orma_tool_path(void)
 	return program_path;
 }
 
-static ORMA_PRINTF(1, 0) void print_message(const char *format, va_list args)
-{
-	fprintf(stderr, "%s: ", program_name);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-}
-
 void orma_tool_warn(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	print_message(format, args);
+	orma_tool_print_message(stderr, program_name, format, args);
 	va_end(args);
 }
 
@@ -58,8 +52,23 @@ int orma_tool_fail(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	print_message(format, args);
+	orma_tool_print_message(stderr, program_name, format, args);
 	va_end(args);
+	return ORMA_EXIT_FAILURE;
+}
+
+int orma_tool_fail_in_text(const struct orma_error *error)
+{
+	const char *message = error->message;
+	const char *mark = strrchr(message, '\n');
+	const char *line = mark ? memrchr(message, '\n', (size_t)(mark - message)) : NULL;
+
+	/* A line feed elsewhere is part of a name. */
+	if (!line || mark[1 + strspn(mark + 1, " ")] != '^')
+		return orma_tool_fail("%s", message);
+	orma_tool_warn("%.*s", (int)(line - message), message);
+	orma_tool_print_line(stderr, "%.*s", (int)(mark - line - 1), line + 1);
+	orma_tool_print_line(stderr, "%s", mark + 1);
 	return ORMA_EXIT_FAILURE;
 }
 
@@ -67,9 +76,9 @@ int orma_tool_usage_error(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	print_message(format, args);
+	orma_tool_print_message(stderr, program_name, format, args);
 	va_end(args);
-	fprintf(stderr, "`%s --help` shows the options.\n", program_name);
+	orma_tool_print_line(stderr, "`%s --help` shows the options.", program_name);
 	return ORMA_EXIT_USAGE;
 }
 
@@ -97,9 +106,9 @@ static void print_log(void *ctx, enum orma_log_level level, const char *message)
 	bool is_printed = count++ < LOG_MESSAGES_PER_PERIOD;
 	pthread_mutex_unlock(&mutex);
 	if (left_out)
-		fprintf(stderr, "%s: %lu messages were left out\n", program_name, left_out);
+		orma_tool_warn("%lu messages were left out", left_out);
 	if (is_printed)
-		fprintf(stderr, "%s: %s\n", program_name, message);
+		orma_tool_warn("%s", message);
 }
 
 void orma_tool_log_to_stderr(int level)
@@ -174,7 +183,7 @@ static _Noreturn void wait_for_child(int fd, pid_t child, bool print_pid, int wa
 		orma_tool_warn("the background process ended before it was ready");
 	/* Of a process that goes on, however slowly. */
 	if (print_pid && (ready == 0 || status != ORMA_EXIT_FAILURE)) {
-		printf("%d\n", (int)child);
+		orma_tool_print_line(stdout, "%d", (int)child);
 		fflush(stdout);
 	}
 	_exit(status);

@@ -36,6 +36,9 @@ const char *orma_tool_path(void);
 void orma_tool_warn(const char *format, ...) ORMA_PRINTF(1, 2);
 /* The same, and returns ORMA_EXIT_FAILURE. */
 int orma_tool_fail(const char *format, ...) ORMA_PRINTF(1, 2);
+/* The same for what is wrong in a text that our own parsers read: their messages go on with the line
+ * of the text, and a line that marks the place. */
+int orma_tool_fail_in_text(const struct orma_error *error);
 /* The same with a hint at --help, and returns ORMA_EXIT_USAGE. */
 int orma_tool_usage_error(const char *format, ...) ORMA_PRINTF(1, 2);
 /* Sends the library's log to stderr from that level on. */

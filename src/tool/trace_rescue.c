@@ -23,6 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/fd.h"
+#include "tool/print.h"
 #include "tool/tool.h"
 #include "tool/trace_output.h"
 
@@ -34,13 +35,15 @@ static void ask(const struct orma_trace_output *output)
 
 	/* Keys that were pressed during the recording are no answer. */
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
-	fprintf(stderr,
-		"\n%s: %s. It has %.1f KB of the %.1f KB of the trace; the rest is kept in "
-		"memory.\n"
-		"Name a new file for the trace, or the same one again after making room there.\n"
-		"File (empty: give the rest up): ",
-		orma_trace_output_name(output), strerror(-output->error), written_kb,
-		written_kb + (double)output->batch.size / 1024);
+	fputs("\n", stderr);
+	orma_tool_print_line(stderr,
+			     "%s: %s. It has %.1f KB of the %.1f KB of the trace; the rest is kept "
+			     "in memory.",
+			     orma_trace_output_name(output), strerror(-output->error), written_kb,
+			     written_kb + (double)output->batch.size / 1024);
+	fputs("Name a new file for the trace, or the same one again after making room there.\n"
+	      "File (empty: give the rest up): ",
+	      stderr);
 	fflush(stderr);
 }
 
@@ -135,7 +138,7 @@ static void move(struct orma_trace_output *output, const char *path)
 	int r = fd < 0 ? -errno : copy_written(output, fd);
 
 	if (r < 0) {
-		fprintf(stderr, "%s: %s.\n", path, strerror(-r));
+		orma_tool_print_line(stderr, "%s: %s.", path, strerror(-r));
 		if (fd >= 0)
 			unlink(path);
 		orma_base_fd_close(fd);
@@ -152,13 +155,13 @@ void orma_trace_output_rescue(struct orma_trace_output *output)
 	while (output->error && output->keeps_rest) {
 		ask(output);
 		if (!read_line(output->writer.wakeup_fd, line, sizeof(line))) {
-			fputc('\n', stderr);
+			fputs("\n", stderr);
 			break;
 		}
 		if (!*line)
 			break;
 		if (make_path(line, path, sizeof(path)) < 0)
-			fprintf(stderr, "%s: %s.\n", line, strerror(ENAMETOOLONG));
+			orma_tool_print_line(stderr, "%s: %s.", line, strerror(ENAMETOOLONG));
 		else if (is_same_file(path, output->fd))
 			orma_trace_output_flush(output);
 		else

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "tool/print.h"
 #include "tool/tool.h"
 
 static void print_help(void)
@@ -147,7 +148,7 @@ static int take_option(int id, struct orma_traced_options *ret, struct identity 
 			       ? orma_tool_usage_error("\"%s\" is no number of connections", optarg)
 			       : -1;
 	case OPTION_VERSION:
-		printf("orma traced %s\n", orma_version());
+		orma_tool_print_line(stdout, "orma traced %s", orma_version());
 		return ORMA_EXIT_OK;
 	case 'h':
 		print_help();

@@ -672,8 +672,8 @@ ORMA_TEST(a_query_says_which_machine_a_producer_is_of_when_there_are_several)
 	const char *messages = orma_test_process_messages();
 	snprintf(id, sizeof(id), "0x%x", orma_raw_machine_id("b"));
 	CHECK(strstr(messages, "FLAGS  MACHINE              NAME"));
-	CHECK(strstr(messages, "gu?[est              named"));
-	CHECK(strstr(messages, "named (1)                    gu?[est"));
+	CHECK(strstr(messages, "gu\\x1b[est              named"));
+	CHECK(strstr(messages, "named (1)                    gu\\x1b[est"));
 	CHECK(strstr(messages, id));
 	orma_raw_producer_close(&named);
 	orma_raw_producer_close(&nameless);

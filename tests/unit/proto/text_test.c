@@ -159,6 +159,12 @@ ORMA_TEST(strings_are_joined_and_escapes_undone)
 		   "proto_value: \"\\303\\251\\000\"\n");
 }
 
+ORMA_TEST(characters_that_a_terminal_obeys_are_printed_as_escapes)
+{
+	check_config("output_path: '\xc2\x9b\xc2\xa0\u202e\u20ac\x1b'",
+		     "output_path: \"\\302\\233\xc2\xa0\\342\\200\\256\xe2\x82\xac\\033\"\n");
+}
+
 ORMA_TEST(fields_without_a_name_are_read_and_printed_by_number)
 {
 	check_config("900: 5", "900: 5\n");
@@ -188,7 +194,7 @@ static const struct {
 	 "t.cfg:2:1: no field named \"write\" in TraceConfig\nwrite:\n^~~~~"},
 	{"# c\n\n\tbufers { size_kb: 1 }",
 	 "t.cfg:3:2: no field named \"bufers\" in TraceConfig; did you mean "
-	 "\"buffers\"?\n\tbufers { size_kb: 1 }\n\t^~~~~~"},
+	 "\"buffers\"?\n bufers { size_kb: 1 }\n ^~~~~~"},
 	{"buffers { fill_policy: DISCRAD }",
 	 "t.cfg:1:24: no value \"DISCRAD\" in TraceConfig.BufferConfig.FillPolicy; did you "
 	 "mean DISCARD?\nbuffers { fill_policy: DISCRAD }\n                       ^~~~~~~"},
