@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "proto/wire.h"
+#include "tool/foreign_file.h"
 #include "tool/trace_unpack.h"
 
 #define WINDOW_BYTES ((size_t)1 << 20)
@@ -26,8 +27,17 @@ struct window {
 	size_t at;       /* what of buf is consumed */
 	uint64_t offset; /* of buf.data[0] in the file */
 	bool is_at_end;
+	char beginning[ORMA_TOOL_BEGINNING_BYTES]; /* of the file */
+	size_t beginning_size;
 	struct orma_tool_unpacker unpacker;
 };
+
+static void keep_beginning(struct window *window, const void *data, size_t size)
+{
+	size = ORMA_MIN(size, sizeof(window->beginning) - window->beginning_size);
+	memcpy(window->beginning + window->beginning_size, data, size);
+	window->beginning_size += size;
+}
 
 /* Makes `size` bytes available at window->at: 1, 0 when the file ends before, or an error. */
 static int window_need(struct window *window, size_t size)
@@ -49,8 +59,10 @@ static int window_need(struct window *window, size_t size)
 			return -errno;
 		if (got == 0)
 			window->is_at_end = true;
-		if (got > 0)
+		if (got > 0) {
+			keep_beginning(window, window->buf.data + window->buf.size, (size_t)got);
 			window->buf.size += (size_t)got;
+		}
 	}
 	return window->buf.size - window->at >= size;
 }
@@ -164,6 +176,11 @@ int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma
 {
 	struct window window = {.fd = fd};
 	int result = read_fields(&window, fn, ctx, reterr);
+	const char *words = result == -EBADMSG ? orma_tool_foreign_file_words((struct orma_str){
+							 window.beginning, window.beginning_size})
+					       : NULL;
+	if (words)
+		orma_base_error_set(reterr, result, "%s", words);
 	orma_base_buf_done(&window.buf);
 	orma_tool_unpacker_done(&window.unpacker);
 	return result;
