@@ -31,6 +31,12 @@ static inline bool orma_base_str_is(struct orma_str a, const char *text)
 	return orma_base_str_is_equal(a, orma_base_str(text));
 }
 
+/* The noun behind a count in a message: "1 chunk", "2 chunks". */
+static inline const char *orma_base_noun(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
 /* A NUL-terminated copy on the heap (orma_base_free()), NULL without memory. */
 char *orma_base_str_dup(struct orma_str text);
 

@@ -107,9 +107,11 @@ static int check_semaphore(const struct check *c,
 	if (count > max)
 		return orma_base_error_set(c->reterr, -EBUSY,
 					   "session_semaphores: \"%.*s\" is held by %llu other "
-					   "sessions, %llu are allowed",
+					   "%s, %llu %s allowed",
 					   STR_ARGS(semaphore->name), (unsigned long long)count,
-					   (unsigned long long)max);
+					   orma_base_noun(count, "session", "sessions"),
+					   (unsigned long long)max,
+					   orma_base_noun(max, "is", "are"));
 	return 0;
 }
 

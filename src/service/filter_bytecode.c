@@ -197,8 +197,9 @@ static int load_overlay(struct loader *loader, struct orma_str bytes)
 		return 0;
 	r = parse_words(bytes, OVERLAY_NAME, &loader->overlay, loader->reterr);
 	if (r == 0 && loader->overlay.count % OVERLAY_WORDS != 0)
-		r = refuse(loader->reterr, OVERLAY_NAME, "%zu words are no triples",
-			   loader->overlay.count);
+		r = refuse(loader->reterr, OVERLAY_NAME, "%zu %s, not a multiple of 3",
+			   loader->overlay.count,
+			   orma_base_noun(loader->overlay.count, "word", "words"));
 	for (size_t at = 0; at < loader->overlay.count && r == 0; at += OVERLAY_WORDS)
 		r = check_entry(&loader->overlay, at, loader->reterr);
 	return r;

@@ -40,6 +40,16 @@ static void on_stopped(void *ctx, const char *error)
 	struct orma_recorder *recorder = ctx;
 	if (error)
 		snprintf(recorder->error, sizeof(recorder->error), "%s", error);
+	recorder->is_refused = error && !recorder->is_accepted;
+}
+
+static void on_accepted(void *ctx, const struct orma_error *error, const void *data, size_t size)
+{
+	struct orma_recorder *recorder = ctx;
+	(void)error;
+	(void)data;
+	(void)size;
+	recorder->is_accepted = true;
 }
 
 static void on_events(void *ctx, const void *events, size_t size)
@@ -369,6 +379,11 @@ static int run_session(struct orma_recorder *recorder)
 		result = orma_session_enable(recorder->session, options->config->bytes.data,
 					     options->config->bytes.size,
 					     sends_fd ? recorder->output.fd : -1);
+	/* The service answers in order: a refusal of the config comes before this. */
+	if (result == 0 && !options->attach_key &&
+	    orma_session_query_async(recorder->session, ORMA_SESSION_QUERY_CAPABILITIES,
+				     on_accepted, recorder))
+		recorder->is_accepted = true;
 	if (result == 0 && options->attach_key && options->stops_attached)
 		result = orma_session_stop(recorder->session);
 	if (result == 0 && options->detach_key)

@@ -114,12 +114,13 @@ static void print_heading(const struct report *report, double seconds)
 	char others[48] = "";
 
 	if (report->files > 1)
-		snprintf(others, sizeof(others), " and %" PRIu32 " older file%s", report->files - 1,
-			 report->files == 2 ? "" : "s");
+		snprintf(others, sizeof(others), " and %" PRIu32 " older %s", report->files - 1,
+			 orma_base_noun(report->files - 1, "file", "files"));
 	orma_tool_print(stderr, "Recorded %.1f s into %s%s", seconds, report->path, others);
 	if (report->has_packets)
-		orma_tool_print(stderr, ": %.1f KB, %" PRIu64 " packets",
-				(double)report->bytes / 1024, report->summary.packets);
+		orma_tool_print(stderr, ": %.1f KB, %" PRIu64 " %s", (double)report->bytes / 1024,
+				report->summary.packets,
+				orma_base_noun(report->summary.packets, "packet", "packets"));
 	fputs(".\n", stderr);
 }
 
@@ -189,8 +190,9 @@ static int report_success(struct orma_recorder *recorder, double seconds)
 	if (!recorder->makes_snapshots)
 		return report_recording(recorder, seconds);
 	if (!options->is_quiet)
-		orma_tool_print_line(stderr, "Recorded %.1f s, with %u snapshots.", seconds,
-				     recorder->snapshots.taken);
+		orma_tool_print_line(
+			stderr, "Recorded %.1f s, with %u %s.", seconds, recorder->snapshots.taken,
+			orma_base_noun(recorder->snapshots.taken, "snapshot", "snapshots"));
 	return recorder->snapshots.failed ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
 }
 
@@ -216,13 +218,16 @@ static bool is_old_file(const struct orma_recorder *recorder)
 static int report_ended(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
-	int status = orma_tool_fail("the service ended the session: %s", recorder->error);
+	int status = orma_tool_fail(
+		"the service %s: %s",
+		recorder->is_refused ? "refused the config" : "ended the session", recorder->error);
 	struct report report;
 
 	if (config && config->writes_into_file && !is_old_file(recorder) &&
 	    get_report(recorder, &report) == 0 && report.has_packets && report.summary.packets > 0)
-		orma_tool_warn("%s has %.1f KB of the trace, %" PRIu64 " packets, and can be read",
-			       report.path, (double)report.bytes / 1024, report.summary.packets);
+		orma_tool_warn("%s has %.1f KB of the trace, %" PRIu64 " %s, and can be read",
+			       report.path, (double)report.bytes / 1024, report.summary.packets,
+			       orma_base_noun(report.summary.packets, "packet", "packets"));
 	return status;
 }
 

@@ -31,7 +31,9 @@ struct orma_recorder {
 	bool makes_snapshots; /* the service tells of triggers that want one */
 	struct orma_snapshots snapshots;
 	struct orma_last_resort last_resort;
-	char error[512]; /* why the service ended the session */
+	char error[512]; /* why the service ended the session, or: */
+	bool is_refused; /* it has not even begun */
+	bool is_accepted;
 };
 
 /* Before any thread starts, so that all of them have the signals blocked; prepares the program to

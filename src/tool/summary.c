@@ -304,12 +304,26 @@ int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma
 	return result;
 }
 
-static void print_loss(FILE *out, uint64_t count, const char *what, const char **separator)
+struct loss {
+	uint64_t count;
+	const char *one, *many; /* what follows the count */
+};
+
+/* False when there are none. */
+static bool print_losses(const struct loss *losses, size_t kinds, FILE *out)
 {
-	if (count == 0)
-		return;
-	orma_tool_print(out, "%s%" PRIu64 " %s", *separator, count, what);
-	*separator = ", ";
+	const char *separator = "";
+
+	for (size_t i = 0; i < kinds; i++) {
+		const struct loss *loss = &losses[i];
+
+		if (loss->count == 0)
+			continue;
+		orma_tool_print(out, "%s%" PRIu64 " %s", separator, loss->count,
+				orma_base_noun(loss->count, loss->one, loss->many));
+		separator = ", ";
+	}
+	return *separator;
 }
 
 static uint64_t count_overwritten(const struct orma_tool_summary *summary)
@@ -347,24 +361,29 @@ static void print_ring(const struct orma_tool_summary *summary, size_t idx, FILE
 
 void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 {
-	const char *separator = "";
+	const struct loss losses[] = {
+		{summary->lost_packets, "packet that found no room in shared memory",
+		 "packets that found no room in shared memory"},
+		{count_overwritten(summary), "chunk overwritten", "chunks overwritten"},
+		{summary->lost_chunks, "chunk discarded", "chunks discarded"},
+		{summary->full_gaps, "gap where shared memory was full",
+		 "gaps where shared memory was full"},
+		{summary->gaps, "gap", "gaps"},
+		{summary->invalid_packets, "invalid packet", "invalid packets"},
+		{summary->late_flushes, "flush not answered in time",
+		 "flushes not answered in time"},
+	};
+	const char *none =
+		summary->has_stats ? "nothing" : "unknown, as the trace has no statistics";
+
 	for (size_t i = 0; i < summary->source_count; i++)
-		orma_tool_print_line(out, "  %-22s %8" PRIu64 " packet%s", summary->sources[i].name,
-				     summary->sources[i].packets,
-				     summary->sources[i].packets == 1 ? "" : "s");
+		orma_tool_print_line(
+			out, "  %-22s %8" PRIu64 " %s", summary->sources[i].name,
+			summary->sources[i].packets,
+			orma_base_noun(summary->sources[i].packets, "packet", "packets"));
 	fputs("  lost: ", out);
-	print_loss(out, summary->lost_packets, "packets that found no room in shared memory",
-		   &separator);
-	print_loss(out, count_overwritten(summary), "chunks overwritten", &separator);
-	print_loss(out, summary->lost_chunks, "chunks discarded", &separator);
-	print_loss(out, summary->full_gaps, "gaps where shared memory was full", &separator);
-	print_loss(out, summary->gaps, "gaps", &separator);
-	print_loss(out, summary->invalid_packets, "invalid packets", &separator);
-	print_loss(out, summary->late_flushes, "flushes not answered in time", &separator);
-	orma_tool_print_line(out, "%s",
-			     *separator           ? ""
-			     : summary->has_stats ? "nothing"
-						  : "unknown, as the trace has no statistics");
+	bool has_losses = print_losses(losses, ORMA_ARRAY_SIZE(losses), out);
+	orma_tool_print_line(out, "%s", has_losses ? "" : none);
 	for (size_t i = 0; i < summary->buffer_count; i++)
 		print_ring(summary, i, out);
 }

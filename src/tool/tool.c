@@ -106,7 +106,8 @@ static void print_log(void *ctx, enum orma_log_level level, const char *message)
 	bool is_printed = count++ < LOG_MESSAGES_PER_PERIOD;
 	pthread_mutex_unlock(&mutex);
 	if (left_out)
-		orma_tool_warn("%lu messages were left out", left_out);
+		orma_tool_warn("%lu %s left out", left_out,
+			       orma_base_noun(left_out, "message was", "messages were"));
 	if (is_printed)
 		orma_tool_warn("%s", message);
 }

@@ -168,6 +168,10 @@ int orma_tool_activate_triggers(const char *const *names, size_t count, bool mus
 		return orma_tool_fail("another user than you, root or the system runs the service "
 				      "at %s; ORMA_TRUST_SERVICE=any connects all the same",
 				      address);
+	case -EACCES:
+		return orma_tool_fail("no permission to connect to %s; `traced "
+				      "--set-socket-permissions` gives it",
+				      address);
 	case -ENOTSUP:
 		return orma_tool_fail("the service at %s knows no triggers", address);
 	case -EREMOTEIO:

@@ -389,7 +389,7 @@ ORMA_TEST(semaphores_count_other_sessions_by_the_smallest_maximum)
 	CHECK_INT(enable(&three, "session_semaphores { name: 's' max_other_session_count: 5 }"),
 		  -EBUSY);
 	CHECK_STR(three.error.message,
-		  "session_semaphores: \"s\" is held by 2 other sessions, 1 are allowed");
+		  "session_semaphores: \"s\" is held by 2 other sessions, 1 is allowed");
 	orma_consumer_port_disable(one.port);
 	enable_ok(&three, "session_semaphores { name: 's' max_other_session_count: 5 }");
 	consumer_close(&one);

@@ -241,8 +241,8 @@ ORMA_TEST(overlays_that_make_no_sense_are_refused)
 		size_t count;
 		const char *error;
 	} cases[] = {
-		{WORDS(0u), OVERLAY "1 words are no triples"},
-		{WORDS(0u, S(1u)), OVERLAY "2 words are no triples"},
+		{WORDS(0u), OVERLAY "1 word, not a multiple of 3"},
+		{WORDS(0u, S(1u)), OVERLAY "2 words, not a multiple of 3"},
 		{WORDS(OVER(0u, 0 | 1u << 3, 0u)), OVERLAY "word 1 has opcode 0"},
 		{WORDS(OVER(0u, 2 | 1u << 3, 0u)), OVERLAY "word 1 has opcode 2"},
 		{WORDS(OVER(0u, 3 | 1u << 3, 0u)), OVERLAY "word 1 has opcode 3"},

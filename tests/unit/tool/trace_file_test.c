@@ -302,6 +302,62 @@ ORMA_TEST(a_summary_says_how_much_time_a_ring_that_wrapped_covers_and_what_keeps
 	orma_base_buf_done(&buf);
 }
 
+/* What the summary with so many of everything says. */
+static const char *print_counts(uint64_t count)
+{
+	const struct orma_tool_summary summary = {
+		.sources = {{"service", count}},
+		.source_count = 1,
+		.lost_packets = count,
+		.lost_chunks = count,
+		.full_gaps = count,
+		.gaps = count,
+		.invalid_packets = count,
+		.late_flushes = count,
+		.has_stats = true,
+	};
+	static char text[1000];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	CHECK(out);
+	orma_tool_summary_print(&summary, out);
+	fclose(out);
+	return text;
+}
+
+ORMA_TEST(counts_agree_with_their_nouns)
+{
+	CHECK_STR(print_counts(1),
+		  "  service                       1 packet\n"
+		  "  lost: 1 packet that found no room in shared memory, 1 chunk "
+		  "discarded, 1 gap where shared memory was full, 1 gap, 1 invalid packet, 1 flush "
+		  "not answered in time\n");
+	CHECK_STR(print_counts(2),
+		  "  service                       2 packets\n"
+		  "  lost: 2 packets that found no room in shared memory, 2 chunks "
+		  "discarded, 2 gaps where shared memory was full, 2 gaps, 2 invalid packets, 2 "
+		  "flushes not answered in time\n");
+	CHECK_STR(print_counts(0), "  service                       0 packets\n  lost: nothing\n");
+}
+
+ORMA_TEST(a_file_of_another_kind_is_called_what_it_is_also_through_a_pipe)
+{
+	static const char json[] = "{\"traceEvents\":[]}";
+	struct orma_error error = {0};
+	struct seen seen = {0};
+	int fds[2];
+
+	CHECK_INT(read_bytes(json, sizeof(json) - 1, &seen, &error), -EBADMSG);
+	CHECK(strncmp(error.message, "this is JSON; ", 14) == 0);
+	error = (struct orma_error){0};
+	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
+	CHECK_INT(write(fds[1], "PK\x03\x04", 4), 4);
+	close(fds[1]);
+	CHECK_INT(orma_tool_trace_read(fds[0], count, &seen, &error), -EBADMSG);
+	CHECK(strncmp(error.message, "this is a zip archive; ", 23) == 0);
+	close(fds[0]);
+}
+
 /* --- compressed packets ----------------------------------------------------------------------- */
 
 static void append_field(struct orma_buf *buf, uint32_t id, const void *data, size_t size)
