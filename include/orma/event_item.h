@@ -3,12 +3,13 @@
  *
  *	ORMA_INSTANT(gfx, "retry", "attempt", 3, "reason", text, ORMA_FLOW(request));
  *
- * The values behind an event's name are *items*, read from left to right. A string where a key is
- * expected is a key, and the item behind it its value; the special items below stand for
- * themselves. bool, integers, float, double, strings and pointers become items by themselves, in C++
- * also values of an `enum class`, std::string and whatever else has c_str(), and std::string_view
- * and its like, which need not end with NUL (in C: ORMA_TEXT). A key without a value is written with
- * its name alone, a value without a key is left out.
+ * The values behind an event's name are *items*, read from left to right, at most 64 of them, and
+ * as many in each ORMA_DICT and ORMA_ARRAY. A string where a key is expected is a key, and the item
+ * behind it its value; the special items below stand for themselves. bool, integers, float, double,
+ * strings and pointers become items by themselves, in C++ also values of an `enum class`,
+ * std::string and whatever else has c_str(), and std::string_view and its like, which need not end
+ * with NUL (in C: ORMA_TEXT). A key without a value is written with its name alone, a value without
+ * a key is left out.
  *
  * In C before C23 `true`, `false` and comparisons are of type int, and arrive as numbers, 1 and 0:
  * ORMA_BOOL(n > 1) makes them booleans, in all versions of C and C++, and so does (bool). A

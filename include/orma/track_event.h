@@ -12,11 +12,11 @@
  *	ORMA_BEGIN(gfx, "load");
  *	ORMA_END(gfx, "bytes", size);
  *
- * Behind the name come arguments and whatever else there is to say, up to 64 items: see
- * orma/event_item.h. Names are string literals or constants (what is known only at run time does
- * not compile, in C++ neither; ORMA_DYNAMIC(text) is for that): they are told apart by address at
- * each place. While no session wants the category, an event costs one load and a branch, and its
- * arguments are not evaluated.
+ * Behind the name come arguments and whatever else there is to say, up to 64 items, a counter's
+ * value being one of them: see orma/event_item.h. Names are string literals or constants (what is
+ * known only at run time does not compile, in C++ neither; ORMA_DYNAMIC(text) is for that): they are
+ * told apart by address at each place. While no session wants the category, an event costs one load
+ * and a branch, and its arguments are not evaluated.
  *
  * Slices may be nested to any depth. Losses keep their structure: the end of a slice whose beginning
  * was lost is not written, the end of one that was written comes late rather than never, with its
@@ -91,8 +91,8 @@ ORMA_API int orma_track_event_register(void);
  * An event of this place in the code, without items.
  */
 ORMA_API void orma_event_emit(struct orma_call_site *site) ORMA_NOT_NULL_(1);
-/* Any number of items. Those of a counter begin with its value, those of a state with the state.
- * NULL = none. */
+/* Any number of items, also more than a macro takes. Those of a counter begin with its value, those
+ * of a state with the state. NULL = none. */
 ORMA_API void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items,
 				    size_t count) ORMA_NOT_NULL_(1);
 /* The same for a begin, an end, a counter's value: shorter ways, without items. */
