@@ -102,6 +102,11 @@ install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
 # A page per function, which leads to its header's.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/links/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
 
+# What the pages refer to: the fields of a config, programs to begin from, the messages for tools that read traces.
+install(FILES docs/config.md docs/from-other-tracers.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN "*.c" PATTERN "*.cpp")
+install(DIRECTORY src/schema/protos/ DESTINATION ${CMAKE_INSTALL_DATADIR}/orma/protos FILES_MATCHING PATTERN "*.proto")
+
 # Both package files find the rest from where they are, so that an installed tree may be moved.
 foreach(kind pkgconfig cmake/orma)
   string(MAKE_C_IDENTIFIER ${kind} name)
