@@ -3,7 +3,6 @@
  * the first argument.
  */
 #include <errno.h>
-#include <orma/init.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -113,7 +112,7 @@ static int run(int argc, char **argv)
 	    strcmp(argv[1], "help") == 0)
 		return help(argc - 1, argv + 1);
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-		orma_tool_print_line(stdout, "orma %s", orma_version());
+		orma_tool_print_version("orma");
 		return ORMA_EXIT_OK;
 	}
 	const struct command *command = find_command(argv[1]);

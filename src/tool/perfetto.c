@@ -4,7 +4,6 @@
  * The same options and exit codes, but two: a session that the service refuses ends with 1
  * (upstream: 0), and --help with 0 (upstream: 1). Options for Android alone are refused by name.
  */
-#include <orma/init.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -122,7 +121,7 @@ static int take_flag(struct command_line *line, int option)
 		line->base.options.is_for_bugreport = true;
 		return -1;
 	case OPTION_VERSION:
-		orma_tool_print_line(stdout, "orma %s", orma_version());
+		orma_tool_print_version("orma");
 		return ORMA_EXIT_OK;
 	case 'h':
 		print_help();

@@ -97,7 +97,7 @@ int orma_tool_probes(int argc, char **argv)
 		case OPTION_CLEANUP:
 			break;
 		case OPTION_VERSION:
-			orma_tool_print_line(stdout, "orma probes %s", orma_version());
+			orma_tool_print_version("orma probes");
 			return ORMA_EXIT_OK;
 		case 'h':
 			print_help();

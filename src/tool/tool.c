@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <orma/init.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -18,7 +19,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "tool/codec.h"
 #include "tool/print.h"
+#include "tool/regex.h"
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 
@@ -38,6 +41,16 @@ void orma_tool_set_path(const char *path)
 const char *orma_tool_path(void)
 {
 	return program_path;
+}
+
+void orma_tool_print_version(const char *program)
+{
+	uint32_t codecs = orma_tool_codecs();
+
+	orma_tool_print_line(stdout, "%s %s %czstd %cdeflate %cpcre2", program, orma_version(),
+			     codecs >> ORMA_CODEC_ZSTD & 1 ? '+' : '-',
+			     codecs >> ORMA_CODEC_DEFLATE & 1 ? '+' : '-',
+			     orma_tool_regex_ops ? '+' : '-');
 }
 
 void orma_tool_warn(const char *format, ...)

@@ -4,7 +4,6 @@
 #include "tool/traced.h"
 
 #include <errno.h>
-#include <orma/init.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -148,7 +147,7 @@ static int take_option(int id, struct orma_traced_options *ret, struct identity 
 			       ? orma_tool_usage_error("\"%s\" is no number of connections", optarg)
 			       : -1;
 	case OPTION_VERSION:
-		orma_tool_print_line(stdout, "orma traced %s", orma_version());
+		orma_tool_print_version("orma traced");
 		return ORMA_EXIT_OK;
 	case 'h':
 		print_help();
