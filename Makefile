@@ -4,7 +4,7 @@ FUZZ_SECONDS ?= 60
 # Started as a make of its own, what CMake runs neither argues about jobs nor prints each folder that it enters.
 build = env -u MAKEFLAGS -u MAKELEVEL cmake --build
 
-.PHONY: all amalgamation bench demo test check install fuzz clean
+.PHONY: all amalgamation bench demo test check install package fuzz clean
 
 all:
 	@cmake --preset release >/dev/null
@@ -31,6 +31,11 @@ amalgamation:
 
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+# Debian's packages, in build/package.
+package:
+	@tools/install-packages build package
+	@tools/package
 
 # Every fuzz target for FUZZ_SECONDS, from its corpus; what is found stays in build/fuzz/found.
 fuzz:

@@ -131,3 +131,11 @@ if(ORMA_SYSTEMD_UNITS AND TARGET orma_tool)
   install(FILES ${PROJECT_BINARY_DIR}/systemd/orma-traced.service ${PROJECT_BINARY_DIR}/systemd/orma-probes.service
     extra/systemd/orma-traced.socket extra/systemd/orma-traced-consumer.socket DESTINATION ${ORMA_SYSTEMD_UNIT_DIR})
 endif()
+
+# Completions of shells, where those look for what packages bring.
+set(ORMA_ZSH_COMPLETION_DIR "share/zsh/site-functions" CACHE STRING "Where zsh looks for completions, below the prefix")
+if(TARGET orma_tool)
+  install(FILES extra/completions/orma.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME orma)
+  install(FILES extra/completions/orma.zsh DESTINATION ${ORMA_ZSH_COMPLETION_DIR} RENAME _orma)
+  install(FILES extra/completions/orma.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
