@@ -53,6 +53,7 @@ static int load(struct protogen *pg, const char *path, struct orma_tool_proto_fi
 	struct orma_buf ORMA_AUTO(orma_base_buf_done) text = {0};
 	int err = orma_tool_read_file(path, &text);
 
+	*ret = NULL;
 	if (err == 0)
 		err = orma_tool_proto_parse(
 			&pg->set, path, text.data ? (const char *)text.data : "", text.size, ret);
