@@ -8,7 +8,9 @@
  * A service gives each packet away once. So the packets that were read when the disk became full
  * are the only copy, and the recorder is the one that must not lose them. It reads on to the end:
  * a service drops a consumer that reads nothing for 10 s, and a user needs longer than that to
- * answer a question. The memory for it is bounded by the buffers of the session. Rejected: writing
+ * answer a question. For the same reason a pipe whose reader pauses (a pager) is waited for only
+ * HOLD_AFTER_MS at a time while there is more to read; then the rest is read into memory, and written
+ * as the pipe takes it. The memory is bounded by the buffers of the session. Rejected: writing
  * the later packets that are smaller (the trace would have a gap that nobody sees), removing the
  * file (it is the only copy of what it has).
  */
@@ -29,6 +31,7 @@
 
 #define FILE_BATCH_BYTES ((size_t)256 * 1024)
 #define PIPE_BATCH_BYTES ((size_t)64 * 1024)
+#define HOLD_AFTER_MS    3000
 
 const char *orma_trace_output_name(const struct orma_trace_output *output)
 {
@@ -92,35 +95,57 @@ void orma_trace_output_drop(struct orma_trace_output *output)
 }
 
 /* All that was written could be copied to another file. */
-static bool can_move(const struct orma_trace_output *output, size_t taken)
+static bool can_move(const struct orma_trace_output *output)
 {
 	if (output->begin < 0)
-		return output->written_bytes == 0 && taken == 0;
+		return output->written_bytes == 0 && output->begun == 0;
 	return output->written_bytes == 0 || (fcntl(output->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
-static int wait_forever(void *ctx)
+static int get_patience_ms(void *ctx)
 {
-	(void)ctx;
-	return -1;
+	const struct orma_trace_output *output = ctx;
+
+	return output->writer.patience_ms ? output->writer.patience_ms(output->writer.ctx) : -1;
+}
+
+static int get_short_patience_ms(void *ctx)
+{
+	const struct orma_trace_output *output = ctx;
+	int ms = get_patience_ms(ctx);
+
+	return ms < 0 ? (int)output->hold_after_ms : ms;
+}
+
+/* What was written goes out of the batch, packet by packet. */
+static int write_batch(struct orma_trace_output *output, int (*patience_ms)(void *ctx))
+{
+	int wakeup_fd = output->writer.patience_ms ? output->writer.wakeup_fd : -1;
+	const struct orma_file_writer writer = {output->fd, wakeup_fd, patience_ms, output};
+	struct orma_buf *batch = &output->batch;
+	size_t taken = output->begun, whole;
+	int r = orma_file_write(&writer, batch->data + taken, batch->size - taken, &taken);
+
+	whole = r ? orma_tool_trace_whole_bytes(batch->data, taken) : taken;
+	output->begun = taken - whole;
+	if (output->begin >= 0) {
+		orma_file_cut_tail(output->fd, output->begun);
+		output->begun = 0;
+	}
+	output->written_bytes += whole;
+	orma_base_buf_consume(batch, whole);
+	return r;
+}
+
+static void take_error(struct orma_trace_output *output, int error)
+{
+	output->error = error;
+	output->keeps_rest = error && output->may_ask && can_move(output);
 }
 
 void orma_trace_output_flush(struct orma_trace_output *output)
 {
-	struct orma_file_writer writer = output->writer;
-	struct orma_buf *batch = &output->batch;
-	size_t taken = 0, whole;
-
-	writer.fd = output->fd;
-	if (!writer.patience_ms)
-		writer = (struct orma_file_writer){output->fd, -1, wait_forever, NULL};
-	output->error = orma_file_write(&writer, batch->data, batch->size, &taken);
-	whole = output->error ? orma_tool_trace_whole_bytes(batch->data, taken) : taken;
-	if (output->error)
-		orma_file_cut_tail(output->fd, taken - whole);
-	output->written_bytes += whole;
-	orma_base_buf_consume(batch, whole);
-	output->keeps_rest = output->error && output->may_ask && can_move(output, taken);
+	take_error(output, write_batch(output, get_patience_ms));
 }
 
 static int append(struct orma_buf *batch, const void *packet, size_t size)
@@ -136,6 +161,17 @@ static int append(struct orma_buf *batch, const void *packet, size_t size)
 		return r;
 	(void)orma_base_buf_append(batch, head, (size_t)(end - head));
 	return orma_base_buf_append(batch, packet, size);
+}
+
+/* A reader that does not read is waited for later: see the beginning. */
+static void flush_or_hold(struct orma_trace_output *output)
+{
+	int r = write_batch(output, get_short_patience_ms);
+
+	output->is_held = r == -ETIMEDOUT && get_patience_ms(output) < 0;
+	take_error(output, output->is_held ? 0 : r);
+	if (output->error && !output->keeps_rest)
+		orma_trace_output_drop(output);
 }
 
 static void flush_or_drop(struct orma_trace_output *output)
@@ -154,12 +190,18 @@ static int take_packet(void *ctx, const void *packet, size_t size)
 	orma_tool_counter_add(&output->all, packet, size);
 	if (!output->error || output->keeps_rest)
 		r = append(&output->batch, packet, size);
+	/* Without memory to hold more, the reader is waited for now. */
+	if (r < 0 && output->is_held) {
+		output->is_held = false;
+		flush_or_drop(output);
+		r = output->error ? 0 : append(&output->batch, packet, size);
+	}
 	if (r < 0 && !output->error)
 		return r;
 	if (r < 0 || (output->error && !output->keeps_rest))
 		count_lost(output, packet, size);
-	if (!output->error && output->batch.size >= batch_bytes)
-		flush_or_drop(output);
+	if (!output->error && !output->is_held && output->batch.size >= batch_bytes)
+		flush_or_hold(output);
 	return output->error == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
@@ -176,6 +218,8 @@ int orma_trace_output_read(struct orma_trace_output *output, struct orma_session
 {
 	int r;
 
+	if (output->hold_after_ms == 0)
+		output->hold_after_ms = HOLD_AFTER_MS;
 	output->begin = orma_trace_output_is_file(output) ? lseek(output->fd, 0, SEEK_CUR) : -1;
 	r = orma_session_read(session, take_packet, output);
 	/* Also when the service is gone: what it gave is the only copy. */

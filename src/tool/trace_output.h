@@ -25,6 +25,9 @@ struct orma_trace_output {
 
 	off_t begin; /* where the trace begins in a regular file; -1 = this is none */
 	struct orma_buf batch;
+	size_t begun;           /* of the batch's first packet, bytes that a pipe has taken */
+	uint32_t hold_after_ms; /* how long a reader may pause before the rest is kept; 0 = 3 s */
+	bool is_held;           /* all the rest is kept in `batch`, to be written at the end */
 	uint64_t written_bytes; /* whole packets */
 	int error;              /* why nothing more is written; 0 = it is */
 	bool keeps_rest;        /* after the error the rest is kept in `batch`, not dropped */
