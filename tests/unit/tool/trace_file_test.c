@@ -358,6 +358,45 @@ ORMA_TEST(a_file_of_another_kind_is_called_what_it_is_also_through_a_pipe)
 	close(fds[0]);
 }
 
+ORMA_TEST(without_statistics_losses_are_unknown_and_not_nothing)
+{
+	struct orma_tool_summary summary = {.packets = 1};
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	CHECK(out);
+	orma_tool_summary_print(&summary, out);
+	summary.has_stats = true;
+	orma_tool_summary_print(&summary, out);
+	summary.gaps = 2;
+	orma_tool_summary_print(&summary, out);
+	fclose(out);
+	CHECK_STR(text, "  lost: unknown, as the trace has no statistics\n"
+			"  lost: nothing\n"
+			"  lost: 2 gaps\n");
+	free(text);
+}
+
+ORMA_TEST(the_whole_packets_of_a_piece_of_a_trace_are_found)
+{
+	/* Two packets, and the beginning of a third. */
+	static const uint8_t trace[] = {0x0a, 2, 8, 1, 0x0a, 0, 0x0a, 0x81, 1, 8};
+	static const uint8_t endless[] = {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff,
+					  0xff, 0xff, 0xff, 0xff, 1};
+	struct orma_str packet;
+
+	CHECK_INT(orma_tool_trace_whole_bytes(trace, sizeof(trace)), 6);
+	CHECK_INT(orma_tool_trace_whole_bytes(trace, 7), 6);
+	CHECK_INT(orma_tool_trace_whole_bytes(trace, 3), 0);
+	CHECK_INT(orma_tool_trace_whole_bytes(trace, 0), 0);
+	CHECK_INT(orma_tool_trace_next_packet(trace, sizeof(trace), &packet), 4);
+	CHECK_MEM(packet.data, packet.size, "\x08\x01", 2);
+	CHECK_INT(orma_tool_trace_next_packet(endless, sizeof(endless), &packet), 0);
+	/* What is no packet at all. */
+	CHECK_INT(orma_tool_trace_whole_bytes("\x12\x00", 2), 0);
+}
+
 /* --- compressed packets ----------------------------------------------------------------------- */
 
 static void append_field(struct orma_buf *buf, uint32_t id, const void *data, size_t size)
