@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * full_disk_test.c - a recorder on a terminal whose disk is full: it asks for another file, and the
- * whole trace gets there.
+ * terminal_test.c - a recorder on a terminal: when the disk is full it asks for another file, and the
+ * whole trace gets there; Ctrl-C reaches the program that it records.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -55,8 +55,10 @@ static void mount_small_disk(const char *folder)
 		_exit(126);
 }
 
-static _Noreturn void become_recorder(const char *terminal, const char *out, const char *small_disk)
+static _Noreturn void become_recorder(const char *terminal, const char *const *arguments,
+				      const char *small_disk)
 {
+	const char *argv[16] = {"orma", "record"};
 	char producers[128], consumers[128];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -72,12 +74,14 @@ static _Noreturn void become_recorder(const char *terminal, const char *out, con
 	if (fd < 0 || ioctl(fd, TIOCSCTTY, 0) || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 ||
 	    dup2(fd, 2) < 0)
 		_exit(125);
-	execl(ORMA_BUILD_DIR "/orma", "orma", "record", "-t", "100ms", "-o", out,
-	      "linux.process_stats", (char *)NULL);
+	for (size_t i = 0; arguments[i]; i++)
+		argv[i + 2] = arguments[i];
+	execv(ORMA_BUILD_DIR "/orma", (char **)argv);
 	_exit(125);
 }
 
-static void start(struct terminal *terminal, const char *out, const char *small_disk)
+static void start_arguments(struct terminal *terminal, const char *const *arguments,
+			    const char *small_disk)
 {
 	char name[64];
 
@@ -91,7 +95,14 @@ static void start(struct terminal *terminal, const char *out, const char *small_
 	terminal->pid = fork();
 	CHECK(terminal->pid >= 0);
 	if (terminal->pid == 0)
-		become_recorder(name, out, small_disk);
+		become_recorder(name, arguments, small_disk);
+}
+
+static void start(struct terminal *terminal, const char *out, const char *small_disk)
+{
+	const char *const arguments[] = {"-t", "100ms", "-o", out, "linux.process_stats", NULL};
+
+	start_arguments(terminal, arguments, small_disk);
 }
 
 /* False when it ended instead. */
@@ -192,5 +203,26 @@ ORMA_TEST(what_a_full_disk_has_of_a_trace_moves_to_the_other_file)
 	snprintf(line, sizeof(line), "%s\n", in_folder(path, "other.pftrace"));
 	answer(&terminal, line);
 	CHECK_INT(finish(&terminal), 0);
+	check_is_whole(path);
+}
+
+ORMA_TEST(the_terminals_interrupt_reaches_the_recorded_program_once)
+{
+	static const char program[] =
+		"n=0; trap 'n=$((n+1)); echo \"interrupt $n\"' INT; echo ready; "
+		"while [ $n -eq 0 ]; do sleep 0.05; done; sleep 0.2; exit $((10 + n))";
+	char path[256];
+	const char *const arguments[] = {
+		"-q",    "-o", in_folder(path, "x"), "linux.process_stats", "--", "bash", "-c",
+		program, NULL};
+	struct terminal terminal;
+
+	start_arguments(&terminal, arguments, NULL);
+	CHECK(await(&terminal, "ready"));
+	answer(&terminal, "\003");
+	/* The exit status has the number of signals that it got; the recording is whole. */
+	CHECK_INT(finish(&terminal), 11);
+	CHECK(strstr(terminal.text, "interrupt 1"));
+	CHECK(!strstr(terminal.text, "interrupt 2"));
 	check_is_whole(path);
 }
