@@ -25,8 +25,10 @@
 
 #define ROUNDS 20000
 
+/* No ring: a ring asks for new incremental state, and then the thread is described anew. */
 #define CONFIG                                                                                     \
-	"buffers { size_kb: 65536 } data_sources { config { name: \"track_event\" } } "            \
+	"buffers { size_kb: 65536 fill_policy: DISCARD } "                                         \
+	"data_sources { config { name: \"track_event\" } } "                                       \
 	"data_sources { config { name: \"test.source\" } }"
 
 ORMA_CATEGORY_DEFINE(work, "work", "Of the test");
