@@ -249,7 +249,8 @@ static int begin_connecting(struct orma_session *session, struct orma_error *ret
 		.disconnected = on_disconnected,
 		.connect_timeout_ns = session->timeout_ns,
 		.queue_bytes = 4 * ORMA_IPC_FRAME_BYTES_MAX,
-		.trust = &trust,
+		/* Of this process's own service there is nothing to ask. */
+		.trust = session->options.in_process ? NULL : &trust,
 	};
 	const char *address = address_of(session);
 	int r;
