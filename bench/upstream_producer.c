@@ -250,7 +250,7 @@ static void *emit(void *ctx)
 static void *emit_from_all_threads(void *ctx)
 {
 	pthread_t threads[THREADS_MAX];
-	uint64_t total = 0, end_ns;
+	uint64_t total = 0, bytes, end_ns;
 
 	(void)ctx;
 	state.begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -262,8 +262,9 @@ static void *emit_from_all_threads(void *ctx)
 		total += state.packets[i];
 	}
 	end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	bytes = total * args.packet_bytes;
 	printf("result packets=%llu bytes=%llu wall_ns=%llu cpu_ns=%llu dropped=0\n",
-	       (unsigned long long)total, (unsigned long long)(total * args.packet_bytes),
+	       (unsigned long long)total, (unsigned long long)bytes,
 	       (unsigned long long)(end_ns - state.begin_ns),
 	       (unsigned long long)orma_base_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	fflush(stdout);

@@ -6,7 +6,8 @@
 #include "fixture.h"
 #include "service/steps.h"
 
-enum { PAGE_BYTES = 32 << 10, PAGES = 8, FRAGMENT = PAGE_BYTES - 100, PART = 100000 };
+enum { PAGE_BYTES = 32 << 10, PAGES = 8, FRAGMENT = PAGE_BYTES - 100 };
+static const size_t PART = 100000;
 enum { RING_KB = 4 << 10 };
 
 struct scene {
