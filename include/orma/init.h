@@ -27,6 +27,13 @@
  *          that go on to trace.
  * descriptors: none that the library opens survives an exec, and none is 0, 1 or 2, not even in a
  *          program that has closed these: what it prints cannot end up in a connection.
+ * stderr:  nothing is written there, unless ORMA_LOG=debug, info or warn is in the environment when
+ *          orma_init() is called: then each message of orma/log.h of that level or above is a line
+ *          "orma[PID]: LEVEL: ...". With info it says when there is a connection and why there is
+ *          none, with debug also each attempt, which data sources are registered, and when
+ *          instances start and stop. It is ignored in setuid and setgid programs and in those with
+ *          capabilities of their file. No line is written by an event, and lines that stderr does
+ *          not take at once are dropped.
  */
 #ifndef ORMA_INIT_H
 #define ORMA_INIT_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * orma/log.h - what the library would say to the person who runs the program.
  *
- * The library prints nothing. Few things are worth a word beside the error that a function returns:
- * why there is no connection to a daemon, and that there is one now; in a process with a service of
- * its own, a producer that was refused, a data source that did not stop in time. Without a sink
- * they vanish.
+ * The library prints nothing, unless ORMA_LOG in the environment asks for it (orma/init.h). Few
+ * things are worth a word beside the error that a function returns: why there is no connection to a
+ * daemon, and that there is one now; in a process with a service of its own, a producer that was
+ * refused, a data source that did not stop in time. Messages of level ORMA_LOG_DEBUG say what else
+ * happens to the connection and to instances. Without a sink they vanish.
  *
  * Threads: the sink is called on any thread that is inside the library, several at once; it must not
  *          call the library.

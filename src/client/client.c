@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "client/client.h"
 #include "ipc/address.h"
@@ -91,6 +92,11 @@ static void on_wake(void *ctx)
 	struct orma_client_work *work;
 
 	(void)ctx;
+	if (orma_client.was_revived)
+		orma_base_log(ORMA_LOG_DEBUG,
+			      "child of process %d: has a connection of its own from now on",
+			      (int)orma_client.parent);
+	orma_client.was_revived = false;
 	/* First what was registered: a fence among the work stands behind it. */
 	update_sources();
 	while ((work = take_work())) {
@@ -341,6 +347,7 @@ static int copy_options(const struct orma_init_options *options)
 	const char *name, *socket;
 	enum orma_ipc_naming naming;
 
+	orma_base_log_read_environment();
 	(void)orma_base_options_copy(own, sizeof(*own), options);
 	name = own->producer_name ? own->producer_name : program_invocation_short_name;
 	/* Now, and not on the loop's thread. */
@@ -476,7 +483,7 @@ int orma_client_restart(const struct orma_init_options *options)
 	int r = 0;
 
 	orma_client_forget_parent();
-	orma_client.has_new_descriptors = true;
+	orma_client.has_new_descriptors = orma_client.was_revived = true;
 	init_lists();
 	revive_sources();
 	if (options) {

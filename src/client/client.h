@@ -202,6 +202,8 @@ void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop
 void orma_client_link_connect(struct orma_client_link *link);
 /* Where the daemon listens; NULL when there is none. */
 const char *orma_client_link_address(const struct orma_client_link *link);
+/* What messages call it. */
+const char *orma_client_link_name(const struct orma_client_link *link);
 /* Makes memory and offers it to the service, with a new connection; the link must have none. */
 int orma_client_link_offer_own(struct orma_client_link *link);
 /* The memory goes, and with it all instances. */
@@ -409,6 +411,7 @@ struct orma_client {
 	struct orma_list syncs;    /* the loop thread's: struct sync of sync.c */
 	struct orma_list triggers; /* the loop thread's: struct triggers of trigger.c */
 	int poll_fd;               /* with caller_drives */
+	bool was_revived;          /* the loop thread's once it runs; it has not told so yet */
 	bool is_leaving;           /* the loop thread's: sessions start nothing any more */
 	pthread_t driver;          /* with caller_drives: who dispatched last */
 	_Atomic uint32_t

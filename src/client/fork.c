@@ -30,6 +30,7 @@
 
 #include "base/cancel.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "client/client.h"
 
 /* What is left of the parent stays reachable, so that leak checkers of children have no questions.
@@ -159,7 +160,10 @@ void orma_client_revive(void)
 	ORMA_NO_CANCEL();
 	int saved_errno = errno;
 
+	/* The caller emits. */
+	orma_base_log_hold(true);
 	if (orma_client_revival_begin())
 		orma_client_revival_end(orma_client_restart(NULL));
+	orma_base_log_hold(false);
 	errno = saved_errno;
 }

@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "client/client.h"
 #include "proto/reader.h"
 #include "schema/gen/data_source_config.pb.h"
@@ -164,6 +165,12 @@ static void set_up(struct place place, struct orma_client_link *link, const stru
 	pthread_mutex_unlock(&instance->lock);
 }
 
+static void log_state(struct place place, const char *state)
+{
+	orma_base_log(ORMA_LOG_DEBUG, "data source %s: instance %u %s", place.source->options.name,
+		      (unsigned)place.idx, state);
+}
+
 /* An instance that began before there was a session, and may go on as the one that is wanted. */
 static bool find_early_instance(const struct orma_client_link *link, struct orma_str name,
 				struct orma_str config, struct place *ret)
@@ -202,6 +209,7 @@ static void adopt(struct place place, uint64_t instance_id, uint32_t target_buff
 	orma_shm_arbiter_bind(instance->link->memory->arbiter, instance->reservation,
 			      (uint16_t)target_buffer);
 	orma_client_link_commit(instance->link);
+	log_state(place, "belongs to a session now");
 }
 
 void orma_client_setup_source(void *ctx, uint64_t instance_id, const void *config, size_t size)
@@ -220,6 +228,7 @@ void orma_client_setup_source(void *ctx, uint64_t instance_id, const void *confi
 		at(place)->service_id = instance_id;
 		at(place)->is_startup = false;
 		set_up(place, link, &wanted, bytes);
+		log_state(place, "set up");
 	}
 }
 
@@ -241,6 +250,7 @@ static void start(struct place place, struct orma_str config)
 	info.config_size = config.size;
 	if (place.source->options.on_start)
 		place.source->options.on_start(place.source->options.ctx, &info);
+	log_state(place, instance->is_startup ? "started, before there is a session" : "started");
 }
 
 int orma_client_start_early(struct orma_client_link *link, const void *config, size_t size)
@@ -319,6 +329,7 @@ static void destroy(struct place place)
 	instance->state = ORMA_CLIENT_INSTANCE_FREE;
 	pthread_mutex_unlock(&orma_client.mutex);
 	orma_base_buf_done(&instance->startup_config);
+	log_state(place, "stopped");
 	if (link && link->endpoint && !instance->is_startup) {
 		/* What on_stop wrote has to arrive before the service is told. */
 		orma_client_link_commit(link);

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "client/client.h"
 #include "ipc/address.h"
 #include "shm/view.h"
@@ -178,11 +179,14 @@ static void announce_source(struct orma_client_link *link, struct orma_data_sour
 	struct orma_client_endpoint *endpoint = link->endpoint;
 	const struct orma_buf *descriptor = source->descriptor;
 	uint32_t bit = UINT32_C(1) << source->idx;
+	int r;
 
 	if (!(link->announced & bit)) {
-		if (endpoint->ops->register_source(endpoint, descriptor->data, descriptor->size) >=
-		    0)
+		r = endpoint->ops->register_source(endpoint, descriptor->data, descriptor->size);
+		if (r >= 0)
 			link->announced |= bit;
+		orma_base_log(ORMA_LOG_DEBUG, "data source %s: %s%s", source->options.name,
+			      r < 0 ? "not registered: " : "registered", r < 0 ? strerror(-r) : "");
 	} else if (link->outdated & bit && update_source(link, source) == -EBUSY) {
 		return;
 	}
@@ -226,6 +230,7 @@ static void on_up(void *ctx, bool uses_own)
 		orma_client_link_drop_own(link);
 	link->own_fd = orma_base_fd_close(link->own_fd);
 	link->is_up = true;
+	orma_base_log(ORMA_LOG_DEBUG, "connection to %s is ready", orma_client_link_name(link));
 	orma_client_retry_disarm(link);
 	orma_client_retry_tell(link, 0);
 	orma_client_link_announce(link);
@@ -320,6 +325,9 @@ static void on_down(void *ctx, int error)
 	struct orma_client_link *link = ctx;
 	bool was_up = link->is_up;
 
+	orma_base_log(ORMA_LOG_DEBUG, "connection to %s %s: %s", orma_client_link_name(link),
+		      was_up ? "ended" : "failed",
+		      error == 0 ? "the service closed it" : strerror(-error));
 	drop_connection(link);
 	orma_client_retry_tell(link, error);
 	/* A service that breaks the protocol would do so at once again. */
@@ -370,6 +378,13 @@ void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop
 	orma_base_list_init(&link->failure.link);
 }
 
+const char *orma_client_link_name(const struct orma_client_link *link)
+{
+	if (link->is_custom)
+		return "the program's transport";
+	return link->local ? "the service of this process" : orma_client_link_address(link);
+}
+
 const char *orma_client_link_address(const struct orma_client_link *link)
 {
 	if (link->local || link->is_custom)
@@ -408,6 +423,7 @@ void orma_client_link_connect(struct orma_client_link *link)
 
 	if (link->endpoint)
 		return;
+	orma_base_log(ORMA_LOG_DEBUG, "connecting to %s", orma_client_link_name(link));
 	if (link->local)
 		r = connect_locally(link, &config);
 	else if (link->is_custom)

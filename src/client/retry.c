@@ -17,6 +17,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "client/client.h"
@@ -179,6 +180,8 @@ void orma_client_retry_arm(struct orma_client_link *link, bool was_connected)
 		link->retry_ns = ORMA_CLIENT_RETRY_MIN_NS;
 	else
 		link->retry_ns = ORMA_MIN(link->retry_ns * 2, ORMA_CLIENT_RETRY_MAX_NS);
+	orma_base_log(ORMA_LOG_DEBUG, "trying %s again in %u ms", orma_client_link_name(link),
+		      (unsigned)(link->retry_ns / ORMA_NS_PER_MS));
 	orma_base_loop_arm_in(link->loop, &link->retry_timer, link->retry_ns, on_retry);
 	watch_folder(link);
 }

@@ -105,6 +105,9 @@ static void remember(void *ctx, enum orma_log_level level, const char *message)
 	struct told *told = ctx;
 	size_t used;
 
+	/* Each attempt. */
+	if (level == ORMA_LOG_DEBUG)
+		return;
 	pthread_mutex_lock(&told->mutex);
 	used = strlen(told->text);
 	snprintf(told->text + used, sizeof(told->text) - used, "%d %s\n", level, message);
