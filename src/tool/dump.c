@@ -78,9 +78,10 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 static int dump_file(struct dump *dump, const char *path)
 {
 	struct orma_error error = {0};
+	const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
 	int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return orma_tool_fail("%s: %s", path, strerror(errno));
+		return orma_tool_fail("cannot open %s: %s", path, strerror(errno));
 	int result = dump->limit ? orma_tool_trace_read(fd, dump_packet, dump, &error) : 0;
 	if (fd != STDIN_FILENO)
 		orma_base_fd_close(fd);
@@ -92,7 +93,7 @@ static int dump_file(struct dump *dump, const char *path)
 		return orma_tool_fail("cannot write to standard output: %s",
 				      strerror(-dump->output_error));
 	if (result < 0)
-		return orma_tool_fail("%s: %s", path,
+		return orma_tool_fail("%s: %s", name,
 				      error.message[0] ? error.message : strerror(-result));
 	return ORMA_EXIT_OK;
 }
@@ -118,7 +119,7 @@ int orma_tool_dump(int argc, char **argv)
 			break;
 		case 'n':
 			if (orma_base_parse_u64(optarg, 10, &dump.limit))
-				return orma_tool_usage_error("\"%s\" is no number of packets",
+				return orma_tool_usage_error("\"%s\" is not a number of packets",
 							     optarg);
 			break;
 		case 'h':

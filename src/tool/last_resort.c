@@ -61,12 +61,12 @@ static void *run(void *arg)
 		if (!is_pending(SIGINT))
 			continue;
 		if (is_told && is_pending(SIGTERM)) {
-			orma_tool_warn(
-				"interrupted twice, and nothing moves: what is not written is "
-				"lost");
+			orma_tool_warn("interrupted twice while a file or a peer does not answer; "
+				       "what is not written is lost");
 			_exit(EXIT_INTERRUPTED);
 		}
-		orma_tool_warn("something that hangs is waited for; Ctrl-C again ends at once");
+		orma_tool_warn("waiting for a file or a peer that does not answer; Ctrl-C again "
+			       "ends at once");
 		is_told = true;
 		exchange();
 	}

@@ -46,7 +46,8 @@ static void explain_unknown(const char *text, const struct option *options)
 		meant += strncmp(names[count], text + 2, size) == 0;
 	}
 	if (meant > 1) {
-		orma_tool_usage_error("%.*s may be any of %zu options", (int)size + 2, text, meant);
+		orma_tool_usage_error("%.*s begins %zu options; write more of it", (int)size + 2,
+				      text, meant);
 		return;
 	}
 	char wrong[64] = "";

@@ -84,7 +84,7 @@ static int take_fd(struct command_line *line, const char *value)
 {
 	uint64_t fd;
 	if (orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
-		return orma_tool_fail("\"%s\" is no file descriptor", value);
+		return orma_tool_fail("\"%s\" is not a file descriptor", value);
 	line->base.options.ready_fd = (int)fd;
 	return -1;
 }
@@ -160,7 +160,7 @@ static int take_option(struct command_line *line, int option, const char *value)
 		/* All ones: the session with the highest bugreport_score. */
 		if (orma_base_parse_u64(value, 10, &line->base.options.clone_id) ||
 		    line->base.options.clone_id == 0)
-			return orma_tool_fail("\"%s\" is no session's id", value);
+			return orma_tool_fail("\"%s\" is not the id of a session", value);
 		return -1;
 	case OPTION_CLONE_BY_NAME:
 		line->base.options.clone_name = value;

@@ -119,16 +119,18 @@ int orma_private_folder_make(const char *parent, struct orma_private_folder *ret
 	for (int i = 0; i < TRIES_MAX && r == 0; i++) {
 		if ((size_t)snprintf(folder.path, sizeof(folder.path), "%s/" PREFIX "XXXXXX",
 				     parent) >= sizeof(folder.path))
-			return orma_base_error_set(reterr, -ENAMETOOLONG,
-						   "%s: the path is too long", parent);
+			return orma_base_error_set(
+				reterr, -ENAMETOOLONG,
+				"cannot make a folder in %s: the path is too long", parent);
 		if (!mkdtemp(folder.path))
-			return orma_base_error_set(reterr, -errno, "%s: %s", folder.path,
-						   strerror(errno));
+			return orma_base_error_set(reterr, -errno, "cannot make the folder %s: %s",
+						   folder.path, strerror(errno));
 		r = lock(&folder);
 	}
 	if (r <= 0)
 		return orma_base_error_set(reterr, r < 0 ? r : -EBUSY,
-					   "%s: somebody removes what is made there", folder.path);
+					   "cannot keep the folder %s: something removes it",
+					   folder.path);
 	*ret = folder;
 	return 0;
 }

@@ -59,7 +59,7 @@ static int serve(int *parent_fd)
 	ORMA_AUTO(orma_base_fd_closep) int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	int result = fd < 0 ? -errno : orma_tool_probes_new(&options, &probes);
 	if (result)
-		return orma_tool_fail("%s", strerror(-result));
+		return orma_tool_fail("the probes failed: %s", strerror(-result));
 	result = orma_base_loop_watch(orma_tool_probes_loop(probes), &watch, fd, ORMA_LOOP_READ,
 				      on_signal);
 	if (result == 0 && getenv("TRACED_PROBES_NOTIFY_FD") && orma_sync(SYNC_TIMEOUT_MS) == 0)
@@ -73,7 +73,7 @@ static int serve(int *parent_fd)
 	}
 	orma_base_watch_remove(&watch);
 	orma_tool_probes_free(probes);
-	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
+	return result ? orma_tool_fail("the probes failed: %s", strerror(-result)) : ORMA_EXIT_OK;
 }
 
 int orma_tool_probes(int argc, char **argv)
@@ -107,7 +107,7 @@ int orma_tool_probes(int argc, char **argv)
 		}
 	}
 	if (optind != argc)
-		return orma_tool_usage_error("\"%s\" is no option", argv[optind]);
+		return orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
 	orma_tool_log_to_stderr(ORMA_LOG_INFO);
 	int parent_fd = in_background ? orma_tool_background(false, -1) : -1;
 	if (in_background && parent_fd < 0)

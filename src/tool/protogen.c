@@ -202,8 +202,8 @@ int orma_tool_protogen(int argc, char **argv)
 			break;
 		case 'p':
 			if (!is_identifier(optarg))
-				return orma_tool_usage_error(
-					"\"%s\" is no beginning of a name in C", optarg);
+				return orma_tool_usage_error("\"%s\" cannot begin a name in C",
+							     optarg);
 			pg.prefix = optarg;
 			break;
 		case 'h':

@@ -191,8 +191,9 @@ int orma_tool_print_query(enum orma_query_form form)
 	orma_config_free(data);
 	orma_session_free(session);
 	if (result == -ENOTSUP)
-		return orma_tool_fail("the daemon does not tell its state: it is of before 2020");
-	return result ? orma_tool_fail("the daemon's state: %s", strerror(-result)) : ORMA_EXIT_OK;
+		return orma_tool_fail("the daemon is from before 2020 and cannot tell its state");
+	return result ? orma_tool_fail("cannot read the daemon's state: %s", strerror(-result))
+		      : ORMA_EXIT_OK;
 }
 
 int orma_tool_query(int argc, char **argv)
@@ -228,6 +229,6 @@ int orma_tool_query(int argc, char **argv)
 		}
 	}
 	if (optind != argc)
-		return orma_tool_usage_error("\"%s\" is no option", argv[optind]);
+		return orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
 	return orma_tool_print_query(form);
 }

@@ -100,7 +100,7 @@ static void warn_of_missing(const char *name, bool is_only_one,
 	const char *meant = find_meant(name), *offered = list_offered(state, &list);
 
 	if (meant)
-		orma_tool_warn("\"%s\" is no data source of this system; did you mean \"%s\"?",
+		orma_tool_warn("\"%s\" is not a data source of this system; did you mean \"%s\"?",
 			       name, meant);
 	else if (strcmp(name, FTRACE) == 0)
 		orma_tool_warn("nobody offers \"" FTRACE

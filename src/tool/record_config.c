@@ -193,7 +193,7 @@ static int parse_config(const struct orma_record_wish *wish, const char *name,
 	int result = orma_proto_decode_copy(&orma_pb_trace_config_desc, content->data,
 					    content->size, arena, ret);
 	if (result == -EBADMSG)
-		orma_base_error_set(reterr, result, "%s: is no binary TraceConfig%s", name,
+		orma_base_error_set(reterr, result, "%s is not a binary TraceConfig%s", name,
 				    looks_like_text(content) ? "; if it is text, add --txt" : "");
 	return result;
 }

@@ -27,8 +27,9 @@ static int take_duration(const char *value, uint32_t *ret_ms, struct orma_error 
 			"with orma's service",
 			value);
 	if (r < 0 || ms == 0)
-		return orma_base_error_set(
-			reterr, -EINVAL, "\"%s\" is no duration; try 500ms, 10s, 2m or 1h", value);
+		return orma_base_error_set(reterr, -EINVAL,
+					   "\"%s\" is not a duration; try 500ms, 10s, 2m or 1h",
+					   value);
 	*ret_ms = ms;
 	return 1;
 }
@@ -46,7 +47,7 @@ static int take_size(const char *value, const char *what, uint64_t max_kb, uint6
 					   value, what, (unsigned long long)max_kb);
 	if (r < 0 || kb == 0)
 		return orma_base_error_set(reterr, -EINVAL,
-					   "\"%s\" is no %s size; try 4096k, 32mb or 1g", value,
+					   "\"%s\" is not a %s size; try 4096k, 32mb or 1g", value,
 					   what);
 	*ret_kb = kb;
 	return 1;

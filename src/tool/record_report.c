@@ -203,7 +203,7 @@ static int report_lost_service(const struct orma_recorder *recorder)
 				      "trace, the rest is lost",
 				      orma_trace_output_name(&recorder->output),
 				      (double)recorder->output.written_bytes / 1024);
-	return orma_tool_fail("the service is gone: the trace is lost");
+	return orma_tool_fail("the service has ended; the trace is lost");
 }
 
 static bool is_old_file(const struct orma_recorder *recorder)
@@ -242,13 +242,14 @@ static int report_failure(struct orma_recorder *recorder, int result)
 	if (recorder->error[0])
 		return report_ended(recorder);
 	if (recorder->output.error == -ETIMEDOUT)
-		return orma_tool_fail("%s takes no data: gave up, the trace is not whole",
+		return orma_tool_fail("%s does not take the data; the trace is not complete",
 				      orma_trace_output_name(&recorder->output));
 	if (recorder->output.error && result == recorder->output.error)
 		return orma_trace_output_tell_loss(&recorder->output);
 	switch (result) {
 	case -ETIMEDOUT:
-		return orma_tool_fail("the service does not answer any more: gave up");
+		return orma_tool_fail(
+			"the service does not answer; what it holds of the trace is lost");
 	case -ECONNRESET:
 		return report_lost_service(recorder);
 	case -ENODATA:
@@ -268,7 +269,7 @@ static int report_failure(struct orma_recorder *recorder, int result)
 	default:
 		break;
 	}
-	return orma_tool_fail("%s", strerror(-result));
+	return orma_tool_fail("the recording failed: %s", strerror(-result));
 }
 
 int orma_recorder_report(struct orma_recorder *recorder, int result, double seconds)

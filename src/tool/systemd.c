@@ -104,7 +104,7 @@ int orma_systemd_take_sockets(struct orma_systemd_sockets *ret, struct orma_erro
 	if (value && is_for_this_process("LISTEN_PID")) {
 		if (orma_base_parse_u64(value, 10, &count))
 			result = orma_base_error_set(reterr, -EINVAL,
-						     "LISTEN_FDS: \"%s\" is no number", value);
+						     "LISTEN_FDS: \"%s\" is not a number", value);
 		else
 			result = take(count, ret, reterr);
 	}

@@ -52,9 +52,11 @@ int orma_trace_output_open(struct orma_trace_output *output, const char *path, b
 		output->fd = open(path, O_CREAT | access | O_NOCTTY | O_CLOEXEC | clobber, 0600);
 	}
 	if (output->fd < 0)
-		return orma_tool_fail("%s: %s", path, strerror(errno));
+		return orma_tool_fail("cannot open %s: %s; choose another file with --out", path,
+				      strerror(errno));
 	if (isatty(output->fd))
-		return orma_tool_fail("a trace is binary: not writing it to a terminal");
+		return orma_tool_fail("a trace is binary and is not written to a terminal; name a "
+				      "file with --out");
 	return ORMA_EXIT_OK;
 }
 

@@ -115,7 +115,7 @@ static int take_option(int id, struct orma_traced_options *ret, struct identity 
 	case OPTION_PERMISSIONS:
 		return parse_permissions(optarg, permissions)
 			       ? orma_tool_usage_error(
-					 "socket permissions are GROUP:MODE:GROUP:MODE")
+					 "--set-socket-permissions takes GROUP:MODE:GROUP:MODE")
 			       : -1;
 	case OPTION_USER:
 		ret_identity->user = optarg;
@@ -139,12 +139,14 @@ static int take_option(int id, struct orma_traced_options *ret, struct identity 
 		return -1;
 	case OPTION_RELAY_ON:
 		return add_relay_address(&ret->relays, optarg)
-			       ? orma_tool_usage_error("--enable-relay-endpoint-on: at most %d",
-						       ORMA_DAEMON_RELAY_ADDRESSES_MAX)
+			       ? orma_tool_usage_error(
+					 "--enable-relay-endpoint-on can be given %d times at most",
+					 ORMA_DAEMON_RELAY_ADDRESSES_MAX)
 			       : -1;
 	case OPTION_MAX_CONNECTIONS:
 		return parse_max(optarg, &ret->peers_per_uid_max)
-			       ? orma_tool_usage_error("\"%s\" is no number of connections", optarg)
+			       ? orma_tool_usage_error("\"%s\" is not a number of connections",
+						       optarg)
 			       : -1;
 	case OPTION_VERSION:
 		orma_tool_print_version("orma traced");
@@ -183,7 +185,7 @@ static int parse_options(int argc, char **argv, struct orma_traced_options *ret)
 			return status;
 	}
 	if (optind != argc)
-		return orma_tool_usage_error("\"%s\" is no option", argv[optind]);
+		return orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
 	if (orma_privileges_find(identity.user, identity.group, &ret->privileges, &error))
 		return orma_tool_fail("%s", error.message);
 	return -1;

@@ -47,7 +47,8 @@ static int set_permissions(const char *addresses, const struct orma_traced_permi
 					   ? NULL
 					   : orma_ipc_address_path(&address);
 		if (path && (chown(path, (uid_t)-1, gid) || chmod(path, permissions->mode)))
-			return orma_tool_fail("%s: %s", path, strerror(errno));
+			return orma_tool_fail("cannot set the permissions of %s: %s", path,
+					      strerror(errno));
 	}
 	return ORMA_EXIT_OK;
 }
@@ -63,7 +64,7 @@ static int adopt_inherited(struct orma_daemon *daemon, const char *variable,
 	if (!value)
 		return ORMA_EXIT_OK;
 	if (orma_base_parse_u64(value, 10, &fd) || fd > INT32_MAX)
-		return orma_tool_fail("%s: \"%s\" is no descriptor", variable, value);
+		return orma_tool_fail("%s: \"%s\" is not a descriptor", variable, value);
 	return adopt(daemon, (int)fd, &error) ? orma_tool_fail("%s", error.message) : ORMA_EXIT_OK;
 }
 
@@ -172,7 +173,8 @@ static int watch_signals(struct traced *traced)
 	int result = fd < 0 ? -errno
 			    : orma_base_loop_watch(traced->daemon.loop, &traced->signals, fd,
 						   ORMA_LOOP_READ, on_signal);
-	return result ? orma_tool_fail("signals: %s", strerror(-result)) : ORMA_EXIT_OK;
+	return result ? orma_tool_fail("cannot receive signals: %s", strerror(-result))
+		      : ORMA_EXIT_OK;
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -200,8 +202,8 @@ static int apply_filter(const struct orma_traced_options *options)
 	if (result == 0)
 		return ORMA_EXIT_OK;
 	if (options->must_have_seccomp)
-		return orma_tool_fail("no system call filter: %s", why);
-	orma_base_log(ORMA_LOG_DEBUG, "no system call filter: %s", why);
+		return orma_tool_fail("cannot install the system call filter: %s", why);
+	orma_base_log(ORMA_LOG_DEBUG, "cannot install the system call filter: %s", why);
 	return ORMA_EXIT_OK;
 }
 
@@ -221,7 +223,7 @@ static int run(struct traced *traced)
 	orma_tool_notify("TRACED_NOTIFY_FD", "1");
 	orma_tool_tell_parent(&traced->options->parent_fd, ORMA_EXIT_OK);
 	int result = orma_daemon_run(&traced->daemon);
-	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
+	return result ? orma_tool_fail("the daemon failed: %s", strerror(-result)) : ORMA_EXIT_OK;
 }
 
 static void close_all(struct traced *traced)

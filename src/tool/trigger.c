@@ -173,11 +173,12 @@ int orma_tool_activate_triggers(const char *const *names, size_t count, bool mus
 				      "--set-socket-permissions` gives it",
 				      address);
 	case -ENOTSUP:
-		return orma_tool_fail("the service at %s knows no triggers", address);
+		return orma_tool_fail("the service at %s does not support triggers", address);
 	case -EREMOTEIO:
 		return orma_tool_fail("the service refused the triggers");
 	default:
-		return orma_tool_fail("%s: %s", address, strerror(-result));
+		return orma_tool_fail("cannot activate triggers at %s: %s", address,
+				      strerror(-result));
 	}
 }
 

@@ -139,7 +139,7 @@ ORMA_TEST(options_that_make_no_sense_are_refused)
 	expect_failure((struct orma_test_process){.options = {"--seccomp", "maybe"}}, 2,
 		       "\"maybe\" is not errno, kill or off");
 	expect_failure((struct orma_test_process){.options = {"--max-connections-per-user", "0"}},
-		       2, "\"0\" is no number of connections");
+		       2, "\"0\" is not a number of connections");
 }
 
 /* --- addresses of a network ------------------------------------------------------------------- */
