@@ -295,25 +295,25 @@ struct orma_service_output {
 	bool is_draining;        /* a write period is being read out */
 	bool is_at_max;          /* no packet is to follow those that were read */
 	bool is_closing;         /* close() was called, its event is awaited */
-	struct orma_buf refused; /* what -EAGAIN left over */
 	bool is_sync_due;        /* when what is being drained is written */
+	struct orma_buf refused; /* what -EAGAIN left over */
 	/* See file_rotate.c. */
 	const char *path;
-	uint32_t max_files;      /* 0 = the session ends at max_bytes */
 	struct orma_buf carried; /* entries that found no room in the last file */
 	size_t carried_at;       /* what of them was written */
+	uint32_t max_files;      /* 0 = the session ends at max_bytes */
 	uint64_t reserve_bytes;  /* of each file; where no more is left the cut begins */
 	uint64_t pass_bytes;     /* written, or held, in this pass over the buffers */
 	uint64_t stored_bytes;   /* came into the session's buffers since this began a drain */
-	enum orma_service_cut cut;
 	struct orma_service_timer cut_timer;
+	enum orma_service_cut cut;
 	uint32_t cut_flush_count; /* flushes for cuts, not answered yet */
 	uint64_t cut_bytes;       /* came into the session's buffers since the cut began */
 	uint64_t cut_bytes_max;   /* what they can wait for the answer with */
 	struct orma_map crossed;  /* sequences that began a new state since the cut began */
 	struct orma_buf held;     /* entries that are for the next file, until that is there; */
-	bool is_held_readable;    /* then they are for this one */
 	size_t held_at;           /* what of them was read */
+	bool is_held_readable;    /* they are for this one now */
 };
 
 /* See compress.c. */

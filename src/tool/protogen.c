@@ -57,7 +57,7 @@ static int load(struct protogen *pg, const char *path, struct orma_tool_proto_fi
 	if (err == 0)
 		err = orma_tool_proto_parse(
 			&pg->set, path, text.data ? (const char *)text.data : "", text.size, ret);
-	if (err < 0)
+	if (err)
 		return err;
 	return orma_base_map_put(&pg->loaded, orma_base_fnv1a(ORMA_FNV1A_INIT, path, strlen(path)),
 				 *ret);
@@ -117,11 +117,11 @@ static const char *make_guard(struct protogen *pg, const char *path)
 static int generate(struct protogen *pg, const char *path, const char *out_path,
 		    struct orma_buf *out)
 {
-	struct orma_tool_proto_file *file, *each;
+	struct orma_tool_proto_file *file = NULL, *each;
 	const char *guard;
 	int err = load(pg, path, &file);
 
-	for (each = err == 0 ? file : NULL; each && err == 0; each = each->next) {
+	for (each = file; each && err == 0; each = each->next) {
 		for (const struct orma_tool_proto_import *import = each->imports;
 		     import && err == 0; import = import->next)
 			err = load_import(pg, each, import);

@@ -22,7 +22,7 @@ enum {
 };
 
 #define CONFIG                                                                                     \
-	"buffers { size_kb: 1024 } unique_session_name: \"ring\" "                                  \
+	"buffers { size_kb: 1024 } unique_session_name: \"ring\" "                                 \
 	"data_sources { config { name: \"track_event\" } }"
 
 static int decode_one(void *ctx, const void *data, size_t size)

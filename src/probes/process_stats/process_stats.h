@@ -61,7 +61,7 @@ struct orma_probes_process_instance {
 	bool is_scan_due; /* at the next turn of the timer: the scan of everything */
 	bool is_poll_due; /* likewise a poll */
 	bool is_due_now;  /* the timer runs because of a start or a clearing, not of the period */
-	uint64_t scan_again_ns; /* CLOCK_MONOTONIC: a clearing repeats the scan no earlier */
+	uint64_t scan_again_ns;    /* CLOCK_MONOTONIC: a clearing repeats the scan no earlier */
 	struct orma_map processes; /* by pid */
 	uint32_t generation;
 	uint32_t polls_cached; /* since the cache was emptied */
