@@ -15,9 +15,9 @@ ORMA_CATEGORY_DEFINE(ring, "ring", NULL);
 
 enum {
 	RING_BYTES = 1 << 20,
-	BURST_EVENTS = 200,
-	BURST_BYTES = 4 << 10, /* at least */
-	BURSTS = 3 * RING_BYTES / BURST_BYTES,
+	BURST_EVENTS = 300,
+	BURST_BYTES = 6 << 10, /* about */
+	BURSTS = 5 * RING_BYTES / 2 / BURST_BYTES,
 	PERCENT = 95,
 };
 
@@ -120,7 +120,7 @@ ORMA_TEST(a_ring_that_wraps_can_be_decoded_and_so_can_each_clone_of_it)
 		CHECK_INT(sem_post(&semaphores[0]), 0);
 		wait_for(&semaphores[1]);
 		CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
-		if (i > BURSTS / 2 && i % 23 == 0)
+		if (i > BURSTS / 2 && i % 61 == 0)
 			check_clone(&options);
 	}
 	pthread_join(thread, NULL);

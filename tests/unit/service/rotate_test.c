@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "filter_program.h"
 #include "fixture.h"
 
 #define FILES_KEPT 256
@@ -656,6 +657,22 @@ ORMA_TEST(each_file_begins_a_state_of_every_sequence)
 	record_three_writers("max_file_size_bytes: 200000 max_file_count: 100 "
 			     "compression { zstd {} }",
 			     numbers);
+}
+
+/* Packets that were held have been filtered: a second time would take the rest. */
+ORMA_TEST(filtered_files_are_cut_like_others)
+{
+	struct orma_buf bytes =
+		program(WORDS(N(1u, 1u), END, F(10u), F(13u), N(900u, 2u), END, F(1u), END));
+	char config[600];
+	uint32_t numbers[4];
+
+	snprintf(config, sizeof(config),
+		 "max_file_size_bytes: 200000 max_file_count: 100 trace_filter { bytecode_v2: '%s' "
+		 "}",
+		 program_text(&bytes));
+	orma_base_buf_done(&bytes);
+	record_three_writers(config, numbers);
 }
 
 ORMA_TEST(a_sequence_is_cut_where_its_state_begins_and_others_anywhere)
