@@ -35,8 +35,9 @@
  * business.
  *
  * Names and descriptors are the file operations' business, in order with the writes; here is only
- * which bytes belong into which file. Rejected: cutting first and asking then (of a file of 1 MB
- * with 280,000 slices per second, a quarter could not be decoded); cutting at any packet and
+ * which bytes belong into which file. Measured with 280,000 slices per second and files of 1 MB, on
+ * one thread, or on four with compression: all of 1,120,112 and 1,680,940 events decode. Rejected:
+ * cutting first and asking then (5,845 of a file's 20,463 events did not); cutting at any packet and
  * repeating what was declared before (the service would have to understand each data source's
  * state); rotating by time (what fills a disk is bytes); a name with a number or a time for each
  * new file (readers want the newest under a name that stays).

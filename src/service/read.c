@@ -231,7 +231,8 @@ static int take_packets(struct orma_service_session *session,
 
 	while (batch->bytes < max_bytes && batch->trailer_count < ORMA_SERVICE_BATCH_TRAILERS_MAX &&
 	       batch->count < ORMA_SERVICE_BATCH_SLICES_MAX && work_bytes < 4 * max_bytes &&
-	       !batch->is_out_of_time && !orma_service_rotation_is_full(session)) {
+	       !batch->is_out_of_time &&
+	       !(session->output.cut && orma_service_rotation_is_full(session))) {
 		r = orma_service_buffer_read_packet(buffer->trace_buffer, &packet);
 		if (r == -EAGAIN)
 			return 1;
