@@ -29,7 +29,8 @@
 #define TICK_MS           200
 #define LATE_MS           75000 /* flush, stop and read-back beyond the duration */
 #define READY_TIMEOUT_MS  30000
-#define APP_WAIT_MS       2000 /* for data sources that start slowly */
+#define FILE_WAIT_MS      11000 /* a service gives the file's creation up after 10 s */
+#define APP_WAIT_MS       2000  /* for data sources that start slowly */
 #define STUCK_MS          1000
 #define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
@@ -231,15 +232,19 @@ static int wait_until_stopped(struct orma_recorder *recorder)
 }
 
 /* The parent that only waits for the beginning. A service that refuses the config says so before it
- * answers a later question. */
+ * answers a later question; but whether the file of output_path can be created it finds out
+ * meanwhile, before it starts anything. */
 static void tell_begun(struct orma_recorder *recorder)
 {
+	const struct orma_record_config *config = recorder->options->config;
 	void *data;
 	size_t size;
 	if (recorder->parent_fd < 0 || recorder->options->background_wait_ms)
 		return;
 	if (orma_session_query_capabilities(recorder->session, &data, &size) == 0)
 		orma_config_free(data);
+	if (config && config->output_path && !config->has_triggers)
+		(void)orma_session_wait_started(recorder->session, FILE_WAIT_MS);
 	if (!recorder->error[0])
 		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
 }
