@@ -511,7 +511,7 @@ ORMA_TEST(a_query_says_what_an_old_service_cannot_tell)
 	orma_old_service_start(&service, ORMA_OLD_2019);
 	struct orma_test_process process = address_of(&service);
 	CHECK_INT(orma_test_process_run(&process, "orma", arguments), 1);
-	CHECK(strstr(orma_test_process_messages(), "does not tell its state"));
+	CHECK(strstr(orma_test_process_messages(), "cannot tell its state"));
 	orma_old_service_stop(&service);
 	orma_old_service_start(&service, ORMA_OLD_V6);
 	process = address_of(&service);

@@ -167,7 +167,7 @@ ORMA_TEST(what_is_no_listening_socket_is_refused_in_words)
 	close(no_socket.fds[0]);
 	expect_refusal(&nothing, "descriptor 3 is not open");
 	expect_refusal(&too_many, "more than 16 sockets");
-	expect_refusal(&no_number, "\"x\" is no number");
+	expect_refusal(&no_number, "\"x\" is not a number");
 }
 
 static void await_text(int fd, const char *text)
