@@ -136,7 +136,7 @@ static int connect_error(const struct orma_session *session, int error, const ch
 				"%s runs the service at %s, and is neither you, root nor the "
 				"system; ORMA_TRUST_SERVICE=any connects all the same",
 				said, address);
-		/* fall through */
+		__attribute__((fallthrough));
 	case -EACCES:
 		return orma_base_error_set(reterr, error,
 					   "no permission to connect to %s; `traced "
