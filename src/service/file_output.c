@@ -411,12 +411,14 @@ static void on_step(struct orma_service_timer *timer)
 static void on_drained(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	bool is_sync_due = output->is_sync_due;
 
+	output->is_sync_due = false;
 	if (has_ended(session))
 		close_and_end(session, true, NULL);
-	else if (session->output.is_synced && session->output.is_sync_due && service->file_ops.sync)
-		service->file_ops.sync(service->file_ctx, session->output.file);
-	session->output.is_sync_due = false;
+	else if (output->is_synced && is_sync_due && service->file_ops.sync)
+		service->file_ops.sync(service->file_ctx, output->file);
 }
 
 static void drain(struct orma_service_session *session)
