@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/macros.h"
 #include "ipc/address.h"
 #include "ipc/client.h"
 #include "ipc/trust.h"
@@ -22,6 +23,8 @@
 
 #define PRODUCER_NAME "perfetto_cmd_producer"
 #define TIMEOUT_MS    10000
+/* A service ignores further names of one call. */
+#define NAMES_PER_CALL 64u
 
 enum { INITIALIZE_CONNECTION, ACTIVATE_TRIGGERS };
 static const char *const method_names[] = {
@@ -33,6 +36,7 @@ struct caller {
 	struct orma_ipc_client *ipc;
 	const char *const *names;
 	size_t count;
+	size_t answered;    /* names of calls that were answered, which come in order */
 	bool tells_unheard; /* of names that no session waits for */
 	size_t unheard;     /* that were told of */
 	bool is_done;
@@ -48,14 +52,15 @@ static void finish(struct caller *caller, int error)
 }
 
 /* Only orma's service says how many sessions wait for each name. */
-static void tell_unheard(struct caller *caller, const void *reply_untrusted, size_t size)
+static void tell_unheard(struct caller *caller, size_t end, const void *reply_untrusted,
+			 size_t size)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	size_t i = 0;
+	size_t i = caller->answered;
 
 	orma_proto_reader_init(&reader, reply_untrusted, size);
-	while (i < caller->count && orma_proto_reader_next(&reader, &field) == 1) {
+	while (i < end && orma_proto_reader_next(&reader, &field) == 1) {
 		if (field.id != ORMA_PB_ACTIVATE_TRIGGERS_RESPONSE_WAITING_SESSION_COUNTS ||
 		    field.type != ORMA_PROTO_VARINT)
 			continue;
@@ -70,13 +75,36 @@ static void tell_unheard(struct caller *caller, const void *reply_untrusted, siz
 static void on_activated(void *ctx, const struct orma_ipc_reply *reply)
 {
 	struct caller *caller = ctx;
+	size_t end = ORMA_MIN(caller->answered + NAMES_PER_CALL, caller->count);
 
 	if (reply->success && caller->tells_unheard)
-		tell_unheard(caller, reply->data, reply->size);
-	finish(caller, reply->success ? 0 : -EREMOTEIO);
+		tell_unheard(caller, end, reply->data, reply->size);
+	caller->answered = end;
+	if (!reply->success)
+		finish(caller, -EREMOTEIO);
+	else if (end == caller->count)
+		finish(caller, 0);
 }
 
-/* Both calls at once: the service serves them in order. */
+static int activate(struct caller *caller, const char *const *names, size_t count)
+{
+	struct orma_buf args = {0};
+	struct orma_proto_heap_writer heap;
+	int result;
+
+	orma_proto_heap_writer_init(&heap, &args);
+	for (size_t i = 0; i < count; i++)
+		orma_proto_write_string(&heap.writer,
+					ORMA_PB_ACTIVATE_TRIGGERS_REQUEST_TRIGGER_NAMES, names[i]);
+	result = orma_proto_heap_writer_finish(&heap);
+	if (result == 0)
+		result = orma_ipc_client_invoke(caller->ipc, ACTIVATE_TRIGGERS, args.data,
+						args.size, on_activated, caller);
+	orma_base_buf_done(&args);
+	return result;
+}
+
+/* All calls at once: the service serves them in order. */
 static int call(struct caller *caller)
 {
 	struct orma_buf args = {0};
@@ -89,18 +117,10 @@ static int call(struct caller *caller)
 	if (result == 0)
 		result = orma_ipc_client_invoke(caller->ipc, INITIALIZE_CONNECTION, args.data,
 						args.size, NULL, NULL);
-	args.size = 0;
-	orma_proto_heap_writer_init(&heap, &args);
-	for (size_t i = 0; i < caller->count; i++)
-		orma_proto_write_string(&heap.writer,
-					ORMA_PB_ACTIVATE_TRIGGERS_REQUEST_TRIGGER_NAMES,
-					caller->names[i]);
-	if (result == 0)
-		result = orma_proto_heap_writer_finish(&heap);
-	if (result == 0)
-		result = orma_ipc_client_invoke(caller->ipc, ACTIVATE_TRIGGERS, args.data,
-						args.size, on_activated, caller);
 	orma_base_buf_done(&args);
+	for (size_t i = 0; i < caller->count && result == 0; i += NAMES_PER_CALL)
+		result = activate(caller, caller->names + i,
+				  ORMA_MIN(caller->count - i, (size_t)NAMES_PER_CALL));
 	return result;
 }
 

@@ -3,17 +3,15 @@
  * whole trace gets there; Ctrl-C reaches the program that it records.
  */
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/macros.h"
 #include "harness.h"
 #include "tool/trace_file.h"
 
@@ -26,44 +24,24 @@ struct terminal {
 	size_t size;
 };
 
-static void write_file(const char *path, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-static void write_file(const char *path, const char *format, ...)
-{
-	va_list args;
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	va_start(args, format);
-	if (fd < 0 || vdprintf(fd, format, args) < 0)
-		_exit(125);
-	va_end(args);
-	close(fd);
-}
-
-/* A disk of one page, which nobody else sees. Exit status 126: this system does not let us. */
-static void mount_small_disk(const char *folder)
-{
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
-		_exit(126);
-	write_file("/proc/self/setgroups", "deny");
-	write_file("/proc/self/uid_map", "0 %u 1", uid);
-	write_file("/proc/self/gid_map", "0 %u 1", gid);
-	if (mount("none", folder, "tmpfs", 0, "size=4k"))
-		_exit(126);
-}
+/* Gives the recorder a disk of one page, which nobody else sees. By a program of its own: a process
+ * under ThreadSanitizer has a second thread, and may not unshare its users. */
+static const char *const on_small_disk[] = {"unshare",
+					    "--user",
+					    "--map-root-user",
+					    "--mount",
+					    "sh",
+					    "-c",
+					    "mount -t tmpfs -o size=4k none \"$0\" && exec \"$@\""};
 
 static _Noreturn void become_recorder(const char *terminal, const char *const *arguments,
 				      const char *small_disk)
 {
-	const char *argv[16] = {"orma", "record"};
+	const char *argv[32];
 	char producers[128], consumers[128];
+	size_t count = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (small_disk)
-		mount_small_disk(small_disk);
 	snprintf(producers, sizeof(producers), "%s/p", orma_test_tmpdir());
 	snprintf(consumers, sizeof(consumers), "%s/c", orma_test_tmpdir());
 	setenv("PERFETTO_PRODUCER_SOCK_NAME", producers, 1);
@@ -74,9 +52,17 @@ static _Noreturn void become_recorder(const char *terminal, const char *const *a
 	if (fd < 0 || ioctl(fd, TIOCSCTTY, 0) || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 ||
 	    dup2(fd, 2) < 0)
 		_exit(125);
+	if (small_disk) {
+		memcpy(argv, on_small_disk, sizeof(on_small_disk));
+		count = ORMA_ARRAY_SIZE(on_small_disk);
+		argv[count++] = small_disk;
+	}
+	argv[count++] = ORMA_BUILD_DIR "/orma";
+	argv[count++] = "record";
 	for (size_t i = 0; arguments[i]; i++)
-		argv[i + 2] = arguments[i];
-	execv(ORMA_BUILD_DIR "/orma", (char **)argv);
+		argv[count++] = arguments[i];
+	argv[count] = NULL;
+	execvp(argv[0], (char **)argv);
 	_exit(125);
 }
 
@@ -196,7 +182,7 @@ ORMA_TEST(what_a_full_disk_has_of_a_trace_moves_to_the_other_file)
 	snprintf(full, sizeof(full), "%s/x.pftrace", folder);
 	start(&terminal, full, folder);
 	if (!await(&terminal, QUESTION)) {
-		CHECK_INT(finish(&terminal), 126);
+		CHECK(finish(&terminal) != 0);
 		orma_test_skip("user and mount namespaces");
 	}
 	CHECK(strstr(terminal.text, "x.pftrace: No space left on device. It has "));

@@ -448,7 +448,8 @@ static void emit_every_kind(int count)
 
 		scope.instances = orma_event_scope_begin(&site, items, 2);
 		/* Only the instances that have the begin get the end. */
-		CHECK_INT(scope.instances, orma_category_gfx.enabled);
+		CHECK_INT(scope.instances,
+			  __atomic_load_n(&orma_category_gfx.enabled, __ATOMIC_RELAXED));
 		ORMA_BEGIN(gfx, "slice");
 		ORMA_INSTANT(gfx, "instant", "number", i);
 		ORMA_INSTANT(gfx, "instant");
@@ -467,11 +468,11 @@ ORMA_TEST(a_session_that_outlives_an_earlier_one_goes_on_with_every_kind_of_even
 	const struct event *event;
 	struct reader *reader;
 
-	CHECK_INT(orma_category_gfx.enabled, 3);
+	CHECK_INT(__atomic_load_n(&orma_category_gfx.enabled, __ATOMIC_RELAXED), 3);
 	emit_every_kind(100);
 	session_finish(first, &earlier);
 	packets_done(&earlier);
-	CHECK_INT(orma_category_gfx.enabled, 2);
+	CHECK_INT(__atomic_load_n(&orma_category_gfx.enabled, __ATOMIC_RELAXED), 2);
 	emit_every_kind(100);
 	session_finish(second, &packets);
 	reader = read_trace(&packets);
