@@ -2,9 +2,12 @@
  * events.c - what an event costs the thread that emits it, into the service of this process.
  *
  *	bench_events [--clock-only]
+ *	bench_events --ring KB [--never-clear]
  *
  * ORMA_CLOCK in the environment chooses the clock; with --clock-only the kinds on one thread alone
- * run. Ends with 1 when anything was lost, because losing is faster than writing.
+ * run. With --ring only the mean price of a slice's events is taken while a ring of this size is
+ * filled many times; the service asks for new incremental states meanwhile, or never. Ends with 1
+ * when anything was lost, because losing is faster than writing.
  */
 #include <orma/orma.h>
 #include <stdbool.h>
@@ -17,6 +20,9 @@ ORMA_CATEGORY_DEFINE(off, "off", "Not recorded");
 #define SHM_BYTES (8u << 20)
 /* Events take 15 bytes. */
 #define WARM_UP_BATCHES (2 * (int)SHM_BYTES / (15 * EVENT_BATCH))
+/* They fill 90 MB. */
+#define RING_BATCHES 3000
+#define RING_KB      65536u
 
 static const char *title = "a title of 24 bytes long";
 static const char *name = "a name of the moment";
@@ -95,13 +101,22 @@ static void packet(unsigned count)
 	}
 }
 
-static struct orma_session *start(void)
+struct options {
+	bool is_short, never_clears;
+	unsigned ring_kb; /* 0 = all kinds */
+};
+
+static struct orma_session *start(const struct options *wanted)
 {
-	static const char text[] =
-		"buffers { size_kb: 65536 } "
+	char text[512];
+	int text_size = snprintf(
+		text, sizeof(text),
+		"buffers { size_kb: %u } %s"
 		"data_sources { config { name: \"bench\" } } "
 		"data_sources { config { name: \"track_event\" track_event_config "
-		"{ enabled_categories: \"on\" disabled_categories: \"*\" } } }";
+		"{ enabled_categories: \"on\" disabled_categories: \"*\" } } }",
+		wanted->ring_kb ? wanted->ring_kb : RING_KB,
+		wanted->never_clears ? "incremental_state_config { clear_period_ms: 0 } " : "");
 	const struct orma_init_options init = {.struct_size = sizeof(init),
 					       .backends = ORMA_BACKEND_IN_PROCESS,
 					       .shm_size_bytes = SHM_BYTES};
@@ -115,7 +130,7 @@ static struct orma_session *start(void)
 
 	if (orma_init(&init) < 0 || orma_data_source_register(&own, &source) < 0 ||
 	    orma_sync(5000) < 0 || orma_session_new(&options, &session, &error) < 0 ||
-	    orma_config_parse("bench", text, sizeof(text) - 1, &config, &size, &error) < 0 ||
+	    orma_config_parse("bench", text, (size_t)text_size, &config, &size, &error) < 0 ||
 	    orma_session_enable(session, config, size, -1) < 0 ||
 	    orma_session_wait_started(session, 5000) < 0) {
 		fputs("bench_events: no session\n", stderr);
@@ -160,7 +175,23 @@ static void report_packets(void)
 	}
 }
 
-int main(int argc, char **argv)
+/* The mean and not the median: a new state costs one event in thousands. */
+static void report_ring(const struct options *wanted)
+{
+	double ns = 0;
+
+	for (int i = 0; i < RING_BATCHES; i++) {
+		double begin = event_cpu_ns();
+
+		slice(EVENT_BATCH / 2);
+		ns += event_cpu_ns() - begin;
+		event_pause();
+	}
+	printf("begin and end, each, mean in a ring of %u KB|ns|%.2f\n", wanted->ring_kb,
+	       ns / RING_BATCHES / EVENT_BATCH);
+}
+
+static void report_kinds(bool is_short)
 {
 	static const struct event_kind kinds[] = {
 		{"floor: TSC and 24 bytes", floor_of_machine, 1, 0},
@@ -172,15 +203,7 @@ int main(int argc, char **argv)
 		{"counter", counter, 1, 0},
 		{"instant with a dynamic name", dynamic_name, 1, 0},
 	};
-	bool is_short = argc > 1 && strcmp(argv[1], "--clock-only") == 0;
-	struct orma_session *session = start();
-	int result;
 
-	/* The clock is calibrated, the memory touched: neither is the price of an event. */
-	for (int i = 0; i < WARM_UP_BATCHES; i++) {
-		instant(EVENT_BATCH);
-		event_pause();
-	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		event_report_warm(&kinds[i], 1);
 		if (is_short || i < 2)
@@ -193,6 +216,36 @@ int main(int argc, char **argv)
 		event_report_tail(&kinds[2]);
 		report_packets();
 	}
+}
+
+static struct options parse(int argc, char **argv)
+{
+	struct options options = {0};
+
+	for (int i = 1; i < argc; i++) {
+		options.is_short |= strcmp(argv[i], "--clock-only") == 0;
+		options.never_clears |= strcmp(argv[i], "--never-clear") == 0;
+		if (strcmp(argv[i], "--ring") == 0 && i + 1 < argc)
+			options.ring_kb = (unsigned)strtoul(argv[i + 1], NULL, 10);
+	}
+	return options;
+}
+
+int main(int argc, char **argv)
+{
+	const struct options options = parse(argc, argv);
+	struct orma_session *session = start(&options);
+	int result;
+
+	/* The clock is calibrated, the memory touched: neither is the price of an event. */
+	for (int i = 0; i < WARM_UP_BATCHES; i++) {
+		instant(EVENT_BATCH);
+		event_pause();
+	}
+	if (options.ring_kb)
+		report_ring(&options);
+	else
+		report_kinds(options.is_short);
 	result = check_losses(session);
 	orma_shutdown();
 	return result;
