@@ -114,6 +114,19 @@ ORMA_TEST(small_rings_are_not_filled_with_state)
 	close_scene(&s);
 }
 
+ORMA_TEST(the_request_goes_out_at_the_chunk_that_ends_nearest_to_a_share)
+{
+	struct scene s;
+
+	/* The share is 6.5 KB: two chunks of 2.9 KB end nearer to it than three. */
+	open_scene(&s, "buffers { size_kb: 208 } data_sources { config { name: 'test' } }");
+	write_bytes(&s, &s.producer, CHUNK_BYTES);
+	CHECK_LOG(&s.producer.log, "");
+	write_bytes(&s, &s.producer, CHUNK_BYTES);
+	CHECK_LOG(&s.producer.log, "clear:1");
+	close_scene(&s);
+}
+
 ORMA_TEST(a_config_that_says_when_to_clear_is_obeyed)
 {
 	struct scene s;
