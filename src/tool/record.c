@@ -4,8 +4,9 @@
  * The recorder sleeps in poll() on the session, the signals and a progress tick. The first SIGINT
  * SIGTERM or SIGHUP flushes and stops the session and still writes the whole trace; a second one
  * waits for neither and writes what is there. While that is written a further one gives up, and a
- * pipe that takes nothing is waited for only STUCK_MS. Without an answer from the service for
- * LATE_MS beyond the duration it gives up too.
+ * pipe that takes nothing is waited for only STUCK_MS. A file that the service itself writes is
+ * waited for CUT_MS. Without an answer from the service for LATE_MS beyond the duration the recorder
+ * gives up too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,8 @@
 #define FILE_WAIT_MS      11000 /* a service gives the file's creation up after 10 s */
 #define APP_WAIT_MS       2000  /* for data sources that start slowly */
 #define STUCK_MS          1000
-#define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
+#define CUT_MS            8000 /* a service waits 5 s for data sources that do not stop */
+#define CLONE_TRIGGER_HIT 4u   /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
 #define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
 
@@ -343,12 +345,38 @@ static int run_clone(struct orma_recorder *recorder)
 	return result || clone_result.was_write_into_file ? result : read_back(recorder);
 }
 
+/* The service still writes what it has into the file. -EINTR when a signal or CUT_MS ends the wait
+ * before the file is complete. */
+static int await_service_file(struct orma_recorder *recorder)
+{
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + CUT_MS * ORMA_NS_PER_MS;
+	int result = orma_session_dispatch(recorder->session);
+	while (result == 0 && !orma_session_is_stopped(recorder->session)) {
+		struct pollfd fds[2] = {
+			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
+			{.fd = recorder->signal_fd, .events = POLLIN},
+		};
+		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		if (now_ns >= end_ns || recorder->signal_count > 1)
+			return -EINTR;
+		if (poll(fds, 2, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1) < 0 &&
+		    errno != EINTR)
+			return -errno;
+		orma_recorder_count_signals(recorder);
+		result = orma_session_dispatch(recorder->session);
+	}
+	return result;
+}
+
 /* What the service has is the trace. Signals count anew: the next one gives up. */
 static int cut_short(struct orma_recorder *recorder)
 {
+	const struct orma_record_config *config = recorder->options->config;
 	recorder->signal_count = 1;
 	orma_tool_warn("interrupted twice: what data sources had not handed over is missing");
-	return orma_session_stop(recorder->session);
+	int result = orma_session_stop(recorder->session);
+	return result == 0 && config && config->writes_into_file ? await_service_file(recorder)
+								 : result;
 }
 
 /* A session that is refused leaves the file of an earlier one. */

@@ -5,6 +5,7 @@
  * is read once more.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <orma/session.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "tool/print.h"
 #include "tool/recorder.h"
 #include "tool/tool.h"
@@ -65,15 +67,18 @@ static int read_series(struct orma_recorder *recorder, struct report *ret)
 	return 0;
 }
 
-/* The recorder's own file, into which the service wrote. */
+/* The recorder's own file, into which the service wrote. The service and the recorder share the
+ * position in it, and the service may be about to write: reading has a position of its own. */
 static int read_file(struct orma_recorder *recorder, struct report *ret)
 {
-	int fd = recorder->output.fd;
+	char path[32];
 	struct stat info;
 
 	if (!orma_trace_output_is_file(&recorder->output))
 		return take_stats(recorder, ret);
-	if (fstat(fd, &info) || lseek(fd, 0, SEEK_SET) < 0)
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", recorder->output.fd);
+	ORMA_AUTO(orma_base_fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &info) < 0)
 		return orma_base_error_set(&ret->error, -errno, "%s", strerror(errno));
 	ret->bytes = (uint64_t)info.st_size;
 	int r = orma_tool_trace_summarize(fd, &ret->summary, &ret->error);
@@ -244,6 +249,12 @@ static int report_failure(struct orma_recorder *recorder, int result)
 	if (recorder->output.error == -ETIMEDOUT)
 		return orma_tool_fail("%s does not take the data; the trace is not complete",
 				      orma_trace_output_name(&recorder->output));
+	if (result == -EINTR && options->config)
+		return orma_tool_fail("gave up on the service, which still writes %s; the trace is "
+				      "not complete",
+				      options->config->output_path
+					      ? options->config->output_path
+					      : orma_trace_output_name(&recorder->output));
 	if (recorder->output.error && result == recorder->output.error)
 		return orma_trace_output_tell_loss(&recorder->output);
 	switch (result) {

@@ -127,23 +127,28 @@ static _Noreturn void become_program(const struct orma_test_process *process, co
 	_exit(127);
 }
 
-int orma_test_process_run(const struct orma_test_process *process, const char *program,
-			  const char *const *arguments)
+void orma_test_process_begin(struct orma_test_process *process, const char *program,
+			     const char *const *arguments)
 {
 	char path[108];
-	int status;
 
 	in_folder(path, "messages");
 	int messages_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
 	CHECK(messages_fd >= 0);
-	pid_t pid = fork();
-	CHECK(pid >= 0);
-	if (pid == 0)
+	process->pid = fork();
+	CHECK(process->pid >= 0);
+	if (process->pid == 0)
 		become_program(process, program, arguments, messages_fd);
 	close(messages_fd);
-	while (waitpid(pid, &status, 0) < 0)
-		CHECK_INT(errno, EINTR);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int orma_test_process_run(const struct orma_test_process *process, const char *program,
+			  const char *const *arguments)
+{
+	struct orma_test_process copy = *process;
+
+	orma_test_process_begin(&copy, program, arguments);
+	return orma_test_process_wait(&copy);
 }
 
 static void read_text(const char *path, char *text, size_t size)

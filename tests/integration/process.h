@@ -36,6 +36,9 @@ int orma_test_process_stop(struct orma_test_process *process);
  */
 int orma_test_process_run(const struct orma_test_process *process, const char *program,
 			  const char *const *arguments);
+/* The same without waiting: the process is the program from here on. */
+void orma_test_process_begin(struct orma_test_process *process, const char *program,
+			     const char *const *arguments);
 /* What it wrote to standard error so far; valid until the next call. */
 const char *orma_test_process_messages(void);
 /* The value of a line "Name:\tvalue" of /proc/PID/status; valid until the next call. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * recording_test.c - ways to record, through the whole daemon: as many sessions as there may be,
  * buffers that are full, traces longer than their buffer, sessions that are left and taken over by
- * the command line.
+ * the command line, a recorder that is interrupted twice.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -443,5 +444,39 @@ ORMA_TEST(leaving_needs_a_file)
 		  1);
 	CHECK(strstr(orma_test_process_messages(), "write_into_file"));
 	CHECK_INT(line.producer.instance_count, 0);
+	close_command_line(&line);
+}
+
+/* --- interrupted twice ------------------------------------------------------------------------ */
+
+ORMA_TEST(a_second_interrupt_waits_until_the_service_has_completed_the_file)
+{
+	/* Signals that follow each other by less than half a second are one. */
+	const struct timespec pause = {.tv_nsec = 600000000};
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct command_line line;
+
+	open_command_line(&line, LEFT_CONFIG "write_into_file: true",
+			  "name: \"left\" will_notify_on_stop: true");
+	orma_test_process_begin(
+		&line.process, "orma",
+		(const char *const[]){"record", "--txt", "-c", line.config, "-o", line.out, NULL});
+	uint32_t target = orma_raw_producer_await_start(&line.producer, "left")->target_buffer;
+	orma_test_process_signal(&line.process, SIGINT);
+	orma_raw_producer_await_flush(&line.producer); /* which gets no answer */
+	nanosleep(&pause, NULL);
+	orma_test_process_signal(&line.process, SIGINT);
+	orma_raw_producer_await_stop(&line.producer, "left");
+	emit_page(&line.producer, 0, 1, target);
+	struct orma_str args = orma_raw_text(
+		&line.producer.client, &orma_pb_notify_data_source_stopped_request_desc,
+		"data_source_id: %llu", (unsigned long long)line.producer.instances[0].id);
+	CHECK(orma_raw_call(&line.producer.client, "NotifyDataSourceStopped", args)->success);
+	CHECK_INT(orma_test_process_wait(&line.process), 0);
+	CHECK(strstr(orma_test_process_messages(), "interrupted twice"));
+	CHECK(strstr(orma_test_process_messages(), "Recorded "));
+	ORMA_AUTO(orma_base_fd_closep) int fd = open(line.out, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	CHECK_INT(orma_raw_test_packet_count(read_file(fd, &arena)), 1);
 	close_command_line(&line);
 }
