@@ -21,7 +21,7 @@ _orma_options() # the text of --help, on standard input
 		for (word = 1; word <= NF; word++) {
 			name = $word
 			gsub(/[][,:]/, "", name)
-			if (name ~ /^--?[A-Za-z]/) {
+			if (name ~ /^--?[A-Za-z][A-Za-z0-9_-]*$/) {
 				names[++count] = name
 				values[count] = ""
 			} else if (name ~ /^[A-Z][A-Z=]*$/) {
@@ -38,6 +38,22 @@ _orma_options() # the text of --help, on standard input
 	END { flush() }'
 }
 
+# Of the lines on standard input, those that mean nothing to a shell and are no option. Every local user can register a data source
+# under any name, and bash puts what it is offered into the line as it is.
+_orma_plain()
+{
+	LC_ALL=C sed -nE '\,^[A-Za-z0-9_][A-Za-z0-9_./:-]*$,p'
+}
+
+# Of the lines on standard input, those that begin with PREFIX. Not `compgen -W`, which expands its words, `$(...)` too.
+_orma_beginning() # PREFIX
+{
+	local prefix=${1#[\"\']} word
+	while IFS= read -r word; do
+		[[ $word != "$prefix"* ]] || printf '%s\n' "$word"
+	done
+}
+
 _orma_commands() # ORMA
 {
 	"$1" --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  *\([a-z][a-z_]*\) .*/\1/p'
@@ -47,16 +63,23 @@ _orma_commands() # ORMA
 _orma_sources() # ORMA
 {
 	"$1" record --help 2>/dev/null | grep -oE 'linux\.[a-z_]+|track_event'
-	timeout 1 "$1" query 2>/dev/null | awk '/^DATA SOURCES/ { on = 1; next } /^[A-Z][A-Z ]*:/ { on = 0 } on && /^[a-z]/ { print $1 }'
+	timeout 1 "$1" query 2>/dev/null | LC_ALL=C awk '
+		/^DATA SOURCES/ { on = 1; next }
+		/^[A-Z][A-Z ]*:/ { on = 0 }
+		on && /^[a-z]/ { # a column of 40, or more for one that is longer
+			name = length($1) > 40 ? $1 : substr($0, 1, 40)
+			sub(/ +$/, "", name)
+			print name
+		}'
 	sed 's,:,/,' /sys/kernel/tracing/available_events 2>/dev/null
 }
 
 _orma_values() # ORMA OPTION VALUE: what the value of an option may be
 {
 	case $2 in
-	--user) compgen -u -- "$cur" ;;
-	--group) compgen -g -- "$cur" ;;
-	--seccomp) compgen -W 'errno kill off' -- "$cur" ;;
+	--user) compgen -u -- "$cur" | _orma_plain ;;
+	--group) compgen -g -- "$cur" | _orma_plain ;;
+	--seccomp) printf '%s\n' errno kill off | _orma_beginning "$cur" ;;
 	*) case $3 in
 		*FILE* | *TRACE* | *CONFIG*) compopt -o filenames; compgen -f -- "$cur" ;;
 		*DIR*) compopt -o filenames; compgen -d -- "$cur" ;;
@@ -78,13 +101,13 @@ _orma()
 		if [[ -z $command && ${COMP_WORDS[i]} != -* ]]; then
 			command=${COMP_WORDS[i]}
 		elif [[ $command = record && ${COMP_WORDS[i]} = -- ]]; then
-			compopt -o default
+			compopt -o default -o filenames # so that names are quoted
 			[[ $((i + 1)) -lt $COMP_CWORD ]] || mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 			return
 		fi
 	done
 	if [[ -z $command ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(_orma_commands "$orma") --help --version" -- "$cur")
+		mapfile -t COMPREPLY < <({ _orma_commands "$orma"; printf '%s\n' --help --version; } | _orma_beginning "$cur")
 		return
 	fi
 	help=$("$orma" "$command" --help 2>/dev/null) || return
@@ -94,11 +117,11 @@ _orma()
 		_orma_values "$orma" "$prev" "$value" >/dev/null # compopt acts in this shell only
 		mapfile -t COMPREPLY < <(_orma_values "$orma" "$prev" "$value" 2>/dev/null)
 	elif [[ $cur = -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(cut -f 1 <<<"$options" | sort -u)" -- "$cur")
+		mapfile -t COMPREPLY < <(cut -f 1 <<<"$options" | sort -u | _orma_beginning "$cur")
 	else
 		usage=$(sed -n 's/^Usage: *orma *[a-z_]* *//p' <<<"$help")
 		case $usage in
-		*SOURCE*) mapfile -t COMPREPLY < <(compgen -W "$(_orma_sources "$orma" | sort -u)" -- "$cur") ;;
+		*SOURCE*) mapfile -t COMPREPLY < <(_orma_sources "$orma" | _orma_plain | sort -u | _orma_beginning "$cur") ;;
 		*.proto*) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur"; compgen -f -X '!*.proto' -- "$cur") ;;
 		*FILE* | *TRACE*) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 		esac

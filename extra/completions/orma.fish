@@ -20,7 +20,7 @@ function __orma_options --description 'the text of --help, on standard input'
 		for (word = 1; word <= NF; word++) {
 			name = $word
 			gsub(/[][,:]/, "", name)
-			if (name ~ /^--?[A-Za-z]/) {
+			if (name ~ /^--?[A-Za-z][A-Za-z0-9_-]*$/) {
 				names[++count] = name
 				values[count] = ""
 			} else if (name ~ /^[A-Z][A-Z=]*$/) {
@@ -37,13 +37,25 @@ function __orma_options --description 'the text of --help, on standard input'
 	END { flush() }'
 end
 
+# Every local user can register a data source under any name: only those are offered that mean nothing to a shell and are no option.
+function __orma_plain --description 'of the lines on standard input, the plain names'
+    env LC_ALL=C sed -nE '\,^[A-Za-z0-9_][A-Za-z0-9_./:-]*$,p'
+end
+
 function __orma_commands
     command orma --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  *\([a-z][a-z_]*\)  *\(.*\)/\1\t\2/p'
 end
 
 function __orma_sources
     command orma record --help 2>/dev/null | grep -oE 'linux\.[a-z_]+|track_event'
-    timeout 1 orma query 2>/dev/null | awk '/^DATA SOURCES/ { on = 1; next } /^[A-Z][A-Z ]*:/ { on = 0 } on && /^[a-z]/ { print $1 }'
+    timeout 1 orma query 2>/dev/null | env LC_ALL=C awk '
+        /^DATA SOURCES/ { on = 1; next }
+        /^[A-Z][A-Z ]*:/ { on = 0 }
+        on && /^[a-z]/ { # a column of 40, or more for one that is longer
+            name = length($1) > 40 ? $1 : substr($0, 1, 40)
+            sub(/ +$/, "", name)
+            print name
+        }'
     sed 's,:,/,' /sys/kernel/tracing/available_events 2>/dev/null
 end
 
@@ -86,7 +98,7 @@ function __orma_complete
     end
     switch (printf '%s\n' $help | sed -n 1p)
         case '*SOURCE*'
-            __orma_sources | sort -u
+            __orma_sources | __orma_plain | sort -u
         case '*.proto*'
             __fish_complete_suffix .proto
         case '*FILE*' '*TRACE*'

@@ -22,7 +22,7 @@ _orma_options() # the text of --help, on standard input
 		for (word = 1; word <= NF; word++) {
 			name = $word
 			gsub(/[][,:]/, "", name)
-			if (name ~ /^--?[A-Za-z]/) {
+			if (name ~ /^--?[A-Za-z][A-Za-z0-9_-]*$/) {
 				names[++count] = name
 				values[count] = ""
 			} else if (name ~ /^[A-Z][A-Z=]*$/) {
@@ -39,14 +39,32 @@ _orma_options() # the text of --help, on standard input
 	END { flush() }'
 }
 
+# Of the lines on standard input, those that mean nothing to a shell and are no option: every local user can register a data source
+# under any name.
+_orma_plain()
+{
+	LC_ALL=C sed -nE '\,^[A-Za-z0-9_][A-Za-z0-9_./:-]*$,p'
+}
+
+# Data sources that the daemon knows, those that --help names, and the kernel's events as far as they may be read.
+_orma_source_lines()
+{
+	$orma record --help 2>/dev/null | grep -oE 'linux\.[a-z_]+|track_event'
+	timeout 1 $orma query 2>/dev/null | LC_ALL=C awk '
+		/^DATA SOURCES/ { on = 1; next }
+		/^[A-Z][A-Z ]*:/ { on = 0 }
+		on && /^[a-z]/ { # a column of 40, or more for one that is longer
+			name = length($1) > 40 ? $1 : substr($0, 1, 40)
+			sub(/ +$/, "", name)
+			print name
+		}'
+	sed 's,:,/,' /sys/kernel/tracing/available_events 2>/dev/null
+}
+
 _orma_sources()
 {
 	local -aU sources
-	sources=(
-		${(f)"$($orma record --help 2>/dev/null | grep -oE 'linux\.[a-z_]+|track_event')"}
-		${(f)"$(timeout 1 $orma query 2>/dev/null | awk '/^DATA SOURCES/ { on = 1; next } /^[A-Z][A-Z ]*:/ { on = 0 } on && /^[a-z]/ { print $1 }')"}
-		${(f)"$(sed 's,:,/,' /sys/kernel/tracing/available_events 2>/dev/null)"}
-	)
+	sources=(${(f)"$(_orma_source_lines | _orma_plain)"})
 	compadd -a sources
 }
 
