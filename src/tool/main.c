@@ -44,9 +44,14 @@ static void print_help(FILE *out)
 			orma_tool_print_line(out, "  %-8s  %s", commands[i].name,
 					     commands[i].summary);
 	fputs("\n"
-	      "`orma COMMAND --help` says more. Called through a link named traced, "
-	      "traced_probes, perfetto\n"
-	      "or trigger_perfetto, it takes those programs' options.\n\n"
+	      "Options:\n"
+	      "  -h, --help     print this\n"
+	      "  -V, --version  print the version\n"
+	      "\n"
+	      "`orma COMMAND --help` and `orma help COMMAND` say more. Called through a link "
+	      "named\n"
+	      "traced, traced_probes, perfetto or trigger_perfetto, it takes those programs' "
+	      "options.\n\n"
 	      "Try:  orma record -t 2s -o trace.pftrace\n",
 	      out);
 }
