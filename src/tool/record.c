@@ -264,12 +264,31 @@ static void wait_ready(struct orma_recorder *recorder)
 								 : 1);
 }
 
+/* A refused config is known before the answer to a question; that a file cannot be created, when the
+ * data sources should have started. With triggers they may start only hours later. */
+static bool has_session_begun(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	void *data;
+	size_t size;
+	if (!config->has_triggers)
+		(void)orma_session_wait_started(recorder->session,
+						config->output_path ? FILE_WAIT_MS : APP_WAIT_MS);
+	else if (orma_session_query_capabilities(recorder->session, &data, &size) == 0)
+		orma_config_free(data);
+	return !orma_session_is_stopped(recorder->session);
+}
+
 /* The session runs: whatever the program does from its beginning is recorded as soon as its library
- * has connected. Returns the exit status when there is nothing to record. */
+ * has connected. Without a session there is no program either: returns the exit status, or 0 when
+ * the session's error has it. */
 static int start_app(struct orma_recorder *recorder)
 {
-	if (!recorder->options->config->has_triggers)
-		(void)orma_session_wait_started(recorder->session, APP_WAIT_MS);
+	if (!has_session_begun(recorder))
+		return recorder->error[0] ? ORMA_EXIT_OK
+					  : orma_tool_fail("the recording was over before %s could "
+							   "be started; record for longer (-t)",
+							   recorder->app.argv[0]);
 	recorder->app.status = orma_record_app_start(&recorder->app);
 	return recorder->app.status;
 }

@@ -114,7 +114,11 @@ static int record(struct orma_record_line *line)
 	int status;
 	if (orma_record_config_make(&line->wish, &config, &error))
 		return orma_tool_fail_in_text(&error);
-	if (config.trigger_count) {
+	if (config.trigger_count && line->options.app_argv) {
+		status = orma_tool_usage_error(
+			"a config with activate_triggers records nothing, so no program is started "
+			"for it; leave the program out, or leave activate_triggers out");
+	} else if (config.trigger_count) {
 		status = orma_tool_activate_triggers(config.triggers, config.trigger_count, true);
 	} else if (line->options.out_path && config.output_path) {
 		status = orma_tool_fail("the config names an output_path, so --out has no meaning");
