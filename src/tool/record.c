@@ -38,12 +38,20 @@
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
 #define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
 
+static bool begins_with(const char *text, const char *beginning)
+{
+	return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* Whether the file of output_path can be created a service finds out after it has accepted the rest. */
 static void on_stopped(void *ctx, const char *error)
 {
 	struct orma_recorder *recorder = ctx;
 	if (error)
 		snprintf(recorder->error, sizeof(recorder->error), "%s", error);
-	recorder->is_refused = error && !recorder->is_accepted;
+	recorder->is_refused =
+		error && (!recorder->is_accepted || begins_with(error, "output_path:") ||
+			  begins_with(error, "max_file_count:"));
 }
 
 static void on_accepted(void *ctx, const struct orma_error *error, const void *data, size_t size)
