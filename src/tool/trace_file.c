@@ -154,6 +154,9 @@ static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx
 		int tag_size = window_varint(window, 0, &tag, reterr);
 		if (tag_size < 0)
 			return tag_size;
+		/* No field has the number 0: a file of zeros ends here. */
+		if (tag >> 3 == 0)
+			return damaged(window, "damaged", reterr);
 		size_t header;
 		int64_t size = value_size(window, (size_t)tag_size, tag & 7, &header, reterr);
 		if (size < 0)
