@@ -4,11 +4,11 @@
  * The daemon may be root and the path is a consumer's choice, so nothing may be lost that the
  * session, or an earlier one of the same series, did not write itself: files are removed and renamed
  * only while the name still leads to the file that was created, found or put there, a rename never
- * replaces anything, and the new file must not exist. A path is relative to a descriptor of a folder, as with openat(): AT_FDCWD for the
- * paths of root and of the daemon's own user, whose folders are theirs to change; for other users
- * the descriptor of the very folder that the files are in (output_folder.h), so that no link in a
- * path leads elsewhere. Rejected: truncating the oldest file and using it again (readers may have
- * it open).
+ * replaces anything, and the new file must not exist. A path is relative to a descriptor of a
+ * folder, as with openat(): AT_FDCWD for the paths of root and of the daemon's own user, whose
+ * folders are theirs to change; for other users the descriptor of the very folder that the files
+ * are in (output_folder.h), so that no link in a path leads elsewhere. Rejected: truncating the
+ * oldest file and using it again (readers may have it open).
  */
 #include "tool/file_rotate.h"
 
@@ -108,16 +108,32 @@ static int move_up(struct orma_file_rotation *rotation, const struct names *name
 	return 0;
 }
 
+/* Until a new file is locked, another recording may take it for one that a crash has left empty. */
+static int claim(const struct names *names, int fd)
+{
+	struct orma_file_identity file;
+	int r = orma_file_series_lock(fd);
+
+	if (r == 0)
+		r = identify(fd, &file);
+	if (r == 0)
+		r = check_identity(names->folder_fd, names->path, &file);
+	return r == 1 ? 0 : r == 0 || r == -EEXIST ? -EBUSY : r;
+}
+
 static int create(const struct names *names)
 {
 	int fd = openat(names->folder_fd, names->path,
 			O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int r = fd < 0 ? -errno : claim(names, fd);
 
-	if (fd < 0)
-		return -errno;
-	/* Traces are for everybody to read; a file system that has no modes does not matter. */
+	if (r < 0) {
+		orma_base_fd_close(fd);
+		return r;
+	}
+	/* Traces are for everybody to read; a file system that has no modes does not matter. Not
+	 * before the lock, which readers could keep away. */
 	(void)fchmod(fd, 0644);
-	orma_file_series_lock(fd);
 	return fd;
 }
 
@@ -143,6 +159,17 @@ static int move_all_up(struct orma_file_rotation *rotation, const struct names *
 	return r;
 }
 
+/* What a crash or a full disk has left takes no place among the numbers. */
+static int remove_empty(struct orma_file_rotation *rotation, const struct names *names)
+{
+	int r = check_identity(names->folder_fd, names->path, &rotation->files[0]);
+
+	rotation->files[0].inode = 0;
+	if (r == 1 && unlinkat(names->folder_fd, names->path, 0))
+		return -errno;
+	return ORMA_MIN(r, 0);
+}
+
 /* Finds the files of earlier recordings of this series, and makes room for another one. Nothing is
  * moved before all of them have been looked at. */
 static int continue_series(struct orma_file_rotation *rotation, const struct names *names,
@@ -160,7 +187,10 @@ static int continue_series(struct orma_file_rotation *rotation, const struct nam
 		return r;
 	r = orma_file_series_check(names->folder_fd, names->path, output_path, &rotation->files[0],
 				   &newest_fd);
-	return r <= 0 ? r : move_all_up(rotation, names);
+	if (r <= 0)
+		return r;
+	return rotation->files[0].size == 0 ? remove_empty(rotation, names)
+					    : move_all_up(rotation, names);
 }
 
 static int prepare(struct orma_file_rotation *rotation, const struct names *names, uint32_t count,

@@ -29,7 +29,8 @@ struct orma_file_rotation {
  * Creates the first file. Neither it nor, when `count` is more than 1, path.1 to path.(count - 1)
  * may exist, except for files of the series that the config's output_path `series` names (NULL = for
  * none): those move up by one when there is a file called `path`, as in orma_file_rotate(), and the
- * oldest is removed when there are `count` of them. `rotation` is {0}. -EEXIST = something else is
+ * oldest is removed when there are `count` of them; when the one called `path` is empty, it is
+ * removed and the others stay. `rotation` is {0}. -EEXIST = something else is
  * called `path`; -ENOTUNIQ = something else has one of the numbers; -EBUSY = a recording writes into
  * `path`; -ENOMEM, and what the system says.
  */

@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -352,6 +353,17 @@ static void begin_file(struct file *file)
 	pthread_mutex_unlock(&worker->mutex);
 }
 
+/* A file that was created and has nothing in it, because nobody wanted it after all or because
+ * nothing could be written: it tells nothing, and would be in the way of the next recording. */
+static void remove_if_unused(const struct file *file, bool was_given_up)
+{
+	struct stat info;
+
+	if (was_given_up && file->path && file->fd >= 0 && fstat(file->fd, &info) == 0 &&
+	    info.st_size == 0)
+		orma_file_remove(file->folder_fd, file->name, file->fd);
+}
+
 static void *run_file(void *arg)
 {
 	struct file *file = arg;
@@ -378,11 +390,10 @@ static void *run_file(void *arg)
 		take_result_locked(file, result);
 	}
 	bool must_sync = file->must_sync && !file->has_failed;
-	bool is_unused = file->path && file->fd >= 0 && !file->must_sync && !file->has_blocks;
+	bool was_given_up = file->has_failed || (!file->must_sync && !file->has_blocks);
 	pthread_mutex_unlock(&worker->mutex);
 	int result = must_sync ? sync_file(file) : 0;
-	if (is_unused)
-		orma_file_remove(file->folder_fd, file->name, file->fd);
+	remove_if_unused(file, was_given_up);
 	file->fd = orma_base_fd_close(file->fd);
 	file->folder_fd = orma_base_fd_close(file->folder_fd);
 	pthread_mutex_lock(&worker->mutex);

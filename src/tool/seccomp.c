@@ -153,7 +153,6 @@ static const uint32_t allowed[] = {
 	SYS_newfstatat,
 	SYS_lseek,
 	SYS_fchmod,
-	SYS_flock,
 	SYS_unlinkat,
 	SYS_renameat2,
 	/* Shared memory. */

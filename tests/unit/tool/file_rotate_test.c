@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/file_rotate.h"
+#include "tool/seccomp.h"
 
 struct scene {
 	char path[256];
@@ -359,4 +361,77 @@ ORMA_TEST(a_series_that_a_recording_writes_is_not_continued)
 	CHECK_STR(mark_of(&scene, 1), "running");
 	orma_file_rotation_done(&scene.rotation);
 	close_scene(&second);
+}
+
+ORMA_TEST(an_empty_file_that_a_crash_has_left_does_not_stop_the_series)
+{
+	struct scene scene;
+
+	open_folder(&scene);
+	write_to(name_of(&scene, 0), "");
+	write_trace(name_of(&scene, 1), scene.path, "second");
+	CHECK_INT(create(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 0), "");
+	CHECK_STR(mark_of(&scene, 1), "second");
+	CHECK_STR(mark_of(&scene, 2), "-");
+	CHECK_INT(rotate(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 2), "second");
+	close_scene(&scene);
+	/* With a number it is something else: a recording gives none to an empty file. */
+	open_folder(&scene);
+	write_to(name_of(&scene, 1), "");
+	CHECK_INT(create(&scene, 3), -ENOTUNIQ);
+	CHECK_STR(read_of(&scene, 1), "");
+	orma_file_rotation_done(&scene.rotation);
+}
+
+ORMA_TEST(an_empty_file_of_a_recording_under_way_stays)
+{
+	struct scene scene, second = {.fd = -1};
+
+	open_folder(&scene);
+	CHECK_INT(create(&scene, 3), 0);
+	snprintf(second.path, sizeof(second.path), "%s", scene.path);
+	CHECK_INT(create(&second, 3), -EBUSY);
+	CHECK_STR(read_of(&scene, 0), "");
+	orma_file_rotation_done(&second.rotation);
+	close_scene(&scene);
+}
+
+ORMA_TEST(locks_of_readers_do_not_stop_the_series)
+{
+	struct scene scene;
+
+	for (int is_flock = 0; is_flock < 2; is_flock++) {
+		struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+		open_folder(&scene);
+		write_trace(scene.path, scene.path, "first");
+		int reader = open(scene.path, O_RDONLY | O_CLOEXEC);
+		CHECK(reader >= 0);
+		CHECK_INT(is_flock ? flock(reader, LOCK_EX) : fcntl(reader, F_OFD_SETLK, &lock), 0);
+		CHECK_INT(create(&scene, 3), 0);
+		CHECK_STR(mark_of(&scene, 1), "first");
+		close(reader);
+		close_scene(&scene);
+	}
+}
+
+ORMA_TEST(a_series_continues_with_the_system_calls_that_the_daemon_has)
+{
+	struct scene scene;
+
+	open_folder(&scene);
+	write_trace(name_of(&scene, 0), scene.path, "first");
+	if (orma_seccomp_apply(ORMA_SECCOMP_ERRNO))
+		orma_test_skip("a filter of system calls");
+	CHECK_INT(create(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 1), "first");
+	close_scene(&scene);
+	/* Now there is an empty file. */
+	orma_file_rotation_done(&scene.rotation);
+	CHECK_INT(create(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 1), "first");
+	CHECK_STR(mark_of(&scene, 2), "-");
+	close_scene(&scene);
 }

@@ -625,6 +625,31 @@ ORMA_TEST(a_file_that_nothing_was_written_to_is_removed)
 	stop(&events);
 }
 
+ORMA_TEST(a_new_file_that_a_full_disk_leaves_empty_is_removed)
+{
+	static const char packet[] = "\x0a\x06one 1 ", larger[] = "\x0a\x0alarger 123";
+	const struct rlimit limit = {8, 8}; /* as if the disk was full behind the first packet */
+	struct events events;
+	char path[300], older[304];
+	void *file;
+
+	in_tmpdir(path, "trace");
+	snprintf(older, sizeof(older), "%s.1", path);
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	start(&events);
+	CHECK_INT(orma_file_worker_ops.create(events.worker, path, 2, 7, &file), 0);
+	CHECK_INT(write_bytes(&events, file, packet, 8), 0);
+	CHECK_INT(orma_file_worker_ops.rotate(events.worker, file, path, 2), 0);
+	CHECK_INT(write_bytes(&events, file, larger, 12), 0);
+	orma_file_worker_ops.close(events.worker, file, true);
+	wait_for_end(&events);
+	CHECK_INT(events.failed, 1);
+	CHECK_INT(access(path, F_OK), -1);
+	CHECK_INT(access(older, F_OK), 0);
+	stop(&events);
+}
+
 ORMA_TEST(a_file_that_cannot_be_created_fails_and_leaves_what_is_there)
 {
 	static const struct {
