@@ -266,6 +266,8 @@ static void wait_ready(struct orma_recorder *recorder)
 	if (recorder->options->ready_fd < 0 && recorder->parent_fd < 0)
 		return;
 	int result = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
+	if (recorder->error[0]) /* which is said first */
+		return;
 	/* A service of before the event exists: enabled is all that can be known. */
 	report_ready(recorder, result == 0 || result == -ENOTSUP ? 0
 			       : result == -ETIMEDOUT            ? 2
