@@ -160,7 +160,10 @@ void orma_trace_output_rescue(struct orma_trace_output *output)
 		}
 		if (!*line)
 			break;
-		if (make_path(line, path, sizeof(path)) < 0)
+		if (strcmp(line, "-") == 0)
+			orma_tool_print_line(stderr, "-: this stands for standard output; the "
+						     "trace needs a file (./- is one).");
+		else if (make_path(line, path, sizeof(path)) < 0)
 			orma_tool_print_line(stderr, "%s: %s.", line, strerror(ENAMETOOLONG));
 		else if (is_same_file(path, output->fd))
 			orma_trace_output_flush(output);

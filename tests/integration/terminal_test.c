@@ -154,6 +154,10 @@ ORMA_TEST(a_recorder_that_cannot_write_asks_for_another_file)
 	answer(&terminal, "/dev/null\n");
 	CHECK(await(&terminal, QUESTION));
 	CHECK(strstr(terminal.text, "/dev/null: File exists."));
+	/* Standard output is no file, and here it is the terminal. */
+	answer(&terminal, "-\n");
+	CHECK(await(&terminal, QUESTION));
+	CHECK(strstr(terminal.text, "-: this stands for standard output; the trace needs a file"));
 	snprintf(line, sizeof(line), "%s\n", in_folder(path, "other.pftrace"));
 	answer(&terminal, line);
 	CHECK_INT(finish(&terminal), 0);
