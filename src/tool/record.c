@@ -140,6 +140,13 @@ static double seconds_since(uint64_t begin_ns)
 	return (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
 }
 
+/* How long it was recorded; writing the trace, and asking where to, may take longer than that. */
+static double recorded_seconds(const struct orma_recorder *recorder)
+{
+	return recorder->end_ns ? (double)(recorder->end_ns - recorder->begin_ns) / 1e9
+				: seconds_since(recorder->begin_ns);
+}
+
 static void show_progress(struct orma_recorder *recorder)
 {
 	uint32_t duration_ms =
@@ -458,6 +465,7 @@ static int run_session(struct orma_recorder *recorder)
 	if (options->app_argv && start_app(recorder))
 		return -ECANCELED;
 	result = wait_until_stopped(recorder);
+	recorder->end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (result == -EINTR)
 		result = cut_short(recorder);
 	if (result || recorder->error[0] || recorder->output.fd < 0 || sends_fd)
@@ -551,7 +559,7 @@ int orma_record_run(const struct orma_record_options *options)
 		status = prepare_snapshots(&recorder);
 	if (status == ORMA_EXIT_OK) {
 		int result = run_session(&recorder);
-		status = orma_recorder_report(&recorder, result, seconds_since(recorder.begin_ns));
+		status = orma_recorder_report(&recorder, result, recorded_seconds(&recorder));
 		/* Behind its message, or the parent would be gone before that. */
 		report_ready(&recorder, result || recorder.error[0] ? 1 : 0);
 	} else {

@@ -22,7 +22,7 @@ struct orma_recorder {
 	uint64_t signal_ns; /* when the last one was counted */
 	bool is_ending;     /* the last flush was asked for */
 	struct orma_record_app app;
-	uint64_t begin_ns;
+	uint64_t begin_ns, end_ns; /* of the recording; 0 = it has not ended */
 	bool shows_progress;
 	bool is_ready;
 	bool was_read_back;   /* the recorder wrote the trace itself, and counted it */

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "harness.h"
@@ -145,11 +146,15 @@ static void check_is_whole(const char *path)
 
 ORMA_TEST(a_recorder_that_cannot_write_asks_for_another_file)
 {
+	const struct timespec thinking = {.tv_nsec = 300000000};
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC), end_ns;
 	struct terminal terminal;
 	char path[256], line[300];
 
 	start(&terminal, "/dev/full", NULL);
 	CHECK(await(&terminal, QUESTION));
+	end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	nanosleep(&thinking, NULL);
 	/* A file that exists is not replaced. */
 	answer(&terminal, "/dev/null\n");
 	CHECK(await(&terminal, QUESTION));
@@ -162,6 +167,11 @@ ORMA_TEST(a_recorder_that_cannot_write_asks_for_another_file)
 	answer(&terminal, line);
 	CHECK_INT(finish(&terminal), 0);
 	CHECK(strstr(terminal.text, "lost: nothing"));
+	/* The recording was over when it asked. */
+	const char *recorded = strstr(terminal.text, "Recorded ");
+	CHECK(recorded);
+	CHECK(strtod(recorded + strlen("Recorded "), NULL) <=
+	      (double)(end_ns - begin_ns) / 1e9 + 0.05);
 	check_is_whole(path);
 }
 
