@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "proto/reader.h"
@@ -335,6 +336,14 @@ static uint64_t count_overwritten(const struct orma_tool_summary *summary)
 	return chunks;
 }
 
+static void print_coverage(uint64_t ns, FILE *out)
+{
+	bool is_short = ns < ORMA_NS_PER_SEC;
+
+	orma_tool_print(out, "the trace covers its last %.1f %s. ",
+			(double)ns / (is_short ? 1e6 : 1e9), is_short ? "ms" : "s");
+}
+
 /* What it means that a ring buffer has overwritten chunks, and what to do about it. */
 static void print_ring(const struct orma_tool_summary *summary, size_t idx, FILE *out)
 {
@@ -352,8 +361,7 @@ static void print_ring(const struct orma_tool_summary *summary, size_t idx, FILE
 		return;
 	}
 	if (buffer->first_ns)
-		orma_tool_print(out, "the trace covers its last %.1f s. ",
-				(double)(buffer->last_ns - buffer->first_ns) / 1e9);
+		print_coverage(buffer->last_ns - buffer->first_ns, out);
 	else
 		fputs("the trace has the newest. ", out);
 	fputs("A larger buffer (-b SIZE) keeps more, --stream keeps all.\n", out);

@@ -302,6 +302,21 @@ ORMA_TEST(a_summary_says_how_much_time_a_ring_that_wrapped_covers_and_what_keeps
 	orma_base_buf_done(&buf);
 }
 
+ORMA_TEST(a_summary_says_in_milliseconds_what_is_shorter_than_a_second)
+{
+	const struct orma_tool_summary summary = {
+		.buffers = {{.first_ns = 1, .last_ns = 12300001, .overwritten_chunks = 1}},
+		.buffer_count = 1,
+	};
+	char text[1000];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	CHECK(out);
+	orma_tool_summary_print(&summary, out);
+	fclose(out);
+	CHECK(strstr(text, "the trace covers its last 12.3 ms. "));
+}
+
 /* What the summary with so many of everything says. */
 static const char *print_counts(uint64_t count)
 {
