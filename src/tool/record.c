@@ -460,7 +460,8 @@ static int run_session(struct orma_recorder *recorder)
 	if (result)
 		return result;
 	if (options->config && !options->is_quiet)
-		orma_record_warn_of_missing(recorder->session, options->config);
+		orma_record_warn_of_missing(recorder->session, options->config,
+					    options->app_argv != NULL);
 	wait_ready(recorder);
 	if (options->app_argv && start_app(recorder))
 		return -ECANCELED;

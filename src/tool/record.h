@@ -83,9 +83,10 @@ struct orma_record_options {
 };
 
 /* Says on stderr, before the time is spent, which data sources of the config nobody offers, and what
- * is offered instead. They are recorded all the same: a program that has them may still come. */
+ * is offered instead. They are recorded all the same: a program that has them may still come, most
+ * of all one that the recorder itself is about to start. */
 void orma_record_warn_of_missing(struct orma_session *session,
-				 const struct orma_record_config *config);
+				 const struct orma_record_config *config, bool starts_program);
 /* Says on stderr what is missing of programs' own events (track_event) at the end. */
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,

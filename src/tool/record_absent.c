@@ -93,7 +93,8 @@ static const char *list_offered(const struct orma_pb_tracing_service_state *stat
 	return listed ? orma_base_buf_cstr(ret) : "nothing";
 }
 
-static void warn_of_missing(const char *name, bool is_only_one,
+/* `needs_program`: events of programs are all that is recorded, and none is about to be started. */
+static void warn_of_missing(const char *name, bool needs_program,
 			    const struct orma_pb_tracing_service_state *state)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf list = {0};
@@ -109,7 +110,7 @@ static void warn_of_missing(const char *name, bool is_only_one,
 	else if (strcmp(name, TRACK_EVENT) != 0)
 		orma_tool_warn("nobody offers the data source \"%s\" yet; offered are: %s", name,
 			       offered ? offered : "?");
-	else if (is_only_one)
+	else if (needs_program)
 		orma_tool_warn("no program that uses the library is connected yet; those that "
 			       "start from now on are recorded");
 }
@@ -142,21 +143,22 @@ static bool copy_name(const struct orma_pb_trace_config *config, size_t i, struc
 }
 
 static void warn_of_all_missing(const struct orma_pb_trace_config *config,
-				const struct orma_pb_tracing_service_state *state)
+				const struct orma_pb_tracing_service_state *state,
+				bool starts_program)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf name = {0};
+	bool needs_program = config->data_sources.count == 1 && !starts_program;
 
 	for (size_t i = 0; i < config->data_sources.count; i++)
 		if (copy_name(config, i, &name) &&
 		    !is_offered(state, config->data_sources.items[i]->config->name))
-			warn_of_missing(orma_base_buf_cstr(&name), config->data_sources.count == 1,
-					state);
+			warn_of_missing(orma_base_buf_cstr(&name), needs_program, state);
 	if (config->data_sources.count == 0)
 		orma_tool_warn("the config names no data source: there is nothing to record");
 }
 
 void orma_record_warn_of_missing(struct orma_session *session,
-				 const struct orma_record_config *config)
+				 const struct orma_record_config *config, bool starts_program)
 {
 	struct orma_arena arena = {0};
 	struct orma_pb_tracing_service_state *state;
@@ -172,7 +174,7 @@ void orma_record_warn_of_missing(struct orma_session *session,
 		    0 &&
 	    orma_proto_decode(&orma_pb_trace_config_desc, config->bytes.data, config->bytes.size,
 			      &arena, &decoded) == 0)
-		warn_of_all_missing(decoded, state);
+		warn_of_all_missing(decoded, state, starts_program);
 	orma_config_free(data);
 	orma_base_arena_done(&arena);
 }
