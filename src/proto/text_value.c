@@ -296,7 +296,7 @@ static int put_byte(struct orma_buf *out, unsigned char byte)
 	}
 }
 
-/* What a terminal may obey is escaped also in text: whoever wrote the message may have chosen it. */
+/* What a terminal may obey is escaped in text too: the author of a message may have chosen it. */
 int orma_proto_text_put_string(struct orma_buf *out, struct orma_str text, bool is_text)
 {
 	bool is_raw = is_text && is_utf8(text);

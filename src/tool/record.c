@@ -43,7 +43,8 @@ static bool begins_with(const char *text, const char *beginning)
 	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* Whether the file of output_path can be created a service finds out after it has accepted the rest. */
+/* A service accepts the rest of a config before it can tell that the file of output_path cannot be
+ * created. */
 static void on_stopped(void *ctx, const char *error)
 {
 	struct orma_recorder *recorder = ctx;
@@ -504,7 +505,7 @@ static int delay_start(struct orma_recorder *recorder)
 	uint64_t random = 0, range, end_ns;
 	if (!config || config->start_delay_max_ms == 0)
 		return ORMA_EXIT_OK;
-	/* Whoever waits for the beginning alone does not wait for the delay. */
+	/* A caller that waits for the beginning alone does not wait for the delay. */
 	if (!recorder->options->background_wait_ms)
 		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
 	range = (uint64_t)config->start_delay_max_ms - config->start_delay_min_ms + 1;
