@@ -18,6 +18,7 @@
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "tool/codec.h"
 #include "tool/file_rotate.h"
 #include "tool/seccomp.h"
 
@@ -415,6 +416,44 @@ ORMA_TEST(locks_of_readers_do_not_stop_the_series)
 		close(reader);
 		close_scene(&scene);
 	}
+}
+
+/* Puts all that the file has into one packet, as a recording with compression does. */
+static void compress_file(const char *name)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf plain = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf packed = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf bytes = {0};
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct orma_pb_trace *trace = orma_pb_trace_new(&arena);
+	struct orma_tool_compressor *compressor;
+
+	CHECK(orma_base_file_read(AT_FDCWD, name, 2000, &plain) >= 0);
+	CHECK_INT(orma_tool_compressor_new(ORMA_CODEC_DEFLATE, 0, &compressor), 0);
+	CHECK_INT(orma_tool_compress(compressor, plain.data, plain.size, &packed), 0);
+	orma_tool_compressor_free(compressor);
+	orma_pb_trace_packet_set_compressed_packets(
+		orma_pb_trace_add_packet(trace, &arena),
+		(struct orma_str){(const char *)packed.data, packed.size});
+	CHECK_INT(orma_proto_encode(trace, &bytes), 0);
+	int fd = open(name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	CHECK_INT(orma_base_fd_write_all(fd, bytes.data, bytes.size), 0);
+	close(fd);
+}
+
+ORMA_TEST(a_compressed_file_is_recognised)
+{
+	struct scene scene;
+
+	if (!(orma_tool_codecs() & 1u << ORMA_CODEC_DEFLATE))
+		orma_test_skip("deflate");
+	open_folder(&scene);
+	write_trace(name_of(&scene, 0), scene.path, "first");
+	compress_file(name_of(&scene, 0));
+	CHECK_INT(create(&scene, 3), 0);
+	CHECK_STR(mark_of(&scene, 0), "");
+	CHECK_INT(access(name_of(&scene, 1), F_OK), 0);
+	close_scene(&scene);
 }
 
 ORMA_TEST(a_series_continues_with_the_system_calls_that_the_daemon_has)
