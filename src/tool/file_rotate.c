@@ -71,8 +71,8 @@ static int check_identity(int folder_fd, const char *name, const struct orma_fil
 	return 1;
 }
 
-/* File systems without the flag: nothing can be put there between the look and the rename that
- * somebody who may write to the folder could not have replaced himself. */
+/* File systems without the flag: a file that appears between the look and the rename is lost, but
+ * only a user who may write to the folder can put it there, and could replace any file in it. */
 static int rename_without_replacing(int folder_fd, const char *from, const char *to)
 {
 	struct stat info;
@@ -111,7 +111,7 @@ static int move_up(struct orma_file_rotation *rotation, const struct names *name
 /* Until a new file is locked, another recording may take it for one that a crash has left empty. */
 static int claim(const struct names *names, int fd)
 {
-	struct orma_file_identity file;
+	struct orma_file_identity file = {0};
 	int r = orma_file_series_lock(fd);
 
 	if (r == 0)
