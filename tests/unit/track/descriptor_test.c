@@ -15,7 +15,7 @@
 ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");
 
 #define CONFIG(track_event)                                                                        \
-	"buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" "                 \
+	"buffers { size_kb: 16384 } data_sources { config { name: \"track_event\" "                \
 	"track_event_config { " track_event " } } }"
 
 static struct packets packets;
