@@ -38,14 +38,15 @@ _orma_options() # the text of --help, on standard input
 	END { flush() }'
 }
 
-# Of the lines on standard input, those that mean nothing to a shell and are no option. Every local user can register a data source
-# under any name, and bash puts what it is offered into the line as it is.
+# Prints the lines of standard input that are words without a meaning to a shell, and are not options. Every local user can
+# register a data source under any name. bash inserts an
+# offered word as it is, so other names could run commands.
 _orma_plain()
 {
 	LC_ALL=C sed -nE '\,^[A-Za-z0-9_][A-Za-z0-9_./:-]*$,p'
 }
 
-# Of the lines on standard input, those that begin with PREFIX. Not `compgen -W`, which expands its words, `$(...)` too.
+# Prints the lines of standard input that begin with PREFIX. `compgen -W` would expand its words, and run what is in `$(...)`.
 _orma_beginning() # PREFIX
 {
 	local prefix=${1#[\"\']} word

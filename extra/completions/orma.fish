@@ -37,7 +37,7 @@ function __orma_options --description 'the text of --help, on standard input'
 	END { flush() }'
 end
 
-# Every local user can register a data source under any name: only those are offered that mean nothing to a shell and are no option.
+# Every local user can register a data source under any name. Only words without a meaning to a shell that are not options are offered.
 function __orma_plain --description 'of the lines on standard input, the plain names'
     env LC_ALL=C sed -nE '\,^[A-Za-z0-9_][A-Za-z0-9_./:-]*$,p'
 end

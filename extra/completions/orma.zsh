@@ -39,8 +39,8 @@ _orma_options() # the text of --help, on standard input
 	END { flush() }'
 }
 
-# Of the lines on standard input, those that mean nothing to a shell and are no option: every local user can register a data source
-# under any name.
+# Prints the lines of standard input that are words without a meaning to a shell, and are not options. Every local user can
+# register a data source under any name.
 _orma_plain()
 {
 	LC_ALL=C sed -nE '\,^[A-Za-z0-9_][A-Za-z0-9_./:-]*$,p'

@@ -33,7 +33,7 @@ template <class OrmaStruct> inline OrmaStruct orma_sized()
 	sized.struct_size = sizeof(OrmaStruct);
 	return sized;
 }
-/* A static_cast that is one: compilers warn of those to the type that a value has already. */
+/* Compilers warn of a static_cast to the type that a value already has. */
 template <class OrmaTo> struct orma_cast {
 	template <class OrmaFrom> static constexpr OrmaTo of(OrmaFrom value)
 	{

@@ -385,7 +385,7 @@ inline auto orma_item_of(const OrmaString &value, int)
 {
 	return orma_item_text(value.c_str(), false);
 }
-/* What has substr() is a text, and no array of characters. */
+/* A type with substr() is a text. Arrays of characters do not have it. */
 template <class OrmaView>
 inline auto orma_item_of(const OrmaView &value, long)
 	-> decltype(value.substr(0, 0), orma_item_text_sized(value.data(), value.size()))

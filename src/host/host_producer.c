@@ -538,7 +538,7 @@ static int on_notify_stopped(struct orma_ipc_peer *ipc, struct orma_ipc_call *ca
 	return reply_empty(call);
 }
 
-/* For each name, how many sessions wait for it: who misspells one learns of it. */
+/* Tells for each name how many sessions wait for it, so that a misspelt one is noticed. */
 static int reply_activated(struct host_producer *producer, struct orma_ipc_call *call,
 			   const char *const *names, size_t count)
 {

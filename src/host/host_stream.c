@@ -26,7 +26,7 @@
 /* Tag and length of the slice, tag and length of its data, last_slice_for_packet. */
 #define SLICE_OVERHEAD_MAX 16
 #define BATCH_BYTES        (REPLY_BYTES_MAX - REPLY_BYTES_MAX / 8)
-/* Of what waits, to who reads as fast as it is written. */
+/* How many messages of the waiting data are sent to a consumer that reads as fast as the host writes. */
 #define REPLIES_PER_TURN 4
 /* Of all streams together, but always one batch. */
 #define FEEDING_NS_PER_TURN (2 * ORMA_NS_PER_MS)

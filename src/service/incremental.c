@@ -36,7 +36,7 @@
 #include "base/alloc.h"
 #include "service/state.h"
 
-/* Instances that are to be asked, of those of one producer in the session. */
+/* Says whether an instance is to be asked. */
 typedef bool is_concerned_fn(const struct orma_service_instance *instance);
 
 static size_t collect(const struct orma_producer_port *port,

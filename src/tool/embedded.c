@@ -95,7 +95,7 @@ static int start_probes(struct orma_embedded *embedded, struct orma_error *reter
 		return orma_base_error_set(reterr, -EINVAL, "no producer address");
 	struct orma_probes_options options = {.producer_socket = address};
 	int result = orma_tool_probes_new(&options, &embedded->probes);
-	/* So that who asks the service now hears of them; without an answer they come later. */
+	/* A query of the service now tells of the probes; without this answer it does so later. */
 	if (result == 0)
 		(void)orma_sync(SYNC_MS);
 	if (result == 0)

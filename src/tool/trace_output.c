@@ -192,7 +192,7 @@ static int take_packet(void *ctx, const void *packet, size_t size)
 	orma_tool_counter_add(&output->all, packet, size);
 	if (!output->error || output->keeps_rest)
 		r = append(&output->batch, packet, size);
-	/* Without memory to hold more, the reader is waited for now. */
+	/* There is no memory to hold more: write, and wait for the reader. */
 	if (r < 0 && output->is_held) {
 		output->is_held = false;
 		flush_or_drop(output);

@@ -78,12 +78,24 @@ static int record(struct orma_session *session, int *ret_taken)
 	return r ? r : packets;
 }
 
+/* Ends the session and the library. */
+static void check_recording(struct orma_session *session)
+{
+	int taken, result = record(session, &taken);
+
+	orma_session_free(session);
+	orma_shutdown();
+	restore_standard_fds();
+	CHECK(result > 0);
+	CHECK_INT(taken, 0);
+}
+
 ORMA_TEST(the_library_takes_no_standard_descriptor)
 {
 	struct orma_test_daemon daemon;
 	struct orma_session *session;
 	struct orma_error error = {0};
-	int taken, result;
+	int result;
 
 	orma_test_daemon_start(&daemon);
 	close_standard_fds();
@@ -104,19 +116,14 @@ ORMA_TEST(the_library_takes_no_standard_descriptor)
 		restore_standard_fds();
 		orma_test_fail(__FILE__, __LINE__, "connecting: %d", result);
 	}
-	result = record(session, &taken);
-	orma_session_free(session);
-	orma_shutdown();
-	restore_standard_fds();
-	CHECK(result > 0);
-	CHECK_INT(taken, 0);
+	check_recording(session);
 	orma_test_daemon_stop(&daemon);
 }
 
 ORMA_TEST(the_service_inside_the_process_takes_none_either)
 {
 	struct orma_session *session;
-	int taken, result;
+	int result;
 
 	close_standard_fds();
 	result = orma_init(&(struct orma_init_options){
@@ -134,10 +141,5 @@ ORMA_TEST(the_service_inside_the_process_takes_none_either)
 		restore_standard_fds();
 		orma_test_fail(__FILE__, __LINE__, "starting: %d", result);
 	}
-	result = record(session, &taken);
-	orma_session_free(session);
-	orma_shutdown();
-	restore_standard_fds();
-	CHECK(result > 0);
-	CHECK_INT(taken, 0);
+	check_recording(session);
 }
