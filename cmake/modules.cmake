@@ -5,7 +5,8 @@ set(ORMA_HOT_SOURCES
   "proto/(writer|reader|wire)"
   "shm/.*"
   "ipc/(frame|connection)"
-  "service/(commit|trace_buffer_index|trace_buffer_read|trace_buffer_write|read|packet_check|sequence)"
+  "buffer/trace_buffer_(index|read|write)"
+  "service/(commit|read|packet_check|sequence)"
   "host/host_commit"
   "client/(packet|thread|commit)")
 # Of src/track everything but what runs once per session or thread.
@@ -22,12 +23,9 @@ function(orma_is_hot path ret)
   endif()
 endfunction()
 
-# orma_module(name): every src/<name>/**.c becomes one object library.
+# orma_module(name source...): the sources of src/<name> become one object library.
 function(orma_module name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
-  if(NOT sources)
-    return()
-  endif()
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
   add_library(orma_${name} OBJECT ${sources})
   target_link_libraries(orma_${name} PRIVATE orma_flags)
   if(name STREQUAL schema)

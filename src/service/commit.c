@@ -55,7 +55,7 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 		.payload_untrusted = payload,
 		.payload_size_bytes = payload_bytes,
 	};
-	r = orma_service_buffer_write_chunk(grant->buffer->trace_buffer, &copy);
+	r = orma_trace_buffer_write_chunk(grant->buffer->trace_buffer, &copy);
 	if (r < 0)
 		return;
 	orma_service_session_sequence_count(sequence, (uint64_t)r);
@@ -124,9 +124,9 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 	/* The chunk may be one of a producer that had this id before. */
 	sequence_id =
 		orma_service_session_sequence_id(grant->buffer, port, (uint16_t)patch->writer_id);
-	if (!orma_service_buffer_has_sequence(buffer, (uint16_t)port->id,
-					      (uint16_t)patch->writer_id, sequence_id)) {
-		orma_service_buffer_patches_failed(buffer, patch->count);
+	if (!orma_trace_buffer_has_sequence(buffer, (uint16_t)port->id, (uint16_t)patch->writer_id,
+					    sequence_id)) {
+		orma_trace_buffer_patches_failed(buffer, patch->count);
 		return;
 	}
 	for (size_t at = 0; at < patch->count || at == 0; at += count) {
@@ -139,9 +139,9 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 			memcpy(patches[i].data, patch->patches[at + i].data,
 			       sizeof(patches[i].data));
 		}
-		(void)orma_service_buffer_patch(
-			buffer, (uint16_t)port->id, (uint16_t)patch->writer_id, patch->chunk_id,
-			patches, count, patch->has_more_patches || !is_last);
+		(void)orma_trace_buffer_patch(buffer, (uint16_t)port->id,
+					      (uint16_t)patch->writer_id, patch->chunk_id, patches,
+					      count, patch->has_more_patches || !is_last);
 		if (count == 0)
 			break;
 	}

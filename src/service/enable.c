@@ -4,7 +4,7 @@
  * Three steps: decode and check (nothing changes), build everything that can fail in a session that
  * nobody can see yet (buffers, expressions, instances, output file - the file last, because it is
  * visible), then make it known, which cannot fail. A failure in the first two leaves the service as
- * it was. Where creating a file may take long (file_create.c), the session waits for it between
+ * it was. Where creating a file may take long (output_create.c), the session waits for it between
  * building what is its own and joining what is everybody's, in the list but known to its consumer
  * alone. Rejected: telling producers while building (upstream: a failed session has already set
  * them up).
@@ -116,9 +116,9 @@ static int make_buffers(struct orma_service_session *session, struct orma_error 
 		struct orma_service_session_buffer *buffer = &session->buffers[i];
 		bool discards = wanted->fill_policy ==
 				ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_FILL_POLICY_DISCARD;
-		int r = orma_service_buffer_new((uint64_t)wanted->size_kb << 10,
-						discards ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING,
-						&buffer->trace_buffer);
+		int r = orma_trace_buffer_new((uint64_t)wanted->size_kb << 10,
+					      discards ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING,
+					      &buffer->trace_buffer);
 
 		if (r < 0)
 			return orma_base_error_set(reterr, r,

@@ -25,7 +25,7 @@
  * A buffer that discards keeps the packets that declared things. A ring that is drained into a file
  * keeps them in the file, unless it overwrites chunks that were not read: then the next share asks.
  * With max_file_count each file is to be readable alone; there, shares are of a file, and where a
- * file ends depends on them (file_rotate.c).
+ * file ends depends on them (output_rotate.c).
  *
  * Rejected: a period in the recorder's default configs (a ring may wrap in 50 ms or in a week, and
  * a config made by hand would stay without); renewal by the library after some bytes (it does not
@@ -110,7 +110,7 @@ void orma_service_incremental_init(struct orma_service_session *session,
 	const struct orma_pb_trace_config *config = session->config;
 	const struct orma_pb_trace_config_incremental_state_config *wanted =
 		config->incremental_state_config;
-	uint64_t bytes = orma_service_buffer_size_bytes(buffer->trace_buffer);
+	uint64_t bytes = orma_trace_buffer_size_bytes(buffer->trace_buffer);
 
 	if ((policy != ORMA_BUFFER_RING && !config->max_file_count) ||
 	    (wanted && orma_pb_trace_config_incremental_state_config_has_clear_period_ms(wanted)))
@@ -154,7 +154,7 @@ static void on_share_written(struct orma_service_timer *timer)
  * nearest to the share, and not behind it.
  */
 static uint64_t get_share_bytes(const struct orma_service_session_buffer *buffer,
-				const struct orma_service_buffer_stats *stats)
+				const struct orma_trace_buffer_stats *stats)
 {
 	uint64_t chunk_bytes = stats->bytes_written / ORMA_MAX(stats->chunks_written, (uint64_t)1);
 	uint64_t early_bytes = ORMA_MIN(chunk_bytes / 2, buffer->clear_share_bytes);
@@ -168,8 +168,7 @@ void orma_service_incremental_written(struct orma_service_grant *grant)
 	struct orma_service_session_buffer *buffer = grant->buffer;
 	struct orma_service_session *session = buffer->session;
 	struct orma_service *service = session->service;
-	const struct orma_service_buffer_stats *stats =
-		orma_service_buffer_stats(buffer->trace_buffer);
+	const struct orma_trace_buffer_stats *stats = orma_trace_buffer_stats(buffer->trace_buffer);
 
 	grant->has_written = true;
 	/* Where a clone took the trace buffer and left a new one, the difference is negative: ask. */

@@ -51,8 +51,7 @@ static bool next_slice(struct cursor *cursor)
 		size = slice->size - cursor->next_offset;
 		cursor->at = (const uint8_t *)slice->data + cursor->next_offset;
 		if (cursor->hold)
-			cursor->at =
-				orma_service_buffer_hold_piece(cursor->hold, cursor->at, &size);
+			cursor->at = orma_trace_buffer_hold_piece(cursor->hold, cursor->at, &size);
 		cursor->has_lost = !cursor->at;
 		if (cursor->has_lost) {
 			cursor->end = cursor->at;

@@ -198,7 +198,7 @@ static int take_packet(struct orma_service_session *session, struct orma_trace_b
 	uint32_t writers_loss;
 
 	if (reserve(batch, packet->slice_count + 1) < 0) {
-		orma_service_buffer_packet_refused(buffer);
+		orma_trace_buffer_packet_refused(buffer);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < packet->slice_count; i++)
@@ -208,7 +208,7 @@ static int take_packet(struct orma_service_session *session, struct orma_trace_b
 					  &writers_loss)) {
 		batch->count = begin;
 		session->invalid_packets++;
-		orma_service_buffer_packet_refused(buffer);
+		orma_trace_buffer_packet_refused(buffer);
 		return 0;
 	}
 	batch->bytes += packet->size_bytes;
@@ -233,7 +233,7 @@ static int take_packets(struct orma_service_session *session,
 	       batch->count < ORMA_SERVICE_BATCH_SLICES_MAX && work_bytes < 4 * max_bytes &&
 	       !batch->is_out_of_time &&
 	       !(session->output.cut && orma_service_rotation_is_full(session))) {
-		r = orma_service_buffer_read_packet(buffer->trace_buffer, &packet);
+		r = orma_trace_buffer_read_packet(buffer->trace_buffer, &packet);
 		if (r == -EAGAIN)
 			return 1;
 		if (r <= 0)
@@ -272,9 +272,9 @@ static int read_buffer(struct orma_service_session *session,
 	int r;
 
 	/* Behind a chunk that waits, a new pass would begin at that chunk each time. */
-	orma_service_buffer_read_resume(buffer->trace_buffer, *steps);
+	orma_trace_buffer_read_resume(buffer->trace_buffer, *steps);
 	r = take_packets(session, buffer, max_bytes, &unfiltered);
-	*steps = orma_service_buffer_steps_left(buffer->trace_buffer);
+	*steps = orma_trace_buffer_steps_left(buffer->trace_buffer);
 	orma_service_batch_filter(session, unfiltered, buffer);
 	return r;
 }

@@ -45,8 +45,8 @@ int orma_service_large_begin(struct orma_service_session *session,
 	if (!large)
 		return -ENOMEM;
 	large->slices = orma_base_alloc_array(packet->slice_count, sizeof(*large->slices));
-	if (!large->slices || orma_service_buffer_hold_new(buffer->trace_buffer, packet->slices,
-							   packet->slice_count, &large->hold) < 0) {
+	if (!large->slices || orma_trace_buffer_hold_new(buffer->trace_buffer, packet->slices,
+							 packet->slice_count, &large->hold) < 0) {
 		orma_base_free(large->slices);
 		orma_base_free(large);
 		return -ENOMEM;
@@ -69,7 +69,7 @@ void orma_service_large_drop(struct orma_service_session *session)
 
 	if (!large)
 		return;
-	orma_service_buffer_hold_free(large->hold);
+	orma_trace_buffer_hold_free(large->hold);
 	orma_base_free(large->slices);
 	orma_base_free(large);
 }
@@ -92,7 +92,7 @@ static bool next_piece(const struct orma_service_large *large, struct place *pla
 		return false;
 	*ret_in_ring = (const uint8_t *)slice->data + place->offset;
 	*ret_size = ORMA_MIN(slice->size - place->offset, max_bytes);
-	*ret = orma_service_buffer_hold_piece(large->hold, *ret_in_ring, ret_size);
+	*ret = orma_trace_buffer_hold_piece(large->hold, *ret_in_ring, ret_size);
 	if (!*ret)
 		return false;
 	place->offset += *ret_size;
@@ -114,7 +114,7 @@ static void release_sent(struct orma_service_large *large)
 				  ? large->sent.offset - large->released.offset
 				  : SIZE_MAX,
 			  &in_ring, &data, &size))
-		orma_service_buffer_hold_release(large->hold, in_ring, size);
+		orma_trace_buffer_hold_release(large->hold, in_ring, size);
 }
 
 /* 1 = there is more to check, 0 = it is good, a negative error: it was dropped, and is counted. */
@@ -131,8 +131,8 @@ static int check(struct orma_service_session *session)
 		return r;
 	session->invalid_packets += r == -EBADMSG;
 	if (large->buffer->trace_buffer == large->trace_buffer)
-		orma_service_buffer_held_packet_refused(large->trace_buffer, &large->writer,
-							large->loss);
+		orma_trace_buffer_held_packet_refused(large->trace_buffer, &large->writer,
+						      large->loss);
 	orma_service_large_drop(session);
 	return r;
 }

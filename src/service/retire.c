@@ -19,7 +19,7 @@ struct retired {
 static void free_retired(struct retired *retired)
 {
 	orma_base_list_remove(&retired->link);
-	orma_service_buffer_free(retired->buffer);
+	orma_trace_buffer_free(retired->buffer);
 	orma_base_free(retired);
 }
 
@@ -28,7 +28,7 @@ static void on_step(struct orma_service_timer *timer)
 	struct orma_service *service = ORMA_CONTAINER_OF(timer, struct orma_service, retire_timer);
 	struct retired *first = ORMA_LIST_ENTRY(service->retired.next, struct retired, link);
 
-	if (!orma_service_buffer_shrink(first->buffer, ORMA_SERVICE_RETIRE_STEP_BYTES))
+	if (!orma_trace_buffer_shrink(first->buffer, ORMA_SERVICE_RETIRE_STEP_BYTES))
 		free_retired(first);
 	if (!orma_base_list_is_empty(&service->retired))
 		orma_service_timer_arm(&service->timers, timer,
@@ -40,10 +40,10 @@ void orma_service_retire_buffer(struct orma_service *service, struct orma_trace_
 {
 	struct retired *retired = NULL;
 
-	if (buffer && orma_service_buffer_shrink(buffer, ORMA_SERVICE_RETIRE_STEP_BYTES))
+	if (buffer && orma_trace_buffer_shrink(buffer, ORMA_SERVICE_RETIRE_STEP_BYTES))
 		retired = orma_base_zalloc(sizeof(*retired));
 	if (!retired) {
-		orma_service_buffer_free(buffer);
+		orma_trace_buffer_free(buffer);
 		return;
 	}
 	retired->buffer = buffer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * session.c - the life of a session after it was built.
  *
- *   OPENING --file created--> CONFIGURED (file_create.c), or:
+ *   OPENING --file created--> CONFIGURED (output_create.c), or:
  *   CONFIGURED --start--> STARTED --disable--> STOPPING --all stopped, or timeout--> DISABLED -->
  * freed
  *        \____________________\___(at once, or nobody has to acknowledge)______________^

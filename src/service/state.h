@@ -29,13 +29,13 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "buffer/trace_buffer.h"
 #include "proto/reader.h"
 #include "schema/gen/trace_config.pb.h"
-#include "service/filter.h"
+#include "service/filter/filter.h"
+#include "service/filter/regex.h"
 #include "service/limits.h"
-#include "service/regex.h"
 #include "service/timer.h"
-#include "service/trace_buffer.h"
 #include "shm/view.h"
 
 /* --- data sources and producers --------------------------------------------------------------- */
@@ -277,7 +277,7 @@ struct orma_service_late_hit {
 	struct orma_service_trigger_hit hit;
 };
 
-/* The end of a file with max_file_count; see file_rotate.c. */
+/* The end of a file with max_file_count; see output_rotate.c. */
 enum orma_service_cut {
 	ORMA_SERVICE_CUT_NONE,
 	ORMA_SERVICE_CUT_ASKED,    /* producers are to clear their state, then to flush */
@@ -297,7 +297,7 @@ struct orma_service_output {
 	bool is_closing;         /* close() was called, its event is awaited */
 	bool is_sync_due;        /* when what is being drained is written */
 	struct orma_buf refused; /* what -EAGAIN left over */
-	/* See file_rotate.c. */
+	/* See output_rotate.c. */
 	const char *path;
 	struct orma_buf carried; /* entries that found no room in the last file */
 	size_t carried_at;       /* what of them was written */
@@ -316,7 +316,7 @@ struct orma_service_output {
 	bool is_held_readable;    /* they are for this one now */
 };
 
-/* See compress.c. */
+/* See output_compress.c. */
 struct orma_service_compression {
 	void *stream;       /* NULL = not open yet */
 	size_t outstanding; /* blocks submitted and not taken */
@@ -539,7 +539,7 @@ struct orma_service {
 
 	struct orma_service_batch batch;
 	uint8_t *scrape_copy; /* one chunk; NULL until the first scrape */
-	struct iovec *iov;    /* of file_output.c, for one step */
+	struct iovec *iov;    /* of output.c, for one step */
 	uint8_t (*preambles)[ORMA_SERVICE_PREAMBLE_BYTES];
 	struct orma_buf reply;   /* of the last query */
 	struct orma_buf scratch; /* one packet under construction */
@@ -847,7 +847,7 @@ size_t orma_service_batch_filter_group(const struct orma_service_session *sessio
 /* The batch's last packet passes by the filter. */
 void orma_service_batch_count_unfiltered(struct orma_service_session *session);
 
-/* compress.c */
+/* output_compress.c */
 /* Which codec the config means and the service has: 0 = none; -ENOTSUP (it has none of those). */
 int orma_service_compression_pick(const struct orma_service *service,
 				  const struct orma_pb_trace_config *config, int *ret_level);
@@ -917,7 +917,7 @@ void orma_service_trigger_hit_done(struct orma_service_trigger_hit *hit);
 int orma_service_stats_encode(const struct orma_service_session *session, size_t max_writers,
 			      struct orma_buf *buf);
 
-/* file_output.c */
+/* output.c */
 extern const struct orma_service_file_ops orma_service_file_ops_sync;
 /* What the config says of the file; nothing is opened. */
 int orma_service_output_init(struct orma_service_session *session, struct orma_error *reterr);
@@ -948,7 +948,7 @@ void orma_service_output_continue(struct orma_service_session *session);
 int orma_service_output_put(struct orma_service_session *session, const struct iovec *iov,
 			    int iov_count);
 
-/* file_create.c */
+/* output_create.c */
 bool orma_service_creation_is_wanted(const struct orma_service_session *session);
 /* -EACCES, and a text that says what to do instead. */
 int orma_service_creation_refuse(struct orma_error *reterr);
@@ -956,7 +956,7 @@ int orma_service_creation_refuse(struct orma_error *reterr);
 int orma_service_creation_begin(struct orma_service_session *session, struct orma_error *reterr);
 void orma_service_creation_event(struct orma_service_session *session, int status);
 
-/* file_rotate.c */
+/* output_rotate.c */
 int orma_service_rotation_init(struct orma_service_session *session, struct orma_error *reterr);
 int orma_service_rotation_check_names(const struct orma_service_session *session,
 				      struct orma_error *reterr);

@@ -14,7 +14,7 @@
 #define BUFFER_FIELD(name) ORMA_PB_TRACE_STATS_BUFFER_STATS_##name
 
 static void write_buffer(struct orma_proto_writer *writer,
-			 const struct orma_service_buffer_stats *stats)
+			 const struct orma_trace_buffer_stats *stats)
 {
 	const struct {
 		uint32_t id;
@@ -135,7 +135,7 @@ int orma_service_stats_encode(const struct orma_service_session *session, size_t
 
 	orma_proto_heap_writer_init(&heap, buf);
 	for (size_t i = 0; i < session->buffer_count; i++)
-		write_buffer(writer, orma_service_buffer_stats(session->buffers[i].trace_buffer));
+		write_buffer(writer, orma_trace_buffer_stats(session->buffers[i].trace_buffer));
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_PRODUCERS_CONNECTED,
 				service->producer_count);
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_PRODUCERS_SEEN,

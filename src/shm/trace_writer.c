@@ -35,11 +35,11 @@
  */
 #include "shm/trace_writer.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "shm/arbiter_state.h"
 
 /* Room for which a packet is begun: the size, and what the proto writer wants at least. */
@@ -432,7 +432,7 @@ static void count_loss(struct orma_shm_writer *writer)
 
 static struct orma_proto_writer *packet_begin(struct orma_shm_writer *writer, bool may_stall)
 {
-	assert(!writer->is_open);
+	ORMA_ASSERT(!writer->is_open);
 	if (writer->is_losing || room(writer) < PACKET_ROOM_MIN || is_count_full(writer))
 		change_chunk_between_packets(writer, may_stall);
 	writer->is_open = true;
@@ -514,7 +514,7 @@ void orma_shm_writer_packet_drop(struct orma_shm_writer *writer)
 
 uint8_t *orma_shm_writer_reserve_slow(struct orma_shm_writer *writer, size_t size)
 {
-	assert(!writer->is_open && size > 0 && size <= ORMA_SHM_RESERVE_BYTES_MAX);
+	ORMA_ASSERT(!writer->is_open && size > 0 && size <= ORMA_SHM_RESERVE_BYTES_MAX);
 	for (;;) {
 		if (writer->is_losing || room(writer) <= size || is_count_full(writer))
 			change_chunk_between_packets(writer, true);

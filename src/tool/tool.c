@@ -20,8 +20,8 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "tool/codec.h"
+#include "tool/daemon/regex_pcre2.h"
 #include "tool/print.h"
-#include "tool/regex.h"
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "service/trace_buffer.h"
+#include "buffer/trace_buffer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -51,7 +51,7 @@ static void write_one(struct orma_trace_buffer *buffer, struct input *input, boo
 		payload[i] = (uint8_t)take(input, 1);
 	chunk.payload_untrusted = payload;
 	chunk.payload_size_bytes = wanted;
-	(void)orma_service_buffer_write_chunk(buffer, &chunk);
+	(void)orma_trace_buffer_write_chunk(buffer, &chunk);
 	free(payload);
 }
 
@@ -64,16 +64,16 @@ static void patch_one(struct orma_trace_buffer *buffer, struct input *input)
 		for (unsigned k = 0; k < 4; k++)
 			patches[i].data[k] = (uint8_t)take(input, 1);
 	}
-	(void)orma_service_buffer_patch(buffer, (uint16_t)(1 + who / 64), (uint16_t)(1 + who % 4),
-					id, patches, how % 4, how & 128);
+	(void)orma_trace_buffer_patch(buffer, (uint16_t)(1 + who / 64), (uint16_t)(1 + who % 4), id,
+				      patches, how % 4, how & 128);
 }
 
 static void read_some(struct orma_trace_buffer *buffer, uint32_t limit)
 {
 	struct orma_buffer_packet packet;
 	volatile uint8_t sum = 0;
-	orma_service_buffer_read_begin(buffer);
-	while (limit-- > 0 && orma_service_buffer_read_packet(buffer, &packet) > 0) {
+	orma_trace_buffer_read_begin(buffer);
+	while (limit-- > 0 && orma_trace_buffer_read_packet(buffer, &packet) > 0) {
 		size_t size = 0;
 		for (size_t i = 0; i < packet.slice_count; i++) {
 			for (size_t k = 0; k < packet.slices[i].size; k++)
@@ -83,17 +83,17 @@ static void read_some(struct orma_trace_buffer *buffer, uint32_t limit)
 		if (size != packet.size_bytes || packet.slice_count == 0)
 			abort();
 		if (limit % 16 == 3)
-			orma_service_buffer_packet_refused(buffer);
+			orma_trace_buffer_packet_refused(buffer);
 	}
 }
 
 static void read_clone(struct orma_trace_buffer *buffer)
 {
 	struct orma_trace_buffer *copy;
-	if (orma_service_buffer_clone(buffer, &copy) < 0)
+	if (orma_trace_buffer_clone(buffer, &copy) < 0)
 		abort();
 	read_some(copy, UINT32_MAX);
-	orma_service_buffer_free(copy);
+	orma_trace_buffer_free(copy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct orma_trace_buffer *buffer;
 	enum orma_buffer_policy policy =
 		take(&input, 1) % 4 ? ORMA_BUFFER_RING : ORMA_BUFFER_DISCARD;
-	if (orma_service_buffer_new(4096, policy, &buffer) < 0)
+	if (orma_trace_buffer_new(4096, policy, &buffer) < 0)
 		return 0;
 	while (input.size > 0) {
 		uint32_t step = take(&input, 1) % 16;
@@ -113,14 +113,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (step < 15)
 			read_some(buffer, step == 12 ? take(&input, 1) : UINT32_MAX);
 		else if (take(&input, 1) % 8 == 0)
-			orma_service_buffer_clear(buffer);
+			orma_trace_buffer_clear(buffer);
 		else
 			read_clone(buffer);
 	}
 	read_some(buffer, UINT32_MAX);
-	const struct orma_service_buffer_stats *stats = orma_service_buffer_stats(buffer);
+	const struct orma_trace_buffer_stats *stats = orma_trace_buffer_stats(buffer);
 	if (stats->bytes_written < stats->bytes_read + stats->bytes_overwritten)
 		abort();
-	orma_service_buffer_free(buffer);
+	orma_trace_buffer_free(buffer);
 	return 0;
 }

@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "proto/wire.h"
-#include "service/filter.h"
-#include "tool/regex.h"
+#include "service/filter/filter.h"
+#include "tool/daemon/regex_pcre2.h"
 
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \

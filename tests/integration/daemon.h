@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "tool/daemon.h"
+#include "tool/daemon/daemon.h"
 
 struct orma_test_daemon {
 	struct orma_daemon daemon;

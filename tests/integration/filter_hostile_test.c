@@ -5,7 +5,7 @@
 #include "filter_program.h"
 #include "harness.h"
 #include "raw_session.h"
-#include "tool/regex.h"
+#include "tool/daemon/regex_pcre2.h"
 
 /* Packets are their test events and those their strings, which have rules. */
 static const char *string_program(void)

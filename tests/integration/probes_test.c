@@ -11,7 +11,7 @@
 #include "harness.h"
 #include "proto/codec.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "tool/probes_run.h"
+#include "tool/daemon/probes_run.h"
 
 enum { WAIT_MS = 20000 };
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * canary.c - makes the mistake that it is told to make. In a sanitizer build it must not live to
- * tell; if it does, the sanitizer was not there and its clean runs meant nothing.
+ * canary.c - makes the mistake that it is told to make. The build that is meant to catch that mistake must
+ * end the program; if the program survives, the sanitizer or the assertions were not compiled in, and
+ * clean test runs of that build meant nothing.
  */
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/assert.h"
 
 static int shared;
 
@@ -42,6 +45,8 @@ int main(int argc, char **argv)
 		large = large + argc;
 	} else if (strcmp(mistake, "race") == 0) {
 		race();
+	} else if (strcmp(mistake, "invariant") == 0) {
+		ORMA_ASSERT(argc == 0);
 	} else {
 		fprintf(stderr, "unknown mistake\n");
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * filter_bytecode_test.c - programs and overlays of trace filters: what loads, and what it allows.
  */
-#include "service/filter_bytecode.h"
+#include "service/filter/filter_bytecode.h"
 
 #include "base/alloc.h"
 #include "filter_program.h"

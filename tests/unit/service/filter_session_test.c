@@ -5,7 +5,7 @@
 
 #include "filter_program.h"
 #include "fixture.h"
-#include "tool/regex.h"
+#include "tool/daemon/regex_pcre2.h"
 
 #define CONFIG "buffers { size_kb: 64 } data_sources { config { name: 'test' } } "
 

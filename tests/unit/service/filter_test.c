@@ -4,11 +4,11 @@
  * Packets are written in hexadecimal. Each goes through whole, and in two pieces cut at every
  * place, and byte by byte: the result must be the same.
  */
-#include "service/filter.h"
+#include "service/filter/filter.h"
 
 #include "filter_program.h"
 #include "fixture.h"
-#include "tool/regex.h"
+#include "tool/daemon/regex_pcre2.h"
 
 struct scene {
 	struct world world;

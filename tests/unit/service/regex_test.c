@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * regex_test.c - expressions on the POSIX engine and, where it is built in, the daemon's PCRE2.
  */
-#include "service/regex.h"
+#include "service/filter/regex.h"
 
 #include "fixture.h"
 #include "service/state.h"
-#include "tool/regex.h"
+#include "tool/daemon/regex_pcre2.h"
 
 static void open_with(struct world *world, const struct orma_regex_ops *ops)
 {

@@ -9,7 +9,7 @@
 #include "base/loop.h"
 #include "harness.h"
 #include "tool/codec.h"
-#include "tool/compress_worker.h"
+#include "tool/daemon/compress_worker.h"
 
 struct scene {
 	struct orma_loop *loop;

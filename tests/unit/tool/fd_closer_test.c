@@ -3,7 +3,7 @@
  *
  * What hangs here is a socket that lingers: its last close() waits for the other end.
  */
-#include "tool/fd_closer.h"
+#include "tool/daemon/fd_closer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -19,8 +19,8 @@
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/codec.h"
-#include "tool/file_rotate.h"
-#include "tool/seccomp.h"
+#include "tool/daemon/file_rotate.h"
+#include "tool/daemon/seccomp.h"
 
 struct scene {
 	char path[256];

@@ -18,8 +18,8 @@
 #include "base/loop.h"
 #include "base/macros.h"
 #include "harness.h"
-#include "tool/file_worker.h"
-#include "tool/output_folder.h"
+#include "tool/daemon/file_worker.h"
+#include "tool/daemon/output_folder.h"
 
 struct events {
 	struct orma_file_worker *worker;

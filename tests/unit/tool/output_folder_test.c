@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "harness.h"
-#include "tool/output_folder.h"
+#include "tool/daemon/output_folder.h"
 
 struct scene {
 	char path[200];

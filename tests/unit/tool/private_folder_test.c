@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "harness.h"
-#include "tool/private_folder.h"
+#include "tool/daemon/private_folder.h"
 
 static void make(struct orma_private_folder *folder)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * seccomp_test.c - what the daemon may still do behind its filter, and what not.
  */
-#include "tool/seccomp.h"
+#include "tool/daemon/seccomp.h"
 
 #include <fcntl.h>
 #include <pthread.h>

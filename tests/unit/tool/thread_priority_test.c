@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "tool/thread_priority.h"
+#include "tool/daemon/thread_priority.h"
 
 static int get_policy(void)
 {

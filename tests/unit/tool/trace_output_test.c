@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "tool/trace_output.h"
+#include "tool/record/trace_output.h"
 #include "unit/client/fixture.h"
 
 #define PACKETS   20000

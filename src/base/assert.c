@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * assert.c - what happens when an invariant does not hold, in builds that check invariants.
+ */
+#include "base/assert.h"
+
+#ifdef ORMA_ASSERTS
+#include <stdio.h>
+#include <stdlib.h>
+
+_Noreturn void orma_base_assert_failed(const char *file, int line, const char *function,
+				       const char *condition)
+{
+	/* clang-format off */
+	fprintf(stderr, /* calls: allow fprintf, because only builds for developers have it */
+		"%s:%d: %s: invariant does not hold: %s\n", file, line, function, condition);
+	abort(); /* calls: allow abort, because only builds for developers have it */
+	/* clang-format on */
+}
+#endif

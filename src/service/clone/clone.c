@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clone.c - cloning: a consumer gets a copy of a running session, to be read, while the session
+ * goes on.
+ *
+ *   asked --checks, clear_before_clone--> flushing, in two groups of buffers
+ *         --each group flushed--> its buffers are as they are: transferred, or being copied
+ *         --both--> the rest of the session's state is copied
+ *         --all buffers copied, in bounded steps--> known: a session that was CLONED from birth
+ *         --write_into_file: file copied, buffers drained into it, closed--> the consumer is told
+ *
+ * Buffers with transfer_on_clone go over to the clone, and the source gets new ones; they are a
+ * group of their own, so that slow producers of such buffers do not blur the moment at which the
+ * others are copied. What goes to a file is one group, or packets that the source writes between
+ * the two moments would be in the trace twice. The clone under construction is owned by the
+ * consumer's port; neither the source's end nor its consumer's matters to it. Rejected: copying in
+ * one go (a buffer of 256 MiB keeps the loop for 100 ms), a clone that everybody sees while it
+ * grows (each reader of the list of sessions would have to know), counting clones as sessions (five
+ * snapshots would keep their user from recording).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/options.h"
+#include "proto/writer.h"
+#include "schema/gen/service_event.pb.h"
+#include "schema/gen/trace_stats.pb.h"
+#include "service/state.h"
+
+/* Flush flags: initiator traced, reason clone, and the target bugreport. */
+enum { FLUSH_FLAGS_CLONE = 0x13, FLUSH_FLAGS_BUGREPORT = 0x100 };
+
+struct clone_buffer {
+	struct orma_trace_buffer *buffer; /* whole */
+	struct orma_buffer_copy *copy;    /* being made */
+	uint64_t boot_ns;
+};
+
+struct orma_service_clone {
+	struct orma_list link;
+	struct orma_service *service;
+	struct orma_consumer_port *port;
+	struct orma_service_session *source; /* until both groups are flushed */
+	struct orma_service_session *session;
+	bool is_known; /* the session is the port's */
+	orma_clone_done_fn *done;
+	void *done_ctx;
+	struct orma_service_timer step_timer;
+	unsigned steps_in_row; /* since the last pause */
+	unsigned groups_pending;
+	bool has_flush_failed;
+	uint64_t started_ns;
+	bool has_file;
+	int file_fd; /* until the file is opened; -1 = none */
+	struct clone_buffer *buffers;
+	size_t buffer_count, buffer_idx; /* all before it are whole */
+	char error[256];                 /* "" = none */
+};
+
+static void set_error(struct orma_service_clone *clone, const char *error)
+{
+	if (clone->error[0] == '\0')
+		snprintf(clone->error, sizeof(clone->error), "%s", error);
+}
+
+/* It came from a peer: closing it may take long. */
+static void close_foreign(struct orma_service *service, int fd, uid_t owner)
+{
+	if (fd >= 0 && service->close_fd)
+		service->close_fd(service->ctx, fd, owner);
+	else
+		orma_base_fd_close(fd);
+}
+
+static void free_clone(struct orma_service_clone *clone)
+{
+	orma_service_timer_disarm(&clone->step_timer);
+	if (clone->source)
+		orma_service_flush_forget_clone(clone->source, clone);
+	orma_base_list_remove(&clone->link);
+	clone->port->clone = NULL;
+	for (size_t i = 0; i < clone->buffer_count; i++) {
+		if (clone->buffers[i].copy)
+			orma_service_retire_buffer(clone->service, orma_trace_buffer_copy_take(
+									   clone->buffers[i].copy));
+		orma_service_retire_buffer(clone->service, clone->buffers[i].buffer);
+	}
+	if (clone->session)
+		clone->session->clone = NULL;
+	if (clone->session && !clone->is_known)
+		orma_service_session_delete(clone->session);
+	close_foreign(clone->service, clone->file_fd, clone->port->uid);
+	orma_base_free(clone->buffers);
+	orma_base_free(clone);
+}
+
+void orma_service_clone_cancel(struct orma_service_clone *clone)
+{
+	if (clone)
+		free_clone(clone);
+}
+
+/* Tells the consumer; the clone under construction goes. */
+static void report(struct orma_service_clone *clone)
+{
+	orma_clone_done_fn *done = clone->done;
+	void *done_ctx = clone->done_ctx;
+	struct orma_clone_result result = {0};
+	char error[sizeof(clone->error)];
+
+	memcpy(error, clone->error, sizeof(error));
+	if (error[0]) {
+		result.error = error;
+	} else {
+		result.uuid_msb = clone->session->uuid_msb;
+		result.uuid_lsb = clone->session->uuid_lsb;
+		result.was_write_into_file = clone->has_file;
+	}
+	free_clone(clone);
+	if (done)
+		done(done_ctx, &result);
+}
+
+int orma_service_clone_check_places(const struct orma_consumer_port *port,
+				    struct orma_error *reterr)
+{
+	const struct orma_service *service = port->service;
+	const struct orma_service_session *session;
+	const struct orma_service_clone *clone;
+	struct orma_service_places places = {
+		.uid = port->uid,
+		.has_rights = port->has_rights,
+		.user_max = ORMA_SERVICE_CLONES_PER_UID,
+		.shared_max = ORMA_SERVICE_CLONES_MAX,
+		.first_max = ORMA_SERVICE_CLONES_FIRST,
+	};
+
+	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
+		if (session->state == ORMA_SERVICE_SESSION_CLONED)
+			orma_service_places_add(&places, session->uid, session->has_rights);
+	ORMA_LIST_FOR_EACH (clone, &service->clones, link)
+		if (!clone->is_known)
+			orma_service_places_add(&places, clone->port->uid, clone->port->has_rights);
+	return orma_service_places_check(&places, "clones", reterr);
+}
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+static int take_trigger(struct orma_service_session *session,
+			const struct orma_clone_request *request)
+{
+	struct orma_service_trigger_hit *hit = &session->clone_trigger;
+
+	if (!request->trigger_name || !request->trigger_name[0])
+		return 0;
+	hit->name = orma_base_strdup(request->trigger_name);
+	hit->producer_name = orma_base_strdup(
+		request->trigger_producer_name ? request->trigger_producer_name : "");
+	hit->producer_uid = request->trigger_producer_uid;
+	hit->boot_ns = request->trigger_boot_time_ns;
+	hit->delay_ms = request->trigger_delay_ms;
+	return hit->name && hit->producer_name ? 0 : -ENOMEM;
+}
+
+static int make_session(struct orma_service_clone *clone, const struct orma_clone_request *request,
+			struct orma_error *reterr)
+{
+	const struct orma_service_session *source = clone->source;
+	bool skips_filter = request->skips_trace_filter || request->session_id == UINT64_MAX;
+	struct orma_service_session *session;
+	int r = orma_service_session_new(clone->port, &session);
+
+	if (r < 0)
+		return r;
+	clone->session = session;
+	session->id = ++clone->service->last_session_id;
+	r = orma_service_session_decode(session, source->config_bytes.data,
+					source->config_bytes.size, reterr);
+	if (r < 0)
+		return r;
+	session->name =
+		orma_base_arena_strdup(&session->arena, session->config->unique_session_name);
+	session->buffers =
+		orma_base_alloc_array(source->buffer_count + 1, sizeof(*session->buffers));
+	if (!session->name || !session->buffers)
+		return -ENOMEM;
+	if (session->config->trace_filter && !skips_filter)
+		r = orma_service_filter_new(clone->service, session->config->trace_filter,
+					    &session->filter, reterr);
+	return r < 0 ? r : take_trigger(session, request);
+}
+
+static int new_clone(struct orma_consumer_port *port, const struct orma_clone_request *request,
+		     struct orma_service_session *source, struct orma_service_clone **ret,
+		     struct orma_error *reterr)
+{
+	struct orma_service_clone *clone = orma_base_zalloc(sizeof(*clone));
+	int r;
+
+	if (!clone)
+		return -ENOMEM;
+	clone->service = port->service;
+	clone->port = port;
+	clone->source = source;
+	clone->file_fd = -1;
+	orma_base_list_append(&port->service->clones, &clone->link);
+	port->clone = clone;
+	clone->buffers = orma_base_alloc_array(source->buffer_count + 1, sizeof(*clone->buffers));
+	r = clone->buffers ? make_session(clone, request, reterr) : -ENOMEM;
+	clone->buffer_count = clone->buffers ? source->buffer_count : 0;
+	if (r == 0 && source->config->write_into_file) {
+		clone->file_fd = orma_base_fd_duplicate(request->file_fd);
+		clone->has_file = clone->file_fd >= 0;
+		if (clone->file_fd < 0)
+			r = orma_base_error_set(reterr, clone->file_fd,
+						"the file descriptor cannot be used");
+	}
+	if (r < 0) {
+		free_clone(clone);
+		return r;
+	}
+	*ret = clone;
+	return 0;
+}
+
+/* A new one in the place of a buffer that is given away. */
+static int replace_buffer(struct orma_service_session_buffer *buffer,
+			  struct orma_trace_buffer **ret_old)
+{
+	const struct orma_pb_trace_config_buffer_config *config =
+		buffer->session->config->buffers.items[buffer->idx];
+	bool discards =
+		config->fill_policy == ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_FILL_POLICY_DISCARD;
+	struct orma_trace_buffer *fresh;
+	int r = orma_trace_buffer_new((uint64_t)buffer->size_kb << 10,
+				      discards ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING, &fresh);
+
+	if (r < 0)
+		return r;
+	*ret_old = buffer->trace_buffer;
+	buffer->trace_buffer = fresh;
+	return 0;
+}
+
+static int clear_buffers(struct orma_service_session *source)
+{
+	for (size_t i = 0; i < source->buffer_count; i++) {
+		struct orma_trace_buffer *old;
+		int r;
+
+		if (!source->config->buffers.items[i]->clear_before_clone ||
+		    !orma_trace_buffer_has_data(source->buffers[i].trace_buffer))
+			continue;
+		r = replace_buffer(&source->buffers[i], &old);
+		if (r < 0)
+			return r;
+		orma_service_retire_buffer(source->service, old);
+	}
+	return 0;
+}
+
+static void take_buffer(struct orma_service_clone *clone, size_t idx)
+{
+	struct clone_buffer *buffer = &clone->buffers[idx];
+	struct orma_service_session_buffer *from = &clone->source->buffers[idx];
+	int r;
+
+	if (orma_service_flush_concerns(ORMA_SERVICE_FLUSH_TRANSFERRED, clone->source, idx))
+		r = replace_buffer(from, &buffer->buffer);
+	else
+		r = orma_trace_buffer_copy_begin(from->trace_buffer, 0, &buffer->copy);
+	buffer->boot_ns = orma_service_boot_ns(clone->service);
+	if (r < 0)
+		set_error(clone, "no memory for the clone's buffers");
+}
+
+static int add_cloned_events(struct orma_service_clone *clone)
+{
+	struct orma_service_session *session = clone->session;
+	int r = orma_service_event_insert(session, ORMA_PB_TRACING_SERVICE_EVENT_CLONE_STARTED,
+					  clone->started_ns, NULL);
+
+	for (size_t i = 0; i < clone->buffer_count && r == 0; i++) {
+		uint32_t field_id = ORMA_PB_TRACING_SERVICE_EVENT_BUFFER_CLONED;
+		struct orma_proto_heap_writer heap;
+		struct orma_buf data = {0};
+
+		orma_proto_heap_writer_init(&heap, &data);
+		orma_proto_write_varint(&heap.writer, field_id, i);
+		r = orma_proto_heap_writer_finish(&heap);
+		if (r == 0)
+			r = orma_service_event_insert(session, field_id, clone->buffers[i].boot_ns,
+						      &data);
+		orma_base_buf_done(&data);
+	}
+	return r;
+}
+
+static void take_state(struct orma_service_clone *clone)
+{
+	struct orma_service_session *source = clone->source, *session = clone->session;
+	int r;
+
+	for (size_t i = 0; i < clone->buffer_count; i++)
+		session->buffers[i].size_kb = source->buffers[i].size_kb;
+	session->final_flush_outcome =
+		clone->has_flush_failed
+			? ORMA_PB_TRACE_STATS_FINAL_FLUSH_OUTCOME_FINAL_FLUSH_FAILED
+			: ORMA_PB_TRACE_STATS_FINAL_FLUSH_OUTCOME_FINAL_FLUSH_SUCCEEDED;
+	r = orma_service_clone_copy_state(source, session);
+	if (r == 0)
+		r = add_cloned_events(clone);
+	if (r < 0) {
+		set_error(clone, "no memory for the clone");
+		return;
+	}
+	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED, true);
+	/* Now, because what the source writes from here on is in the clone's buffers too. */
+	if (clone->has_file && orma_service_output_open_copy(session, &clone->file_fd, source) < 0)
+		set_error(clone, session->error);
+}
+
+static bool go_on(struct orma_service_clone *clone);
+
+static void on_step(struct orma_service_timer *timer)
+{
+	struct orma_service_clone *clone =
+		ORMA_CONTAINER_OF(timer, struct orma_service_clone, step_timer);
+	uint64_t at_ns;
+
+	if (!go_on(clone))
+		return;
+	at_ns = orma_service_now_ns(clone->service);
+	if (++clone->steps_in_row == ORMA_SERVICE_CLONE_STEPS_IN_ROW) {
+		clone->steps_in_row = 0;
+		at_ns += ORMA_SERVICE_STEP_PAUSE_NS;
+	}
+	orma_service_timer_arm(&clone->service->timers, timer, at_ns, on_step);
+}
+
+static void step_soon(struct orma_service_clone *clone)
+{
+	orma_service_timer_arm(&clone->service->timers, &clone->step_timer,
+			       orma_service_now_ns(clone->service), on_step);
+}
+
+static void take_group(struct orma_service_clone *clone, enum orma_service_flush_group group)
+{
+	for (size_t i = 0; i < clone->buffer_count && !clone->error[0]; i++)
+		if (orma_service_flush_concerns(group, clone->source, i))
+			take_buffer(clone, i);
+	if (--clone->groups_pending == 0) {
+		if (!clone->error[0])
+			take_state(clone);
+		clone->source = NULL;
+	}
+	step_soon(clone);
+}
+
+void orma_service_clone_flushed(struct orma_service_clone *clone,
+				enum orma_service_flush_group group, bool is_complete)
+{
+	clone->has_flush_failed |= !is_complete;
+	take_group(clone, group);
+}
+
+/* 1 = there is more to copy, 0 = what was flushed is whole, or an error. */
+static int copy_some(struct orma_service_clone *clone)
+{
+	uint64_t spent_bytes = 0;
+
+	for (; clone->buffer_idx < clone->buffer_count; clone->buffer_idx++) {
+		struct clone_buffer *buffer = &clone->buffers[clone->buffer_idx];
+		int r;
+
+		if (!buffer->copy)
+			continue;
+		if (spent_bytes >= ORMA_SERVICE_CLONE_STEP_BYTES)
+			return 1;
+		r = orma_trace_buffer_copy_step(buffer->copy,
+						ORMA_SERVICE_CLONE_STEP_BYTES - spent_bytes);
+		if (r != 0)
+			return r;
+		buffer->buffer = orma_trace_buffer_copy_take(ORMA_TAKE(buffer->copy));
+		/* More than it was, when much was done before. */
+		spent_bytes += orma_trace_buffer_used_bytes(buffer->buffer);
+	}
+	clone->buffer_idx = 0; /* another group may come */
+	return 0;
+}
+
+static int give_buffers(struct orma_service_clone *clone)
+{
+	struct orma_service_session *session = clone->session;
+
+	for (size_t i = 0; i < clone->buffer_count; i++) {
+		struct orma_service_session_buffer *buffer = &session->buffers[i];
+
+		buffer->session = session;
+		buffer->idx = (uint32_t)i;
+		buffer->trace_buffer = ORMA_TAKE(clone->buffers[i].buffer);
+		buffer->id = orma_service_pick_buffer_id(clone->service);
+		session->buffer_count++;
+		clone->service->buffer_count++;
+		if (buffer->id == 0)
+			return -ENOSPC;
+	}
+	return 0;
+}
+
+static void make_known(struct orma_service_clone *clone)
+{
+	struct orma_service_session *session = clone->session;
+	struct orma_service *service = clone->service;
+
+	clone->is_known = true;
+	session->has_said_disabled = true;
+	orma_base_list_append(&service->sessions, &session->link);
+	service->session_count++;
+	session->consumer = clone->port;
+	clone->port->session = session;
+	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_CLONED);
+}
+
+/* Everything that can be done now; true = there is more to do at once. */
+static bool go_on(struct orma_service_clone *clone)
+{
+	int r = clone->error[0] ? 0 : copy_some(clone);
+
+	if (r > 0)
+		return true;
+	if (r < 0)
+		set_error(clone, "no memory for the clone's buffers");
+	if (clone->groups_pending && !clone->error[0])
+		return false;
+	if (!clone->error[0] && give_buffers(clone) < 0)
+		set_error(clone, "the service has no buffer id left");
+	if (clone->error[0]) {
+		report(clone);
+		return false;
+	}
+	make_known(clone);
+	if (clone->has_file) {
+		clone->session->clone = clone;
+		orma_service_output_finish(clone->session);
+	} else {
+		report(clone);
+	}
+	return false;
+}
+
+void orma_service_clone_written(struct orma_service_session *session)
+{
+	struct orma_service_clone *clone = session->clone;
+	bool has_failed = session->error[0];
+
+	if (has_failed)
+		set_error(clone, session->error);
+	report(clone);
+	if (has_failed)
+		orma_service_session_free(session);
+}
+
+void orma_service_clone_freed(struct orma_service_session *session)
+{
+	if (!session->clone)
+		return;
+	set_error(session->clone, "the clone was freed before its file was written");
+	report(session->clone);
+}
+
+bool orma_service_clone_file_event(struct orma_service *service, uint64_t session_id, int status)
+{
+	struct orma_service_clone *clone;
+
+	ORMA_LIST_FOR_EACH (clone, &service->clones, link) {
+		if (clone->is_known || clone->session->id != session_id)
+			continue;
+		if (status < 0)
+			set_error(clone, "the session's file cannot be copied");
+		return true;
+	}
+	return false;
+}
+
+static bool has_transferred(const struct orma_service_session *source)
+{
+	for (size_t i = 0; i < source->buffer_count; i++)
+		if (orma_service_flush_concerns(ORMA_SERVICE_FLUSH_TRANSFERRED, source, i))
+			return true;
+	return false;
+}
+
+static void begin(struct orma_service_clone *clone, const struct orma_clone_request *request)
+{
+	struct orma_service_session *source = clone->source;
+	bool is_for_bugreport = request->is_for_bugreport || request->session_id == UINT64_MAX;
+	uint64_t flags = FLUSH_FLAGS_CLONE | (is_for_bugreport ? FLUSH_FLAGS_BUGREPORT : 0);
+
+	clone->started_ns = orma_service_boot_ns(clone->service);
+	orma_service_event_add(source, ORMA_PB_TRACING_SERVICE_EVENT_FLUSH_STARTED, true);
+	if (!clone->has_file && has_transferred(source)) {
+		clone->groups_pending = 2;
+		orma_service_flush_begin_group(source, flags, clone,
+					       ORMA_SERVICE_FLUSH_TRANSFERRED);
+		orma_service_flush_begin_group(source, flags, clone, ORMA_SERVICE_FLUSH_KEPT);
+	} else {
+		clone->groups_pending = 1;
+		orma_service_flush_begin_group(source, flags, clone, ORMA_SERVICE_FLUSH_ALL);
+	}
+}
+
+static int try_clone(struct orma_consumer_port *port, const struct orma_clone_request *request,
+		     struct orma_service_clone **ret, struct orma_error *reterr)
+{
+	struct orma_service_session *source = NULL;
+	struct orma_service_clone *clone = NULL;
+	int r = orma_service_clone_find_source(port, request, &source, reterr);
+
+	if (r == 0)
+		r = new_clone(port, request, source, &clone, reterr);
+	if (r != 0)
+		return r;
+	r = clear_buffers(source);
+	if (r < 0) {
+		free_clone(clone);
+		return r;
+	}
+	*ret = clone;
+	return 0;
+}
+
+void orma_consumer_port_clone(struct orma_consumer_port *port,
+			      const struct orma_clone_request *request, orma_clone_done_fn *done,
+			      void *done_ctx)
+{
+	struct orma_clone_request whole = {.file_fd = -1};
+	struct orma_clone_result result = {0};
+	struct orma_service_clone *clone = NULL;
+	struct orma_error error = {0};
+	int r;
+
+	r = port && request ? orma_base_options_copy(&whole, sizeof(whole), request) : -EINVAL;
+	if (r < 0)
+		orma_base_error_set(&error, r,
+				    "there is no port, or the request is of another size");
+	else
+		r = try_clone(port, &whole, &clone, &error);
+	if (r == 0) {
+		clone->done = done;
+		clone->done_ctx = done_ctx;
+		begin(clone, &whole);
+		return;
+	}
+	if (!error.message[0])
+		orma_base_error_set(&error, r, "no memory for the clone");
+	result.error = error.message;
+	if (done)
+		done(done_ctx, &result);
+}

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * output.c - write_into_file: the session's packets go to a file while it runs and when it
+ * ends.
+ *
+ *   idle --period (after a flush, if so configured)--> draining --buffers empty--> idle
+ *   any  --session disabled--> draining, then close --> closing --closed--> the consumer is told
+ *
+ * A drain goes in steps of about 1 MiB, a few per call, so that no other session waits for it. A
+ * file that takes no more (-EAGAIN) stops the drain; what it refused is kept aside, because the
+ * buffers may overwrite it, and goes first when the file is ready. A compressor that has finished
+ * nothing stops it too, until its event. An error ends the session and reaches its consumer; the
+ * file then holds what it took, maybe with half a packet at its end. Rejected: draining everything
+ * in one call (upstream), reading on while the file is stuck (unbounded memory).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "proto/wire.h"
+#include "schema/gen/trace.pb.h"
+#include "service/state.h"
+
+enum { FLUSH_FLAGS_PERIODIC = 0x11 };
+
+static void drain(struct orma_service_session *session);
+
+/* No more data comes into its buffers. */
+static bool has_ended(const struct orma_service_session *session)
+{
+	return session->state == ORMA_SERVICE_SESSION_DISABLED ||
+	       session->state == ORMA_SERVICE_SESSION_CLONED;
+}
+
+/* What an error means for a file. */
+static const char *describe(int error)
+{
+	switch (error) {
+	case EPIPE:
+		return "the reader of the pipe is gone";
+	case EBADF:
+	case EINVAL:
+		return "the descriptor cannot be written to";
+	case ENOTSUP:
+		return "the descriptor is neither that of a file or device, nor of a pipe or a "
+		       "connected stream socket";
+	case ETIMEDOUT:
+		return "the file takes no data";
+	case EBUSY:
+		return "it is being replaced";
+	case EEXIST:
+		return "a file of that name exists already";
+	case ESTALE:
+		return "it was completed meanwhile";
+	case ESPIPE:
+		return "what was written cannot be read again";
+	case ENOENT:
+		return "its folder does not exist";
+	case ELOOP:
+		return "a symbolic link is in its path";
+	case EPERM:
+		return "permission denied";
+	default:
+		return orma_base_error_words(error);
+	}
+}
+
+void orma_service_output_explain(char *text, size_t size, const char *what, int error)
+{
+	snprintf(text, size, "%s: %s", what, describe(error));
+}
+
+/* In the calling thread; see output_create.c for the other way. */
+static int create_file(const char *path, struct orma_error *reterr)
+{
+	int fd = orma_base_fd_avoid_standard(
+		open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+	char text[128];
+
+	if (fd < 0) {
+		int error = errno;
+
+		orma_service_output_explain(text, sizeof(text),
+					    "output_path: the file cannot be created", error);
+		return orma_base_error_set(reterr, -error, "%s", text);
+	}
+	/* Traces are for everybody to read; a file system that has no modes does not matter. */
+	(void)fchmod(fd, 0644);
+	return fd;
+}
+
+static void take_settings(struct orma_service_session *session)
+{
+	const struct orma_pb_trace_config *config = session->config;
+	struct orma_service_output *output = &session->output;
+	uint32_t period_ms = config->file_write_period_ms ? config->file_write_period_ms
+							  : ORMA_SERVICE_FILE_PERIOD_MS;
+
+	output->period_ms = ORMA_MAX(period_ms, ORMA_SERVICE_FILE_PERIOD_MS_MIN);
+	output->max_bytes = config->max_file_size_bytes;
+	output->is_synced =
+		config->fflush_post_write == ORMA_PB_TRACE_CONFIG_F_FLUSH_MODE_FFLUSH_ENABLED;
+	switch (config->write_flush_mode) {
+	case ORMA_PB_TRACE_CONFIG_WRITE_FLUSH_MODE_WRITE_FLUSH_DISABLED:
+		break;
+	case ORMA_PB_TRACE_CONFIG_WRITE_FLUSH_MODE_WRITE_FLUSH_ENABLED:
+		session->flush_strategy = ORMA_SERVICE_FLUSH_ON_WRITE;
+		break;
+	default:
+		if (output->period_ms > ORMA_SERVICE_FILE_PERIOD_MS) {
+			session->flush_strategy = ORMA_SERVICE_FLUSH_ON_WRITE;
+		} else {
+			session->flush_strategy = ORMA_SERVICE_FLUSH_PERIODIC;
+			session->flush_period_ms = ORMA_SERVICE_FILE_PERIOD_MS;
+		}
+	}
+}
+
+int orma_service_output_init(struct orma_service_session *session, struct orma_error *reterr)
+{
+	const struct orma_pb_trace_config *config = session->config;
+
+	if (!config->write_into_file)
+		return 0;
+	take_settings(session);
+	if (!config->output_path.size)
+		return 0;
+	session->output.path = orma_base_arena_strdup(&session->arena, config->output_path);
+	return session->output.path ? orma_service_rotation_init(session, reterr) : -ENOMEM;
+}
+
+int orma_service_output_open(struct orma_service_session *session, int file_fd,
+			     struct orma_error *reterr)
+{
+	struct orma_service *service = session->service;
+	const char *path = session->output.path;
+	int fd, r;
+
+	if (!session->config->write_into_file)
+		return 0;
+	if (path) {
+		r = orma_service_rotation_check_names(session, reterr);
+		if (r < 0)
+			return r;
+		fd = create_file(path, reterr);
+		if (fd < 0)
+			return fd;
+	} else {
+		fd = orma_base_fd_duplicate(file_fd);
+		if (fd < 0)
+			return orma_base_error_set(reterr, fd,
+						   "write_into_file: no file descriptor is left");
+	}
+	r = service->file_ops.open(service->file_ctx, fd, session->id, &session->output.file);
+	if (r < 0 && path)
+		(void)unlink(path);
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "write_into_file: %s", describe(-r));
+	return 0;
+}
+
+bool orma_service_output_takes(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
+
+	/* Not "!= O_RDONLY": what O_PATH makes of the mode depends on the C library. */
+	return flags >= 0 && (mode == O_WRONLY || mode == O_RDWR);
+}
+
+int orma_service_output_open_copy(struct orma_service_session *session, int *file_fd,
+				  struct orma_service_session *source)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	int r = source->output.file ? 0 : -ESTALE;
+
+	if (r == 0) {
+		r = service->file_ops.open(service->file_ctx, *file_fd, session->id, &output->file);
+		*file_fd = -1;
+	}
+	if (r == 0)
+		r = service->file_ops.copy(service->file_ctx, output->file, source->output.file,
+					   source->output.written_bytes);
+	/* What was read and is on its way. */
+	if (r == 0 && source->output.carried.size)
+		r = orma_base_buf_append(&output->refused,
+					 source->output.carried.data + source->output.carried_at,
+					 source->output.carried.size - source->output.carried_at);
+	if (r == 0)
+		r = orma_service_compression_copy(source, &output->refused);
+	if (r < 0)
+		orma_service_output_explain(session->error, sizeof(session->error),
+					    "the session's file", -r);
+	return r;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void close_file(struct orma_service_session *session, bool sync)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	void *file = ORMA_TAKE(output->file);
+
+	orma_service_timer_disarm(&session->write_timer);
+	orma_service_timer_disarm(&session->step_timer);
+	orma_base_buf_done(&output->refused);
+	orma_service_rotation_done(session);
+	output->is_draining = false;
+	output->is_waiting = false;
+	output->is_closing = service->has_async_files;
+	service->file_ops.close(service->file_ctx, file, sync);
+}
+
+void orma_service_output_drop(struct orma_service_session *session)
+{
+	close_file(session, false);
+}
+
+/* May free the session. */
+static void close_and_end(struct orma_service_session *session, bool sync, const char *error)
+{
+	close_file(session, sync);
+	if (!has_ended(session))
+		orma_service_session_disable(session, false, error);
+	else if (!session->output.is_closing)
+		orma_service_session_finish(session);
+}
+
+static void fail(struct orma_service_session *session, int error)
+{
+	char text[sizeof(session->error)];
+
+	orma_service_output_explain(text, sizeof(text), "write_into_file", -error);
+	if (session->error[0] == '\0')
+		memcpy(session->error, text, sizeof(text));
+	close_and_end(session, false, text);
+}
+
+static int keep_refused(struct orma_service_output *output, const struct iovec *iov, int iov_count)
+{
+	for (int i = 0; i < iov_count; i++) {
+		int r = orma_base_buf_append(&output->refused, iov[i].iov_base, iov[i].iov_len);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int orma_service_output_put(struct orma_service_session *session, const struct iovec *iov,
+			    int iov_count)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	int r = -EAGAIN;
+
+	if (iov_count == 0)
+		return 0;
+	for (int i = 0; i < iov_count; i++) {
+		output->written_bytes += iov[i].iov_len;
+		output->pass_bytes += iov[i].iov_len;
+	}
+	if (!output->is_waiting)
+		r = service->file_ops.write(service->file_ctx, output->file, iov, iov_count);
+	if (r != -EAGAIN)
+		return r;
+	output->is_waiting = true;
+	return keep_refused(output, iov, iov_count);
+}
+
+/* The next slices up to the end of a packet: how many, and their bytes. */
+static size_t measure_packet(const struct orma_service_batch *batch, size_t begin,
+			     size_t *ret_bytes)
+{
+	size_t at = begin, bytes = 0;
+
+	do
+		bytes += batch->slices[at].size;
+	while (!batch->slices[at++].ends_packet);
+	*ret_bytes = bytes;
+	return at - begin;
+}
+
+static size_t make_preamble(uint8_t *preamble, size_t packet_bytes)
+{
+	uint8_t *at = orma_proto_put_varint(preamble,
+					    orma_proto_tag(ORMA_PB_TRACE_PACKET, ORMA_PROTO_BYTES));
+
+	return (size_t)(orma_proto_put_varint(at, packet_bytes) - preamble);
+}
+
+/* 0, 1 = the file's maximum size is reached, or an error. */
+static int put_batch(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	const struct orma_service_batch *batch = &service->batch;
+	uint64_t planned_bytes = output->written_bytes;
+	size_t at = 0, iov_count = 0;
+	int r = 0;
+
+	while (at < batch->count && r == 0) {
+		size_t bytes, slices = measure_packet(batch, at, &bytes);
+		size_t preamble_bytes = make_preamble(service->preambles[iov_count], bytes);
+
+		planned_bytes += preamble_bytes + bytes;
+		if (output->max_bytes && planned_bytes >= output->max_bytes) {
+			r = orma_service_output_put(session, service->iov, (int)iov_count);
+			if (r == 0 && output->max_files)
+				return orma_service_rotation_carry(session, at);
+			return r < 0 ? r : 1;
+		}
+		service->iov[iov_count] =
+			(struct iovec){service->preambles[iov_count], preamble_bytes};
+		iov_count++;
+		for (; slices > 0 && r == 0; slices--, at++) {
+			if (iov_count == ORMA_SERVICE_IOV_MAX) {
+				r = orma_service_output_put(session, service->iov, (int)iov_count);
+				iov_count = 0;
+			}
+			service->iov[iov_count++] = (struct iovec){
+				(void *)(uintptr_t)batch->slices[at].data, batch->slices[at].size};
+		}
+		if (iov_count == ORMA_SERVICE_IOV_MAX && r == 0) {
+			r = orma_service_output_put(session, service->iov, (int)iov_count);
+			iov_count = 0;
+		}
+	}
+	return r < 0 ? r : orma_service_output_put(session, service->iov, (int)iov_count);
+}
+
+static int put_refused(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	struct iovec iov = {output->refused.data, output->refused.size};
+	int r;
+
+	if (output->refused.size == 0)
+		return 0;
+	r = service->file_ops.write(service->file_ctx, output->file, &iov, 1);
+	if (r == -EAGAIN) {
+		output->is_waiting = true;
+		return 0;
+	}
+	orma_base_buf_done(&output->refused);
+	return r;
+}
+
+static int reserve_step(struct orma_service *service)
+{
+	if (!service->iov)
+		service->iov = orma_base_alloc_array(ORMA_SERVICE_IOV_MAX, sizeof(*service->iov));
+	if (!service->preambles)
+		service->preambles =
+			orma_base_alloc_array(ORMA_SERVICE_IOV_MAX, sizeof(*service->preambles));
+	return service->iov && service->preambles ? 0 : -ENOMEM;
+}
+
+/* One step: 1 = more to do, 0 = the buffers are empty or the file waits, 2 = maximum size, or an
+ * error. */
+static int step(struct orma_service_session *session)
+{
+	struct orma_service_output *output = &session->output;
+	int more, r = reserve_step(session->service);
+
+	if (r == 0)
+		r = put_refused(session);
+	if (r == 0 && output->is_at_max && !output->is_waiting)
+		return 2;
+	if (r == 0)
+		r = orma_service_rotation_continue(session);
+	if (r < 0 || output->is_waiting || !output->is_draining)
+		return r;
+	more = orma_service_read_out(session, orma_service_rotation_step_bytes(session), false);
+	if (more == -EAGAIN)
+		return 0;
+	if (more < 0)
+		return more;
+	r = put_batch(session);
+	if (r > 0) {
+		/* What the file refused is still to be written to it. */
+		output->is_at_max = true;
+		return output->is_waiting ? 0 : 2;
+	}
+	if (r == 0)
+		r = orma_service_rotation_continue(session);
+	if (r == 0 && more == 0 && !output->is_waiting && orma_service_rotation_is_due(session)) {
+		r = orma_service_rotation_cut(session);
+		more = 1; /* what was held */
+	}
+	if (r < 0)
+		return r;
+	orma_service_rotation_check(session, more > 0);
+	output->is_draining = more > 0 || orma_service_rotation_is_due(session);
+	return output->is_draining && !output->is_waiting;
+}
+
+static void on_step(struct orma_service_timer *timer)
+{
+	drain(ORMA_CONTAINER_OF(timer, struct orma_service_session, step_timer));
+}
+
+/* The buffers are empty and the file has everything. May free the session. */
+static void on_drained(struct orma_service_session *session)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	bool is_sync_due = output->is_sync_due;
+
+	output->is_sync_due = false;
+	if (has_ended(session))
+		close_and_end(session, true, NULL);
+	else if (output->is_synced && is_sync_due && service->file_ops.sync)
+		service->file_ops.sync(service->file_ctx, output->file);
+}
+
+static void drain(struct orma_service_session *session)
+{
+	struct orma_service_output *output = &session->output;
+	int r = 1;
+
+	if (!output->file || output->is_waiting)
+		return;
+	orma_service_timer_disarm(&session->step_timer);
+	for (unsigned i = 0; i < ORMA_SERVICE_FILE_STEPS_PER_RUN && r == 1; i++) {
+		r = step(session);
+		if (session->service->batch.is_out_of_time)
+			break;
+	}
+	if (r < 0) {
+		fail(session, r);
+	} else if (r == 2) {
+		close_and_end(session, true, NULL);
+	} else if (r == 1) {
+		orma_service_timer_arm(&session->service->timers, &session->step_timer,
+				       orma_service_now_ns(session->service), on_step);
+	} else if (!output->is_waiting && !session->compression.is_waiting) {
+		on_drained(session);
+	}
+}
+
+void orma_service_output_continue(struct orma_service_session *session)
+{
+	if (session->output.is_draining)
+		drain(session);
+}
+
+static void begin_drain(struct orma_service_session *session, bool is_flushed)
+{
+	struct orma_service_output *output = &session->output;
+
+	(void)is_flushed;
+	output->is_sync_due = true;
+	/* One that is going on takes the new data with it; one that is stuck, later. */
+	if (!output->file || output->is_draining)
+		return;
+	output->is_draining = true;
+	output->stored_bytes = 0;
+	if (!output->is_waiting)
+		drain(session);
+}
+
+void orma_service_output_drain_soon(struct orma_service_session *session)
+{
+	struct orma_service_output *output = &session->output;
+	struct orma_service *service = session->service;
+
+	if (!output->file)
+		return;
+	output->stored_bytes = 0;
+	output->is_draining = true;
+	if (!output->is_waiting)
+		orma_service_timer_arm(&service->timers, &session->step_timer,
+				       orma_service_now_ns(service), on_step);
+}
+
+void orma_service_output_stored(struct orma_service_session *session, size_t bytes)
+{
+	struct orma_service_output *output = &session->output;
+
+	output->stored_bytes += bytes;
+	output->cut_bytes += bytes;
+	if (output->max_files && !output->is_draining &&
+	    (output->cut == ORMA_SERVICE_CUT_ANSWERED ||
+	     output->stored_bytes >= output->reserve_bytes / ORMA_SERVICE_DRAINS_PER_RESERVE))
+		orma_service_output_drain_soon(session);
+}
+
+static void on_period(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, write_timer);
+
+	orma_service_arm_aligned(session->service, timer, session->output.period_ms);
+	if (session->flush_strategy == ORMA_SERVICE_FLUSH_ON_WRITE &&
+	    session->state == ORMA_SERVICE_SESSION_STARTED)
+		orma_service_flush_begin(session, 0, FLUSH_FLAGS_PERIODIC, begin_drain, NULL, NULL);
+	else
+		begin_drain(session, false);
+}
+
+void orma_service_output_start(struct orma_service_session *session)
+{
+	if (!session->output.file)
+		return;
+	session->write_timer.fn = on_period;
+	orma_service_arm_aligned(session->service, &session->write_timer,
+				 session->output.period_ms);
+}
+
+void orma_service_output_finish(struct orma_service_session *session)
+{
+	struct orma_service_output *output = &session->output;
+
+	orma_service_timer_disarm(&session->write_timer);
+	if (output->is_closing)
+		return;
+	if (!output->file) {
+		orma_service_session_finish(session);
+		return;
+	}
+	/* Buffers that a started drain has passed already may have got their last data since. */
+	session->read_buffer_idx = 0;
+	orma_service_compression_extend(session);
+	orma_service_timer_disarm(&session->step_timer);
+	output->is_draining = true;
+	drain(session);
+}
+
+void orma_service_output_event(struct orma_service_session *session, int status)
+{
+	struct orma_service_output *output = &session->output;
+
+	if (session->state == ORMA_SERVICE_SESSION_OPENING) {
+		orma_service_creation_event(session, status);
+		return;
+	}
+	if (output->is_closing) {
+		if (status == ORMA_FILE_READY || status == ORMA_FILE_CREATED)
+			return;
+		if (status < 0 && session->error[0] == '\0')
+			orma_service_output_explain(session->error, sizeof(session->error),
+						    "write_into_file", -status);
+		output->is_closing = false;
+		if (has_ended(session))
+			orma_service_session_finish(session);
+		return;
+	}
+	if (!output->file)
+		return;
+	if (status < 0) {
+		fail(session, status);
+	} else if (status == ORMA_FILE_READY && output->is_waiting) {
+		output->is_waiting = false;
+		drain(session);
+	}
+}
+
+void orma_service_output_done(struct orma_service_session *session)
+{
+	if (session->output.file)
+		close_file(session, false);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * output_create.c - output_path: a session waits for its file.
+ *
+ *   OPENING --created--> checked once more --> begins, as any other
+ *           --failed, 10 s, stopped, consumer gone--> DISABLED, closing --closed--> freed
+ *
+ * A path may lead anywhere, also to a file system that never answers, so the embedder creates the
+ * file on a thread of its own and an event tells how that went. Until then the session has a place
+ * in the list, its name and its share of the limits, but no instances: no producer knows of it, no
+ * other session ends for it, no lockdown is changed. What fails reaches the consumer in the way of
+ * every end, as soon as it is known, and leaves him free to begin another session. One that was
+ * given up keeps its place until its thread has come back: so a user who names hanging paths runs
+ * out of his own sessions, and not the daemon out of threads. Rejected: holding back the consumer's
+ * further calls meanwhile (each of them has a meaning here that costs a line), looking at the path
+ * first (looking hangs as well as opening).
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "service/state.h"
+
+bool orma_service_creation_is_wanted(const struct orma_service_session *session)
+{
+	const struct orma_service_file_ops *ops = &session->service->file_ops;
+
+	return session->output.path &&
+	       (session->has_rights ? ops->create != NULL : ops->create_for_other != NULL);
+}
+
+static void on_timeout(struct orma_service_timer *timer)
+{
+	struct orma_service_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, step_timer);
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "output_path: the file system has not answered for %u s; nothing is recorded",
+		 ORMA_SERVICE_FILE_CREATE_MS / 1000);
+	orma_service_session_disable(session, true, text);
+}
+
+int orma_service_creation_refuse(struct orma_error *reterr)
+{
+	return orma_base_error_set(
+		reterr, -EACCES,
+		"output_path: this service creates files only for root and its own user; leave it "
+		"out and pass a file descriptor, as `orma record --out FILE` does, or start the "
+		"service with `orma traced --output-dir DIR`");
+}
+
+/* With the service's own rights, or only where files of other users may be. */
+static int create(struct orma_service_session *session, struct orma_error *reterr)
+{
+	struct orma_service *service = session->service;
+	struct orma_service_output *output = &session->output;
+	const struct orma_file_request request = {
+		.struct_size = sizeof(request),
+		.path = output->path,
+		.count = output->max_files,
+		.session_id = session->id,
+		.uid = session->uid,
+	};
+	int r;
+
+	if (session->has_rights)
+		return service->file_ops.create(service->file_ctx, output->path, output->max_files,
+						session->id, &output->file);
+	r = service->file_ops.create_for_other(service->file_ctx, &request, &output->file, reterr);
+	return r == -EACCES && !reterr->message[0] ? orma_service_creation_refuse(reterr) : r;
+}
+
+int orma_service_creation_begin(struct orma_service_session *session, struct orma_error *reterr)
+{
+	struct orma_service *service = session->service;
+	int r = create(session, reterr);
+
+	if (r < 0 && reterr->message[0])
+		return r;
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "output_path: the file cannot be used");
+	session->state = ORMA_SERVICE_SESSION_OPENING;
+	orma_service_timer_arm(&service->timers, &session->step_timer,
+			       orma_service_now_ns(service) +
+				       ORMA_SERVICE_FILE_CREATE_MS * ORMA_NS_PER_MS,
+			       on_timeout);
+	return 0;
+}
+
+/* May free the session. */
+void orma_service_creation_event(struct orma_service_session *session, int status)
+{
+	char text[160];
+
+	if (status == ORMA_FILE_CREATED) {
+		orma_service_timer_disarm(&session->step_timer);
+		orma_service_session_begin_created(session);
+		return;
+	}
+	if (status >= 0)
+		return;
+	if (status == -ENOTUNIQ)
+		snprintf(text, sizeof(text),
+			 "max_file_count: a file called output_path with a number below %u exists "
+			 "already and is not of this series",
+			 session->output.max_files);
+	else if (status == -EBUSY)
+		snprintf(text, sizeof(text), "output_path: another session writes into it");
+	else
+		orma_service_output_explain(text, sizeof(text),
+					    "output_path: the file cannot be created", -status);
+	orma_service_session_disable(session, true, text);
+}

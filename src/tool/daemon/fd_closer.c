@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fd_closer.c - a few threads that come when there is something to close, and go.
+ *
+ *   the service's thread --queue--> thread: close(), may hang --> next one, or the thread's end
+ *
+ * Each user has one thread at most, and the next of his descriptors waits behind the one that
+ * hangs; so who sends what cannot be closed holds up his own. A thread takes the oldest descriptor
+ * whose owner has none. Invariant: a descriptor is in the queue or in a thread's hands, and charged
+ * to its owner for as long; `handed` minus `closed` are left. What bounds the queue is that an
+ * owner with too much in it is not received from any more (ipc/connection.c): what he has sent by
+ * then, one message on each of his connections, still comes in. Rejected: one thread (one user
+ * would hold up all others), a thread for each descriptor (no bound), refusing what has arrived
+ * (the kernel closes it then, on the thread that must not wait).
+ */
+#include "tool/daemon/fd_closer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/macros.h"
+
+#define FREE_WAIT_SEC 1
+
+struct item {
+	struct orma_list link;
+	int fd;
+	uid_t owner;
+};
+
+struct closer {
+	struct orma_fd_closer base;
+	uint64_t handed, seen_closed; /* the using thread's */
+	pthread_mutex_t mutex;
+	pthread_cond_t has_closed;
+	/* Under mutex: */
+	uint64_t closed;
+	struct orma_list queue;   /* struct item */
+	struct orma_list in_hand; /* struct item: one per thread that is closing */
+	unsigned threads;
+	bool is_abandoned; /* the last thread frees it */
+};
+
+static struct closer *of(struct orma_fd_closer *base)
+{
+	return ORMA_CONTAINER_OF(base, struct closer, base);
+}
+
+static void destroy(struct closer *closer)
+{
+	pthread_mutex_destroy(&closer->mutex);
+	pthread_cond_destroy(&closer->has_closed);
+	orma_base_free(closer);
+}
+
+static bool is_in_hand_locked(const struct closer *closer, uid_t owner)
+{
+	const struct item *item;
+
+	ORMA_LIST_FOR_EACH (item, &closer->in_hand, link)
+		if (item->owner == owner)
+			return true;
+	return false;
+}
+
+static struct item *take_locked(struct closer *closer)
+{
+	struct item *item;
+
+	ORMA_LIST_FOR_EACH (item, &closer->queue, link) {
+		if (is_in_hand_locked(closer, item->owner))
+			continue;
+		orma_base_list_remove(&item->link);
+		orma_base_list_append(&closer->in_hand, &item->link);
+		return item;
+	}
+	return NULL;
+}
+
+static void *run(void *arg)
+{
+	struct closer *closer = arg;
+	struct item *item;
+
+	pthread_setname_np(pthread_self(), "orma-closer");
+	pthread_mutex_lock(&closer->mutex);
+	while ((item = take_locked(closer))) {
+		pthread_mutex_unlock(&closer->mutex);
+		close(item->fd);
+		pthread_mutex_lock(&closer->mutex);
+		orma_base_list_remove(&item->link);
+		orma_base_free(item);
+		closer->closed++;
+		pthread_cond_signal(&closer->has_closed);
+	}
+	closer->threads--;
+	bool must_free = closer->is_abandoned && closer->threads == 0;
+	pthread_cond_signal(&closer->has_closed);
+	pthread_mutex_unlock(&closer->mutex);
+	if (must_free)
+		destroy(closer);
+	return NULL;
+}
+
+/* Without one what waits is closed by the next that there is. */
+static void start_thread_locked(struct closer *closer)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, old;
+
+	if (closer->threads == ORMA_FD_CLOSER_THREADS_MAX)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attributes, run, closer) == 0)
+		closer->threads++;
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void hand_over(struct orma_fd_closer *base, int fd, uid_t owner)
+{
+	struct closer *closer = of(base);
+	struct item *item = orma_base_alloc(sizeof(*item));
+
+	/* Rather wait than lose it. */
+	if (!item) {
+		close(fd);
+		return;
+	}
+	*item = (struct item){.fd = fd, .owner = owner};
+	orma_base_list_init(&item->link);
+	closer->handed++;
+	pthread_mutex_lock(&closer->mutex);
+	orma_base_list_append(&closer->queue, &item->link);
+	if (!is_in_hand_locked(closer, owner))
+		start_thread_locked(closer);
+	pthread_mutex_unlock(&closer->mutex);
+}
+
+bool orma_fd_closer_is_idle(struct orma_fd_closer *base)
+{
+	struct closer *closer = of(base);
+
+	/* Nearly always, and then without the mutex. */
+	if (closer->handed == closer->seen_closed)
+		return true;
+	pthread_mutex_lock(&closer->mutex);
+	closer->seen_closed = closer->closed;
+	pthread_mutex_unlock(&closer->mutex);
+	return closer->handed == closer->seen_closed;
+}
+
+static size_t count_locked(const struct orma_list *list, uid_t owner)
+{
+	const struct item *item;
+	size_t count = 0;
+
+	ORMA_LIST_FOR_EACH (item, list, link)
+		count += item->owner == owner;
+	return count;
+}
+
+static bool is_full(struct orma_fd_closer *base, uid_t owner)
+{
+	struct closer *closer = of(base);
+
+	if (orma_fd_closer_is_idle(base) ||
+	    closer->handed - closer->seen_closed < ORMA_FD_CLOSER_PER_OWNER_MAX)
+		return false;
+	pthread_mutex_lock(&closer->mutex);
+	size_t count = count_locked(&closer->queue, owner) + count_locked(&closer->in_hand, owner);
+	pthread_mutex_unlock(&closer->mutex);
+	return count >= ORMA_FD_CLOSER_PER_OWNER_MAX;
+}
+
+int orma_fd_closer_new(struct orma_fd_closer **ret)
+{
+	struct closer *closer = orma_base_zalloc(sizeof(*closer));
+	pthread_condattr_t attributes;
+
+	if (!closer)
+		return -ENOMEM;
+	closer->base = (struct orma_fd_closer){.close = hand_over, .is_full = is_full};
+	pthread_mutex_init(&closer->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&closer->has_closed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	orma_base_list_init(&closer->queue);
+	orma_base_list_init(&closer->in_hand);
+	*ret = &closer->base;
+	return 0;
+}
+
+void orma_fd_closer_free(struct orma_fd_closer *base)
+{
+	struct timespec end;
+
+	if (!base)
+		return;
+	struct closer *closer = of(base);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += FREE_WAIT_SEC;
+	pthread_mutex_lock(&closer->mutex);
+	int result = 0;
+	while (closer->threads && result == 0)
+		result = pthread_cond_timedwait(&closer->has_closed, &closer->mutex, &end);
+	closer->is_abandoned = true;
+	bool must_free = closer->threads == 0;
+	pthread_mutex_unlock(&closer->mutex);
+	if (must_free)
+		destroy(closer);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * probes_run.c - wires the probes to the library and both to one loop.
+ *
+ * The library is driven by the caller, so its callbacks, the probes' timers and their packets all
+ * happen on this loop's thread and no probe needs a lock.
+ */
+#include "tool/daemon/probes_run.h"
+
+#include <errno.h>
+#include <orma/init.h>
+
+#include "base/alloc.h"
+#include "probes/probe.h"
+
+/* As upstream's probes: room for a scan of all processes between two turns of the service. */
+#define SHM_BYTES  (2u << 20)
+#define PAGE_BYTES (32u << 10)
+
+static int (*const makers[])(const struct orma_probe_env *env, struct orma_probe **ret) = {
+	orma_probe_process_stats_new,
+	orma_probe_sys_stats_new,
+	orma_probe_system_info_new,
+};
+
+struct orma_probes {
+	struct orma_loop *loop;
+	struct orma_watch library;
+	struct orma_probe_env env;
+	struct orma_probe *all[ORMA_ARRAY_SIZE(makers)];
+	bool is_initialised;
+	bool must_stop; /* atomic: written by any thread, read by the loop's after a wake */
+};
+
+static void on_library_ready(struct orma_watch *watch, unsigned ready)
+{
+	(void)watch;
+	(void)ready;
+	(void)orma_dispatch();
+}
+
+static void on_wake(void *ctx)
+{
+	struct orma_probes *probes = ctx;
+	/* Pairs with the release in orma_tool_probes_stop(). */
+	if (__atomic_load_n(&probes->must_stop, __ATOMIC_ACQUIRE))
+		orma_base_loop_stop(probes->loop);
+}
+
+static int start_library(struct orma_probes *probes, const struct orma_probes_options *options)
+{
+	struct orma_init_options init = {
+		.struct_size = sizeof(init),
+		.producer_name =
+			options->producer_name ? options->producer_name : "perfetto.traced_probes",
+		.producer_socket = options->producer_socket,
+		.shm_size_bytes = SHM_BYTES,
+		.page_size_bytes = PAGE_BYTES,
+		.caller_drives = true,
+		.disable_scraping = true,
+	};
+	int result = orma_init(&init);
+	if (result)
+		return result;
+	probes->is_initialised = true;
+	return orma_base_loop_watch(probes->loop, &probes->library, orma_poll_fd(), ORMA_LOOP_READ,
+				    on_library_ready);
+}
+
+static int start(struct orma_probes *probes, const struct orma_probes_options *options)
+{
+	int result = orma_base_loop_new(&probes->loop);
+	if (result)
+		return result;
+	orma_base_loop_set_wake_handler(probes->loop, on_wake, probes);
+	probes->env = (struct orma_probe_env){
+		.loop = probes->loop, .proc_path = "/proc", .sys_path = "/sys"};
+	result = start_library(probes, options);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers) && result == 0; i++)
+		result = makers[i](&probes->env, &probes->all[i]);
+	return result;
+}
+
+int orma_tool_probes_new(const struct orma_probes_options *options, struct orma_probes **ret)
+{
+	struct orma_probes *probes = orma_base_zalloc(sizeof(*probes));
+	if (!probes)
+		return -ENOMEM;
+	int result = start(probes, options);
+	if (result) {
+		orma_tool_probes_free(probes);
+		return result;
+	}
+	*ret = probes;
+	return 0;
+}
+
+struct orma_loop *orma_tool_probes_loop(struct orma_probes *probes)
+{
+	return probes->loop;
+}
+
+int orma_tool_probes_run(struct orma_probes *probes)
+{
+	return orma_base_loop_run(probes->loop);
+}
+
+void orma_tool_probes_stop(struct orma_probes *probes)
+{
+	__atomic_store_n(&probes->must_stop, true, __ATOMIC_RELEASE);
+	orma_base_loop_wake(probes->loop);
+}
+
+void orma_tool_probes_free(struct orma_probes *probes)
+{
+	if (!probes)
+		return;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers); i++)
+		if (probes->all[i])
+			probes->all[i]->free(probes->all[i]);
+	orma_base_watch_remove(&probes->library);
+	if (probes->is_initialised)
+		orma_shutdown();
+	orma_base_loop_free(probes->loop);
+	orma_base_free(probes);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * embedded.c - a tracing service and the machine's probes inside the recorder, for a machine
+ * without a daemon.
+ *
+ * It is the daemon as it is, on a thread: programs find it at the default producer address, as long
+ * as the recording lasts. Those of other users do not connect to it, unless root records and lets
+ * them (src/ipc/trust.c). Its consumer socket lies in a folder that only this user
+ * can enter. The probes are an ordinary producer on a second thread. Rejected: forking a daemon (it
+ * could outlive a recorder that is killed) and calling the service without sockets (a second way
+ * for each of the recorder's calls).
+ */
+#include <errno.h>
+#include <orma/init.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "ipc/address.h"
+#include "tool/daemon/daemon.h"
+#include "tool/daemon/private_folder.h"
+#include "tool/daemon/probes_run.h"
+#include "tool/record/record.h"
+
+#define SYNC_MS 1000
+
+struct orma_embedded {
+	struct orma_daemon daemon;
+	struct orma_probes *probes;
+	pthread_t daemon_thread, probes_thread;
+	bool has_daemon_thread, has_probes_thread, has_daemon;
+	struct orma_private_folder folder;
+	char consumer_address[96];
+};
+
+static void *run_daemon(void *arg)
+{
+	struct orma_embedded *embedded = arg;
+	(void)orma_daemon_run(&embedded->daemon);
+	return NULL;
+}
+
+static void *run_probes(void *arg)
+{
+	struct orma_embedded *embedded = arg;
+	(void)orma_tool_probes_run(embedded->probes);
+	return NULL;
+}
+
+static int start_thread(pthread_t *thread, bool *has_thread, const char *name, void *(*fn)(void *),
+			void *arg)
+{
+	int result = pthread_create(thread, NULL, fn, arg);
+	*has_thread = result == 0;
+	if (result == 0)
+		pthread_setname_np(*thread, name);
+	return -result;
+}
+
+static int start_daemon(struct orma_embedded *embedded, struct orma_error *reterr)
+{
+	struct orma_daemon_options options = {
+		.consumer_addresses = embedded->consumer_address,
+		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
+	};
+	int result = orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")),
+					      &embedded->folder, reterr);
+	if (result)
+		return result;
+	snprintf(embedded->consumer_address, sizeof(embedded->consumer_address),
+		 "%s/" ORMA_PRIVATE_FOLDER_SOCKET, embedded->folder.path);
+	result = orma_daemon_init(&embedded->daemon, &options, reterr);
+	if (result == -EADDRINUSE)
+		return orma_base_error_set(reterr, result,
+					   "%s is taken: another recording runs without a daemon; "
+					   "with `orma traced` there can be several at once",
+					   orma_ipc_producer_address());
+	if (result)
+		return result;
+	embedded->has_daemon = true;
+	result = start_thread(&embedded->daemon_thread, &embedded->has_daemon_thread,
+			      "orma-service", run_daemon, embedded);
+	return result ? orma_base_error_set(reterr, result, "cannot start a thread: %s",
+					    strerror(-result))
+		      : 0;
+}
+
+static int start_probes(struct orma_embedded *embedded, struct orma_error *reterr)
+{
+	char address[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	const char *list = orma_ipc_producer_address();
+	if (orma_ipc_address_list_next(&list, address) <= 0)
+		return orma_base_error_set(reterr, -EINVAL, "no producer address");
+	struct orma_probes_options options = {.producer_socket = address};
+	int result = orma_tool_probes_new(&options, &embedded->probes);
+	/* A query of the service now tells of the probes; without this answer it does so later. */
+	if (result == 0)
+		(void)orma_sync(SYNC_MS);
+	if (result == 0)
+		result = start_thread(&embedded->probes_thread, &embedded->has_probes_thread,
+				      "orma-probes", run_probes, embedded);
+	return result ? orma_base_error_set(reterr, result, "cannot start the probes: %s",
+					    strerror(-result))
+		      : 0;
+}
+
+int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr)
+{
+	struct orma_embedded *embedded = orma_base_zalloc(sizeof(*embedded));
+	if (!embedded)
+		return orma_base_error_set(reterr, -ENOMEM, "no memory");
+	int result = start_daemon(embedded, reterr);
+	if (result == 0)
+		result = start_probes(embedded, reterr);
+	if (result) {
+		orma_embedded_stop(embedded);
+		return result;
+	}
+	*ret = embedded;
+	return 0;
+}
+
+const char *orma_embedded_consumer_address(const struct orma_embedded *embedded)
+{
+	return embedded->consumer_address;
+}
+
+void orma_embedded_stop(struct orma_embedded *embedded)
+{
+	if (!embedded)
+		return;
+	if (embedded->has_probes_thread) {
+		orma_tool_probes_stop(embedded->probes);
+		pthread_join(embedded->probes_thread, NULL);
+	}
+	orma_tool_probes_free(embedded->probes);
+	if (embedded->has_daemon_thread) {
+		orma_daemon_stop(&embedded->daemon);
+		pthread_join(embedded->daemon_thread, NULL);
+	}
+	if (embedded->has_daemon)
+		orma_daemon_done(&embedded->daemon);
+	orma_private_folder_remove(&embedded->folder);
+	orma_base_free(embedded);
+}

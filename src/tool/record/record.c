@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record.c - one recording, from connecting to the summary.
+ *
+ * The recorder sleeps in poll() on the session, the signals and a progress tick. The first SIGINT
+ * SIGTERM or SIGHUP flushes and stops the session and still writes the whole trace; a second one
+ * waits for neither and writes what is there. While that is written a further one gives up, and a
+ * pipe that takes nothing is waited for only STUCK_MS. A file that the service itself writes is
+ * waited for CUT_MS. Without an answer from the service for LATE_MS beyond the duration the recorder
+ * gives up too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <orma/session.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "schema/gen/capabilities.pb.h"
+#include "tool/print.h"
+#include "tool/record/recorder.h"
+#include "tool/tool.h"
+
+#define TICK_MS           200
+#define LATE_MS           75000 /* flush, stop and read-back beyond the duration */
+#define READY_TIMEOUT_MS  30000
+#define FILE_WAIT_MS      11000 /* a service gives the file's creation up after 10 s */
+#define APP_WAIT_MS       2000  /* for data sources that start slowly */
+#define STUCK_MS          1000
+#define CUT_MS            8000 /* a service waits 5 s for data sources that do not stop */
+#define CLONE_TRIGGER_HIT 4u   /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
+/* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
+#define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
+
+static bool begins_with(const char *text, const char *beginning)
+{
+	return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* A service accepts the rest of a config before it can tell that the file of output_path cannot be
+ * created. */
+static void on_stopped(void *ctx, const char *error)
+{
+	struct orma_recorder *recorder = ctx;
+	if (error)
+		snprintf(recorder->error, sizeof(recorder->error), "%s", error);
+	recorder->is_refused =
+		error && (!recorder->is_accepted || begins_with(error, "output_path:") ||
+			  begins_with(error, "max_file_count:"));
+}
+
+static void on_accepted(void *ctx, const struct orma_error *error, const void *data, size_t size)
+{
+	struct orma_recorder *recorder = ctx;
+	(void)error;
+	(void)data;
+	(void)size;
+	recorder->is_accepted = true;
+}
+
+static void on_events(void *ctx, const void *events, size_t size)
+{
+	struct orma_recorder *recorder = ctx;
+	orma_snapshots_take_events(&recorder->snapshots, events, size);
+}
+
+static bool wants_snapshots(const struct orma_recorder *recorder)
+{
+	return recorder->options->config && recorder->options->config->makes_snapshots;
+}
+
+static bool is_clone(const struct orma_recorder *recorder)
+{
+	return recorder->options->clone_id || recorder->options->clone_name;
+}
+
+static int connect_session(struct orma_recorder *recorder, const char *address,
+			   struct orma_error *reterr)
+{
+	struct orma_session_options options = {
+		.struct_size = sizeof(options),
+		.consumer_socket = address,
+		.ctx = recorder,
+		.on_stopped = on_stopped,
+		.on_events = on_events,
+		.timeout_ms = is_clone(recorder) ? ORMA_CLONE_TIMEOUT_MS : 0,
+	};
+	return orma_session_new(&options, &recorder->session, reterr);
+}
+
+static bool is_absent(int result)
+{
+	return result == -ECONNREFUSED || result == -ENOENT;
+}
+
+static int connect_or_serve(struct orma_recorder *recorder)
+{
+	struct orma_error error = {0};
+	int result = connect_session(recorder, NULL, &error);
+	if (is_absent(result) && recorder->options->may_serve) {
+		error = (struct orma_error){0};
+		result = orma_embedded_start(&recorder->embedded, &error);
+		if (result == 0)
+			result = connect_session(recorder,
+						 orma_embedded_consumer_address(recorder->embedded),
+						 &error);
+		if (result == 0)
+			recorder->snapshots.consumer_address =
+				orma_embedded_consumer_address(recorder->embedded);
+	}
+	if (result)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
+	return ORMA_EXIT_OK;
+}
+
+static int open_output(struct orma_recorder *recorder)
+{
+	const struct orma_record_options *options = recorder->options;
+
+	return options->out_path ? orma_trace_output_open(&recorder->output, options->out_path,
+							  options->no_clobber)
+				 : ORMA_EXIT_OK;
+}
+
+static void report_ready(struct orma_recorder *recorder, uint8_t status)
+{
+	if (recorder->options->ready_fd >= 0 && !recorder->is_ready)
+		(void)orma_base_fd_write_all(recorder->options->ready_fd, &status, 1);
+	recorder->is_ready = true;
+	orma_tool_tell_parent(&recorder->parent_fd, status);
+}
+
+static double seconds_since(uint64_t begin_ns)
+{
+	return (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
+}
+
+/* How long it was recorded; writing the trace, and asking where to, may take longer than that. */
+static double recorded_seconds(const struct orma_recorder *recorder)
+{
+	return recorder->end_ns ? (double)(recorder->end_ns - recorder->begin_ns) / 1e9
+				: seconds_since(recorder->begin_ns);
+}
+
+static void show_progress(struct orma_recorder *recorder)
+{
+	uint32_t duration_ms =
+		recorder->options->config ? recorder->options->config->duration_ms : 0;
+	if (!recorder->shows_progress)
+		return;
+	fputs("\r", stderr);
+	orma_tool_print(stderr, "Recording: %.1f s", seconds_since(recorder->begin_ns));
+	if (duration_ms)
+		orma_tool_print(stderr, " of %.1f s", duration_ms / 1000.0);
+	fputs("  (Ctrl-C stops)\033[K", stderr);
+}
+
+static void clear_progress(const struct orma_recorder *recorder)
+{
+	if (recorder->shows_progress)
+		fputs("\r\033[K", stderr);
+}
+
+static void on_last_flush(void *ctx, const struct orma_error *error)
+{
+	struct orma_recorder *recorder = ctx;
+	if (error && error->code == -EIO)
+		orma_tool_warn("some data sources did not answer the last flush in time");
+	recorder->stop_error = orma_session_stop(recorder->session);
+}
+
+static int begin_end(struct orma_recorder *recorder)
+{
+	recorder->is_ending = true;
+	return orma_session_flush_async(recorder->session, 0, FLUSH_TRACE_STOP, on_last_flush,
+					recorder);
+}
+
+/* Signals have come: 0 to go on, -EINTR not to wait any longer. */
+static int take_signals(struct orma_recorder *recorder)
+{
+	orma_recorder_count_signals(recorder);
+	if (recorder->signal_count == 0 || orma_session_is_stopped(recorder->session))
+		return 0;
+	if (recorder->signal_count > 1)
+		return -EINTR;
+	if (recorder->is_ending)
+		return 0;
+	clear_progress(recorder);
+	if (recorder->shows_progress)
+		fputs("Stopping (Ctrl-C again does not wait for what is on its way)\n", stderr);
+	recorder->shows_progress = false;
+	return begin_end(recorder);
+}
+
+/* The program's end is the recording's. */
+static int take_app_end(struct orma_recorder *recorder)
+{
+	orma_record_app_reap(&recorder->app);
+	return orma_record_app_is_running(&recorder->app) || recorder->is_ending ||
+			       orma_session_is_stopped(recorder->session)
+		       ? 0
+		       : begin_end(recorder);
+}
+
+static bool is_late(const struct orma_recorder *recorder)
+{
+	uint32_t duration_ms =
+		recorder->options->config ? recorder->options->config->duration_ms : 0;
+	return duration_ms &&
+	       seconds_since(recorder->begin_ns) * 1000 > (double)duration_ms + LATE_MS;
+}
+
+static int wait_until_stopped(struct orma_recorder *recorder)
+{
+	int result = 0;
+	while (result == 0 && !orma_session_is_stopped(recorder->session)) {
+		struct pollfd fds[3] = {
+			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
+			{.fd = recorder->signal_fd, .events = POLLIN},
+			{.fd = recorder->app.child_fd, .events = POLLIN},
+		};
+		show_progress(recorder);
+		int ready = poll(fds, 3, recorder->shows_progress ? TICK_MS : 10000);
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		result = orma_session_dispatch(recorder->session);
+		if (orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
+			continue;
+		if (result == 0 && fds[1].revents)
+			result = take_signals(recorder);
+		if (result == 0 && fds[2].revents)
+			result = take_app_end(recorder);
+		if (result == 0 && is_late(recorder))
+			result = -ETIMEDOUT;
+		if (result == 0)
+			result = recorder->stop_error;
+	}
+	clear_progress(recorder);
+	while (result == 0 &&
+	       orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
+		;
+	return result;
+}
+
+/* The parent that only waits for the beginning. A service that refuses the config says so before it
+ * answers a later question; but whether the file of output_path can be created it finds out
+ * meanwhile, before it starts anything. */
+static void tell_begun(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	void *data;
+	size_t size;
+	if (recorder->parent_fd < 0 || recorder->options->background_wait_ms)
+		return;
+	if (orma_session_query_capabilities(recorder->session, &data, &size) == 0)
+		orma_config_free(data);
+	if (config && config->output_path && !config->has_triggers)
+		(void)orma_session_wait_started(recorder->session, FILE_WAIT_MS);
+	if (!recorder->error[0])
+		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
+}
+
+/* Waits for the data sources when somebody wants to know, and tells. */
+static void wait_ready(struct orma_recorder *recorder)
+{
+	tell_begun(recorder);
+	if (recorder->options->ready_fd < 0 && recorder->parent_fd < 0)
+		return;
+	int result = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
+	if (recorder->error[0]) /* which is said first */
+		return;
+	/* A service of before the event exists: enabled is all that can be known. */
+	report_ready(recorder, result == 0 || result == -ENOTSUP ? 0
+			       : result == -ETIMEDOUT            ? 2
+								 : 1);
+}
+
+/* A refused config is known before the answer to a question; that a file cannot be created, when the
+ * data sources should have started. With triggers they may start only hours later. */
+static bool has_session_begun(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	void *data;
+	size_t size;
+	if (!config->has_triggers)
+		(void)orma_session_wait_started(recorder->session,
+						config->output_path ? FILE_WAIT_MS : APP_WAIT_MS);
+	else if (orma_session_query_capabilities(recorder->session, &data, &size) == 0)
+		orma_config_free(data);
+	return !orma_session_is_stopped(recorder->session);
+}
+
+/* The session runs: whatever the program does from its beginning is recorded as soon as its library
+ * has connected. Without a session there is no program either: returns the exit status, or 0 when
+ * the session's error has it. */
+static int start_app(struct orma_recorder *recorder)
+{
+	if (!has_session_begun(recorder))
+		return recorder->error[0] ? ORMA_EXIT_OK
+					  : orma_tool_fail("the recording was over before %s could "
+							   "be started; record for longer (-t)",
+							   recorder->app.argv[0]);
+	recorder->app.status = orma_record_app_start(&recorder->app);
+	return recorder->app.status;
+}
+
+/* The recording may end before the program does, whose exit status is to be passed on. */
+static void await_app(struct orma_recorder *recorder)
+{
+	if (orma_record_app_is_running(&recorder->app) && !recorder->options->is_quiet)
+		orma_tool_warn("the recording is over; waiting for %s to end",
+			       recorder->app.argv[0]);
+	while (orma_record_app_is_running(&recorder->app)) {
+		struct pollfd fds[2] = {{recorder->signal_fd, POLLIN, 0},
+					{recorder->app.child_fd, POLLIN, 0}};
+		(void)poll(fds, 2, -1);
+		if (fds[0].revents)
+			orma_recorder_count_signals(recorder);
+		if (fds[1].revents)
+			orma_record_app_reap(&recorder->app);
+	}
+}
+
+/* --- reading back ----------------------------------------------------------------------------- */
+
+static int patience_ms(void *ctx)
+{
+	struct orma_recorder *recorder = ctx;
+	orma_recorder_count_signals(recorder);
+	return recorder->signal_count == 0 ? -1 : recorder->signal_count == 1 ? STUCK_MS : 0;
+}
+
+/* Somebody sits in front of it and can answer. */
+static bool may_ask(const struct orma_recorder *recorder)
+{
+	return !recorder->options->in_background && isatty(STDERR_FILENO) &&
+	       tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+static int read_back(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	struct orma_trace_output *output = &recorder->output;
+	output->writer = (struct orma_file_writer){-1, recorder->signal_fd, patience_ms, recorder};
+	output->may_ask = may_ask(recorder);
+	recorder->was_read_back = true;
+	int result = orma_trace_output_read(output, recorder->session);
+	if (output->keeps_rest)
+		orma_trace_output_rescue(output);
+	/* Every session has packets of the service itself, unless it waits for a trigger. */
+	if (result == 0 && output->all.summary.packets == 0 && config && !config->has_triggers &&
+	    recorder->signal_count == 0)
+		return -ENODATA;
+	return result ? result : output->error;
+}
+
+/* --- the recording ---------------------------------------------------------------------------- */
+
+static int run_clone(struct orma_recorder *recorder)
+{
+	const struct orma_record_options *options = recorder->options;
+	struct orma_session_clone_options clone = {
+		.struct_size = sizeof(clone),
+		.session_id = options->clone_id,
+		.unique_session_name = options->clone_name,
+		.skips_trace_filter = options->is_for_bugreport,
+		.is_for_bugreport = options->is_for_bugreport,
+		.file_fd = recorder->output.fd,
+	};
+	struct orma_error error = {0};
+	struct orma_session_clone_result clone_result = {.struct_size = sizeof(clone_result)};
+	int result = orma_session_clone(recorder->session, &clone, &clone_result, &error);
+	if (result)
+		snprintf(recorder->error, sizeof(recorder->error), "%s", error.message);
+	return result || clone_result.was_write_into_file ? result : read_back(recorder);
+}
+
+/* The service still writes what it has into the file. -EINTR when a signal or CUT_MS ends the wait
+ * before the file is complete. */
+static int await_service_file(struct orma_recorder *recorder)
+{
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + CUT_MS * ORMA_NS_PER_MS;
+	int result = orma_session_dispatch(recorder->session);
+	while (result == 0 && !orma_session_is_stopped(recorder->session)) {
+		struct pollfd fds[2] = {
+			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
+			{.fd = recorder->signal_fd, .events = POLLIN},
+		};
+		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		if (now_ns >= end_ns || recorder->signal_count > 1)
+			return -EINTR;
+		if (poll(fds, 2, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1) < 0 &&
+		    errno != EINTR)
+			return -errno;
+		orma_recorder_count_signals(recorder);
+		result = orma_session_dispatch(recorder->session);
+	}
+	return result;
+}
+
+/* What the service has is the trace. Signals count anew: the next one gives up. */
+static int cut_short(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	recorder->signal_count = 1;
+	orma_tool_warn("interrupted twice: what data sources had not handed over is missing");
+	int result = orma_session_stop(recorder->session);
+	return result == 0 && config && config->writes_into_file ? await_service_file(recorder)
+								 : result;
+}
+
+/* A session that is refused leaves the file of an earlier one. */
+static void look_at_old_file(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	struct stat info;
+	if (config && config->output_path && stat(config->output_path, &info) == 0)
+		recorder->old_inode = info.st_ino;
+}
+
+static int run_session(struct orma_recorder *recorder)
+{
+	const struct orma_record_options *options = recorder->options;
+	bool sends_fd = options->config && options->config->writes_into_file &&
+			!options->config->output_path;
+	int result;
+	look_at_old_file(recorder);
+	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (sends_fd || is_clone(recorder))
+		orma_trace_output_empty(&recorder->output);
+	if (is_clone(recorder))
+		return run_clone(recorder);
+	/* Before the session begins, or a trigger that comes at once would be missed. */
+	result = recorder->makes_snapshots
+			 ? orma_session_observe(recorder->session, CLONE_TRIGGER_HIT)
+			 : 0;
+	if (result == 0 && options->attach_key)
+		result = orma_session_attach(recorder->session, options->attach_key);
+	else if (result == 0 && !options->config)
+		result = -EINVAL;
+	else if (result == 0)
+		result = orma_session_enable(recorder->session, options->config->bytes.data,
+					     options->config->bytes.size,
+					     sends_fd ? recorder->output.fd : -1);
+	/* The service answers in order: a refusal of the config comes before this. */
+	if (result == 0 && !options->attach_key &&
+	    orma_session_query_async(recorder->session, ORMA_SESSION_QUERY_CAPABILITIES,
+				     on_accepted, recorder))
+		recorder->is_accepted = true;
+	if (result == 0 && options->attach_key && options->stops_attached)
+		result = orma_session_stop(recorder->session);
+	if (result == 0 && options->detach_key)
+		return orma_session_detach(recorder->session, options->detach_key);
+	if (result)
+		return result;
+	if (options->config && !options->is_quiet)
+		orma_record_warn_of_missing(recorder->session, options->config,
+					    options->app_argv != NULL);
+	wait_ready(recorder);
+	if (options->app_argv && start_app(recorder))
+		return -ECANCELED;
+	result = wait_until_stopped(recorder);
+	recorder->end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (result == -EINTR)
+		result = cut_short(recorder);
+	if (result || recorder->error[0] || recorder->output.fd < 0 || sends_fd)
+		return result;
+	orma_trace_output_empty(&recorder->output);
+	return read_back(recorder);
+}
+
+/* Snapshots go into files of their own. A service from before they existed stops at the trigger
+ * instead (use_clone_snapshot_if_available), and there is one trace. */
+static int prepare_snapshots(struct orma_recorder *recorder)
+{
+	const char *path = recorder->options->out_path;
+	struct orma_arena arena = {0};
+	struct orma_pb_tracing_service_capabilities *capabilities;
+	void *data = NULL;
+	size_t size;
+	if (!path || strcmp(path, "-") == 0)
+		return orma_tool_fail("snapshots need a file's name (--out)");
+	if (orma_session_query_capabilities(recorder->session, &data, &size) == 0 &&
+	    orma_pb_tracing_service_capabilities_decode(data, size, &arena, &capabilities) == 0)
+		for (size_t i = 0; i < capabilities->observable_events.count; i++)
+			recorder->makes_snapshots |= capabilities->observable_events.items[i] ==
+						     (int32_t)CLONE_TRIGGER_HIT;
+	orma_base_arena_done(&arena);
+	orma_config_free(data);
+	return recorder->makes_snapshots ? ORMA_EXIT_OK : open_output(recorder);
+}
+
+/* A random time, as the config wishes; a signal ends it, and the recording. */
+static int delay_start(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	struct pollfd fd = {.fd = recorder->signal_fd, .events = POLLIN};
+	uint64_t random = 0, range, end_ns;
+	if (!config || config->start_delay_max_ms == 0)
+		return ORMA_EXIT_OK;
+	/* A caller that waits for the beginning alone does not wait for the delay. */
+	if (!recorder->options->background_wait_ms)
+		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
+	range = (uint64_t)config->start_delay_max_ms - config->start_delay_min_ms + 1;
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		random = orma_base_clock_ns(CLOCK_MONOTONIC);
+	end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) +
+		 (config->start_delay_min_ms + random % range) * ORMA_NS_PER_MS;
+	for (uint64_t now_ns; (now_ns = orma_base_clock_ns(CLOCK_MONOTONIC)) < end_ns;) {
+		uint64_t left_ms = (end_ns - now_ns) / ORMA_NS_PER_MS + 1;
+		if (poll(&fd, 1, (int)ORMA_MIN(left_ms, (uint64_t)60000)) > 0)
+			return orma_tool_fail("interrupted before the recording began");
+	}
+	return ORMA_EXIT_OK;
+}
+
+/* With the file open: what is wrong with its name is the foreground's to say. */
+static int go_into_background(struct orma_recorder *recorder)
+{
+	uint32_t wait_ms = recorder->options->background_wait_ms;
+	if (!recorder->options->in_background)
+		return ORMA_EXIT_OK;
+	int fd = orma_tool_background(true, wait_ms ? (int)wait_ms : -1);
+	if (fd < 0)
+		return orma_tool_fail("cannot go into the background: %s", strerror(-fd));
+	recorder->parent_fd = fd;
+	return ORMA_EXIT_OK;
+}
+
+int orma_record_run(const struct orma_record_options *options)
+{
+	struct orma_recorder recorder = {
+		.options = options,
+		.output.fd = -1,
+		.parent_fd = -1,
+		.signal_fd = -1,
+		.app.child_fd = -1,
+		.shows_progress = !options->is_quiet && !options->app_argv && isatty(STDERR_FILENO),
+	};
+	orma_snapshots_init(&recorder.snapshots, options->out_path, options->no_clobber);
+	/* Opening a pipe may wait for its reader: it can still be interrupted. */
+	int status = wants_snapshots(&recorder) ? ORMA_EXIT_OK : open_output(&recorder);
+	if (status == ORMA_EXIT_OK)
+		status = go_into_background(&recorder);
+	/* Before any thread starts, so that all of them have the signals blocked. A clone is simply
+	 * given up. */
+	if (status == ORMA_EXIT_OK && !is_clone(&recorder))
+		status = orma_recorder_block_signals(&recorder);
+	if (status == ORMA_EXIT_OK)
+		status = delay_start(&recorder);
+	if (status == ORMA_EXIT_OK)
+		status = connect_or_serve(&recorder);
+	if (status == ORMA_EXIT_OK && wants_snapshots(&recorder))
+		status = prepare_snapshots(&recorder);
+	if (status == ORMA_EXIT_OK) {
+		int result = run_session(&recorder);
+		status = orma_recorder_report(&recorder, result, recorded_seconds(&recorder));
+		/* Behind its message, or the parent would be gone before that. */
+		report_ready(&recorder, result || recorder.error[0] ? 1 : 0);
+	} else {
+		report_ready(&recorder, 1);
+	}
+	orma_session_free(recorder.session);
+	orma_snapshots_done(&recorder.snapshots);
+	if (status == ORMA_EXIT_OK) /* of a detached session it is empty yet */
+		recorder.output.is_new = false;
+	orma_trace_output_done(&recorder.output);
+	orma_embedded_stop(recorder.embedded);
+	await_app(&recorder);
+	orma_last_resort_stop(&recorder.last_resort);
+	orma_base_fd_close(recorder.signal_fd);
+	orma_record_app_done(&recorder.app);
+	return recorder.app.status ? recorder.app.status : status;
+}
+
+int orma_record_is_detached(const char *key)
+{
+	const struct orma_record_options options = {0};
+	struct orma_recorder recorder = {.options = &options};
+	struct orma_error error = {0};
+	int result = connect_session(&recorder, NULL, &error);
+	if (result)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
+	result = orma_session_attach(recorder.session, key);
+	if (result == 0)
+		result = orma_session_detach(recorder.session, key);
+	orma_session_free(recorder.session);
+	return result == 0 ? 0 : result == -ENOENT ? 2 : 1;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record_app.c - starts the program that is recorded, and learns of its end.
+ *
+ * The program is an ordinary child in our process group: it has the terminal, Ctrl-C reaches it
+ * from there, and its exit status is its own. It finds the service by the environment that it
+ * inherits, as we did. posix_spawn() tells what is wrong with the program itself, which a fork
+ * would need a pipe for. Rejected: a process group of its own (it would have to be given the
+ * terminal, and taken it again), PR_SET_PDEATHSIG (a recorder that is killed must not take the
+ * program along).
+ */
+#include "tool/record/record_app.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "tool/tool.h"
+
+extern char **environ;
+
+static int tell_not_started(const char *name, int error)
+{
+	orma_tool_fail("cannot start %s: %s", name, strerror(error));
+	return error == ENOENT || error == ENOTDIR ? ORMA_EXIT_NOT_FOUND : ORMA_EXIT_NOT_STARTED;
+}
+
+/* 0, or why it cannot be run. */
+static int check_program(const char *path)
+{
+	struct stat info;
+
+	if (stat(path, &info))
+		return errno;
+	return !S_ISREG(info.st_mode) || access(path, X_OK) ? EACCES : 0;
+}
+
+/* As posix_spawnp() will look for it. */
+static int search_path(const char *name)
+{
+	const char *folders = getenv("PATH");
+	int result = ENOENT;
+
+	if (!folders)
+		folders = "/bin:/usr/bin";
+	for (const char *at = folders, *end; at && result; at = *end ? end + 1 : NULL) {
+		ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
+		end = at + strcspn(at, ":");
+		if (orma_base_buf_printf(&path, "%.*s%s%s", (int)(end - at), at,
+					 end > at ? "/" : "", name) ||
+		    !orma_base_buf_cstr(&path))
+			return ENOMEM;
+		int found = check_program(orma_base_buf_cstr(&path));
+		if (found == 0 || found == EACCES)
+			result = found;
+	}
+	return result;
+}
+
+int orma_record_app_find(const char *name)
+{
+	int error = strchr(name, '/') ? check_program(name) : search_path(name);
+
+	return error ? tell_not_started(name, error) : ORMA_EXIT_OK;
+}
+
+int orma_record_app_prepare(struct orma_record_app *app, char *const *argv)
+{
+	sigset_t children;
+
+	*app = (struct orma_record_app){.argv = argv, .child_fd = -1};
+	if (!argv)
+		return 0;
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	/* Ignored by our parent, it would not come, and the exit status would be lost. */
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	sigprocmask(SIG_BLOCK, &children, &app->old_mask);
+	int fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	app->child_fd = fd;
+	return 0;
+}
+
+int orma_record_app_start(struct orma_record_app *app)
+{
+	posix_spawnattr_t attributes;
+	sigset_t defaults;
+	int error = posix_spawnattr_init(&attributes);
+
+	if (error)
+		return tell_not_started(app->argv[0], error);
+	/* What main() has changed. */
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	sigaddset(&defaults, SIGXFSZ);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	posix_spawnattr_setsigmask(&attributes, &app->old_mask);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	error = posix_spawnp(&app->pid, app->argv[0], NULL, &attributes, app->argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	if (error == 0)
+		return ORMA_EXIT_OK;
+	app->pid = 0;
+	return tell_not_started(app->argv[0], error);
+}
+
+bool orma_record_app_is_running(const struct orma_record_app *app)
+{
+	return app->pid > 0;
+}
+
+void orma_record_app_reap(struct orma_record_app *app)
+{
+	struct signalfd_siginfo info;
+	int status;
+
+	while (read(app->child_fd, &info, sizeof(info)) == sizeof(info))
+		;
+	if (app->pid == 0 || waitpid(app->pid, &status, WNOHANG) != app->pid)
+		return;
+	app->pid = 0;
+	app->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void orma_record_app_forward(const struct orma_record_app *app, int signal, bool is_from_terminal)
+{
+	if (app->pid > 0 && !is_from_terminal)
+		(void)kill(app->pid, signal);
+}
+
+void orma_record_app_done(struct orma_record_app *app)
+{
+	app->child_fd = orma_base_fd_close(app->child_fd);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record_categories.c - tells of categories that a config enables and no connected program has.
+ *
+ * A misspelt category records nothing, in silence: to the service a category is a text in a config
+ * that it does not read. So when the recording is over, each name and pattern of enabled_categories
+ * is looked for in what the programs that are connected have declared. That is a hint, no proof:
+ * programs may have left, and names that events bring along at run time are not declared. Hence
+ * nothing is said of a name that is like no other while there are events.
+ *
+ * What programs declare is theirs: names that are not printable ASCII are never suggested.
+ */
+#include <string.h>
+
+#include "base/arena.h"
+#include "schema/gen/service_state.pb.h"
+#include "schema/gen/trace_config.pb.h"
+#include "tool/record/record.h"
+#include "tool/tool.h"
+
+#define TRACK_EVENT "track_event"
+/* Enough to suggest from; a program may declare thousands. */
+#define NAMES_MAX 1024
+
+struct names {
+	struct orma_arena *arena;
+	const char *items[NAMES_MAX];
+	size_t count;
+	bool is_whole;
+};
+
+static bool is_printable(struct orma_str text)
+{
+	for (size_t i = 0; i < text.size; i++)
+		if (text.data[i] < ' ' || text.data[i] > '~')
+			return false;
+	return true;
+}
+
+static void add_categories(struct names *names,
+			   const struct orma_pb_track_event_descriptor *descriptor)
+{
+	for (size_t i = 0; i < descriptor->available_categories.count; i++) {
+		struct orma_str name = descriptor->available_categories.items[i]->name;
+		char *copy = names->count < NAMES_MAX && is_printable(name)
+				     ? orma_base_arena_strdup(names->arena, name)
+				     : NULL;
+		if (copy)
+			names->items[names->count++] = copy;
+		else
+			names->is_whole = false;
+	}
+}
+
+static void collect(struct names *names, const struct orma_pb_tracing_service_state *state)
+{
+	for (size_t i = 0; i < state->data_sources.count; i++) {
+		const struct orma_pb_data_source_descriptor *descriptor =
+			state->data_sources.items[i]->ds_descriptor;
+		if (descriptor && orma_base_str_is(descriptor->name, TRACK_EVENT) &&
+		    descriptor->track_event_descriptor)
+			add_categories(names, descriptor->track_event_descriptor);
+	}
+}
+
+/* As the library matches: a whole name, or its beginning and one '*'. */
+static bool is_declared(const struct names *names, const char *wanted)
+{
+	size_t size = strlen(wanted);
+	bool is_pattern = size > 0 && wanted[size - 1] == '*';
+
+	for (size_t i = 0; i < names->count; i++)
+		if (is_pattern ? strncmp(names->items[i], wanted, size - 1) == 0
+			       : strcmp(names->items[i], wanted) == 0)
+			return true;
+	return false;
+}
+
+static bool warn_of_unknown(const struct names *names, const char *wanted, bool has_events)
+{
+	if (!names->is_whole || is_declared(names, wanted))
+		return false;
+	const char *closest = orma_tool_closest(wanted, names->items, names->count);
+	if (closest)
+		orma_tool_warn("no program has declared the category \"%s\"; did you mean \"%s\"?",
+			       wanted, closest);
+	else if (!has_events)
+		orma_tool_warn("no program has declared the category \"%s\"", wanted);
+	return closest || !has_events;
+}
+
+bool orma_record_warn_of_categories(const struct orma_pb_track_event_config *config,
+				    const struct orma_pb_tracing_service_state *state,
+				    bool has_events)
+{
+	struct orma_arena arena = {0};
+	struct names names = {.arena = &arena, .is_whole = true};
+	bool has_warned = false;
+
+	collect(&names, state);
+	for (size_t i = 0; names.count > 0 && config && i < config->enabled_categories.count; i++) {
+		char *wanted = orma_base_arena_strdup(&arena, config->enabled_categories.items[i]);
+		if (wanted && warn_of_unknown(&names, wanted, has_events))
+			has_warned = true;
+	}
+	orma_base_arena_done(&arena);
+	return has_warned;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record_command.c - the command line of `orma record`.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "tool/print.h"
+#include "tool/record/record_app.h"
+#include "tool/record/record_options.h"
+#include "tool/tool.h"
+#include "tool/trigger.h"
+
+static void print_help(void)
+{
+	puts("Usage: orma record [OPTIONS] [SOURCE...] [-- PROGRAM [ARGUMENT...]]\n"
+	     "\n"
+	     "Records a trace. Uses the tracing daemon when one runs; without one it is its own, "
+	     "with this machine's\n"
+	     "probes, and other programs can join in. A SOURCE is a data source's name "
+	     "(linux.process_stats,\n"
+	     "linux.sys_stats, linux.system_info, track_event, ...) or an ftrace event "
+	     "(sched/sched_switch);\n"
+	     "without any, those four are recorded.\n"
+	     "\n"
+	     "With a PROGRAM, the recorder starts it, records until it ends, and exits with its "
+	     "status.\n"
+	     "\n"
+	     "  -o, --out FILE        the trace; - is standard output (default: trace.pftrace)\n"
+	     "  -t, --time TIME       how long: 500ms, 10s, 2m, 1h (default: 10s, or what the "
+	     "config says);\n"
+	     "                        0 is without end: until Ctrl-C\n"
+	     "      --until-stopped   the same as -t 0\n"
+	     "  -b, --buffer SIZE     size of the trace buffer: 4096k, 32mb, 1g (default: 32mb)\n"
+	     "      --stream          write the file while recording, instead of keeping the last "
+	     "SIZE in memory\n"
+	     "  -s, --size SIZE       the same, and stop when the file is that large\n"
+	     "  -c, --config FILE     a TraceConfig in text or binary form; - is standard input\n"
+	     "      --txt             the config is text, whatever it looks like\n"
+	     "      --print-config    print the config that the options stand for, and exit\n"
+	     "      --no-clobber      never overwrite a file\n"
+	     "  -d, --background      go on in the background; prints the process id, SIGTERM to "
+	     "it ends the recording\n"
+	     "  -D, --background-wait the same, after all data sources have started\n"
+	     "  -q, --quiet           no progress, no summary\n"
+	     "  -h, --help            show this\n"
+	     "\n"
+	     "Ctrl-C stops early and still writes the whole trace.");
+}
+
+struct command_line {
+	struct orma_record_line base;
+	bool prints_config;
+};
+
+enum { OPTION_PRINT_CONFIG = ORMA_OPTION_OTHERS, OPTION_STREAM, OPTION_UNTIL_STOPPED };
+
+static bool is_zero_duration(const char *value)
+{
+	uint32_t ms;
+
+	return orma_tool_parse_duration_ms(value, &ms) == 0 && ms == 0;
+}
+
+/* -1 = go on, else the exit status. */
+static int take_option(struct command_line *line, int option, const char *value)
+{
+	struct orma_error error = {0};
+	int r;
+
+	if (option == OPTION_UNTIL_STOPPED || (option == 't' && is_zero_duration(value))) {
+		line->base.wish.is_endless = true;
+		line->base.wish.duration_ms = 0;
+		return -1;
+	}
+	if (option == 't')
+		line->base.wish.is_endless = false; /* the last one counts */
+	r = orma_record_take_option(&line->base, option, value, &error);
+	if (r < 0)
+		return orma_tool_usage_error("%s", error.message);
+	if (r > 0)
+		return -1;
+	switch (option) {
+	case OPTION_PRINT_CONFIG:
+		line->prints_config = true;
+		return -1;
+	case OPTION_STREAM:
+		line->base.wish.is_streaming = true;
+		return -1;
+	case 'q':
+		line->base.options.is_quiet = true;
+		return -1;
+	case 'h':
+		print_help();
+		return ORMA_EXIT_OK;
+	default:
+		return ORMA_EXIT_USAGE;
+	}
+}
+
+static int print_config(const struct orma_record_wish *wish)
+{
+	struct orma_buf text = {0};
+	int result = orma_record_config_text(wish, &text);
+	if (result == 0)
+		(void)orma_tool_write_raw(stdout, text.data, text.size); /* main() tells of it */
+	orma_base_buf_done(&text);
+	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
+}
+
+static int record(struct orma_record_line *line)
+{
+	struct orma_record_config config;
+	struct orma_error error = {0};
+	int status;
+	if (orma_record_config_make(&line->wish, &config, &error))
+		return orma_tool_fail_in_text(&error);
+	if (config.trigger_count && line->options.app_argv) {
+		status = orma_tool_usage_error(
+			"a config with activate_triggers records nothing, so no program is started "
+			"for it; leave the program out, or leave activate_triggers out");
+	} else if (config.trigger_count) {
+		status = orma_tool_activate_triggers(config.triggers, config.trigger_count, true);
+	} else if (line->options.out_path && config.output_path) {
+		status = orma_tool_fail("the config names an output_path, so --out has no meaning");
+	} else {
+		if (!line->options.out_path && !config.output_path)
+			line->options.out_path = "trace.pftrace";
+		status = orma_record_start(line, &config);
+	}
+	orma_record_config_done(&config);
+	return status;
+}
+
+/* Where the program to record begins, behind "--"; argc = there is none. */
+static int find_program(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i + 1;
+	return argc;
+}
+
+/* -1 = go on, else the exit status. */
+static int take_program(struct orma_record_line *line, char **argv)
+{
+	const char *out_path = line->options.out_path;
+
+	if (!argv[0])
+		return orma_tool_usage_error("name the program to record behind --");
+	if (line->options.in_background)
+		return orma_tool_usage_error("--background and a program exclude each other");
+	if (out_path && strcmp(out_path, "-") == 0)
+		return orma_tool_usage_error(
+			"standard output is the program's; name a file for the trace (-o)");
+	int status = orma_record_app_find(argv[0]);
+	if (status != ORMA_EXIT_OK)
+		return status;
+	line->options.app_argv = argv;
+	if (!line->wish.config_path && line->wish.duration_ms == 0)
+		line->wish.is_endless = true;
+	return -1;
+}
+
+int orma_tool_record(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"out", required_argument, NULL, 'o'},
+		{"time", required_argument, NULL, 't'},
+		{"buffer", required_argument, NULL, 'b'},
+		{"size", required_argument, NULL, 's'},
+		{"stream", no_argument, NULL, OPTION_STREAM},
+		{"until-stopped", no_argument, NULL, OPTION_UNTIL_STOPPED},
+		{"config", required_argument, NULL, 'c'},
+		{"txt", no_argument, NULL, ORMA_OPTION_TXT},
+		{"print-config", no_argument, NULL, OPTION_PRINT_CONFIG},
+		{"no-clobber", no_argument, NULL, ORMA_OPTION_NO_CLOBBER},
+		{"background", no_argument, NULL, 'd'},
+		{"background-wait", no_argument, NULL, 'D'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct command_line line = {
+		.base.options = {.may_serve = true, .must_record = true, .ready_fd = -1},
+	};
+	int program = find_program(argc, argv);
+	bool has_program = program > 1 && strcmp(argv[program - 1], "--") == 0;
+	int own_argc = has_program ? program - 1 : argc;
+	for (int option;
+	     (option = orma_tool_option(own_argc, argv, ":o:t:b:s:c:dDqh", options)) != -1;) {
+		int status = take_option(&line, option, optarg);
+		if (status >= 0)
+			return status;
+	}
+	line.base.wish.sources = (const char *const *)argv + optind;
+	line.base.wish.source_count = own_argc - optind;
+	if (line.base.wish.config_path && line.base.wish.source_count)
+		return orma_tool_usage_error(
+			"name data sources either on the command line or in a config");
+	int status = has_program ? take_program(&line.base, argv + program) : -1;
+	if (status >= 0)
+		return status;
+	if (line.prints_config)
+		return print_config(&line.base.wish);
+	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
+	return record(&line.base);
+}

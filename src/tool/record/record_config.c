@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record_config.c - the config of a recording: from a file in text or binary form, or made from a
+ * few options.
+ *
+ * Made configs are text first, so that `--print-config` can show what a recording stands for and a
+ * user can go on from there.
+ */
+#include <errno.h>
+#include <orma/session.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "proto/codec.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/trace_config.pb.h"
+#include "tool/record/record.h"
+#include "tool/tool.h"
+
+#define DEFAULT_BUFFER_KB 32768u
+/* Of the buffer for sources that poll: a quarter of the other one, within these limits. */
+#define POLLED_BUFFER_KB_MIN 1024u
+#define POLLED_BUFFER_KB_MAX 16384u
+#define DEFAULT_DURATION_MS  10000
+
+/* What is recorded when nothing is named: all that this machine tells without root, and every
+ * program's own events. */
+static const char *const default_sources[] = {"linux.process_stats", "linux.sys_stats",
+					      "linux.system_info", "track_event"};
+
+static const struct source_text {
+	const char *name;
+	bool is_polled; /* writes a little at intervals: has a buffer apart from the chatty ones */
+	const char *config; /* inside config { ... } */
+} source_texts[] = {
+	{"linux.process_stats", true,
+	 "    process_stats_config {\n"
+	 "      scan_all_processes_on_start: true\n"
+	 "      proc_stats_poll_ms: 500\n"
+	 "    }\n"},
+	{"linux.sys_stats", true,
+	 "    sys_stats_config {\n"
+	 "      meminfo_period_ms: 250\n"
+	 "      vmstat_period_ms: 250\n"
+	 "      stat_period_ms: 250\n"
+	 "    }\n"},
+	{"linux.system_info", true, ""},
+	{"linux.sysfs_power", true, ""},
+	{"track_event", false,
+	 "    track_event_config {\n"
+	 "      enabled_categories: \"*\"\n"
+	 "    }\n"},
+};
+
+/* A string literal of the text format. */
+static int append_quoted(struct orma_buf *text, const char *value)
+{
+	int result = orma_base_buf_append_str(text, "\"");
+	for (const char *at = value; *at && result == 0; at++) {
+		unsigned char c = (unsigned char)*at;
+		if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f)
+			result = orma_base_buf_printf(text, "\\%03o", c);
+		else
+			result = orma_base_buf_append(text, at, 1);
+	}
+	return result ? result : orma_base_buf_append_str(text, "\"");
+}
+
+/* NULL: a source that orma has no words for. */
+static const struct source_text *find_source_text(const char *name)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(source_texts); i++)
+		if (strcmp(source_texts[i].name, name) == 0)
+			return &source_texts[i];
+	return NULL;
+}
+
+static bool is_polled(const char *name)
+{
+	const struct source_text *source = find_source_text(name);
+	return source && source->is_polled;
+}
+
+static int append_source(struct orma_buf *text, const char *name, bool has_polled_buffer)
+{
+	const struct source_text *source = find_source_text(name);
+	int result = orma_base_buf_append_str(text, "data_sources {\n  config {\n    name: ");
+	if (result == 0)
+		result = append_quoted(text, name);
+	if (result == 0 && has_polled_buffer && is_polled(name))
+		result = orma_base_buf_append_str(text, "\n    target_buffer: 1");
+	if (result == 0)
+		result = orma_base_buf_printf(text, "\n%s  }\n}\n", source ? source->config : "");
+	return result;
+}
+
+static int append_buffer(struct orma_buf *text, uint64_t size_kb)
+{
+	return orma_base_buf_printf(text,
+				    "buffers {\n  size_kb: %llu\n  fill_policy: RING_BUFFER\n}\n",
+				    (unsigned long long)size_kb);
+}
+
+/* One buffer; a second one when there are sources that poll and others, which could push what those
+ * write out of a common ring within seconds. */
+static int append_buffers(struct orma_buf *text, uint64_t size_kb, const char *const *sources,
+			  int count, bool *ret_has_polled_buffer)
+{
+	int polled_count = 0;
+	for (int i = 0; i < count; i++)
+		polled_count += is_polled(sources[i]);
+	*ret_has_polled_buffer = polled_count > 0 && polled_count < count;
+	int result = append_buffer(text, size_kb);
+	if (result == 0 && *ret_has_polled_buffer)
+		result = append_buffer(text, ORMA_MIN(ORMA_MAX(size_kb / 4, POLLED_BUFFER_KB_MIN),
+						      POLLED_BUFFER_KB_MAX));
+	return result;
+}
+
+/* Names with a slash are ftrace events; they share one data source. */
+static int append_ftrace(const struct orma_record_wish *wish, struct orma_buf *text)
+{
+	bool is_open = false;
+	int result = 0;
+	for (int i = 0; i < wish->source_count && result == 0; i++) {
+		if (!strchr(wish->sources[i], '/'))
+			continue;
+		if (!is_open)
+			result = orma_base_buf_append_str(
+				text, "data_sources {\n  config {\n    name: \"linux.ftrace\"\n"
+				      "    ftrace_config {\n");
+		is_open = true;
+		if (result == 0)
+			result = orma_base_buf_append_str(text, "      ftrace_events: ");
+		if (result == 0)
+			result = append_quoted(text, wish->sources[i]);
+		if (result == 0)
+			result = orma_base_buf_append_str(text, "\n");
+	}
+	if (is_open && result == 0)
+		result = orma_base_buf_append_str(text,
+						  "      symbolize_ksyms: true\n    }\n  }\n}\n");
+	return result;
+}
+
+int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf *text)
+{
+	const char *const *sources = wish->source_count ? wish->sources : default_sources;
+	int count = wish->source_count ? wish->source_count : (int)ORMA_ARRAY_SIZE(default_sources);
+	uint64_t buffer_kb = wish->buffer_kb ? wish->buffer_kb : DEFAULT_BUFFER_KB;
+	bool has_polled_buffer;
+	int result = append_buffers(text, buffer_kb, sources, count, &has_polled_buffer);
+	for (int i = 0; i < count && result == 0; i++)
+		if (!strchr(sources[i], '/'))
+			result = append_source(text, sources[i], has_polled_buffer);
+	if (result == 0 && wish->source_count)
+		result = append_ftrace(wish, text);
+	if (result == 0 && !wish->is_endless)
+		result = orma_base_buf_printf(text, "duration_ms: %u\n",
+					      wish->duration_ms ? wish->duration_ms
+								: DEFAULT_DURATION_MS);
+	if (result == 0 && (wish->is_streaming || wish->file_limit_kb))
+		result = orma_base_buf_append_str(
+			text, "write_into_file: true\nfile_write_period_ms: 1000\n");
+	if (result == 0 && wish->file_limit_kb)
+		result = orma_base_buf_printf(text, "max_file_size_bytes: %llu\n",
+					      (unsigned long long)wish->file_limit_kb * 1024);
+	return result;
+}
+
+static bool looks_like_text(const struct orma_buf *content)
+{
+	for (size_t i = 0; i < content->size; i++) {
+		uint8_t c = content->data[i];
+		if ((c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f)
+			return false;
+	}
+	return content->size > 0;
+}
+
+static int parse_config(const struct orma_record_wish *wish, const char *name,
+			const struct orma_buf *content, struct orma_arena *arena,
+			struct orma_pb_trace_config **ret, struct orma_error *reterr)
+{
+	bool is_text = wish->format == ORMA_CONFIG_TEXT || wish->format == ORMA_CONFIG_TEXT_LOSSY ||
+		       (wish->format == ORMA_CONFIG_GUESS && looks_like_text(content));
+	if (is_text)
+		return orma_proto_text_parse(
+			&orma_pb_trace_config_desc, name, (const char *)content->data,
+			content->size,
+			wish->format == ORMA_CONFIG_TEXT_LOSSY ? ORMA_PROTO_TEXT_LOSSY : 0, arena,
+			ret, reterr);
+	int result = orma_proto_decode_copy(&orma_pb_trace_config_desc, content->data,
+					    content->size, arena, ret);
+	if (result == -EBADMSG)
+		orma_base_error_set(reterr, result, "%s is not a binary TraceConfig%s", name,
+				    looks_like_text(content) ? "; if it is text, add --txt" : "");
+	return result;
+}
+
+/* What the options say on top of a config file. */
+static int apply_overrides(const struct orma_record_wish *wish, struct orma_arena *arena,
+			   struct orma_pb_trace_config *config)
+{
+	if (wish->config_path && (wish->duration_ms || wish->is_endless))
+		orma_pb_trace_config_set_duration_ms(config, wish->duration_ms);
+	if (wish->config_path && wish->buffer_kb)
+		for (size_t i = 0; i < config->buffers.count; i++)
+			orma_pb_trace_config_buffer_config_set_size_kb(config->buffers.items[i],
+								       (uint32_t)wish->buffer_kb);
+	if (wish->config_path && (wish->is_streaming || wish->file_limit_kb))
+		orma_pb_trace_config_set_write_into_file(config, true);
+	if (wish->config_path && wish->file_limit_kb)
+		orma_pb_trace_config_set_max_file_size_bytes(config, wish->file_limit_kb * 1024);
+	if (wish->is_deferred)
+		orma_pb_trace_config_set_deferred_start(config, true);
+	if (wish->attribute_count == 0)
+		return 0;
+	if (!config->trace_attributes &&
+	    !(config->trace_attributes = orma_proto_new(&orma_pb_trace_attributes_desc, arena)))
+		return -ENOMEM;
+	for (int i = 0; i < wish->attribute_count; i++) {
+		const char *text = wish->attributes[i];
+		size_t key_size = strcspn(text, "=");
+		struct orma_pb_trace_attributes_attribute *attribute =
+			orma_proto_new(&orma_pb_trace_attributes_attribute_desc, arena);
+		struct orma_pb_trace_attributes_attribute **slot = orma_proto_repeated_add(
+			(struct orma_proto_repeated *)&config->trace_attributes->attribute,
+			sizeof(*slot), arena);
+		if (!attribute || !slot)
+			return -ENOMEM;
+		orma_pb_trace_attributes_attribute_set_key(attribute,
+							   (struct orma_str){text, key_size});
+		orma_pb_trace_attributes_attribute_set_string_value(
+			attribute,
+			orma_base_str(text[key_size] ? text + key_size + 1 : text + key_size));
+		*slot = attribute;
+	}
+	return 0;
+}
+
+static int read_config(const struct orma_record_wish *wish, struct orma_buf *content,
+		       struct orma_error *reterr)
+{
+	int result = wish->config_path ? orma_tool_read_file(wish->config_path, content)
+				       : orma_record_config_text(wish, content);
+	if (result)
+		return orma_base_error_set(reterr, result, "%s: %s",
+					   wish->config_path ? wish->config_path : "config",
+					   strerror(-result));
+	if (content->size == 0)
+		return orma_base_error_set(reterr, -EINVAL, "%s: the config is empty",
+					   wish->config_path);
+	return 0;
+}
+
+static bool makes_snapshots(const struct orma_pb_trace_config *config)
+{
+	const struct orma_pb_trace_config_trigger_config *triggers = config->trigger_config;
+	return triggers &&
+	       (triggers->use_clone_snapshot_if_available ||
+		triggers->trigger_mode ==
+			ORMA_PB_TRACE_CONFIG_TRIGGER_CONFIG_TRIGGER_MODE_CLONE_SNAPSHOT);
+}
+
+static int take_start_delay(const struct orma_pb_trace_config *config,
+			    struct orma_record_config *ret, struct orma_error *reterr)
+{
+	const struct orma_pb_trace_config_cmd_trace_start_delay *delay =
+		config->cmd_trace_start_delay;
+	if (!delay)
+		return 0;
+	if (!orma_pb_trace_config_cmd_trace_start_delay_has_min_delay_ms(delay) ||
+	    !orma_pb_trace_config_cmd_trace_start_delay_has_max_delay_ms(delay) ||
+	    delay->min_delay_ms > delay->max_delay_ms)
+		return orma_base_error_set(reterr, -EINVAL,
+					   "cmd_trace_start_delay: needs min_delay_ms and a "
+					   "max_delay_ms that is not smaller");
+	ret->start_delay_min_ms = delay->min_delay_ms;
+	ret->start_delay_max_ms = delay->max_delay_ms;
+	return 0;
+}
+
+static int take_triggers(const struct orma_pb_trace_config *config, struct orma_record_config *ret)
+{
+	size_t count = config->activate_triggers.count;
+	if (count == 0)
+		return 0;
+	ret->triggers = orma_base_arena_alloc(&ret->arena, count * sizeof(*ret->triggers));
+	for (size_t i = 0; ret->triggers && i < count; i++) {
+		ret->triggers[i] =
+			orma_base_arena_strdup(&ret->arena, config->activate_triggers.items[i]);
+		if (!ret->triggers[i])
+			return -ENOMEM;
+		ret->trigger_count++;
+	}
+	return ret->triggers ? 0 : -ENOMEM;
+}
+
+static int make_config(const struct orma_record_wish *wish, struct orma_arena *arena,
+		       struct orma_buf *content, struct orma_record_config *ret,
+		       struct orma_error *reterr)
+{
+	struct orma_pb_trace_config *config;
+	struct orma_record_wish given = *wish;
+	const char *name = !wish->config_path                    ? "made from the options"
+			   : strcmp(wish->config_path, "-") == 0 ? "standard input"
+								 : wish->config_path;
+	if (!wish->config_path)
+		given.format = ORMA_CONFIG_TEXT;
+	int result = read_config(wish, content, reterr);
+	if (result == 0)
+		result = parse_config(&given, name, content, arena, &config, reterr);
+	if (result == 0)
+		result = apply_overrides(wish, arena, config);
+	if (result == 0)
+		result = orma_proto_encode(config, &ret->bytes);
+	if (result)
+		return result;
+	ret->duration_ms = config->duration_ms;
+	ret->writes_into_file = config->write_into_file;
+	ret->max_file_count = config->max_file_count;
+	if (config->output_path.size > 0) {
+		ret->output_path = orma_base_arena_strdup(&ret->arena, config->output_path);
+		if (!ret->output_path)
+			return -ENOMEM;
+	}
+	ret->has_buffers = config->buffers.count > 0;
+	ret->has_sources = config->data_sources.count > 0;
+	ret->has_triggers = config->trigger_config != NULL;
+	ret->makes_snapshots = makes_snapshots(config);
+	result = take_start_delay(config, ret, reterr);
+	return result ? result : take_triggers(config, ret);
+}
+
+int orma_record_config_make(const struct orma_record_wish *wish, struct orma_record_config *ret,
+			    struct orma_error *reterr)
+{
+	struct orma_arena arena = {0};
+	struct orma_buf content = {0};
+	*ret = (struct orma_record_config){0};
+	int result = make_config(wish, &arena, &content, ret, reterr);
+	if (result && reterr->code == 0)
+		orma_base_error_set(reterr, result, "the config: %s", strerror(-result));
+	if (result)
+		orma_record_config_done(ret);
+	orma_base_arena_done(&arena);
+	orma_base_buf_done(&content);
+	return result;
+}
+
+void orma_record_config_done(struct orma_record_config *config)
+{
+	orma_base_buf_done(&config->bytes);
+	orma_base_arena_done(&config->arena);
+}

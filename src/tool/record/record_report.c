@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record_report.c - what a recorder says when a recording is over.
+ *
+ * Packets that the recorder wrote itself were counted as they passed; a file that the service wrote
+ * is read once more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <orma/session.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "tool/print.h"
+#include "tool/record/recorder.h"
+#include "tool/record/trace_series.h"
+#include "tool/tool.h"
+
+struct report {
+	const char *path;
+	uint64_t bytes;
+	uint32_t files;
+	struct orma_tool_summary summary;
+	bool has_packets; /* `bytes` and the packets of the summary are known */
+	struct orma_error error;
+};
+
+/* The service knows the losses of a file that this process may not read. */
+static int take_stats(struct orma_recorder *recorder, struct report *ret)
+{
+	struct orma_tool_counter counter = {0};
+	void *data;
+	size_t size;
+	int r = orma_session_get_stats(recorder->session, &data, &size);
+
+	if (r < 0)
+		return r;
+	r = orma_tool_counter_add_stats(&counter, data, size);
+	orma_config_free(data);
+	orma_tool_counter_done(&counter);
+	ret->summary = counter.summary;
+	return r;
+}
+
+/* The files of output_path. */
+static int read_series(struct orma_recorder *recorder, struct report *ret)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	struct orma_tool_counter counter = {0};
+	struct orma_tool_series series;
+	/* A relative path counts from the daemon's folder, not from ours. */
+	int r = *ret->path == '/' || recorder->embedded
+			? orma_tool_series_count(ret->path, config->max_file_count, &counter,
+						 &series, &ret->error)
+			: orma_base_error_set(&ret->error, -ENOENT, "the path is the daemon's own");
+
+	orma_tool_counter_done(&counter);
+	if (r < 0)
+		return r;
+	ret->summary = counter.summary;
+	ret->bytes = series.bytes;
+	ret->files = series.files;
+	ret->has_packets = true;
+	return 0;
+}
+
+/* The recorder's own file, into which the service wrote. The service and the recorder share the
+ * position in it, and the service may be about to write: reading has a position of its own. */
+static int read_file(struct orma_recorder *recorder, struct report *ret)
+{
+	char path[32];
+	struct stat info;
+
+	if (!orma_trace_output_is_file(&recorder->output))
+		return take_stats(recorder, ret);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", recorder->output.fd);
+	ORMA_AUTO(orma_base_fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &info) < 0)
+		return orma_base_error_set(&ret->error, -errno, "%s", strerror(errno));
+	ret->bytes = (uint64_t)info.st_size;
+	int r = orma_tool_trace_summarize(fd, &ret->summary, &ret->error);
+	ret->has_packets = r == 0;
+	return r;
+}
+
+static int get_report(struct orma_recorder *recorder, struct report *ret)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	struct orma_trace_output *output = &recorder->output;
+
+	*ret = (struct report){.path = config && config->output_path ? config->output_path
+								     : output->path,
+			       .files = 1};
+	if (config && config->output_path)
+		return read_series(recorder, ret);
+	if (!recorder->was_read_back)
+		return read_file(recorder, ret);
+	orma_tool_counter_done(&output->all);
+	ret->summary = output->all.summary;
+	ret->bytes = output->written_bytes;
+	ret->has_packets = true;
+	return 0;
+}
+
+/* The service's own packets are about the recording, and are in every trace. */
+static bool has_data(const struct orma_tool_summary *summary)
+{
+	for (size_t i = 0; i < summary->source_count; i++)
+		if (strcmp(summary->sources[i].name, ORMA_TOOL_SOURCE_SERVICE) != 0)
+			return true;
+	return false;
+}
+
+static void print_heading(const struct report *report, double seconds)
+{
+	char others[48] = "";
+
+	if (report->files > 1)
+		snprintf(others, sizeof(others), " and %" PRIu32 " older %s", report->files - 1,
+			 orma_base_noun(report->files - 1, "file", "files"));
+	orma_tool_print(stderr, "Recorded %.1f s into %s%s", seconds, report->path, others);
+	if (report->has_packets)
+		orma_tool_print(stderr, ": %.1f KB, %" PRIu64 " %s", (double)report->bytes / 1024,
+				report->summary.packets,
+				orma_base_noun(report->summary.packets, "packet", "packets"));
+	fputs(".\n", stderr);
+}
+
+static void print_report(struct orma_recorder *recorder, const struct report *report,
+			 double seconds)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	bool is_file = report->path != recorder->output.path ||
+		       orma_trace_output_is_file(&recorder->output);
+
+	print_heading(report, seconds);
+	orma_tool_summary_print(&report->summary, stderr);
+	if (config && report->has_packets)
+		orma_record_warn_of_absent(recorder->session, config, &report->summary,
+					   recorder->embedded != NULL);
+	if (has_data(&report->summary) && is_file)
+		orma_tool_print_line(stderr,
+				     "Next: open it at https://ui.perfetto.dev, or try `%s dump %s "
+				     "| less`.",
+				     orma_tool_path(), report->path);
+}
+
+/* Without one packet, of the service either, the session never began. */
+static int report_no_beginning(const struct orma_recorder *recorder, double seconds)
+{
+	const struct orma_record_options *options = recorder->options;
+	const char *why = options->config && options->config->has_triggers
+				  ? "no trigger came"
+				  : "the session did not begin";
+
+	if (!options->is_quiet || options->must_record)
+		orma_tool_warn("nothing was recorded in %.1f s: %s", seconds, why);
+	return options->must_record ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
+}
+
+static int report_recording(struct orma_recorder *recorder, double seconds)
+{
+	struct report report;
+	/* An attached session has an output of its own, which nobody has told us of. */
+	bool is_foreign = recorder->output.fd < 0 &&
+			  (!recorder->options->config || !recorder->options->config->output_path);
+
+	if (is_foreign || (recorder->options->is_quiet && !recorder->options->must_record))
+		return ORMA_EXIT_OK;
+	if (get_report(recorder, &report)) {
+		orma_tool_warn("%s: %s: what is in it cannot be told", report.path,
+			       report.error.message);
+		if (take_stats(recorder, &report))
+			return ORMA_EXIT_OK;
+	}
+	if (report.has_packets && report.summary.packets == 0)
+		return report_no_beginning(recorder, seconds);
+	if (!recorder->options->is_quiet && strcmp(report.path, "-") != 0)
+		print_report(recorder, &report, seconds);
+	if (recorder->options->must_record && recorder->options->config->has_sources &&
+	    report.has_packets && !has_data(&report.summary))
+		return orma_tool_fail("nothing was recorded: no data source wrote anything");
+	return ORMA_EXIT_OK;
+}
+
+static int report_success(struct orma_recorder *recorder, double seconds)
+{
+	const struct orma_record_options *options = recorder->options;
+
+	if (options->detach_key)
+		return ORMA_EXIT_OK;
+	if (!recorder->makes_snapshots)
+		return report_recording(recorder, seconds);
+	if (!options->is_quiet)
+		orma_tool_print_line(
+			stderr, "Recorded %.1f s, with %u %s.", seconds, recorder->snapshots.taken,
+			orma_base_noun(recorder->snapshots.taken, "snapshot", "snapshots"));
+	return recorder->snapshots.failed ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
+}
+
+static int report_lost_service(const struct orma_recorder *recorder)
+{
+	if (recorder->output.written_bytes > 0)
+		return orma_tool_fail("the service is gone: %s has only the first %.1f KB of the "
+				      "trace, the rest is lost",
+				      orma_trace_output_name(&recorder->output),
+				      (double)recorder->output.written_bytes / 1024);
+	return orma_tool_fail("the service has ended; the trace is lost");
+}
+
+static bool is_old_file(const struct orma_recorder *recorder)
+{
+	const char *path = recorder->options->config->output_path;
+	struct stat info;
+
+	return path && stat(path, &info) == 0 && info.st_ino == recorder->old_inode;
+}
+
+/* What the service wrote into a file until then is a trace, too. */
+static int report_ended(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	int status = orma_tool_fail(
+		"the service %s: %s",
+		recorder->is_refused ? "refused the config" : "ended the session", recorder->error);
+	struct report report;
+
+	if (config && config->writes_into_file && !is_old_file(recorder) &&
+	    get_report(recorder, &report) == 0 && report.has_packets && report.summary.packets > 0)
+		orma_tool_warn("%s has %.1f KB of the trace, %" PRIu64 " %s, and can be read",
+			       report.path, (double)report.bytes / 1024, report.summary.packets,
+			       orma_base_noun(report.summary.packets, "packet", "packets"));
+	return status;
+}
+
+static int report_failure(struct orma_recorder *recorder, int result)
+{
+	const struct orma_record_options *options = recorder->options;
+
+	if (result == -ECANCELED && options->app_argv) /* it could not be started, and said so */
+		return ORMA_EXIT_FAILURE;
+	if (recorder->error[0] && (options->clone_id || options->clone_name))
+		return orma_tool_fail("the clone failed: %s", recorder->error);
+	if (recorder->error[0])
+		return report_ended(recorder);
+	if (recorder->output.error == -ETIMEDOUT)
+		return orma_tool_fail("%s does not take the data; the trace is not complete",
+				      orma_trace_output_name(&recorder->output));
+	if (result == -EINTR && options->config)
+		return orma_tool_fail("gave up on the service, which still writes %s; the trace is "
+				      "not complete",
+				      options->config->output_path
+					      ? options->config->output_path
+					      : orma_trace_output_name(&recorder->output));
+	if (recorder->output.error && result == recorder->output.error)
+		return orma_trace_output_tell_loss(&recorder->output);
+	switch (result) {
+	case -ETIMEDOUT:
+		return orma_tool_fail(
+			"the service does not answer; what it holds of the trace is lost");
+	case -ECONNRESET:
+		return report_lost_service(recorder);
+	case -ENODATA:
+		return orma_tool_fail("the trace is empty: the service may have refused the config "
+				      "(those of 2020 do not say why)");
+	case -EMSGSIZE:
+		if (options->config)
+			return orma_tool_fail("the config has %zu bytes; a message to the service "
+					      "has at most 128 KiB",
+					      options->config->bytes.size);
+		break;
+	case -ENOENT:
+		if (options->attach_key)
+			return orma_tool_fail("no session is detached under \"%s\"",
+					      options->attach_key);
+		break;
+	default:
+		break;
+	}
+	return orma_tool_fail("the recording failed: %s", strerror(-result));
+}
+
+int orma_recorder_report(struct orma_recorder *recorder, int result, double seconds)
+{
+	return result == 0 && !recorder->error[0] ? report_success(recorder, seconds)
+						  : report_failure(recorder, result);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * recorder.h - one recording under way: what record.c and record_report.c share.
+ */
+#ifndef ORMA_TOOL_RECORDER_H
+#define ORMA_TOOL_RECORDER_H
+
+#include "tool/last_resort.h"
+#include "tool/record/record.h"
+#include "tool/record/record_app.h"
+#include "tool/record/snapshot.h"
+#include "tool/record/trace_output.h"
+
+struct orma_recorder {
+	const struct orma_record_options *options;
+	struct orma_embedded *embedded;
+	struct orma_session *session;
+	struct orma_trace_output output;
+	int signal_fd;
+	int parent_fd; /* of the process that waits in the foreground: as ready_fd; -1 = none */
+	unsigned signal_count; /* that ask for the recording's end */
+	bool has_signal, has_told_app;
+	uint64_t signal_ns; /* when the last one was counted */
+	bool is_ending;     /* the last flush was asked for */
+	struct orma_record_app app;
+	uint64_t begin_ns, end_ns; /* of the recording; 0 = it has not ended */
+	bool shows_progress;
+	bool is_ready;
+	bool was_read_back;   /* the recorder wrote the trace itself, and counted it */
+	ino_t old_inode;      /* what output_path led to before the session; 0 = nothing */
+	int stop_error;       /* what asking for the stop came to */
+	bool makes_snapshots; /* the service tells of triggers that want one */
+	struct orma_snapshots snapshots;
+	struct orma_last_resort last_resort;
+	char error[512]; /* why the service ended the session, or: */
+	bool is_refused; /* it has not even begun */
+	bool is_accepted;
+};
+
+/* Before any thread starts, so that all of them have the signals blocked; prepares the program to
+ * record, too. Returns the exit status. */
+int orma_recorder_block_signals(struct orma_recorder *recorder);
+/* Reads the signals that have come. */
+void orma_recorder_count_signals(struct orma_recorder *recorder);
+/* The recording is over, with this result: says what is in the trace, or what is wrong; returns the
+ * exit status. */
+int orma_recorder_report(struct orma_recorder *recorder, int result, double seconds);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * summary.c - what is in a trace, in a few lines: packets per data source, losses, and what a ring
+ * buffer that has wrapped still covers.
+ *
+ * How much time a buffer covers is the difference between the first and the last time that its
+ * sequences tell. Times that are relative to an earlier packet do not count, because that packet may
+ * be lost. Every incremental state begins with an absolute time, and the service asks for a new
+ * state 32 times while a ring is filled, so the result is a few percent too small at most.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "proto/reader.h"
+#include "schema/gen/builtin_clock.pb.h"
+#include "schema/gen/trace_config.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
+#include "tool/print.h"
+#include "tool/record/trace_counter.h"
+
+/* Which data source writes which payload field of TracePacket. */
+static const struct payload {
+	uint32_t field_id;
+	const char *source;
+} payloads[] = {
+	{ORMA_PB_TRACE_PACKET_PROCESS_TREE, "linux.process_stats"},
+	{ORMA_PB_TRACE_PACKET_PROCESS_STATS, "linux.process_stats"},
+	{ORMA_PB_TRACE_PACKET_SYS_STATS, "linux.sys_stats"},
+	{ORMA_PB_TRACE_PACKET_CPU_INFO, "linux.system_info"},
+	{ORMA_PB_TRACE_PACKET_INTERRUPT_INFO, "linux.system_info"},
+	{ORMA_PB_TRACE_PACKET_FTRACE_EVENTS, "linux.ftrace"},
+	{ORMA_PB_TRACE_PACKET_FTRACE_STATS, "linux.ftrace"},
+	{ORMA_PB_TRACE_PACKET_TRACK_EVENT, "track_event"},
+	{ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR, "track_event"},
+};
+
+#define SERVICE_SEQUENCE_ID 1
+
+struct packet_facts {
+	uint64_t sequence_id, dropped, flags;
+	uint64_t time_ns, clock_id; /* 0 = not said */
+	bool has_defaults;
+	bool is_clock_sync; /* the service's, but of no sequence */
+	const char *source;
+	struct orma_str stats, config;
+};
+
+static void take_number(const struct orma_proto_field *field, struct packet_facts *facts)
+{
+	switch (field->id) {
+	case ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
+		facts->sequence_id = field->value;
+		break;
+	case ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED:
+		facts->dropped = field->value;
+		break;
+	case ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS:
+		facts->flags = field->value;
+		break;
+	case ORMA_PB_TRACE_PACKET_TIMESTAMP:
+		facts->time_ns = field->value;
+		break;
+	case ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID:
+		facts->clock_id = field->value;
+		break;
+	default:
+		break;
+	}
+}
+
+static int get_facts(const void *data, size_t size, struct packet_facts *facts)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int result;
+	orma_proto_reader_init(&reader, data, size);
+	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+		if (field.type == ORMA_PROTO_VARINT)
+			take_number(&field, facts);
+		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_STATS)
+			facts->stats = field.bytes;
+		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_CONFIG)
+			facts->config = field.bytes;
+		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS)
+			facts->has_defaults = true;
+		else if (field.id == ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC)
+			facts->is_clock_sync = true;
+		for (size_t i = 0; i < ORMA_ARRAY_SIZE(payloads); i++)
+			if (payloads[i].field_id == field.id && field.type == ORMA_PROTO_BYTES)
+				facts->source = payloads[i].source;
+	}
+	return result;
+}
+
+static void count_source(struct orma_tool_summary *summary, const char *name, uint64_t packets)
+{
+	size_t i = 0;
+
+	if (packets == 0)
+		return;
+	while (i < summary->source_count && strcmp(summary->sources[i].name, name) != 0)
+		i++;
+	if (i == summary->source_count) {
+		if (i == ORMA_TOOL_SOURCES_MAX)
+			return;
+		summary->sources[summary->source_count++].name = name;
+	}
+	summary->sources[i].packets += packets;
+}
+
+/*
+ * Packets without a payload of their own (clock snapshots, interned data) belong to the source that
+ * their sequence's other packets name; until one does, they wait.
+ */
+struct sequence {
+	const char *source;
+	uint64_t waiting;
+	uint64_t first_ns, last_ns; /* 0 = no time was told */
+	size_t buffer;              /* index + 1; 0 = not known */
+	bool has_defaults;
+};
+
+static void take_buffers(struct orma_tool_counter *counter, const struct orma_pb_trace_stats *stats)
+{
+	struct orma_tool_summary *summary = &counter->summary;
+
+	summary->buffer_count = ORMA_MIN(stats->buffer_stats.count, (size_t)ORMA_TOOL_BUFFERS_MAX);
+	for (size_t i = 0; i < summary->buffer_count; i++)
+		summary->buffers[i] = (struct orma_tool_buffer){
+			.size_bytes = stats->buffer_stats.items[i]->buffer_size,
+			.overwritten_chunks = stats->buffer_stats.items[i]->chunks_overwritten,
+		};
+	for (size_t i = 0; i < stats->writer_stats.count; i++) {
+		const struct orma_pb_trace_stats_writer_stats *writer =
+			stats->writer_stats.items[i];
+		struct sequence *sequence =
+			orma_base_map_get(&counter->sequences, writer->sequence_id);
+
+		if (sequence)
+			sequence->buffer = (size_t)writer->buffer + 1;
+	}
+}
+
+/* The last trace_stats of a trace counts: each one is cumulative. */
+static int take_stats(struct orma_tool_counter *counter, struct orma_str bytes)
+{
+	struct orma_tool_summary *summary = &counter->summary;
+	struct orma_arena arena = {0};
+	struct orma_pb_trace_stats *stats;
+	int result = orma_proto_decode(&orma_pb_trace_stats_desc, bytes.data, bytes.size, &arena,
+				       &stats);
+	if (result == 0) {
+		summary->has_stats = true;
+		summary->lost_chunks = stats->chunks_discarded;
+		summary->lost_packets = 0;
+		summary->invalid_packets = stats->invalid_packets;
+		summary->late_flushes = stats->flushes_failed;
+		for (size_t i = 0; i < stats->buffer_stats.count; i++) {
+			const struct orma_pb_trace_stats_buffer_stats *buffer =
+				stats->buffer_stats.items[i];
+			summary->lost_chunks += buffer->chunks_discarded;
+			summary->lost_packets += buffer->trace_writer_packet_loss;
+		}
+		take_buffers(counter, stats);
+	}
+	orma_base_arena_done(&arena);
+	return result;
+}
+
+static void take_time(struct sequence *sequence, const struct packet_facts *facts)
+{
+	bool is_relative =
+		sequence->has_defaults ||
+		facts->flags & ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE;
+
+	sequence->has_defaults |= facts->has_defaults;
+	if (facts->time_ns == 0 ||
+	    (facts->clock_id ? facts->clock_id != ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME
+			     : is_relative))
+		return;
+	if (sequence->first_ns == 0 || facts->time_ns < sequence->first_ns)
+		sequence->first_ns = facts->time_ns;
+	sequence->last_ns = ORMA_MAX(sequence->last_ns, facts->time_ns);
+}
+
+static int count_in_sequence(struct orma_tool_counter *counter, const struct packet_facts *facts)
+{
+	struct sequence *sequence = orma_base_map_get(&counter->sequences, facts->sequence_id);
+	if (!sequence) {
+		sequence = orma_base_zalloc(sizeof(*sequence));
+		if (!sequence ||
+		    orma_base_map_put(&counter->sequences, facts->sequence_id, sequence)) {
+			orma_base_free(sequence);
+			return -ENOMEM;
+		}
+	}
+	if (facts->source)
+		sequence->source = facts->source;
+	take_time(sequence, facts);
+	sequence->waiting++;
+	if (sequence->source) {
+		count_source(&counter->summary, sequence->source, sequence->waiting);
+		sequence->waiting = 0;
+	}
+	return 0;
+}
+
+static void count_gap(struct orma_tool_summary *summary, uint64_t reasons)
+{
+	if (reasons & ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_SMB_FULL)
+		summary->full_gaps++;
+	else if (reasons > 1 &&
+		 !(reasons & ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_OVERWRITE))
+		summary->gaps++;
+}
+
+static void take_config(struct orma_tool_summary *summary, struct orma_str bytes)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while (orma_proto_reader_next(&reader, &field) > 0)
+		if (field.id == ORMA_PB_TRACE_CONFIG_WRITE_INTO_FILE)
+			summary->is_streamed = field.value != 0;
+}
+
+static int count_packet(void *ctx, const void *data, size_t size)
+{
+	struct orma_tool_counter *counter = ctx;
+	struct orma_tool_summary *summary = &counter->summary;
+	struct packet_facts facts = {0};
+	int result = get_facts(data, size, &facts);
+	if (result)
+		return result;
+	summary->packets++;
+	if (facts.sequence_id == SERVICE_SEQUENCE_ID ||
+	    (facts.sequence_id == 0 && facts.is_clock_sync))
+		count_source(summary, ORMA_TOOL_SOURCE_SERVICE, 1);
+	else if ((result = count_in_sequence(counter, &facts)))
+		return result;
+	count_gap(summary, facts.dropped);
+	if (facts.config.data && facts.sequence_id == SERVICE_SEQUENCE_ID)
+		take_config(summary, facts.config);
+	return facts.stats.data ? take_stats(counter, facts.stats) : 0;
+}
+
+static void count_times(struct orma_tool_summary *summary, const struct sequence *sequence)
+{
+	struct orma_tool_buffer *buffer;
+
+	if (sequence->first_ns == 0 || sequence->buffer == 0 ||
+	    sequence->buffer > summary->buffer_count)
+		return;
+	buffer = &summary->buffers[sequence->buffer - 1];
+	if (buffer->first_ns == 0 || sequence->first_ns < buffer->first_ns)
+		buffer->first_ns = sequence->first_ns;
+	buffer->last_ns = ORMA_MAX(buffer->last_ns, sequence->last_ns);
+}
+
+void orma_tool_counter_add(struct orma_tool_counter *counter, const void *packet, size_t size)
+{
+	/* A packet that cannot be looked into is one of the trace all the same. */
+	if (orma_tool_unpack(&counter->unpacker, packet, size, count_packet, counter) < 0)
+		count_source(&counter->summary, ORMA_TOOL_SOURCE_OTHER, 1);
+}
+
+int orma_tool_counter_add_stats(struct orma_tool_counter *counter, const void *stats, size_t size)
+{
+	return take_stats(counter, (struct orma_str){stats, size});
+}
+
+int orma_tool_counter_add_file(struct orma_tool_counter *counter, int fd, struct orma_error *reterr)
+{
+	return orma_tool_trace_read(fd, count_packet, counter, reterr);
+}
+
+void orma_tool_counter_done(struct orma_tool_counter *counter)
+{
+	size_t position = 0;
+	struct orma_map_slot *slot;
+
+	while ((slot = orma_base_map_next(&counter->sequences, &position))) {
+		struct sequence *sequence = slot->value;
+		count_source(&counter->summary, ORMA_TOOL_SOURCE_OTHER, sequence->waiting);
+		count_times(&counter->summary, sequence);
+		orma_base_free(sequence);
+	}
+	orma_base_map_done(&counter->sequences);
+	orma_tool_unpacker_done(&counter->unpacker);
+}
+
+int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr)
+{
+	struct orma_tool_counter counter = {0};
+	int result = orma_tool_counter_add_file(&counter, fd, reterr);
+
+	orma_tool_counter_done(&counter);
+	*ret = counter.summary;
+	return result;
+}
+
+struct loss {
+	uint64_t count;
+	const char *one, *many; /* what follows the count */
+};
+
+/* False when there are none. */
+static bool print_losses(const struct loss *losses, size_t kinds, FILE *out)
+{
+	const char *separator = "";
+
+	for (size_t i = 0; i < kinds; i++) {
+		const struct loss *loss = &losses[i];
+
+		if (loss->count == 0)
+			continue;
+		orma_tool_print(out, "%s%" PRIu64 " %s", separator, loss->count,
+				orma_base_noun(loss->count, loss->one, loss->many));
+		separator = ", ";
+	}
+	return *separator;
+}
+
+static uint64_t count_overwritten(const struct orma_tool_summary *summary)
+{
+	uint64_t chunks = 0;
+
+	for (size_t i = 0; i < summary->buffer_count; i++)
+		chunks += summary->buffers[i].overwritten_chunks;
+	return chunks;
+}
+
+static void print_coverage(uint64_t ns, FILE *out)
+{
+	bool is_short = ns < ORMA_NS_PER_SEC;
+
+	orma_tool_print(out, "the trace covers its last %.1f %s. ",
+			(double)ns / (is_short ? 1e6 : 1e9), is_short ? "ms" : "s");
+}
+
+/* What it means that a ring buffer has overwritten chunks, and what to do about it. */
+static void print_ring(const struct orma_tool_summary *summary, size_t idx, FILE *out)
+{
+	const struct orma_tool_buffer *buffer = &summary->buffers[idx];
+
+	if (buffer->overwritten_chunks == 0)
+		return;
+	orma_tool_print(
+		out, "  Buffer %zu (%" PRIu64 " KB) was full and overwrote its oldest data: ", idx,
+		buffer->size_bytes / 1024);
+	if (summary->is_streamed) {
+		fputs("it was filled faster than the file took it. Record with a larger buffer (-b "
+		      "SIZE) or a shorter file_write_period_ms to lose nothing.\n",
+		      out);
+		return;
+	}
+	if (buffer->first_ns)
+		print_coverage(buffer->last_ns - buffer->first_ns, out);
+	else
+		fputs("the trace has the newest. ", out);
+	fputs("A larger buffer (-b SIZE) keeps more, --stream keeps all.\n", out);
+}
+
+void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
+{
+	const struct loss losses[] = {
+		{summary->lost_packets, "packet that found no room in shared memory",
+		 "packets that found no room in shared memory"},
+		{count_overwritten(summary), "chunk overwritten", "chunks overwritten"},
+		{summary->lost_chunks, "chunk discarded", "chunks discarded"},
+		{summary->full_gaps, "gap where shared memory was full",
+		 "gaps where shared memory was full"},
+		{summary->gaps, "gap", "gaps"},
+		{summary->invalid_packets, "invalid packet", "invalid packets"},
+		{summary->late_flushes, "flush not answered in time",
+		 "flushes not answered in time"},
+	};
+	const char *none =
+		summary->has_stats ? "nothing" : "unknown, as the trace has no statistics";
+
+	for (size_t i = 0; i < summary->source_count; i++)
+		orma_tool_print_line(
+			out, "  %-22s %8" PRIu64 " %s", summary->sources[i].name,
+			summary->sources[i].packets,
+			orma_base_noun(summary->sources[i].packets, "packet", "packets"));
+	fputs("  lost: ", out);
+	bool has_losses = print_losses(losses, ORMA_ARRAY_SIZE(losses), out);
+	orma_tool_print_line(out, "%s", has_losses ? "" : none);
+	for (size_t i = 0; i < summary->buffer_count; i++)
+		print_ring(summary, i, out);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trace_rescue.c - a file takes no more of a trace, and there is somebody to ask for another one.
+ *
+ *   full --name of a new file--> copy what the full one has --> write the rest --> remove the full one
+ *     ^                                 |                            |
+ *     +-------------- full -------------+                            | full: this file has more now
+ *     +--------------------------------------------------------------+
+ *   full --the same name--> write the rest (there may be room by now)
+ *   full --empty line, end of input, a signal--> the file keeps what it has
+ *
+ * At each moment one file and the memory have the whole trace between them. The file with the
+ * larger part is the one that stays. A file that exists is never replaced: the user who types in
+ * haste must not lose a second trace.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "tool/print.h"
+#include "tool/record/trace_output.h"
+#include "tool/tool.h"
+
+#define COPY_BYTES ((size_t)256 * 1024)
+
+static void ask(const struct orma_trace_output *output)
+{
+	double written_kb = (double)output->written_bytes / 1024;
+
+	/* Keys that were pressed during the recording are no answer. */
+	(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	fputs("\n", stderr);
+	orma_tool_print_line(stderr,
+			     "%s: %s. It has %.1f KB of the %.1f KB of the trace; the rest is kept "
+			     "in memory.",
+			     orma_trace_output_name(output), strerror(-output->error), written_kb,
+			     written_kb + (double)output->batch.size / 1024);
+	fputs("Name a new file for the trace, or the same one again after making room there.\n"
+	      "File (empty: give the rest up): ",
+	      stderr);
+	fflush(stderr);
+}
+
+/* A line without its end; false when there is none: end of input, or a signal. */
+static bool read_line(int signal_fd, char *line, size_t size)
+{
+	struct pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}};
+	ssize_t got;
+
+	while (poll(fds, 2, -1) < 0)
+		if (errno != EINTR)
+			return false;
+	if (fds[1].revents)
+		return false;
+	got = read(STDIN_FILENO, line, size - 1);
+	if (got <= 0)
+		return false;
+	line[got] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+/* "~/x" is what a shell would have made of it. */
+static int make_path(const char *line, char *ret, size_t size)
+{
+	const char *home = getenv("HOME");
+	bool is_home = strncmp(line, "~/", 2) == 0 && home;
+	int length = snprintf(ret, size, "%s%s", is_home ? home : "", is_home ? line + 1 : line);
+
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+static bool is_same_file(const char *path, int fd)
+{
+	struct stat named, open_file;
+
+	return stat(path, &named) == 0 && fstat(fd, &open_file) == 0 &&
+	       named.st_dev == open_file.st_dev && named.st_ino == open_file.st_ino;
+}
+
+static int copy_written(const struct orma_trace_output *output, int fd)
+{
+	uint8_t *piece = orma_base_alloc(COPY_BYTES);
+	uint64_t done = 0;
+	int r = piece ? 0 : -ENOMEM;
+
+	while (r == 0 && done < output->written_bytes) {
+		size_t size = ORMA_MIN(COPY_BYTES, output->written_bytes - done);
+		ssize_t got = pread(output->fd, piece, size, output->begin + (off_t)done);
+		if (got > 0)
+			r = orma_base_fd_write_all(fd, piece, (size_t)got);
+		else if (got == 0)
+			r = -EIO; /* somebody cut it */
+		else if (errno != EINTR)
+			r = -errno;
+		done += got > 0 ? (uint64_t)got : 0;
+	}
+	/* The other copy is about to be removed. */
+	if (r == 0 && done > 0 && fsync(fd) < 0 && errno != EINVAL)
+		r = -errno;
+	orma_base_free(piece);
+	return r;
+}
+
+/* What was made here goes away; a file that was there before is left empty. */
+static void remove_old(const struct orma_trace_output *output)
+{
+	if (output->begin < 0 || strcmp(output->path, "-") == 0)
+		return;
+	if (!output->is_new)
+		orma_trace_output_empty(output);
+	else if (is_same_file(output->path, output->fd))
+		unlink(output->path);
+}
+
+/* From here on the trace is in this file. */
+static void adopt(struct orma_trace_output *output, int fd, const char *path)
+{
+	remove_old(output);
+	orma_base_fd_close(output->fd);
+	output->fd = fd;
+	output->begin = 0;
+	output->is_new = true;
+	snprintf(output->moved_to, sizeof(output->moved_to), "%s", path);
+	output->path = output->moved_to;
+	output->error = 0;
+}
+
+static void move(struct orma_trace_output *output, const char *path)
+{
+	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOCTTY | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : copy_written(output, fd);
+
+	if (r < 0) {
+		orma_tool_print_line(stderr, "%s: %s.", path, strerror(-r));
+		if (fd >= 0)
+			unlink(path);
+		orma_base_fd_close(fd);
+		return;
+	}
+	adopt(output, fd, path);
+	orma_trace_output_flush(output);
+}
+
+void orma_trace_output_rescue(struct orma_trace_output *output)
+{
+	char line[PATH_MAX], path[PATH_MAX];
+
+	while (output->error && output->keeps_rest) {
+		ask(output);
+		if (!read_line(output->writer.wakeup_fd, line, sizeof(line))) {
+			fputs("\n", stderr);
+			break;
+		}
+		if (!*line)
+			break;
+		if (strcmp(line, "-") == 0)
+			orma_tool_print_line(stderr, "-: this stands for standard output; the "
+						     "trace needs a file (./- is one).");
+		else if (make_path(line, path, sizeof(path)) < 0)
+			orma_tool_print_line(stderr, "%s: %s.", line, strerror(ENAMETOOLONG));
+		else if (is_same_file(path, output->fd))
+			orma_trace_output_flush(output);
+		else
+			move(output, path);
+	}
+	if (output->error)
+		orma_trace_output_drop(output);
+	else if (output->lost_bytes > 0) /* there was no memory to keep all of it */
+		output->error = -ENOMEM;
+}
