@@ -27,7 +27,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/macros.h"

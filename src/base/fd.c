@@ -29,11 +29,11 @@
 enum { READ_STEP_BYTES = 4096, REQUIRED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 /* Any thread, relaxed: a descriptor's owner orders its own marking and closing. */
-static _Atomic uint64_t marks[ORMA_BASE_FDS_MARKED_MAX / 64];
+static _Atomic uint64_t marks[ORMA_BASE_CLOSE_ON_FORK_MAX / 64];
 
-void orma_base_fd_mark(int fd)
+void orma_base_fd_set_close_on_fork(int fd)
 {
-	if (fd >= 0 && fd < ORMA_BASE_FDS_MARKED_MAX)
+	if (fd >= 0 && fd < ORMA_BASE_CLOSE_ON_FORK_MAX)
 		atomic_fetch_or_explicit(&marks[fd / 64], UINT64_C(1) << fd % 64,
 					 memory_order_relaxed);
 }
@@ -42,14 +42,14 @@ static void unmark(int fd)
 {
 	uint64_t bit = UINT64_C(1) << fd % 64;
 
-	if (fd < ORMA_BASE_FDS_MARKED_MAX &&
+	if (fd < ORMA_BASE_CLOSE_ON_FORK_MAX &&
 	    atomic_load_explicit(&marks[fd / 64], memory_order_relaxed) & bit)
 		atomic_fetch_and_explicit(&marks[fd / 64], ~bit, memory_order_relaxed);
 }
 
-void orma_base_fds_close_marked(void)
+void orma_base_fds_close_in_child(void)
 {
-	for (int i = 0; i < ORMA_BASE_FDS_MARKED_MAX / 64; i++) {
+	for (int i = 0; i < ORMA_BASE_CLOSE_ON_FORK_MAX / 64; i++) {
 		uint64_t bits = atomic_exchange_explicit(&marks[i], 0, memory_order_relaxed);
 
 		for (; bits; bits &= bits - 1)

@@ -64,12 +64,12 @@ int orma_base_fd_check_output(int fd);
 int orma_base_fd_set_nonblock(int fd);
 /*
  * Marks a descriptor that the child of a fork must not keep; only orma_base_fd_close() may close
- * it. Numbers from ORMA_BASE_FDS_MARKED_MAX on cannot be marked.
+ * it. Numbers from ORMA_BASE_CLOSE_ON_FORK_MAX on cannot be marked.
  */
-void orma_base_fd_mark(int fd);
+void orma_base_fd_set_close_on_fork(int fd);
 /* In the child of a fork, with no other thread: closes what is marked. Async-signal-safe. */
-void orma_base_fds_close_marked(void);
-#define ORMA_BASE_FDS_MARKED_MAX 4096
+void orma_base_fds_close_in_child(void);
+#define ORMA_BASE_CLOSE_ON_FORK_MAX 4096
 /* As write(), but -errno, EINTR is handled, and a pipe or socket that nobody reads raises no signal:
  * -EPIPE. */
 ssize_t orma_base_fd_write(int fd, const void *data, size_t size);

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 
 enum { EVENTS_PER_TURN = 64 };
@@ -462,11 +462,11 @@ void orma_base_loop_stop(struct orma_loop *loop)
 	loop->is_stopped = true;
 }
 
-void orma_base_loop_mark_fds(struct orma_loop *loop)
+void orma_base_loop_set_close_on_fork(struct orma_loop *loop)
 {
-	orma_base_fd_mark(loop->epoll_fd);
-	orma_base_fd_mark(loop->timer_fd);
-	orma_base_fd_mark(loop->wake_fd);
+	orma_base_fd_set_close_on_fork(loop->epoll_fd);
+	orma_base_fd_set_close_on_fork(loop->timer_fd);
+	orma_base_fd_set_close_on_fork(loop->wake_fd);
 }
 
 int orma_base_loop_fd(struct orma_loop *loop)

@@ -86,8 +86,8 @@ bool orma_base_loop_is_in_turn(const struct orma_loop *loop);
 /* Turns until orma_base_loop_stop(). */
 int orma_base_loop_run(struct orma_loop *loop);
 void orma_base_loop_stop(struct orma_loop *loop);
-/* The child of a fork does not keep its descriptors: orma_base_fd_mark(). */
-void orma_base_loop_mark_fds(struct orma_loop *loop);
+/* The child of a fork does not keep its descriptors: orma_base_fd_set_close_on_fork(). */
+void orma_base_loop_set_close_on_fork(struct orma_loop *loop);
 /* The epoll descriptor, for embedding in another loop: when it is readable, take a turn with
  * timeout 0. */
 int orma_base_loop_fd(struct orma_loop *loop);

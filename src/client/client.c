@@ -17,8 +17,8 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/clock_ns.h"
+#include "base/log_message.h"
 #include "base/options.h"
 #include "client/client.h"
 #include "ipc/address.h"
@@ -422,7 +422,7 @@ static int make_engine(void)
 		r = orma_base_loop_new(&orma_client.loop);
 	if (r < 0)
 		return r;
-	orma_base_loop_mark_fds(orma_client.loop);
+	orma_base_loop_set_close_on_fork(orma_client.loop);
 	orma_base_loop_set_wake_handler(orma_client.loop, on_wake, NULL);
 	return make_links();
 }

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "client/session.h"
 #include "proto/codec.h"
 #include "schema/gen/trace_config.pb.h"

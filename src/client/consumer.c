@@ -45,7 +45,7 @@ int orma_client_open_consumer(int *ret_fd)
 	}
 	consumer->work.fn = add_consumer;
 	consumer->fd = fds[1];
-	orma_base_fd_mark(fds[1]);
+	orma_base_fd_set_close_on_fork(fds[1]);
 	r = orma_client_post(&consumer->work);
 	if (r < 0) {
 		orma_base_fd_close(fds[0]);

@@ -405,7 +405,7 @@ int orma_client_custom_endpoint_new(const struct orma_client_endpoint_config *co
 	pthread_mutex_init(&self->mutex, NULL);
 	self->wake_fd = orma_base_fd_avoid_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	r = self->wake_fd < 0 ? -errno : 0;
-	orma_base_fd_mark(self->wake_fd);
+	orma_base_fd_set_close_on_fork(self->wake_fd);
 	if (r == 0)
 		r = orma_base_loop_watch(config->loop, &self->wake_watch, self->wake_fd,
 					 ORMA_LOOP_READ, on_wake);

@@ -90,7 +90,7 @@ static void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
 		add(self, ORMA_CLIENT_COMMAND_SETUP_TRACING, 0, NULL, 0);
 
 	/* The service's own. */
-	orma_base_fd_mark(memory->fd);
+	orma_base_fd_set_close_on_fork(memory->fd);
 	if (!command)
 		return;
 	command->page_bytes = memory->page_size_bytes;

@@ -30,7 +30,7 @@
 
 #include "base/cancel.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "client/client.h"
 
 /* What is left of the parent stays reachable, so that leak checkers of children have no questions.
@@ -78,7 +78,7 @@ static void leave_everything(void)
 		orma_client_fork_leave(link->endpoint);
 		orma_client_fork_leave(link->flushes.next);
 	}
-	orma_base_fds_close_marked();
+	orma_base_fds_close_in_child();
 }
 
 static void silence(struct orma_data_source *source)
@@ -161,9 +161,9 @@ void orma_client_revive(void)
 	int saved_errno = errno;
 
 	/* The caller emits. */
-	orma_base_log_hold(true);
+	orma_base_log_mute_stderr(true);
 	if (orma_client_revival_begin())
 		orma_client_revival_end(orma_client_restart(NULL));
-	orma_base_log_hold(false);
+	orma_base_log_mute_stderr(false);
 	errno = saved_errno;
 }

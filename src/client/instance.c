@@ -17,7 +17,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "client/client.h"
 #include "proto/reader.h"
 #include "schema/gen/data_source_config.pb.h"

@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "client/client.h"
 #include "ipc/address.h"
 #include "shm/view.h"
@@ -463,7 +463,7 @@ int orma_client_link_offer_own(struct orma_client_link *link)
 	shared.fd = orma_base_memfd_new(ORMA_SHM_MEMFD_NAME, bytes);
 	if (shared.fd < 0)
 		return shared.fd;
-	orma_base_fd_mark(shared.fd);
+	orma_base_fd_set_close_on_fork(shared.fd);
 	if (link->endpoint)
 		drop_connection(link);
 	link->own_fd = shared.fd;

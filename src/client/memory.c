@@ -94,7 +94,7 @@ int orma_client_memory_new(const struct orma_client_shared *shared, struct orma_
 		return r;
 	}
 	atomic_init(&memory->refs, 1);
-	orma_base_fd_mark(orma_shm_arbiter_wake_fd(memory->arbiter));
+	orma_base_fd_set_close_on_fork(orma_shm_arbiter_wake_fd(memory->arbiter));
 	*ret = memory;
 	return 0;
 }

@@ -17,9 +17,9 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "client/client.h"
 #include "ipc/address.h"
 
@@ -143,7 +143,7 @@ static void watch_folder(struct orma_client_link *link)
 	link->folder_fd = orma_base_fd_avoid_standard(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 	if (link->folder_fd < 0)
 		return;
-	orma_base_fd_mark(link->folder_fd);
+	orma_base_fd_set_close_on_fork(link->folder_fd);
 	if (inotify_add_watch(link->folder_fd, folder, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0 ||
 	    orma_base_loop_watch(link->loop, &link->folder_watch, link->folder_fd, ORMA_LOOP_READ,
 				 on_folder_change) < 0)

@@ -24,8 +24,8 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/clock_ns.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 #include "base/options.h"
 #include "client/client.h"
@@ -320,7 +320,7 @@ static int make_loop(struct orma_session *session)
 		r = orma_base_loop_new(&session->loop);
 	if (r < 0)
 		return r;
-	orma_base_loop_mark_fds(session->loop);
+	orma_base_loop_set_close_on_fork(session->loop);
 	orma_base_loop_set_wake_handler(session->loop, on_wake, session);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "client/session.h"
 
 /* The caller's callback gets NULL or the error in words. */

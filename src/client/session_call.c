@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "base/cancel.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "client/session.h"
 
 static void on_timeout(struct orma_timer *timer);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/macros.h"
 #include "base/options.h"
 #include "client/session.h"

@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/cancel.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "client/session.h"
 #include "proto/codec.h"
 #include "proto/reader.h"

@@ -24,8 +24,8 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/clock_ns.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 #include "client/session.h"
 #include "proto/writer.h"

@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/clock_ns.h"
+#include "base/error_message.h"
 #include "client/session.h"
 #include "ipc/frame.h"
 #include "proto/writer.h"

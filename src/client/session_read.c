@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "client/session.h"
 #include "proto/reader.h"
 #include "proto/writer.h"

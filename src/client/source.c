@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cancel.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/options.h"
 #include "client/client.h"
 #include "proto/writer.h"

@@ -16,7 +16,7 @@
 #include <errno.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/options.h"
 #include "client/client.h"
 #include "proto/reader.h"

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "client/client.h"
 
 enum sync_state { SYNC_UNSENT = 0, SYNC_SENT, SYNC_ANSWERED };

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "client/client.h"
 
 struct triggers {

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "host/host_state.h"
 #include "ipc/turns.h"
 

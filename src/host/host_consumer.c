@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "ipc/frame.h"
 #include "proto/codec.h"
 #include "proto/reader.h"

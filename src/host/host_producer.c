@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "host/host_state.h"
 #include "ipc/frame.h"
 #include "proto/codec.h"

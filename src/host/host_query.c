@@ -12,8 +12,8 @@
  */
 #include <errno.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/clock_ns.h"
+#include "base/log_message.h"
 #include "host/host_consumer.h"
 #include "ipc/frame.h"
 #include "proto/reader.h"

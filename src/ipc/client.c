@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/map.h"
@@ -358,7 +358,7 @@ static int try_connect(struct orma_ipc_client *client)
 	if (fd < 0)
 		return fd;
 	client->connect_fd = fd;
-	orma_base_fd_mark(fd);
+	orma_base_fd_set_close_on_fork(fd);
 	if (!is_pending)
 		return start_binding(client, fd);
 	return orma_base_loop_watch(client->options.loop, &client->connect_watch, fd,
@@ -459,7 +459,7 @@ int orma_ipc_client_new_from_fd(const struct orma_ipc_client_options *options, i
 		orma_ipc_client_free(client);
 		return result;
 	}
-	orma_base_fd_mark(fd);
+	orma_base_fd_set_close_on_fork(fd);
 	*ret = client;
 	return 0;
 }

@@ -4,7 +4,7 @@
  * The caller has a static table of the method names it may use; ids are learned from the host. All
  * callbacks run on the loop, never inside orma_ipc_client_new() or orma_ipc_client_invoke(). In
  * every callback the client may be freed. Its socket is not for children of forks, which would keep
- * the host from seeing us end: orma_base_fd_mark().
+ * the host from seeing us end: orma_base_fd_set_close_on_fork().
  */
 #ifndef ORMA_IPC_CLIENT_H
 #define ORMA_IPC_CLIENT_H

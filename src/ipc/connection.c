@@ -44,7 +44,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
 

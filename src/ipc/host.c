@@ -23,7 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "ipc/address.h"
@@ -641,7 +641,7 @@ int orma_ipc_host_adopt(struct orma_ipc_host *host, int fd, struct orma_ipc_peer
 		return result;
 	}
 	/* The other end is in this process, or near: a child of a fork would hold it open. */
-	orma_base_fd_mark(own_fd);
+	orma_base_fd_set_close_on_fork(own_fd);
 	result = admit(host, own_fd, false, ret_peer);
 	if (result == 0)
 		orma_base_fd_close(fd);

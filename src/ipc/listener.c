@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 
 enum { ACCEPTS_PER_TURN = 16 };

@@ -33,7 +33,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/str.h"
 
 /* The SYS_UID_MAX of most distributions. */

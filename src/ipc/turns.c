@@ -19,7 +19,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/macros.h"
 
 #define TURN_NS   (2 * ORMA_NS_PER_MS)

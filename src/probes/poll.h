@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 
 /*
  * The next multiple of the period on the clock that now_ns is of, so that all instances with one

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/macros.h"
 
 int orma_probe_make(size_t size, orma_probe_init_fn *init, orma_probe_free_fn *free,

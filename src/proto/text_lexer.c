@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 
 #define LINE_SHOWN_MAX 120 /* bytes of a source line in a message */
 

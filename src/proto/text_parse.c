@@ -13,7 +13,7 @@
  */
 #include <errno.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "proto/text_parser.h"
 
 /* Enters the message whose brace is the token. */

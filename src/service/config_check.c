@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "schema/gen/priority_boost_config.pb.h"
 #include "service/state.h"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "service/state.h"
 
 struct check {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/options.h"
 #include "service/state.h"
 #include "service/steps.h"

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
-#include "base/log.h"
+#include "base/error_message.h"
+#include "base/log_message.h"
 #include "service/state.h"
 
 static uint32_t or_default(uint32_t value, uint32_t fallback)

@@ -11,8 +11,8 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
-#include "base/log.h"
+#include "base/error_message.h"
+#include "base/log_message.h"
 #include "service/state.h"
 
 bool orma_service_instances_are_full(const struct orma_service_session *session,

@@ -5,7 +5,7 @@
 #ifndef ORMA_SERVICE_LIMITS_H
 #define ORMA_SERVICE_LIMITS_H
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 
 /* --- producers -------------------------------------------------------------------------------- */
 #define ORMA_SERVICE_PRODUCER_ID_MAX      65535u

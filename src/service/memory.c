@@ -39,7 +39,7 @@
 
 #include "base/alloc.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "service/state.h"
 
 /* Where the system's pages are larger, what rests on this is never true, and costs time alone. */

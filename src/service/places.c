@@ -13,7 +13,7 @@
  */
 #include <errno.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "service/state.h"
 
 void orma_service_places_add(struct orma_service_places *places, uid_t uid, bool has_rights)

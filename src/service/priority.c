@@ -15,8 +15,8 @@
  */
 #include <errno.h>
 
-#include "base/error.h"
-#include "base/log.h"
+#include "base/error_message.h"
+#include "base/log_message.h"
 #include "schema/gen/priority_boost_config.pb.h"
 #include "service/state.h"
 

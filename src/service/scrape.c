@@ -13,7 +13,7 @@
  * producers to visit (memory that could be missing).
  */
 #include "base/alloc.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "service/state.h"
 #include "service/steps.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/options.h"
 #include "service/state.h"
 

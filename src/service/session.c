@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "proto/writer.h"
 #include "schema/gen/concurrent_session_event.pb.h"
 #include "schema/gen/service_event.pb.h"

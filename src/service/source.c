@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/data_source_config.pb.h"

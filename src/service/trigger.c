@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
-#include "base/log.h"
+#include "base/error_message.h"
+#include "base/log_message.h"
 #include "proto/writer.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trigger.pb.h"

@@ -25,7 +25,7 @@
 #include <time.h>
 
 #include "base/cancel.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "shm/arbiter_state.h"
 
 #define HINT_PROBE_MAX   64u

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "tool/proto_file.h"
 
 #define OUT(...) (e->err |= orma_base_buf_printf(e->out, __VA_ARGS__))

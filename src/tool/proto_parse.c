@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "tool/proto_file.h"
 
 enum block_kind { BLOCK_FILE, BLOCK_MESSAGE, BLOCK_ENUM, BLOCK_ONEOF, BLOCK_EXTEND };

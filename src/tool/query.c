@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "proto/codec.h"
 #include "schema/gen/service_state.pb.h"
 #include "tool/print.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "proto/wire.h"
 #include "tool/foreign_file.h"
 #include "tool/trace_unpack.h"

@@ -10,7 +10,7 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/loop.h"
 #include "base/macros.h"
 #include "ipc/address.h"

@@ -22,7 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "track/event.h"
 

@@ -7,7 +7,7 @@
  */
 #include "bystander.h"
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "harness.h"
 
 #define PACKETS_PER_CHUNK 20

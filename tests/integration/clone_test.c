@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "bystander.h"
 #include "harness.h"

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/macros.h"

@@ -7,7 +7,7 @@
  * since recording something beats recording nothing.
  */
 #include "base/arena.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 #include "probes/process_stats/process_stats.h"
 #include "schema/gen/data_source_config.pb.h"

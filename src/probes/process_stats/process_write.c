@@ -17,7 +17,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "probes/process_stats/process_stats.h"

@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 #include "probes/sys_stats/sys_stats.h"
 #include "schema/gen/data_source_config.pb.h"

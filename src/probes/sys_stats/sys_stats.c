@@ -16,9 +16,9 @@
 #include <orma/data_source.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 #include "probes/poll.h"
 #include "probes/probe.h"

@@ -15,9 +15,9 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 #include "probes/files.h"
 #include "probes/probe.h"

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "proto/wire.h"
 #include "schema/gen/trace.pb.h"
 #include "service/filter/filter_bytecode.h"

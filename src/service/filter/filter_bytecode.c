@@ -29,7 +29,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "proto/wire.h"

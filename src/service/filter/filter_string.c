@@ -25,7 +25,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/macros.h"
 #include "service/state.h"
 

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "service/state.h"
 
 int orma_service_regex_compile(const struct orma_service *service, struct orma_str pattern,

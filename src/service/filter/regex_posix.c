@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/macros.h"
 #include "service/filter/regex.h"
 #include "service/limits.h"

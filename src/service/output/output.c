@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 #include "proto/wire.h"
 #include "schema/gen/trace.pb.h"

@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "service/state.h"
 
 bool orma_service_creation_is_wanted(const struct orma_service_session *session)

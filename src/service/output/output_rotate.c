@@ -48,7 +48,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "proto/reader.h"
 #include "service/state.h"
 

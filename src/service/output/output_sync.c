@@ -36,7 +36,7 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 		return r;
 	}
 	/* A child of a fork would keep the end of a pipe from its reader. */
-	orma_base_fd_mark(fd);
+	orma_base_fd_set_close_on_fork(fd);
 	*ret_file = (void *)((intptr_t)fd + 1);
 	return 0;
 }

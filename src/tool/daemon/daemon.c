@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/log.h"
+#include "base/clock_ns.h"
+#include "base/error_message.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 #include "ipc/address.h"
 #include "tool/daemon/compress_worker.h"

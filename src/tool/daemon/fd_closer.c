@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "base/list.h"
 #include "base/macros.h"
 

@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 
 #define FOLDER_ONLY (O_PATH | O_DIRECTORY)

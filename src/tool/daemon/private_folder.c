@@ -28,7 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 
 #define PREFIX "orma-record-"

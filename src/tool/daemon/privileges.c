@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/str.h"
 
 static int parse_id(const char *text, uint32_t *ret)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/loop.h"
 #include "tool/daemon/probes_run.h"
 #include "tool/print.h"

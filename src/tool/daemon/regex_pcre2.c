@@ -17,7 +17,7 @@
 #include <pcre2.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/macros.h"
 
 #define DEPTH_LIMIT         10000u

@@ -15,10 +15,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/clock_ns.h"
+#include "base/error_message.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "ipc/address.h"

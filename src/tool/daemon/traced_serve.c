@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "ipc/address.h"
 #include "tool/daemon/daemon.h"
 #include "tool/daemon/traced.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "ipc/address.h"
 #include "tool/daemon/daemon.h"
 #include "tool/daemon/private_folder.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/str.h"
 #include "tool/print.h"
 #include "tool/query.h"

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/clock_ns.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "schema/gen/capabilities.pb.h"

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "base/log.h"
+#include "base/log_message.h"
 #include "tool/print.h"
 #include "tool/record/record_app.h"
 #include "tool/record/record_options.h"

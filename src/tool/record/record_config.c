@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "proto/codec.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"

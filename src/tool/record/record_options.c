@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "tool/tool.h"
 
 #define BACKGROUND_WAIT_MS 30000

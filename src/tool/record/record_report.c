@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 #include "tool/print.h"
 #include "tool/record/recorder.h"

@@ -17,7 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "schema/gen/observable_events.pb.h"

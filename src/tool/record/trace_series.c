@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/error_message.h"
 #include "base/fd.h"
 #include "proto/reader.h"
 #include "schema/gen/trace_packet.pb.h"

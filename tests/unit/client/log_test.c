@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/log_message.h"
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 
@@ -210,9 +210,9 @@ ORMA_TEST(a_message_is_one_line_without_control_characters)
 	catch_stderr();
 	orma_base_log(ORMA_LOG_WARNING, "a\nb\033[2Jc\302\233d");
 	orma_base_log(ORMA_LOG_INFO, "too little");
-	orma_base_log_hold(true);
+	orma_base_log_mute_stderr(true);
 	orma_base_log(ORMA_LOG_ERROR, "held");
-	orma_base_log_hold(false);
+	orma_base_log_mute_stderr(false);
 	at = text = caught();
 	expect_line(&at, "warning: a?b?[2Jc\302?d");
 	CHECK_STR(at, "");

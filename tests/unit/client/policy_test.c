@@ -3,7 +3,7 @@
  */
 #include <pthread.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "unit/client/fixture.h"
 
 /* 256 KiB of shared memory and nobody who empties it: the thread that would is held up in on_flush.

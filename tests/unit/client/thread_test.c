@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "client/client.h"
 #include "shm/arbiter.h"
 #include "unit/client/daemon.h"

@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "ipc/address.h"
 #include "ipc/host.h"
 #include "raw_peer.h"

@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "host_fixture.h"
 
 ORMA_TEST(binding_tells_the_id_of_the_service_and_of_each_method)

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "base/loop.h"
 #include "harness.h"
 #include "probes/probe.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "harness.h"
 #include "proto/codec.h"
 #include "proto/wire.h"

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log_message.h"
 #include "fixture.h"
 #include "service/state.h"
 

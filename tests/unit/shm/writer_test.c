@@ -3,7 +3,7 @@
  */
 #include "reader.h"
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 
 static struct reader reader;
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/clock_ns.h"
 #include "harness.h"
 
 /* Looks at the time until the line has been drawn, which takes 10 ms. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clock.c - clock_gettime as one number.
+ * clock_ns.c - clock_gettime as one number.
  *
  * Owns nothing. 64 bits of nanoseconds last until the year 2554, so nothing here can overflow in
  * use. Rejected: reporting errors, because every caller asks for a clock that Linux always has.
  */
-#include "base/clock.h"
+#include "base/clock_ns.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log.c - hands formatted messages to the program's sink, and to stderr when ORMA_LOG asks for that.
+ * log_message.c - hands formatted messages to the program's sink, and to stderr when ORMA_LOG asks for that.
  *
  * Owns the sink: two process-wide words that are set before threads start and only read afterwards,
  * which is why they are plain. Messages are cut at 1 KiB. Rejected: a sink per object, because a
@@ -9,7 +9,7 @@
  * only when stderr takes it at once: a pipe that is full, or whose reader has gone, costs the message
  * and neither time nor a SIGPIPE.
  */
-#include "base/log.h"
+#include "base/log_message.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -49,7 +49,7 @@ void orma_base_log_read_environment(void)
 	atomic_store_explicit(&stderr_level, level, memory_order_relaxed);
 }
 
-void orma_base_log_hold(bool hold)
+void orma_base_log_mute_stderr(bool hold)
 {
 	is_held = hold;
 }

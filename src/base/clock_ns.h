@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clock.h - reading clocks in nanoseconds.
+ * clock_ns.h - reading clocks in nanoseconds.
  */
-#ifndef ORMA_BASE_CLOCK_H
-#define ORMA_BASE_CLOCK_H
+#ifndef ORMA_BASE_CLOCK_NS_H
+#define ORMA_BASE_CLOCK_NS_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * error_test.c - error messages, the log sink, clocks.
+ * error_message_test.c - error messages, the log sink, clocks.
  */
-#include "base/error.h"
+#include "base/error_message.h"
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/clock_ns.h"
+#include "base/log_message.h"
 #include "harness.h"
 
 ORMA_TEST(an_error_carries_its_code_and_message)

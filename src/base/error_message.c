@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * error.c - writing the message of a struct orma_error.
+ * error_message.c - writing the message of a struct orma_error.
  *
  * Owns nothing; the message is cut at its fixed size and always ends in NUL. Rejected: messages on
  * the heap, because reporting a failed allocation must not allocate; a chain of causes, because
  * prefixes read as well.
  */
-#include "base/error.h"
+#include "base/error_message.h"
 
 #include <errno.h>
 #include <stdarg.h>

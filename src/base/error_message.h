@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * error.h - filling struct orma_error.
+ * error_message.h - filling struct orma_error.
  */
-#ifndef ORMA_BASE_ERROR_H
-#define ORMA_BASE_ERROR_H
+#ifndef ORMA_BASE_ERROR_MESSAGE_H
+#define ORMA_BASE_ERROR_MESSAGE_H
 
 #include <orma/error.h>
 
