@@ -1,7 +1,7 @@
 # What runs per event, per chunk or per message, and is optimised for speed; the rest of the library is optimised for size.
 # In a program that is traced orma is a guest, and takes the less room of its caches the better.
 set(ORMA_HOT_SOURCES
-  "base/(alloc|arena|buf|clock|list|map|str)"
+  "base/(alloc|arena|buf|clock_ns|list|map|str)"
   "proto/(writer|reader|wire)"
   "shm/.*"
   "ipc/(frame|connection)"
