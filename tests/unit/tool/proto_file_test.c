@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * proto_file_test.c - .proto files: what is read from them, and what is refused and where.
- *
- * Our own schema is the proof: protoc read it too, and src/schema/gen is what it made of it.
+ * proto_file_test.c - .proto files: what is read from them, what is refused and where, and the
+ * setters that are made of them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,14 +17,14 @@
 #include "schema/gen/producer_port.pb.h"
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_config.pb.h"
-#include "tool/proto_file.h"
+#include "tool/protogen/proto_setters.h"
 
 static int parse(struct orma_tool_proto_set *set, const char *text)
 {
 	struct orma_tool_proto_file *file;
-	int err = orma_tool_proto_parse(set, "x.proto", text, strlen(text), &file);
+	int r = orma_tool_proto_parse(set, "x.proto", text, strlen(text), &file);
 
-	return err < 0 ? err : orma_tool_proto_resolve(set);
+	return r < 0 ? r : orma_tool_proto_resolve(set);
 }
 
 /* The header for the text, to be freed; NULL with the error in *ret_error. */
@@ -34,15 +33,15 @@ static char *emit(const char *text, struct orma_error *ret_error)
 	struct orma_tool_proto_set set = {0};
 	struct orma_tool_proto_file *file;
 	struct orma_buf out = {0};
-	int err = orma_tool_proto_parse(&set, "x.proto", text, strlen(text), &file);
+	int r = orma_tool_proto_parse(&set, "x.proto", text, strlen(text), &file);
 
-	if (err == 0)
-		err = orma_tool_proto_resolve(&set);
-	if (err == 0)
-		err = orma_tool_proto_emit(&set, file, "X_H", NULL, &out);
+	if (r == 0)
+		r = orma_tool_proto_resolve(&set);
+	if (r == 0)
+		r = orma_tool_proto_emit_setters(&set, file, "X_H", NULL, &out);
 	*ret_error = set.error;
 	orma_tool_proto_set_done(&set);
-	if (err == 0)
+	if (r == 0)
 		return (char *)orma_base_buf_cstr(&out);
 	orma_base_buf_done(&out);
 	return NULL;
@@ -151,7 +150,7 @@ static size_t compare_messages(const struct orma_tool_proto_set *set,
 	return count;
 }
 
-ORMA_TEST(our_own_schema_means_what_protoc_says_it_means)
+ORMA_TEST(our_own_schema_is_read_as_its_tables_say)
 {
 	struct orma_tool_proto_set set = {0};
 
@@ -219,7 +218,7 @@ ORMA_TEST(every_kind_of_statement_is_understood)
 	orma_base_free(header);
 }
 
-ORMA_TEST(editions_are_read_and_what_they_say_of_packing_obeyed)
+ORMA_TEST(editions_are_read_and_their_packing_features_obeyed)
 {
 	static const char text[] =
 		"edition = \"2023\";\n"
@@ -266,27 +265,29 @@ static const struct {
 	 "an edition has no required fields"},
 	{"edition = \"2023\"; message N { int32 a = 1; }\n"
 	 "message M { N n = 1 [features.message_encoding = DELIMITED]; }",
-	 "2:50: messages between tags, groups, are not supported"},
+	 "2:50: groups (DELIMITED) are not supported"},
 	{"edition = \"2023\"; option features.message_encoding = DELIMITED;",
-	 "1:54: messages between tags, groups, are not supported"},
+	 "1:54: groups (DELIMITED) are not supported"},
 	{"message M {\n  optional int32 a = 0;\n}", "x.proto:2:22: field numbers begin at 1"},
-	{"message M { optional int32 a = 19500; }", "protobuf keeps 19000"},
+	{"message M { optional int32 a = 19500; }", "protobuf reserves 19000"},
 	{"message M { optional int32 a = 536870912; }", "a field's number is at most 536870911"},
 	{"message M { int32 a = 1; }",
 	 "1:13: found \"int32\", expected optional, required or repeated"},
-	{"message M { optional int32 a = 1; optional int32 b = 1; }", "number 1 belongs to \"a\""},
+	{"message M { optional int32 a = 1; optional int32 b = 1; }",
+	 "number 1 already belongs to \"a\""},
 	{"message M { optional int32 a = 1; optional int32 a = 2; }",
-	 "there is a field of this name"},
+	 "a field of this name already exists"},
 	{"message M { reserved 1 to 5; optional int32 a = 3; }", "number 3 is reserved"},
 	{"message M { optional int32 a = 3; reserved 7, 1 to 5, 2; }", "number 3 is reserved"},
 	{"message M { optional int32 a = 6; oneof o { int32 b = 9; } reserved 1 to 5, 8 to max; }",
 	 "number 9 is reserved"},
-	{"message M { oneof o { int32 a = 1; } optional int32 a = 2; }", "a field of this name"},
-	{"message M { optional N a = 1; }", "1:22: there is no type \"N\""},
-	{"message M { optional .M.N a = 1; }", "there is no type \".M.N\""},
+	{"message M { oneof o { int32 a = 1; } optional int32 a = 2; }",
+	 "a field of this name already exists"},
+	{"message M { optional N a = 1; }", "1:22: type \"N\" is neither defined here"},
+	{"message M { optional .M.N a = 1; }", "type \".M.N\" is neither defined here"},
 	{"message M { optional group G = 1 { } }", "groups are not supported"},
 	{"message M {", "found the end of the text, expected '}'"},
-	{"message M { } message M { }", "\"M\" is defined already"},
+	{"message M { } message M { }", "\"M\" is already defined"},
 	{"message M { optional int32 a 1; }", "found \"1\", expected '='"},
 	{"message M { optional int32 = 1; }", "found \"=\", expected the field's name"},
 	{"message M { optional int32 a = 1 [packed = maybe]; }", "expected true or false"},
@@ -294,24 +295,25 @@ static const struct {
 	 "only repeated numbers can be packed"},
 	{"message M { repeated M a = 1 [packed = true]; }", "only repeated numbers can be packed"},
 	{"message M { optional int32 a = 1 [deprecated = true; }", "expected ']'"},
-	{"message M { map<float, int32> a = 1; }", "keys are integers, bools or strings"},
-	{"message M { oneof o { map<int32, int32> a = 1; } }", "maps are plain fields"},
-	{"message M { oneof o { repeated int32 a = 1; } }", "a oneof's have no label"},
+	{"message M { map<float, int32> a = 1; }",
+	 "the keys of a map are integers, bools or strings"},
+	{"message M { oneof o { map<int32, int32> a = 1; } }", "a map has no label"},
+	{"message M { oneof o { repeated int32 a = 1; } }", "fields of a oneof have no label"},
 	{"syntax = \"proto3\"; message M { required int32 a = 1; }", "proto3 has no required"},
-	{"enum E { }", "no enum is empty"},
-	{"enum E { A = 0; A = 1; }", "there is a value of this name"},
+	{"enum E { }", "an enum cannot be empty"},
+	{"enum E { A = 0; A = 1; }", "a value of this name already exists"},
 	{"enum E { A = 2147483648; }", "a value's number is at most 2147483647"},
-	{"extend Nothing { optional int32 a = 1; }", "there is no message \"Nothing\" to extend"},
+	{"extend Nothing { optional int32 a = 1; }", "message \"Nothing\" is neither defined here"},
 	{"enum E { A = 0; } extend E { optional int32 a = 1; }",
-	 "there is no message \"E\" to extend"},
-	{"package a; package b;", "a file has one package"},
+	 "message \"E\" is neither defined here"},
+	{"package a; package b;", "a file has at most one package"},
 	{"import 5;", "expected the path of a .proto file"},
 	{"option a = \"x", "a string that does not end"},
 	{"/* for ever", "1:1: found \"/\""},
 	{"message M { optional a. b c = 1; }", "expected a field's type"},
 	{"# hash\n", "found \"#\""},
 	{"message A { message B { optional int32 x = 1; } } message A_B { optional int32 x = 1; }",
-	 "would be in C the name of two things"},
+	 "two things would be called A_B_FIELD_X in C"},
 	{"message M { optional int32 c = 1; } enum M_SET { c = 1; }", NULL},
 };
 
