@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * codec.h - messages as C structs, driven by generated tables: decode, encode, text format.
  *
- * tools/protogen turns a descriptor set into src/schema/gen/<file>.pb.{h,c}. For
+ * tools/protogen turns src/schema/protos/<file>.proto into src/schema/gen/<file>.pb.{h,c}. For
  * `message TraceConfig { ... }` of src/schema/protos it emits
  *
  *   struct orma_pb_trace_config {
