@@ -103,7 +103,7 @@ install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/links/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
 
 # The manual pages refer to these files: the fields of a config, example programs, and the messages for tools that read traces.
-install(FILES docs/config.md docs/from-other-tracers.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES docs/config.md docs/from-other-tracers.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN "*.c" PATTERN "*.cpp")
 install(DIRECTORY src/schema/protos/ DESTINATION ${CMAKE_INSTALL_DATADIR}/orma/protos FILES_MATCHING PATTERN "*.proto")
 
