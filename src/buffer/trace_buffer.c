@@ -12,7 +12,7 @@
  *    +--------+-----------+---------+--------------+----------+------+---------+--------+
  *      newest records, in the order of arrival       oldest records
  *
- * A record is a 16-byte header (struct orma_record) and the chunk's fragments as the producer
+ * A record is a 16-byte header (struct orma_trace_buffer_record) and the chunk's fragments as the producer
  * framed them: a varint size, the bytes, the next fragment. Records are aligned to 16 bytes, so
  * whatever is left when one is cut is big enough to hold a header, and the ring can always be
  * walked from 0 to `used` by adding sizes. Beside the ring there is one index: per sequence, the
@@ -46,7 +46,7 @@
  * OVERWRITING is the same walk, forced: it stalls nowhere and shows its packets to nobody. A record
  * that a new one needs is walked over first, along with what its sequence has before it; so
  * whatever is lost is understood as well as if it were read, and the sequence keeps a bit for each
- * kind of loss until its next packet carries them out (enum orma_buffer_loss).
+ * kind of loss until its next packet carries them out (enum orma_trace_buffer_loss).
  *
  * INVARIANTS
  *   1. [0, used) is records without holes; write and oldest are at the beginning of one, or at
@@ -92,17 +92,17 @@ enum { HUGE_BYTES = 2 << 20, HUGE_FROM_BYTES = 8 << 20 };
 /* What freeing what a sequence owns costs, in bytes given back. */
 enum { SEQUENCE_COST = 1024 };
 
-int orma_trace_buffer_new(uint64_t size_bytes, enum orma_buffer_policy policy,
+int orma_trace_buffer_new(uint64_t size_bytes, enum orma_trace_buffer_policy policy,
 			  struct orma_trace_buffer **ret)
 {
-	if (size_bytes > ORMA_BUFFER_SIZE_MAX_BYTES)
+	if (size_bytes > ORMA_TRACE_BUFFER_SIZE_MAX_BYTES)
 		return -EMSGSIZE;
-	uint64_t size = (ORMA_MAX(size_bytes, UINT64_C(1)) + ORMA_BUFFER_PAGE_BYTES - 1) &
-			~(uint64_t)(ORMA_BUFFER_PAGE_BYTES - 1);
+	uint64_t size = (ORMA_MAX(size_bytes, UINT64_C(1)) + ORMA_TRACE_BUFFER_PAGE_BYTES - 1) &
+			~(uint64_t)(ORMA_TRACE_BUFFER_PAGE_BYTES - 1);
 	struct orma_trace_buffer *buffer = orma_base_zalloc(sizeof(*buffer));
 	if (!buffer)
 		return -ENOMEM;
-	void *memory = mmap(NULL, size + ORMA_STAGING_BYTES, PROT_READ | PROT_WRITE,
+	void *memory = mmap(NULL, size + ORMA_TRACE_BUFFER_STAGING_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED) {
 		orma_base_free(buffer);
@@ -128,9 +128,9 @@ void orma_trace_buffer_free(struct orma_trace_buffer *buffer)
 	buffer->is_abandoned = buffer->copies || buffer->holds;
 	if (buffer->is_abandoned)
 		return;
-	orma_service_sequences_done(&buffer->sequences);
+	orma_trace_buffer_sequences_done(&buffer->sequences);
 	orma_base_free(buffer->slices);
-	munmap(buffer->ring, (size_t)buffer->size + ORMA_STAGING_BYTES);
+	munmap(buffer->ring, (size_t)buffer->size + ORMA_TRACE_BUFFER_STAGING_BYTES);
 	orma_base_free(buffer);
 }
 
@@ -150,7 +150,7 @@ bool orma_trace_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_by
 	if (buffer->holds)
 		return false;
 	if (buffer->copies ||
-	    orma_service_sequences_shrink(&buffer->sequences, step_bytes / SEQUENCE_COST))
+	    orma_trace_buffer_sequences_shrink(&buffer->sequences, step_bytes / SEQUENCE_COST))
 		return true;
 	/* Huge pages are given back whole, or they would have to be cut first. */
 	kept = end > begin ? (uint32_t)(end - begin) : 0;
@@ -170,12 +170,12 @@ void orma_trace_buffer_clear(struct orma_trace_buffer *buffer)
 		.slices = buffer->slices,
 		.slice_capacity = buffer->slice_capacity,
 	};
-	orma_buffer_will_change(buffer, 0, buffer->used);
+	orma_trace_buffer_will_change(buffer, 0, buffer->used);
 	for (uint32_t i = 1; i <= buffer->sequences.count; i++)
-		(void)orma_sequence_get(buffer, i);
+		(void)orma_trace_buffer_sequence_get(buffer, i);
 	empty.copies = buffer->copies;
 	empty.holds = buffer->holds;
-	orma_service_sequences_done(&buffer->sequences);
+	orma_trace_buffer_sequences_done(&buffer->sequences);
 	(void)madvise(buffer->ring, buffer->used, MADV_DONTNEED);
 	*buffer = empty;
 }
@@ -204,12 +204,14 @@ bool orma_trace_buffer_has_data(const struct orma_trace_buffer *buffer)
 bool orma_trace_buffer_has_begun_packet(const struct orma_trace_buffer *buffer)
 {
 	for (uint32_t i = 0; i < buffer->sequences.count; i++) {
-		const struct orma_record_list *list = &buffer->sequences.slots[i].records;
-		const struct orma_record *first;
+		const struct orma_trace_buffer_record_list *list =
+			&buffer->sequences.slots[i].records;
+		const struct orma_trace_buffer_record *first;
 
 		if (!list->count)
 			continue;
-		first = orma_record_at(buffer, orma_record_list_get(list, 0));
+		first = orma_trace_buffer_record_at(buffer,
+						    orma_trace_buffer_record_list_get(list, 0));
 		if (first->consumed < first->payload)
 			return true;
 	}

@@ -10,8 +10,8 @@
  *
  * At the beginning what is small is copied at once: positions and statistics. The table of
  * sequences and the ring follow in blocks, a few per step. Whoever is about to change bytes of the
- * source's ring (a header, a payload, a patch) calls orma_buffer_will_change() first, which copies
- * the block concerned if it was not yet, and so does orma_sequence_get() for its part of the table;
+ * source's ring (a header, a payload, a patch) calls orma_trace_buffer_will_change() first, which copies
+ * the block concerned if it was not yet, and so does orma_trace_buffer_sequence_get() for its part of the table;
  * so every block arrives as it was at the beginning. Once all have, the source is left alone, and
  * the copy finds its records again: one walk over its ring, from the oldest on, files each under
  * its sequence.
@@ -38,9 +38,9 @@
 enum { RECORD_COST = 128 };
 enum { SEQUENCES_PER_BLOCK = 256 };
 
-struct orma_buffer_copy {
-	struct orma_buffer_copy *next;    /* in the source's list */
-	struct orma_trace_buffer *source; /* NULL: all blocks are done */
+struct orma_trace_buffer_copy {
+	struct orma_trace_buffer_copy *next; /* in the source's list */
+	struct orma_trace_buffer *source;    /* NULL: all blocks are done */
 	struct orma_trace_buffer *copy;
 	uint64_t *done; /* a bit per block */
 	uint32_t block_bytes, block_count;
@@ -58,7 +58,7 @@ static bool is_done(const uint64_t *done, uint32_t block)
 	return done[block / 64] >> block % 64 & 1;
 }
 
-static void copy_block(struct orma_buffer_copy *copy, uint32_t block)
+static void copy_block(struct orma_trace_buffer_copy *copy, uint32_t block)
 {
 	uint32_t begin = block * copy->block_bytes;
 	uint32_t size = ORMA_MIN(copy->copy->used - begin, copy->block_bytes);
@@ -69,7 +69,7 @@ static void copy_block(struct orma_buffer_copy *copy, uint32_t block)
 
 void orma_trace_buffer_save(const struct orma_trace_buffer *buffer, uint32_t offset, uint32_t size)
 {
-	for (struct orma_buffer_copy *copy = buffer->copies; copy; copy = copy->next) {
+	for (struct orma_trace_buffer_copy *copy = buffer->copies; copy; copy = copy->next) {
 		uint32_t block = offset / copy->block_bytes;
 		uint32_t last = (offset + size - 1) / copy->block_bytes;
 
@@ -79,16 +79,16 @@ void orma_trace_buffer_save(const struct orma_trace_buffer *buffer, uint32_t off
 	}
 }
 
-static void copy_sequences(struct orma_buffer_copy *copy, uint32_t block)
+static void copy_sequences(struct orma_trace_buffer_copy *copy, uint32_t block)
 {
-	const struct orma_sequence *from = copy->source->sequences.slots;
-	struct orma_sequence *to = copy->copy->sequences.slots;
+	const struct orma_trace_buffer_sequence *from = copy->source->sequences.slots;
+	struct orma_trace_buffer_sequence *to = copy->copy->sequences.slots;
 	uint32_t begin = block * SEQUENCES_PER_BLOCK;
 	uint32_t end = ORMA_MIN(begin + SEQUENCES_PER_BLOCK, copy->sequence_count);
 
 	for (uint32_t i = begin; i < end; i++) {
 		to[i] = from[i];
-		to[i].records = (struct orma_record_list){0};
+		to[i].records = (struct orma_trace_buffer_record_list){0};
 		to[i].stalled_in_pass = 0;
 		to[i].is_hashed = false;
 	}
@@ -99,14 +99,15 @@ void orma_trace_buffer_save_sequence(const struct orma_trace_buffer *buffer, uin
 {
 	uint32_t block = (sequence - 1) / SEQUENCES_PER_BLOCK;
 
-	for (struct orma_buffer_copy *copy = buffer->copies; copy; copy = copy->next)
+	for (struct orma_trace_buffer_copy *copy = buffer->copies; copy; copy = copy->next)
 		if (sequence <= copy->sequence_count && !is_done(copy->sequences_done, block))
 			copy_sequences(copy, block);
 }
 
-static int begin_sequences(struct orma_buffer_copy *copy, const struct orma_sequence_table *from)
+static int begin_sequences(struct orma_trace_buffer_copy *copy,
+			   const struct orma_trace_buffer_sequence_table *from)
 {
-	struct orma_sequence_table *to = &copy->copy->sequences;
+	struct orma_trace_buffer_sequence_table *to = &copy->copy->sequences;
 	uint32_t count = from->count;
 
 	copy->sequences_done = orma_base_alloc_array(count / SEQUENCES_PER_BLOCK / 64 + 1,
@@ -140,14 +141,14 @@ static void copy_state(const struct orma_trace_buffer *from, struct orma_trace_b
 }
 
 int orma_trace_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t block_bytes,
-				 struct orma_buffer_copy **ret)
+				 struct orma_trace_buffer_copy **ret)
 {
-	struct orma_buffer_copy *copy = orma_base_zalloc(sizeof(*copy));
+	struct orma_trace_buffer_copy *copy = orma_base_zalloc(sizeof(*copy));
 	int result;
 
 	if (!copy)
 		return -ENOMEM;
-	copy->block_bytes = block_bytes ? block_bytes : ORMA_BUFFER_COPY_BLOCK_BYTES;
+	copy->block_bytes = block_bytes ? block_bytes : ORMA_TRACE_BUFFER_COPY_BLOCK_BYTES;
 	copy->block_count = source->used / copy->block_bytes;
 	copy->block_count += source->used % copy->block_bytes != 0;
 	copy->done = orma_base_alloc_array(copy->block_count / 64 + 1, sizeof(*copy->done));
@@ -171,10 +172,10 @@ int orma_trace_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t bloc
 }
 
 /* The source is not needed any more. */
-static void leave_source(struct orma_buffer_copy *copy)
+static void leave_source(struct orma_trace_buffer_copy *copy)
 {
 	struct orma_trace_buffer *source = ORMA_TAKE(copy->source);
-	struct orma_buffer_copy **at;
+	struct orma_trace_buffer_copy **at;
 
 	if (!source)
 		return;
@@ -185,7 +186,7 @@ static void leave_source(struct orma_buffer_copy *copy)
 }
 
 /* What it cost, in bytes. */
-static uint64_t copy_blocks(struct orma_buffer_copy *copy, uint64_t budget_bytes)
+static uint64_t copy_blocks(struct orma_trace_buffer_copy *copy, uint64_t budget_bytes)
 {
 	uint32_t *at = &copy->sequence_block;
 	uint64_t spent = 0;
@@ -194,7 +195,7 @@ static uint64_t copy_blocks(struct orma_buffer_copy *copy, uint64_t budget_bytes
 		if (is_done(copy->sequences_done, *at))
 			continue;
 		copy_sequences(copy, *at);
-		spent += SEQUENCES_PER_BLOCK * sizeof(struct orma_sequence);
+		spent += SEQUENCES_PER_BLOCK * sizeof(struct orma_trace_buffer_sequence);
 	}
 	for (; copy->block < copy->block_count && spent < budget_bytes; copy->block++) {
 		if (is_done(copy->done, copy->block))
@@ -210,27 +211,28 @@ static uint64_t copy_blocks(struct orma_buffer_copy *copy, uint64_t budget_bytes
 /* Files the record at `offset` under its sequence; the cost in bytes, or a negative error. */
 static int64_t find_record_place(struct orma_trace_buffer *buffer, uint32_t offset)
 {
-	const struct orma_record *record = orma_record_at(buffer, offset);
-	struct orma_record_list *list;
+	const struct orma_trace_buffer_record *record = orma_trace_buffer_record_at(buffer, offset);
+	struct orma_trace_buffer_record_list *list;
 	uint32_t position, moved;
 	int result;
 
 	if (!record->sequence)
 		return RECORD_COST / 4;
-	list = &orma_sequence_get(buffer, record->sequence)->records;
-	result = orma_service_record_list_find(buffer, list, record->chunk_id, &position);
+	list = &orma_trace_buffer_sequence_get(buffer, record->sequence)->records;
+	result = orma_trace_buffer_record_list_find(buffer, list, record->chunk_id, &position);
 	if (result == 0)
-		result = orma_service_record_list_reserve(list);
+		result = orma_trace_buffer_record_list_reserve(list);
 	if (result != 0)
 		return result == -ENOMEM ? result : -EPROTO;
 	moved = ORMA_MIN(position, list->count - position);
-	orma_service_record_list_insert(
-		list, position, (struct orma_record_entry){.offset = offset}, record->chunk_id);
+	orma_trace_buffer_record_list_insert(
+		list, position, (struct orma_trace_buffer_record_entry){.offset = offset},
+		record->chunk_id);
 	return RECORD_COST + (int64_t)moved * (int64_t)sizeof(*list->entries);
 }
 
 /* 1 = more to do, 0 = all records are found. */
-static int find_records(struct orma_buffer_copy *copy, uint64_t budget_bytes)
+static int find_records(struct orma_trace_buffer_copy *copy, uint64_t budget_bytes)
 {
 	struct orma_trace_buffer *buffer = copy->copy;
 
@@ -249,12 +251,13 @@ static int find_records(struct orma_buffer_copy *copy, uint64_t budget_bytes)
 		if (cost < 0)
 			return (int)cost;
 		spent += (uint64_t)cost;
-		copy->at += orma_record_outer_bytes(orma_record_at(buffer, copy->at)->capacity);
+		copy->at += orma_trace_buffer_record_outer_bytes(
+			orma_trace_buffer_record_at(buffer, copy->at)->capacity);
 	}
 	return 1;
 }
 
-int orma_trace_buffer_copy_step(struct orma_buffer_copy *copy, uint64_t budget_bytes)
+int orma_trace_buffer_copy_step(struct orma_trace_buffer_copy *copy, uint64_t budget_bytes)
 {
 	uint64_t spent = 0;
 
@@ -265,7 +268,7 @@ int orma_trace_buffer_copy_step(struct orma_buffer_copy *copy, uint64_t budget_b
 	return find_records(copy, budget_bytes - spent);
 }
 
-struct orma_trace_buffer *orma_trace_buffer_copy_take(struct orma_buffer_copy *copy)
+struct orma_trace_buffer *orma_trace_buffer_copy_take(struct orma_trace_buffer_copy *copy)
 {
 	struct orma_trace_buffer *buffer = ORMA_TAKE(copy->copy);
 
@@ -273,7 +276,7 @@ struct orma_trace_buffer *orma_trace_buffer_copy_take(struct orma_buffer_copy *c
 	return buffer;
 }
 
-void orma_trace_buffer_copy_free(struct orma_buffer_copy *copy)
+void orma_trace_buffer_copy_free(struct orma_trace_buffer_copy *copy)
 {
 	if (!copy)
 		return;
@@ -286,7 +289,7 @@ void orma_trace_buffer_copy_free(struct orma_buffer_copy *copy)
 
 int orma_trace_buffer_clone(struct orma_trace_buffer *buffer, struct orma_trace_buffer **ret)
 {
-	struct orma_buffer_copy *copy;
+	struct orma_trace_buffer_copy *copy;
 	int result = orma_trace_buffer_copy_begin(buffer, 0, &copy);
 
 	if (result < 0)

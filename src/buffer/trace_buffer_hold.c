@@ -3,7 +3,7 @@
  *
  * A packet that has been read lies in the ring until new chunks overwrite it. A large one is sent in
  * many turns of the loop, so its bytes are held: before the ring changes in a block of
- * ORMA_BUFFER_COPY_BLOCK_BYTES that has held bytes, the block is saved, and is read from there. The
+ * ORMA_TRACE_BUFFER_COPY_BLOCK_BYTES that has held bytes, the block is saved, and is read from there. The
  * same calls serve copies of the whole buffer (trace_buffer_copy.c). So a hold costs nothing at the
  * beginning but a table of blocks, and later at most one block per change.
  *
@@ -16,10 +16,10 @@
 #include "base/alloc.h"
 #include "buffer/trace_buffer_layout.h"
 
-enum { BLOCK_BYTES = ORMA_BUFFER_COPY_BLOCK_BYTES };
+enum { BLOCK_BYTES = ORMA_TRACE_BUFFER_COPY_BLOCK_BYTES };
 
-struct orma_buffer_hold {
-	struct orma_buffer_hold *next; /* in the buffer's list */
+struct orma_trace_buffer_hold {
+	struct orma_trace_buffer_hold *next; /* in the buffer's list */
 	struct orma_trace_buffer *buffer;
 	bool has_lost; /* there was no memory for a block that changed */
 	uint32_t block_count;
@@ -28,7 +28,7 @@ struct orma_buffer_hold {
 };
 
 /* The block of a piece; pieces end where their block does. */
-static uint32_t find_block(const struct orma_buffer_hold *hold, const uint8_t *data,
+static uint32_t find_block(const struct orma_trace_buffer_hold *hold, const uint8_t *data,
 			   size_t *ret_offset)
 {
 	size_t offset = (size_t)(data - hold->buffer->ring);
@@ -37,7 +37,7 @@ static uint32_t find_block(const struct orma_buffer_hold *hold, const uint8_t *d
 	return (uint32_t)(offset / BLOCK_BYTES);
 }
 
-static void hold_slice(struct orma_buffer_hold *hold, const uint8_t *data, size_t size)
+static void hold_slice(struct orma_trace_buffer_hold *hold, const uint8_t *data, size_t size)
 {
 	while (size > 0) {
 		size_t offset, part;
@@ -51,10 +51,10 @@ static void hold_slice(struct orma_buffer_hold *hold, const uint8_t *data, size_
 }
 
 int orma_trace_buffer_hold_new(struct orma_trace_buffer *buffer,
-			       const struct orma_buffer_slice *slices, size_t count,
-			       struct orma_buffer_hold **ret)
+			       const struct orma_trace_buffer_slice *slices, size_t count,
+			       struct orma_trace_buffer_hold **ret)
 {
-	struct orma_buffer_hold *hold = orma_base_zalloc(sizeof(*hold));
+	struct orma_trace_buffer_hold *hold = orma_base_zalloc(sizeof(*hold));
 
 	if (!hold)
 		return -ENOMEM;
@@ -75,7 +75,7 @@ int orma_trace_buffer_hold_new(struct orma_trace_buffer *buffer,
 	return 0;
 }
 
-static void save_block(struct orma_buffer_hold *hold, uint32_t block)
+static void save_block(struct orma_trace_buffer_hold *hold, uint32_t block)
 {
 	const struct orma_trace_buffer *buffer = hold->buffer;
 	size_t begin = (size_t)block * BLOCK_BYTES;
@@ -91,7 +91,7 @@ static void save_block(struct orma_buffer_hold *hold, uint32_t block)
 void orma_trace_buffer_save_held(const struct orma_trace_buffer *buffer, uint32_t offset,
 				 uint32_t size)
 {
-	for (struct orma_buffer_hold *hold = buffer->holds; hold; hold = hold->next) {
+	for (struct orma_trace_buffer_hold *hold = buffer->holds; hold; hold = hold->next) {
 		uint32_t block = offset / BLOCK_BYTES, last = (offset + size - 1) / BLOCK_BYTES;
 
 		for (; block <= last && block < hold->block_count; block++)
@@ -100,7 +100,7 @@ void orma_trace_buffer_save_held(const struct orma_trace_buffer *buffer, uint32_
 	}
 }
 
-const uint8_t *orma_trace_buffer_hold_piece(const struct orma_buffer_hold *hold,
+const uint8_t *orma_trace_buffer_hold_piece(const struct orma_trace_buffer_hold *hold,
 					    const uint8_t *data, size_t *size)
 {
 	size_t offset;
@@ -112,7 +112,8 @@ const uint8_t *orma_trace_buffer_hold_piece(const struct orma_buffer_hold *hold,
 	return hold->saved[block] ? hold->saved[block] + offset : data;
 }
 
-void orma_trace_buffer_hold_release(struct orma_buffer_hold *hold, const uint8_t *data, size_t size)
+void orma_trace_buffer_hold_release(struct orma_trace_buffer_hold *hold, const uint8_t *data,
+				    size_t size)
 {
 	size_t offset;
 	uint32_t block = find_block(hold, data, &offset);
@@ -122,10 +123,10 @@ void orma_trace_buffer_hold_release(struct orma_buffer_hold *hold, const uint8_t
 		orma_base_free(ORMA_TAKE(hold->saved[block]));
 }
 
-void orma_trace_buffer_hold_free(struct orma_buffer_hold *hold)
+void orma_trace_buffer_hold_free(struct orma_trace_buffer_hold *hold)
 {
 	struct orma_trace_buffer *buffer;
-	struct orma_buffer_hold **at;
+	struct orma_trace_buffer_hold **at;
 
 	if (!hold)
 		return;

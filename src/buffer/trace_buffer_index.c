@@ -7,11 +7,11 @@
  *
  * Invariants: the ids of a deque ascend strictly and all lie within half the circle of 32-bit ids
  * counted from the first, so comparing "id minus first id" orders them; a slot with records is
- * never freed; at most ORMA_BUFFER_EMPTY_SEQUENCES_MAX empty ones are kept (the table shrinks back
+ * never freed; at most ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX empty ones are kept (the table shrinks back
  * to that a few at a time, so that no write pays for all).
  *
  * Cost: in order, one comparison and one store per chunk. Out of order, a binary search and a move
- * of the shorter side, of at most ORMA_BUFFER_LATE_MAX offsets (128 KiB) whatever ids a producer
+ * of the shorter side, of at most ORMA_TRACE_BUFFER_LATE_MAX offsets (128 KiB) whatever ids a producer
  * makes up.
  *
  * Rejected: links in the records, because a sorted insertion then walks the list (minutes for a
@@ -34,7 +34,7 @@ static uint32_t make_key(uint16_t producer_id, uint16_t writer_id)
 
 /* Where a key's search begins. Mixing the table's address in keeps producers from choosing ids that
  * collide. */
-static uint32_t key_home(const struct orma_sequence_table *table, uint32_t key)
+static uint32_t key_home(const struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint64_t hash =
 		((uint64_t)key ^ (uintptr_t)table->keys >> 4) * UINT64_C(0x9e3779b97f4a7c15);
@@ -43,7 +43,7 @@ static uint32_t key_home(const struct orma_sequence_table *table, uint32_t key)
 }
 
 /* The place of the key, or the free place where it would go. */
-static uint32_t key_place(const struct orma_sequence_table *table, uint32_t key)
+static uint32_t key_place(const struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint32_t place = key_home(table, key);
 	while (table->keys[place].slot && table->keys[place].key != key)
@@ -51,9 +51,9 @@ static uint32_t key_place(const struct orma_sequence_table *table, uint32_t key)
 	return place;
 }
 
-static int keys_grow(struct orma_sequence_table *table)
+static int keys_grow(struct orma_trace_buffer_sequence_table *table)
 {
-	struct orma_sequence_table larger = *table;
+	struct orma_trace_buffer_sequence_table larger = *table;
 	if (table->key_capacity && table->key_count < table->key_capacity / 2)
 		return 0;
 	larger.key_capacity = ORMA_MAX(table->key_capacity * 2, 16u);
@@ -68,7 +68,7 @@ static int keys_grow(struct orma_sequence_table *table)
 	return 0;
 }
 
-static void key_remove(struct orma_sequence_table *table, uint32_t key)
+static void key_remove(struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint32_t mask = table->key_capacity - 1, hole = key_place(table, key);
 	for (uint32_t i = (hole + 1) & mask; table->keys[i].slot; i = (i + 1) & mask) {
@@ -82,20 +82,20 @@ static void key_remove(struct orma_sequence_table *table, uint32_t key)
 	table->key_count--;
 }
 
-uint32_t orma_service_sequence_find(const struct orma_sequence_table *table, uint16_t producer_id,
-				    uint16_t writer_id)
+uint32_t orma_trace_buffer_sequence_find(const struct orma_trace_buffer_sequence_table *table,
+					 uint16_t producer_id, uint16_t writer_id)
 {
 	if (!table->key_count)
 		return 0;
 	return table->keys[key_place(table, make_key(producer_id, writer_id))].slot;
 }
 
-static int slots_grow(struct orma_sequence_table *table)
+static int slots_grow(struct orma_trace_buffer_sequence_table *table)
 {
 	if (table->free || table->count < table->capacity)
 		return 0;
 	uint32_t capacity = ORMA_MAX(table->capacity * 2, 8u);
-	struct orma_sequence *slots =
+	struct orma_trace_buffer_sequence *slots =
 		orma_base_realloc_array(table->slots, capacity, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
@@ -104,19 +104,21 @@ static int slots_grow(struct orma_sequence_table *table)
 	return 0;
 }
 
-static bool writer_is_same(const struct orma_buffer_writer *a, const struct orma_buffer_writer *b)
+static bool writer_is_same(const struct orma_trace_buffer_writer *a,
+			   const struct orma_trace_buffer_writer *b)
 {
 	return a->sequence_id == b->sequence_id && a->uid == b->uid && a->pid == b->pid &&
 	       a->machine_id == b->machine_id;
 }
 
-int orma_service_sequence_open(struct orma_trace_buffer *buffer,
-			       const struct orma_buffer_writer *writer, uint32_t *ret_sequence)
+int orma_trace_buffer_sequence_open(struct orma_trace_buffer *buffer,
+				    const struct orma_trace_buffer_writer *writer,
+				    uint32_t *ret_sequence)
 {
-	struct orma_sequence_table *table = &buffer->sequences;
+	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 	uint32_t key = make_key(writer->producer_id, writer->writer_id);
 	uint32_t sequence =
-		orma_service_sequence_find(table, writer->producer_id, writer->writer_id);
+		orma_trace_buffer_sequence_find(table, writer->producer_id, writer->writer_id);
 	if (sequence && writer_is_same(&table->slots[sequence - 1].writer, writer)) {
 		*ret_sequence = sequence;
 		return 0;
@@ -129,7 +131,7 @@ int orma_service_sequence_open(struct orma_trace_buffer *buffer,
 	/* Producer ids come round again: what the former owner left is read under the former
 	 * owner's name. */
 	if (sequence) {
-		orma_sequence_get(buffer, sequence)->is_hashed = false;
+		orma_trace_buffer_sequence_get(buffer, sequence)->is_hashed = false;
 		key_remove(table, key);
 	}
 	sequence = table->free;
@@ -137,72 +139,74 @@ int orma_service_sequence_open(struct orma_trace_buffer *buffer,
 		table->free = table->slots[sequence - 1].next;
 	else
 		sequence = ++table->count;
-	*orma_sequence_get(buffer, sequence) =
-		(struct orma_sequence){.writer = *writer, .is_used = true, .is_hashed = true};
+	*orma_trace_buffer_sequence_get(buffer, sequence) = (struct orma_trace_buffer_sequence){
+		.writer = *writer, .is_used = true, .is_hashed = true};
 	table->keys[key_place(table, key)] =
-		(struct orma_sequence_key){.key = key, .slot = sequence};
+		(struct orma_trace_buffer_sequence_key){.key = key, .slot = sequence};
 	table->key_count++;
-	orma_service_sequence_emptied(buffer, sequence);
+	orma_trace_buffer_sequence_emptied(buffer, sequence);
 	*ret_sequence = sequence;
 	return 0;
 }
 
-void orma_service_sequence_emptied(struct orma_trace_buffer *buffer, uint32_t sequence)
+void orma_trace_buffer_sequence_emptied(struct orma_trace_buffer *buffer, uint32_t sequence)
 {
-	struct orma_sequence_table *table = &buffer->sequences;
-	struct orma_sequence *slot = orma_sequence_get(buffer, sequence);
+	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
+	struct orma_trace_buffer_sequence *slot = orma_trace_buffer_sequence_get(buffer, sequence);
 	/* Else a thousand empty sequences would each keep the memory of their best day. */
 	if (slot->records.capacity > LIST_KEPT_MAX) {
 		orma_base_free(slot->records.entries);
-		slot->records = (struct orma_record_list){0};
+		slot->records = (struct orma_trace_buffer_record_list){0};
 	}
 	slot->next = 0;
 	slot->previous = table->empty_last;
 	if (table->empty_last)
-		orma_sequence_get(buffer, table->empty_last)->next = sequence;
+		orma_trace_buffer_sequence_get(buffer, table->empty_last)->next = sequence;
 	else
 		table->empty_first = sequence;
 	table->empty_last = sequence;
 	table->empty_count++;
 }
 
-void orma_service_sequence_filled(struct orma_trace_buffer *buffer, uint32_t sequence)
+void orma_trace_buffer_sequence_filled(struct orma_trace_buffer *buffer, uint32_t sequence)
 {
-	struct orma_sequence_table *table = &buffer->sequences;
-	struct orma_sequence *slot = orma_sequence_get(buffer, sequence);
+	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
+	struct orma_trace_buffer_sequence *slot = orma_trace_buffer_sequence_get(buffer, sequence);
 	if (slot->previous)
-		orma_sequence_get(buffer, slot->previous)->next = slot->next;
+		orma_trace_buffer_sequence_get(buffer, slot->previous)->next = slot->next;
 	else
 		table->empty_first = slot->next;
 	if (slot->next)
-		orma_sequence_get(buffer, slot->next)->previous = slot->previous;
+		orma_trace_buffer_sequence_get(buffer, slot->next)->previous = slot->previous;
 	else
 		table->empty_last = slot->previous;
 	slot->previous = slot->next = 0;
 	table->empty_count--;
 }
 
-void orma_service_sequence_forget_oldest(struct orma_trace_buffer *buffer)
+void orma_trace_buffer_sequence_forget_oldest(struct orma_trace_buffer *buffer)
 {
-	struct orma_sequence_table *table = &buffer->sequences;
+	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 
 	/* A write empties few sequences on average, so a few per write always catch up. */
-	for (int i = 0; i < 4 && table->empty_count > ORMA_BUFFER_EMPTY_SEQUENCES_MAX; i++) {
+	for (int i = 0; i < 4 && table->empty_count > ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX; i++) {
 		uint32_t sequence = table->empty_first;
-		struct orma_sequence *slot = orma_sequence_get(buffer, sequence);
-		orma_service_sequence_filled(buffer, sequence);
+		struct orma_trace_buffer_sequence *slot =
+			orma_trace_buffer_sequence_get(buffer, sequence);
+		orma_trace_buffer_sequence_filled(buffer, sequence);
 		if (slot->is_hashed)
 			key_remove(table,
 				   make_key(slot->writer.producer_id, slot->writer.writer_id));
 		orma_base_free(slot->records.entries);
-		*slot = (struct orma_sequence){.next = table->free};
+		*slot = (struct orma_trace_buffer_sequence){.next = table->free};
 		table->free = sequence;
 	}
 }
 
-bool orma_service_sequences_shrink(struct orma_sequence_table *table, uint32_t count)
+bool orma_trace_buffer_sequences_shrink(struct orma_trace_buffer_sequence_table *table,
+					uint32_t count)
 {
-	struct orma_sequence *slots;
+	struct orma_trace_buffer_sequence *slots;
 	for (; count > 0 && table->count > 0; count--)
 		orma_base_free(table->slots[--table->count].records.entries);
 	if (!table->count)
@@ -214,23 +218,24 @@ bool orma_service_sequences_shrink(struct orma_sequence_table *table, uint32_t c
 	return true;
 }
 
-void orma_service_sequences_done(struct orma_sequence_table *table)
+void orma_trace_buffer_sequences_done(struct orma_trace_buffer_sequence_table *table)
 {
 	for (uint32_t i = 0; i < table->count; i++)
 		orma_base_free(table->slots[i].records.entries);
 	orma_base_free(table->slots);
 	orma_base_free(table->keys);
-	*table = (struct orma_sequence_table){0};
+	*table = (struct orma_trace_buffer_sequence_table){0};
 }
 
 /* Moves the deque into a ring of another capacity, its head at 0. */
-static int list_resize(struct orma_record_list *list, uint32_t capacity)
+static int list_resize(struct orma_trace_buffer_record_list *list, uint32_t capacity)
 {
-	struct orma_record_entry *entries = orma_base_alloc((size_t)capacity * sizeof(*entries));
+	struct orma_trace_buffer_record_entry *entries =
+		orma_base_alloc((size_t)capacity * sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < list->count; i++)
-		entries[i] = *orma_record_list_entry(list, i);
+		entries[i] = *orma_trace_buffer_record_list_entry(list, i);
 	orma_base_free(list->entries);
 	list->entries = entries;
 	list->head = 0;
@@ -238,7 +243,7 @@ static int list_resize(struct orma_record_list *list, uint32_t capacity)
 	return 0;
 }
 
-int orma_service_record_list_reserve(struct orma_record_list *list)
+int orma_trace_buffer_record_list_reserve(struct orma_trace_buffer_record_list *list)
 {
 	const uint32_t smallest = 4;
 	if (list->count < list->capacity) {
@@ -250,15 +255,17 @@ int orma_service_record_list_reserve(struct orma_record_list *list)
 	return list_resize(list, list->capacity ? list->capacity * 2 : smallest);
 }
 
-int orma_service_record_list_find(const struct orma_trace_buffer *buffer,
-				  const struct orma_record_list *list, uint32_t chunk_id,
-				  uint32_t *ret_position)
+int orma_trace_buffer_record_list_find(const struct orma_trace_buffer *buffer,
+				       const struct orma_trace_buffer_record_list *list,
+				       uint32_t chunk_id, uint32_t *ret_position)
 {
 	*ret_position = list->count;
 	if (!list->count)
 		return 0;
-	uint32_t first = orma_record_at(buffer, orma_record_list_get(list, 0))->chunk_id;
-	if (orma_chunk_id_is_before(chunk_id, first)) {
+	uint32_t first =
+		orma_trace_buffer_record_at(buffer, orma_trace_buffer_record_list_get(list, 0))
+			->chunk_id;
+	if (orma_trace_buffer_chunk_id_is_before(chunk_id, first)) {
 		*ret_position = 0;
 		return list->newest_id - chunk_id > INT32_MAX ? -EPROTO : 0;
 	}
@@ -270,18 +277,23 @@ int orma_service_record_list_find(const struct orma_trace_buffer *buffer,
 		low = high;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		uint32_t id = orma_record_at(buffer, orma_record_list_get(list, middle))->chunk_id;
+		uint32_t id = orma_trace_buffer_record_at(
+				      buffer, orma_trace_buffer_record_list_get(list, middle))
+				      ->chunk_id;
 		if (id - first < distance)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	*ret_position = low;
-	return orma_record_at(buffer, orma_record_list_get(list, low))->chunk_id == chunk_id;
+	return orma_trace_buffer_record_at(buffer, orma_trace_buffer_record_list_get(list, low))
+		       ->chunk_id == chunk_id;
 }
 
-void orma_service_record_list_insert(struct orma_record_list *list, uint32_t position,
-				     struct orma_record_entry entry, uint32_t chunk_id)
+void orma_trace_buffer_record_list_insert(struct orma_trace_buffer_record_list *list,
+					  uint32_t position,
+					  struct orma_trace_buffer_record_entry entry,
+					  uint32_t chunk_id)
 {
 	uint32_t mask = list->capacity - 1;
 	if (position == list->count)
@@ -300,7 +312,7 @@ void orma_service_record_list_insert(struct orma_record_list *list, uint32_t pos
 	list->count++;
 }
 
-void orma_service_record_list_pop(struct orma_record_list *list)
+void orma_trace_buffer_record_list_pop(struct orma_trace_buffer_record_list *list)
 {
 	list->head = (list->head + 1) & (list->capacity - 1);
 	list->count--;

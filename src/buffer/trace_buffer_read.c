@@ -24,28 +24,29 @@ enum {
 };
 #define PATIENCE_MAX 5u /* doublings of what a read may look at */
 
-static void add_loss(struct orma_sequence *sequence, uint32_t reason)
+static void add_loss(struct orma_trace_buffer_sequence *sequence, uint32_t reason)
 {
-	sequence->loss |= ORMA_BUFFER_LOSS_PRESENT | reason;
+	sequence->loss |= ORMA_TRACE_BUFFER_LOSS_PRESENT | reason;
 }
 
-static void consume(const struct orma_trace_buffer *buffer, struct orma_record *record,
+static void consume(const struct orma_trace_buffer *buffer, struct orma_trace_buffer_record *record,
 		    uint32_t end, bool erase)
 {
-	orma_buffer_will_change_header(buffer, record);
+	orma_trace_buffer_will_change_header(buffer, record);
 	record->consumed = (uint16_t)end;
 	if (erase)
-		record->flags |= ORMA_RECORD_OVERWRITTEN;
+		record->flags |= ORMA_TRACE_BUFFER_RECORD_OVERWRITTEN;
 }
 
 /* A record becomes the first that a walk looks at: are the ids before it all accounted for? */
-static void enter_record(const struct orma_trace_buffer *buffer, struct orma_sequence *sequence,
-			 struct orma_record *record)
+static void enter_record(const struct orma_trace_buffer *buffer,
+			 struct orma_trace_buffer_sequence *sequence,
+			 struct orma_trace_buffer_record *record)
 {
-	if (record->flags & ORMA_RECORD_ENTERED)
+	if (record->flags & ORMA_TRACE_BUFFER_RECORD_ENTERED)
 		return;
-	orma_buffer_will_change_header(buffer, record);
-	record->flags |= ORMA_RECORD_ENTERED;
+	orma_trace_buffer_will_change_header(buffer, record);
+	record->flags |= ORMA_TRACE_BUFFER_RECORD_ENTERED;
 	if (!sequence->has_last)
 		return;
 	/* A scraped chunk that was overwritten may come back whole. If its successor comes instead,
@@ -53,57 +54,61 @@ static void enter_record(const struct orma_trace_buffer *buffer, struct orma_seq
 	uint32_t expected_id =
 		sequence->last_was_incomplete ? sequence->last_id : sequence->last_id + 1;
 	if (record->chunk_id != expected_id)
-		add_loss(sequence, ORMA_BUFFER_LOSS_READ_GAP);
+		add_loss(sequence, ORMA_TRACE_BUFFER_LOSS_READ_GAP);
 }
 
 void orma_trace_buffer_close_first(struct orma_trace_buffer *buffer, uint32_t sequence_number)
 {
-	struct orma_sequence *sequence = orma_sequence_get(buffer, sequence_number);
-	struct orma_record *record =
-		orma_record_at(buffer, orma_record_list_get(&sequence->records, 0));
+	struct orma_trace_buffer_sequence *sequence =
+		orma_trace_buffer_sequence_get(buffer, sequence_number);
+	struct orma_trace_buffer_record *record = orma_trace_buffer_record_at(
+		buffer, orma_trace_buffer_record_list_get(&sequence->records, 0));
 	sequence->has_last = true;
 	sequence->last_id = record->chunk_id;
 	sequence->last_payload = record->payload;
-	sequence->last_was_incomplete = record->flags & ORMA_RECORD_INCOMPLETE;
-	sequence->uncommitted_count += (record->flags & ORMA_RECORD_UNCOMMITTED) != 0;
-	if (record->flags & ORMA_RECORD_ABORT)
-		add_loss(sequence, ORMA_BUFFER_LOSS_WRITER_ABORT);
-	if (record->flags & ORMA_RECORD_CORRUPT)
-		add_loss(sequence, ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
-	if (record->flags & ORMA_RECORD_OVERWRITTEN) {
+	sequence->last_was_incomplete = record->flags & ORMA_TRACE_BUFFER_RECORD_INCOMPLETE;
+	sequence->uncommitted_count += (record->flags & ORMA_TRACE_BUFFER_RECORD_UNCOMMITTED) != 0;
+	if (record->flags & ORMA_TRACE_BUFFER_RECORD_ABORT)
+		add_loss(sequence, ORMA_TRACE_BUFFER_LOSS_WRITER_ABORT);
+	if (record->flags & ORMA_TRACE_BUFFER_RECORD_CORRUPT)
+		add_loss(sequence, ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED);
+	if (record->flags & ORMA_TRACE_BUFFER_RECORD_OVERWRITTEN) {
 		buffer->stats.chunks_overwritten++;
-		buffer->stats.bytes_overwritten += orma_record_outer_bytes(record->capacity);
+		buffer->stats.bytes_overwritten +=
+			orma_trace_buffer_record_outer_bytes(record->capacity);
 	} else {
 		buffer->stats.chunks_read++;
-		buffer->stats.bytes_read += orma_record_outer_bytes(record->capacity);
+		buffer->stats.bytes_read += orma_trace_buffer_record_outer_bytes(record->capacity);
 	}
-	orma_buffer_will_change_header(buffer, record);
+	orma_trace_buffer_will_change_header(buffer, record);
 	record->sequence = 0;
 	record->flags = 0;
 	buffer->chunk_count--;
-	orma_service_record_list_pop(&sequence->records);
+	orma_trace_buffer_record_list_pop(&sequence->records);
 	if (!sequence->records.count)
-		orma_service_sequence_emptied(buffer, sequence_number);
+		orma_trace_buffer_sequence_emptied(buffer, sequence_number);
 }
 
-void orma_trace_buffer_walk_begin(struct orma_trace_buffer *buffer, struct orma_buffer_walk *walk,
-				  uint32_t target, bool erase)
+void orma_trace_buffer_walk_begin(struct orma_trace_buffer *buffer,
+				  struct orma_trace_buffer_walk *walk, uint32_t target, bool erase)
 {
-	walk->sequence = orma_record_at(buffer, target)->sequence;
+	walk->sequence = orma_trace_buffer_record_at(buffer, target)->sequence;
 	walk->target = target;
 	walk->erase = erase;
-	struct orma_sequence *sequence = orma_sequence_get(buffer, walk->sequence);
-	walk->at = orma_record_list_get(&sequence->records, 0);
+	struct orma_trace_buffer_sequence *sequence =
+		orma_trace_buffer_sequence_get(buffer, walk->sequence);
+	walk->at = orma_trace_buffer_record_list_get(&sequence->records, 0);
 	if (erase || sequence->stalled_in_pass != buffer->pass)
-		enter_record(buffer, sequence, orma_record_at(buffer, walk->at));
+		enter_record(buffer, sequence, orma_trace_buffer_record_at(buffer, walk->at));
 }
 
 /* The end of the walk's current record: false when it is the end of the walk. */
-static bool walk_leave_record(struct orma_trace_buffer *buffer, struct orma_buffer_walk *walk)
+static bool walk_leave_record(struct orma_trace_buffer *buffer, struct orma_trace_buffer_walk *walk)
 {
-	struct orma_sequence *sequence = orma_sequence_get(buffer, walk->sequence);
-	struct orma_record *record = orma_record_at(buffer, walk->at);
-	if (record->flags & ORMA_RECORD_INCOMPLETE && !walk->erase) {
+	struct orma_trace_buffer_sequence *sequence =
+		orma_trace_buffer_sequence_get(buffer, walk->sequence);
+	struct orma_trace_buffer_record *record = orma_trace_buffer_record_at(buffer, walk->at);
+	if (record->flags & ORMA_TRACE_BUFFER_RECORD_INCOMPLETE && !walk->erase) {
 		sequence->stalled_in_pass = buffer->pass;
 		return false;
 	}
@@ -111,8 +116,8 @@ static bool walk_leave_record(struct orma_trace_buffer *buffer, struct orma_buff
 	orma_trace_buffer_close_first(buffer, walk->sequence);
 	if (is_last || !sequence->records.count)
 		return false;
-	walk->at = orma_record_list_get(&sequence->records, 0);
-	enter_record(buffer, sequence, orma_record_at(buffer, walk->at));
+	walk->at = orma_trace_buffer_record_list_get(&sequence->records, 0);
+	enter_record(buffer, sequence, orma_trace_buffer_record_at(buffer, walk->at));
 	return true;
 }
 
@@ -127,40 +132,43 @@ struct chain {
 };
 
 /* The next record of a chain. True: go on with the one after it; false: chain->verdict stands. */
-static bool chain_add_record(struct chain *chain, const struct orma_record *record, bool erase)
+static bool chain_add_record(struct chain *chain, const struct orma_trace_buffer_record *record,
+			     bool erase)
 {
-	struct orma_fragment fragment;
+	struct orma_trace_buffer_fragment fragment;
 	chain->verdict = CHAIN_LOST;
-	chain->reason = ORMA_BUFFER_LOSS_REASSEMBLY_BROKEN;
+	chain->reason = ORMA_TRACE_BUFFER_LOSS_REASSEMBLY_BROKEN;
 	if (record->consumed)
 		return false;
-	switch (orma_fragment_at((const uint8_t *)(record + 1), record->payload, 0, &fragment)) {
-	case ORMA_FRAGMENT_FOUND:
+	switch (orma_trace_buffer_fragment_at((const uint8_t *)(record + 1), record->payload, 0,
+					      &fragment)) {
+	case ORMA_TRACE_BUFFER_FRAGMENT_FOUND:
 		break;
-	case ORMA_FRAGMENT_NONE:
-		if (record->flags & ORMA_RECORD_INCOMPLETE) {
+	case ORMA_TRACE_BUFFER_FRAGMENT_NONE:
+		if (record->flags & ORMA_TRACE_BUFFER_RECORD_INCOMPLETE) {
 			chain->verdict = CHAIN_OPEN;
 			return false;
 		}
-		if (record->flags & (ORMA_RECORD_ABORT | ORMA_RECORD_CORRUPT)) {
-			chain->reason = record->flags & ORMA_RECORD_ABORT
-						? ORMA_BUFFER_LOSS_WRITER_ABORT
-						: ORMA_BUFFER_LOSS_CHUNK_CORRUPTED;
+		if (record->flags &
+		    (ORMA_TRACE_BUFFER_RECORD_ABORT | ORMA_TRACE_BUFFER_RECORD_CORRUPT)) {
+			chain->reason = record->flags & ORMA_TRACE_BUFFER_RECORD_ABORT
+						? ORMA_TRACE_BUFFER_LOSS_WRITER_ABORT
+						: ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED;
 			return false;
 		}
-		return ++chain->record_count < ORMA_BUFFER_SLICES_MAX;
-	case ORMA_FRAGMENT_ABORT:
-	case ORMA_FRAGMENT_CORRUPT:
-		chain->reason = ORMA_BUFFER_LOSS_CHUNK_CORRUPTED;
+		return ++chain->record_count < ORMA_TRACE_BUFFER_SLICES_MAX;
+	case ORMA_TRACE_BUFFER_FRAGMENT_ABORT:
+	case ORMA_TRACE_BUFFER_FRAGMENT_CORRUPT:
+		chain->reason = ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED;
 		return false;
 	}
-	if (!(record->flags & ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS) ||
-	    chain->record_count >= ORMA_BUFFER_SLICES_MAX ||
+	if (!(record->flags & ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS) ||
+	    chain->record_count >= ORMA_TRACE_BUFFER_SLICES_MAX ||
 	    chain->size + fragment.size > PACKET_MAX_BYTES)
 		return false;
 	bool continues = fragment.end == record->payload &&
-			 record->flags & ORMA_BUFFER_CHUNK_CONTINUES_ON_NEXT;
-	if (continues && record->flags & ORMA_BUFFER_CHUNK_NEEDS_PATCHING && !erase) {
+			 record->flags & ORMA_TRACE_BUFFER_CHUNK_CONTINUES_ON_NEXT;
+	if (continues && record->flags & ORMA_TRACE_BUFFER_CHUNK_NEEDS_PATCHING && !erase) {
 		chain->verdict = CHAIN_OPEN;
 		return false;
 	}
@@ -173,19 +181,21 @@ static bool chain_add_record(struct chain *chain, const struct orma_record *reco
 
 /* Judges the packet that begins with the last fragment of the sequence's first record. */
 static struct chain chain_look_ahead(const struct orma_trace_buffer *buffer,
-				     const struct orma_record_list *list, uint32_t begin_size,
-				     bool erase)
+				     const struct orma_trace_buffer_record_list *list,
+				     uint32_t begin_size, bool erase)
 {
-	const struct orma_record *record = orma_record_at(buffer, orma_record_list_get(list, 0));
+	const struct orma_trace_buffer_record *record =
+		orma_trace_buffer_record_at(buffer, orma_trace_buffer_record_list_get(list, 0));
 	struct chain chain = {.slice_count = begin_size > 0, .size = begin_size};
 	uint32_t id = record->chunk_id;
-	if (record->flags & ORMA_BUFFER_CHUNK_NEEDS_PATCHING && !erase)
+	if (record->flags & ORMA_TRACE_BUFFER_CHUNK_NEEDS_PATCHING && !erase)
 		return chain;
 	for (uint32_t i = 1; i < list->count; i++) {
-		record = orma_record_at(buffer, orma_record_list_get(list, i));
+		record = orma_trace_buffer_record_at(buffer,
+						     orma_trace_buffer_record_list_get(list, i));
 		if (record->chunk_id != ++id) {
 			chain.verdict = CHAIN_LOST;
-			chain.reason = ORMA_BUFFER_LOSS_REASSEMBLY_GAP;
+			chain.reason = ORMA_TRACE_BUFFER_LOSS_REASSEMBLY_GAP;
 			return chain;
 		}
 		if (!chain_add_record(&chain, record, erase))
@@ -200,7 +210,7 @@ static int slices_reserve(struct orma_trace_buffer *buffer, uint32_t count)
 	if (count <= buffer->slice_capacity)
 		return 0;
 	size_t capacity = ORMA_MAX((size_t)count, buffer->slice_capacity * 2);
-	struct orma_buffer_slice *slices =
+	struct orma_trace_buffer_slice *slices =
 		orma_base_realloc_array(buffer->slices, capacity, sizeof(*slices));
 	if (!slices)
 		return -ENOMEM;
@@ -210,35 +220,40 @@ static int slices_reserve(struct orma_trace_buffer *buffer, uint32_t count)
 }
 
 /* Consumes a judged packet; with `slices`, tells where its bytes are. */
-static void chain_consume(struct orma_trace_buffer *buffer, const struct orma_record_list *list,
-			  const struct chain *chain, const struct orma_fragment *begin, bool erase,
-			  struct orma_buffer_slice *slices)
+static void chain_consume(struct orma_trace_buffer *buffer,
+			  const struct orma_trace_buffer_record_list *list,
+			  const struct chain *chain, const struct orma_trace_buffer_fragment *begin,
+			  bool erase, struct orma_trace_buffer_slice *slices)
 {
-	struct orma_fragment fragment = *begin;
+	struct orma_trace_buffer_fragment fragment = *begin;
 	uint32_t slice_count = 0;
 	for (uint32_t i = 0; i <= chain->record_count; i++) {
-		struct orma_record *record = orma_record_at(buffer, orma_record_list_get(list, i));
-		if (i > 0 && orma_fragment_at(orma_record_payload(record), record->payload, 0,
-					      &fragment) != ORMA_FRAGMENT_FOUND)
+		struct orma_trace_buffer_record *record = orma_trace_buffer_record_at(
+			buffer, orma_trace_buffer_record_list_get(list, i));
+		if (i > 0 && orma_trace_buffer_fragment_at(orma_trace_buffer_record_payload(record),
+							   record->payload, 0, &fragment) !=
+				     ORMA_TRACE_BUFFER_FRAGMENT_FOUND)
 			continue;
 		consume(buffer, record, fragment.end, erase);
 		if (slices && fragment.size)
 			slices[slice_count++] =
-				(struct orma_buffer_slice){fragment.data, fragment.size};
+				(struct orma_trace_buffer_slice){fragment.data, fragment.size};
 	}
 }
 
 /* The packet that begins at `begin`: 1 whole, 0 consumed without a packet to show, -EAGAIN left for
  * later. */
-static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_buffer_walk *walk,
-			   const struct orma_fragment *begin, struct orma_buffer_packet *ret)
+static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_trace_buffer_walk *walk,
+			   const struct orma_trace_buffer_fragment *begin,
+			   struct orma_trace_buffer_packet *ret)
 {
-	struct orma_sequence *sequence = orma_sequence_get(buffer, walk->sequence);
-	const struct orma_record_list *list = &sequence->records;
+	struct orma_trace_buffer_sequence *sequence =
+		orma_trace_buffer_sequence_get(buffer, walk->sequence);
+	const struct orma_trace_buffer_record_list *list = &sequence->records;
 	struct chain chain = chain_look_ahead(buffer, list, begin->size, walk->erase);
 	if (chain.verdict == CHAIN_OPEN && walk->erase) {
 		chain.verdict = CHAIN_LOST;
-		chain.reason = ORMA_BUFFER_LOSS_OVERWRITE;
+		chain.reason = ORMA_TRACE_BUFFER_LOSS_OVERWRITE;
 	}
 	if (chain.verdict == CHAIN_WHOLE && ret && slices_reserve(buffer, chain.slice_count) < 0) {
 		chain.verdict = CHAIN_LOST;
@@ -269,11 +284,13 @@ static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_buffer_
  * fragment, straight to it. The one before it is not empty, and is in no other record when it does
  * not begin the record. */
 static bool erase_to_last_fragment(const struct orma_trace_buffer *buffer,
-				   const struct orma_sequence *sequence, struct orma_record *record)
+				   const struct orma_trace_buffer_sequence *sequence,
+				   struct orma_trace_buffer_record *record)
 {
-	uint32_t last_fragment = orma_record_list_entry(&sequence->records, 0)->last_fragment;
+	uint32_t last_fragment =
+		orma_trace_buffer_record_list_entry(&sequence->records, 0)->last_fragment;
 	if (record->consumed >= last_fragment ||
-	    (record->consumed == 0 && record->flags & ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS))
+	    (record->consumed == 0 && record->flags & ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS))
 		return false;
 	consume(buffer, record, last_fragment, true);
 	return true;
@@ -291,7 +308,7 @@ static bool take_step(struct orma_trace_buffer *buffer)
 static void earn_steps(struct orma_trace_buffer *buffer)
 {
 	buffer->steps_left = ORMA_MIN(buffer->steps_left + STEPS_PER_PACKET,
-				      ORMA_BUFFER_STEPS_PER_READ << buffer->patience);
+				      ORMA_TRACE_BUFFER_STEPS_PER_READ << buffer->patience);
 	buffer->is_cut_short = false;
 }
 
@@ -301,28 +318,31 @@ static int cut_short(struct orma_trace_buffer *buffer)
 	return -EAGAIN;
 }
 
-int orma_trace_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_buffer_walk *walk,
-				struct orma_buffer_packet *ret)
+int orma_trace_buffer_walk_next(struct orma_trace_buffer *buffer,
+				struct orma_trace_buffer_walk *walk,
+				struct orma_trace_buffer_packet *ret)
 {
-	struct orma_sequence *sequence = orma_sequence_get(buffer, walk->sequence);
+	struct orma_trace_buffer_sequence *sequence =
+		orma_trace_buffer_sequence_get(buffer, walk->sequence);
 	if (!walk->erase && sequence->stalled_in_pass == buffer->pass)
 		return 0;
 	for (;;) {
-		struct orma_record *record = orma_record_at(buffer, walk->at);
+		struct orma_trace_buffer_record *record =
+			orma_trace_buffer_record_at(buffer, walk->at);
 		uint32_t at = record->consumed;
-		struct orma_fragment fragment;
+		struct orma_trace_buffer_fragment fragment;
 		if (walk->erase && erase_to_last_fragment(buffer, sequence, record))
 			return 1;
 		if (!walk->erase && !take_step(buffer))
 			return -EAGAIN;
-		enum orma_fragment_kind kind = orma_fragment_at(orma_record_payload(record),
-								record->payload, at, &fragment);
-		if (kind != ORMA_FRAGMENT_FOUND) {
+		enum orma_trace_buffer_fragment_kind kind = orma_trace_buffer_fragment_at(
+			orma_trace_buffer_record_payload(record), record->payload, at, &fragment);
+		if (kind != ORMA_TRACE_BUFFER_FRAGMENT_FOUND) {
 			/* Chunks are checked on their way in; only a patch over a size can do this.
 			 */
-			if (ORMA_UNLIKELY(kind != ORMA_FRAGMENT_NONE)) {
+			if (ORMA_UNLIKELY(kind != ORMA_TRACE_BUFFER_FRAGMENT_NONE)) {
 				buffer->stats.abi_violations++;
-				add_loss(sequence, ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
+				add_loss(sequence, ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED);
 				consume(buffer, record, record->payload, walk->erase);
 			}
 			if (!walk_leave_record(buffer, walk))
@@ -330,13 +350,13 @@ int orma_trace_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_bu
 			continue;
 		}
 		if (ORMA_UNLIKELY(at == 0 &&
-				  record->flags & ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS)) {
-			add_loss(sequence, ORMA_BUFFER_LOSS_ORPHAN_CONTINUATION);
+				  record->flags & ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS)) {
+			add_loss(sequence, ORMA_TRACE_BUFFER_LOSS_ORPHAN_CONTINUATION);
 			consume(buffer, record, fragment.end, walk->erase);
 			continue;
 		}
 		if (ORMA_UNLIKELY(fragment.end == record->payload &&
-				  record->flags & ORMA_BUFFER_CHUNK_CONTINUES_ON_NEXT)) {
+				  record->flags & ORMA_TRACE_BUFFER_CHUNK_CONTINUES_ON_NEXT)) {
 			int result = read_fragmented(buffer, walk, &fragment, ret);
 			if (result == -EAGAIN)
 				sequence->stalled_in_pass = buffer->pass;
@@ -348,7 +368,8 @@ int orma_trace_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_bu
 		if (fragment.size == 0)
 			continue;
 		if (ret) {
-			buffer->slice = (struct orma_buffer_slice){fragment.data, fragment.size};
+			buffer->slice =
+				(struct orma_trace_buffer_slice){fragment.data, fragment.size};
 			ret->slices = &buffer->slice;
 			ret->slice_count = 1;
 			ret->size_bytes = fragment.size;
@@ -360,7 +381,7 @@ int orma_trace_buffer_walk_next(struct orma_trace_buffer *buffer, struct orma_bu
 void orma_trace_buffer_read_begin(struct orma_trace_buffer *buffer)
 {
 	buffer->pass++;
-	buffer->steps_left = ORMA_BUFFER_STEPS_PER_READ;
+	buffer->steps_left = ORMA_TRACE_BUFFER_STEPS_PER_READ;
 	buffer->walk.sequence = 0;
 	buffer->refusable_sequence = 0;
 	buffer->pass_is_open = buffer->chunk_count > 0;
@@ -387,8 +408,9 @@ uint32_t orma_trace_buffer_steps_left(const struct orma_trace_buffer *buffer)
  * ends. */
 static bool pass_advance(struct orma_trace_buffer *buffer)
 {
-	const struct orma_record *record = orma_record_at(buffer, buffer->read);
-	uint32_t next = buffer->read + orma_record_outer_bytes(record->capacity);
+	const struct orma_trace_buffer_record *record =
+		orma_trace_buffer_record_at(buffer, buffer->read);
+	uint32_t next = buffer->read + orma_trace_buffer_record_outer_bytes(record->capacity);
 	uint32_t end = buffer->write < buffer->used ? buffer->write : 0;
 	if (next >= buffer->used)
 		next = 0;
@@ -398,17 +420,19 @@ static bool pass_advance(struct orma_trace_buffer *buffer)
 	return next != end && buffer->chunk_count > 0;
 }
 
-int orma_trace_buffer_read_packet(struct orma_trace_buffer *buffer, struct orma_buffer_packet *ret)
+int orma_trace_buffer_read_packet(struct orma_trace_buffer *buffer,
+				  struct orma_trace_buffer_packet *ret)
 {
 	while (buffer->pass_is_open) {
-		if (!buffer->walk.sequence && orma_record_at(buffer, buffer->read)->sequence)
+		if (!buffer->walk.sequence &&
+		    orma_trace_buffer_record_at(buffer, buffer->read)->sequence)
 			orma_trace_buffer_walk_begin(buffer, &buffer->walk, buffer->read, false);
 		int result = buffer->walk.sequence
 				     ? orma_trace_buffer_walk_next(buffer, &buffer->walk, ret)
 				     : 0;
 		if (result > 0) {
-			struct orma_sequence *sequence =
-				orma_sequence_get(buffer, buffer->walk.sequence);
+			struct orma_trace_buffer_sequence *sequence =
+				orma_trace_buffer_sequence_get(buffer, buffer->walk.sequence);
 			ret->writer = &sequence->writer;
 			ret->loss = buffer->refusable_loss = sequence->loss;
 			sequence->loss = 0;
@@ -429,19 +453,21 @@ void orma_trace_buffer_packet_refused(struct orma_trace_buffer *buffer)
 {
 	if (!buffer->refusable_sequence)
 		return;
-	add_loss(orma_sequence_get(buffer, buffer->refusable_sequence),
-		 buffer->refusable_loss | ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
+	add_loss(orma_trace_buffer_sequence_get(buffer, buffer->refusable_sequence),
+		 buffer->refusable_loss | ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED);
 	buffer->refusable_sequence = 0;
 }
 
 void orma_trace_buffer_held_packet_refused(struct orma_trace_buffer *buffer,
-					   const struct orma_buffer_writer *writer, uint32_t loss)
+					   const struct orma_trace_buffer_writer *writer,
+					   uint32_t loss)
 {
-	uint32_t number = orma_service_sequence_find(&buffer->sequences, writer->producer_id,
-						     writer->writer_id);
+	uint32_t number = orma_trace_buffer_sequence_find(&buffer->sequences, writer->producer_id,
+							  writer->writer_id);
 
 	/* The ids may be another writer's by now: there is no next packet to tell then. */
-	if (number && orma_sequence_get(buffer, number)->writer.sequence_id == writer->sequence_id)
-		add_loss(orma_sequence_get(buffer, number),
-			 loss | ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
+	if (number && orma_trace_buffer_sequence_get(buffer, number)->writer.sequence_id ==
+			      writer->sequence_id)
+		add_loss(orma_trace_buffer_sequence_get(buffer, number),
+			 loss | ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED);
 }

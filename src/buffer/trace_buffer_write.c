@@ -21,11 +21,11 @@
 enum { CACHE_LINE_BYTES = 64 };
 
 struct staged_chunk {
-	const struct orma_buffer_chunk *chunk;
+	const struct orma_trace_buffer_chunk *chunk;
 	uint32_t payload;       /* bytes of whole fragments */
 	uint32_t capacity;      /* room to keep: a scraped chunk may grow */
 	uint32_t consumed;      /* of an earlier copy, already read */
-	uint32_t last_fragment; /* as in struct orma_record_entry */
+	uint32_t last_fragment; /* as in struct orma_trace_buffer_record_entry */
 	uint16_t flags;
 };
 
@@ -34,16 +34,18 @@ struct staged_chunk {
 static void prefetch_room(const struct orma_trace_buffer *buffer, uint32_t size)
 {
 	uint32_t end =
-		ORMA_MIN(buffer->write + size + ORMA_RECORD_BYTES + CACHE_LINE_BYTES, buffer->size);
+		ORMA_MIN(buffer->write + size + ORMA_TRACE_BUFFER_RECORD_BYTES + CACHE_LINE_BYTES,
+			 buffer->size);
 	for (uint32_t at = buffer->write; at < end; at += CACHE_LINE_BYTES)
 		__builtin_prefetch(buffer->ring + at, 1);
 }
 
-static int stage_chunk(struct orma_trace_buffer *buffer, const struct orma_buffer_chunk *chunk,
-		       struct staged_chunk *ret)
+static int stage_chunk(struct orma_trace_buffer *buffer,
+		       const struct orma_trace_buffer_chunk *chunk, struct staged_chunk *ret)
 {
-	if (chunk->payload_size_bytes > ORMA_BUFFER_PAYLOAD_MAX_BYTES ||
-	    orma_record_outer_bytes((uint32_t)chunk->payload_size_bytes) > buffer->size) {
+	if (chunk->payload_size_bytes > ORMA_TRACE_BUFFER_PAYLOAD_MAX_BYTES ||
+	    orma_trace_buffer_record_outer_bytes((uint32_t)chunk->payload_size_bytes) >
+		    buffer->size) {
 		buffer->stats.abi_violations++;
 		return -EMSGSIZE;
 	}
@@ -53,24 +55,26 @@ static int stage_chunk(struct orma_trace_buffer *buffer, const struct orma_buffe
 		memcpy(buffer->staging, chunk->payload_untrusted, size);
 
 	uint32_t count = chunk->fragment_count, end = 0, size_before = 0;
-	*ret = (struct staged_chunk){.chunk = chunk, .flags = chunk->flags & ORMA_RECORD_ABI_FLAGS};
+	*ret = (struct staged_chunk){.chunk = chunk,
+				     .flags = chunk->flags & ORMA_TRACE_BUFFER_RECORD_ABI_FLAGS};
 	if (!chunk->is_complete) {
 		/* The last fragment may be half written, and what the flags say is said about it.
 		 */
 		count -= count > 0;
-		ret->flags &= ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS;
-		ret->flags |= ORMA_RECORD_INCOMPLETE;
+		ret->flags &= ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS;
+		ret->flags |= ORMA_TRACE_BUFFER_RECORD_INCOMPLETE;
 	} else if (chunk->is_scraped) {
-		ret->flags |= ORMA_RECORD_UNCOMMITTED;
+		ret->flags |= ORMA_TRACE_BUFFER_RECORD_UNCOMMITTED;
 	}
 	for (; count > 0; count--) {
-		struct orma_fragment fragment;
-		enum orma_fragment_kind kind =
-			orma_fragment_at(buffer->staging, size, end, &fragment);
-		if (ORMA_UNLIKELY(kind != ORMA_FRAGMENT_FOUND)) {
-			bool is_abort = kind == ORMA_FRAGMENT_ABORT;
-			ret->flags &= (uint16_t)~ORMA_BUFFER_CHUNK_CONTINUES_ON_NEXT;
-			ret->flags |= is_abort ? ORMA_RECORD_ABORT : ORMA_RECORD_CORRUPT;
+		struct orma_trace_buffer_fragment fragment;
+		enum orma_trace_buffer_fragment_kind kind =
+			orma_trace_buffer_fragment_at(buffer->staging, size, end, &fragment);
+		if (ORMA_UNLIKELY(kind != ORMA_TRACE_BUFFER_FRAGMENT_FOUND)) {
+			bool is_abort = kind == ORMA_TRACE_BUFFER_FRAGMENT_ABORT;
+			ret->flags &= (uint16_t)~ORMA_TRACE_BUFFER_CHUNK_CONTINUES_ON_NEXT;
+			ret->flags |= is_abort ? ORMA_TRACE_BUFFER_RECORD_ABORT
+					       : ORMA_TRACE_BUFFER_RECORD_CORRUPT;
 			buffer->stats.abi_violations += !is_abort;
 			break;
 		}
@@ -85,11 +89,12 @@ static int stage_chunk(struct orma_trace_buffer *buffer, const struct orma_buffe
 
 /* Has the sequence passed this chunk already? A scraped chunk that was overwritten may come back
  * when there is more of it. */
-static int check_not_consumed(struct orma_trace_buffer *buffer, struct orma_sequence *sequence,
+static int check_not_consumed(struct orma_trace_buffer *buffer,
+			      struct orma_trace_buffer_sequence *sequence,
 			      struct staged_chunk *staged)
 {
 	uint32_t id = staged->chunk->chunk_id;
-	if (!sequence->has_last || orma_chunk_id_is_before(sequence->last_id, id))
+	if (!sequence->has_last || orma_trace_buffer_chunk_id_is_before(sequence->last_id, id))
 		return 0;
 	if (id == sequence->last_id && sequence->last_was_incomplete) {
 		if (staged->payload > sequence->last_payload) {
@@ -125,38 +130,41 @@ static int refuse_recommit(struct orma_trace_buffer *buffer)
 static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_number,
 			  uint32_t position, struct staged_chunk *staged)
 {
-	struct orma_sequence *sequence = orma_sequence_get(buffer, sequence_number);
-	uint32_t offset = orma_record_list_get(&sequence->records, position);
-	struct orma_record *record = orma_record_at(buffer, offset);
-	bool was_incomplete = record->flags & ORMA_RECORD_INCOMPLETE;
+	struct orma_trace_buffer_sequence *sequence =
+		orma_trace_buffer_sequence_get(buffer, sequence_number);
+	uint32_t offset = orma_trace_buffer_record_list_get(&sequence->records, position);
+	struct orma_trace_buffer_record *record = orma_trace_buffer_record_at(buffer, offset);
+	bool was_incomplete = record->flags & ORMA_TRACE_BUFFER_RECORD_INCOMPLETE;
 	bool grows = staged->payload > record->payload;
 	if (staged->payload < record->payload || staged->payload > record->capacity ||
-	    (grows && !was_incomplete) || record->flags & ORMA_RECORD_ABI_FLAGS & ~staged->flags)
+	    (grows && !was_incomplete) ||
+	    record->flags & ORMA_TRACE_BUFFER_RECORD_ABI_FLAGS & ~staged->flags)
 		return refuse_recommit(buffer);
 	if (!was_incomplete) {
-		orma_buffer_will_change_header(buffer, record);
+		orma_trace_buffer_will_change_header(buffer, record);
 		if (!staged->chunk->is_scraped)
-			record->flags &= (uint16_t)~ORMA_RECORD_UNCOMMITTED;
+			record->flags &= (uint16_t)~ORMA_TRACE_BUFFER_RECORD_UNCOMMITTED;
 		return 1;
 	}
 	/* The old place of a chunk that was read to its end may be about to be overwritten: the new
 	 * part would go before anybody reads it. */
 	if (grows && staged->chunk->is_complete && position == 0 &&
-	    record->consumed == record->payload && buffer->policy == ORMA_BUFFER_RING) {
+	    record->consumed == record->payload && buffer->policy == ORMA_TRACE_BUFFER_RING) {
 		staged->consumed = record->payload;
 		orma_trace_buffer_close_first(buffer, sequence_number);
 		buffer->stats.chunks_relocated++;
 		return 0;
 	}
-	orma_buffer_will_change_record(buffer, record);
-	uint16_t kept = record->flags & (ORMA_RECORD_ENTERED | ORMA_RECORD_OVERWRITTEN);
-	buffer->stats.trace_writer_packet_loss +=
-		staged->flags & ORMA_RECORD_ABORT && !(record->flags & ORMA_RECORD_ABORT);
+	orma_trace_buffer_will_change_record(buffer, record);
+	uint16_t kept = record->flags &
+			(ORMA_TRACE_BUFFER_RECORD_ENTERED | ORMA_TRACE_BUFFER_RECORD_OVERWRITTEN);
+	buffer->stats.trace_writer_packet_loss += staged->flags & ORMA_TRACE_BUFFER_RECORD_ABORT &&
+						  !(record->flags & ORMA_TRACE_BUFFER_RECORD_ABORT);
 	record->flags = staged->flags | kept;
 	if (grows) {
-		memcpy(orma_record_payload(record), buffer->staging, staged->payload);
+		memcpy(orma_trace_buffer_record_payload(record), buffer->staging, staged->payload);
 		record->payload = (uint16_t)staged->payload;
-		orma_record_list_entry(&sequence->records, position)->last_fragment =
+		orma_trace_buffer_record_list_entry(&sequence->records, position)->last_fragment =
 			staged->last_fragment;
 		buffer->stats.chunks_rewritten++;
 	}
@@ -167,21 +175,22 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
  */
 static void overwrite_record(struct orma_trace_buffer *buffer, uint32_t offset)
 {
-	struct orma_buffer_walk walk;
+	struct orma_trace_buffer_walk walk;
 	bool has_lost_packets = false;
 	orma_trace_buffer_walk_begin(buffer, &walk, offset, true);
 	while (orma_trace_buffer_walk_next(buffer, &walk, NULL))
 		has_lost_packets = true;
 	if (has_lost_packets)
-		orma_sequence_get(buffer, walk.sequence)->loss |=
-			ORMA_BUFFER_LOSS_PRESENT | ORMA_BUFFER_LOSS_OVERWRITE;
+		orma_trace_buffer_sequence_get(buffer, walk.sequence)->loss |=
+			ORMA_TRACE_BUFFER_LOSS_PRESENT | ORMA_TRACE_BUFFER_LOSS_OVERWRITE;
 }
 
 static void write_padding(struct orma_trace_buffer *buffer, uint32_t offset, uint32_t size)
 {
-	orma_buffer_will_change(buffer, offset, ORMA_RECORD_BYTES);
-	*orma_record_at(buffer, offset) = (struct orma_record){
-		.capacity = (uint16_t)(size - ORMA_RECORD_BYTES), .flags = ORMA_RECORD_PADDING};
+	orma_trace_buffer_will_change(buffer, offset, ORMA_TRACE_BUFFER_RECORD_BYTES);
+	*orma_trace_buffer_record_at(buffer, offset) = (struct orma_trace_buffer_record){
+		.capacity = (uint16_t)(size - ORMA_TRACE_BUFFER_RECORD_BYTES),
+		.flags = ORMA_TRACE_BUFFER_RECORD_PADDING};
 	buffer->stats.padding_bytes_written += size;
 	if (offset + size > buffer->used)
 		buffer->used = offset + size;
@@ -192,13 +201,13 @@ static void clear_ahead(struct orma_trace_buffer *buffer, uint32_t size)
 {
 	uint32_t at = buffer->write, end = buffer->write + size;
 	while (at < end && at < buffer->used) {
-		struct orma_record *record = orma_record_at(buffer, at);
+		struct orma_trace_buffer_record *record = orma_trace_buffer_record_at(buffer, at);
 		if (record->sequence)
 			overwrite_record(buffer, at);
-		else if (record->flags & ORMA_RECORD_PADDING)
+		else if (record->flags & ORMA_TRACE_BUFFER_RECORD_PADDING)
 			buffer->stats.padding_bytes_cleared +=
-				orma_record_outer_bytes(record->capacity);
-		at += orma_record_outer_bytes(record->capacity);
+				orma_trace_buffer_record_outer_bytes(record->capacity);
+		at += orma_trace_buffer_record_outer_bytes(record->capacity);
 	}
 	if (at > end)
 		write_padding(buffer, end, at - end);
@@ -222,7 +231,7 @@ static int make_room(struct orma_trace_buffer *buffer, uint32_t size)
 	if (buffer->is_full)
 		return -ENOBUFS;
 	if (size > rest) {
-		if (buffer->policy == ORMA_BUFFER_DISCARD) {
+		if (buffer->policy == ORMA_TRACE_BUFFER_DISCARD) {
 			buffer->is_full = true;
 			return -ENOBUFS;
 		}
@@ -252,12 +261,14 @@ static int drop_chunk(struct orma_trace_buffer *buffer, uint32_t room, int resul
 static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_number,
 			 uint32_t position, const struct staged_chunk *staged)
 {
-	struct orma_sequence *sequence = orma_sequence_get(buffer, sequence_number);
-	struct orma_record *record = orma_record_at(buffer, buffer->write);
-	uint32_t outer = orma_record_outer_bytes(staged->capacity);
+	struct orma_trace_buffer_sequence *sequence =
+		orma_trace_buffer_sequence_get(buffer, sequence_number);
+	struct orma_trace_buffer_record *record =
+		orma_trace_buffer_record_at(buffer, buffer->write);
+	uint32_t outer = orma_trace_buffer_record_outer_bytes(staged->capacity);
 	bool is_only_chunk = buffer->chunk_count == 0;
-	orma_buffer_will_change(buffer, buffer->write, outer);
-	*record = (struct orma_record){
+	orma_trace_buffer_will_change(buffer, buffer->write, outer);
+	*record = (struct orma_trace_buffer_record){
 		.chunk_id = staged->chunk->chunk_id,
 		.sequence = sequence_number,
 		.capacity = (uint16_t)staged->capacity,
@@ -265,20 +276,21 @@ static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_num
 		.consumed = (uint16_t)staged->consumed,
 		.flags = staged->flags,
 	};
-	memcpy(orma_record_payload(record), buffer->staging, staged->payload);
+	memcpy(orma_trace_buffer_record_payload(record), buffer->staging, staged->payload);
 
 	if (!sequence->records.count)
-		orma_service_sequence_filled(buffer, sequence_number);
+		orma_trace_buffer_sequence_filled(buffer, sequence_number);
 	buffer->stats.chunks_committed_out_of_order += position != sequence->records.count;
-	orma_service_record_list_insert(
+	orma_trace_buffer_record_list_insert(
 		&sequence->records, position,
-		(struct orma_record_entry){.offset = buffer->write,
-					   .last_fragment = staged->last_fragment},
+		(struct orma_trace_buffer_record_entry){.offset = buffer->write,
+							.last_fragment = staged->last_fragment},
 		record->chunk_id);
 	buffer->chunk_count++;
 	buffer->stats.chunks_written++;
 	buffer->stats.bytes_written += outer;
-	buffer->stats.trace_writer_packet_loss += (staged->flags & ORMA_RECORD_ABORT) != 0;
+	buffer->stats.trace_writer_packet_loss +=
+		(staged->flags & ORMA_TRACE_BUFFER_RECORD_ABORT) != 0;
 	uint32_t offset = buffer->write;
 	advance_write(buffer, outer);
 	if (is_only_chunk)
@@ -289,8 +301,10 @@ static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_num
 static int insert_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_number,
 			uint32_t position, const struct staged_chunk *staged)
 {
-	struct orma_record_list *list = &orma_sequence_get(buffer, sequence_number)->records;
-	uint32_t outer = orma_record_outer_bytes(staged->capacity), count_before = list->count;
+	struct orma_trace_buffer_record_list *list =
+		&orma_trace_buffer_sequence_get(buffer, sequence_number)->records;
+	uint32_t outer = orma_trace_buffer_record_outer_bytes(staged->capacity),
+		 count_before = list->count;
 	if (make_room(buffer, outer) < 0)
 		return drop_chunk(buffer, 0, -ENOBUFS);
 	/* Making room may have taken the oldest records of this very sequence, and with them what
@@ -298,7 +312,7 @@ static int insert_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_numb
 	uint32_t lost_count = count_before - list->count;
 	if (lost_count > position)
 		return drop_chunk(buffer, outer, -EPROTO);
-	if (orma_service_record_list_reserve(list) < 0)
+	if (orma_trace_buffer_record_list_reserve(list) < 0)
 		return drop_chunk(buffer, outer, -ENOMEM);
 	write_record(buffer, sequence_number, position - lost_count, staged);
 	return 0;
@@ -307,22 +321,25 @@ static int insert_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_numb
 static int place_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_number,
 		       struct staged_chunk *staged)
 {
-	struct orma_sequence *sequence = orma_sequence_get(buffer, sequence_number);
-	const struct orma_record_list *list = &sequence->records;
+	struct orma_trace_buffer_sequence *sequence =
+		orma_trace_buffer_sequence_get(buffer, sequence_number);
+	const struct orma_trace_buffer_record_list *list = &sequence->records;
 	uint32_t position;
 	int result = check_not_consumed(buffer, sequence, staged);
 	if (result != 0)
 		return result;
-	result = orma_service_record_list_find(buffer, list, staged->chunk->chunk_id, &position);
+	result = orma_trace_buffer_record_list_find(buffer, list, staged->chunk->chunk_id,
+						    &position);
 	if (result == 1) {
 		result = recommit_chunk(buffer, sequence_number, position, staged);
 		if (result != 0)
 			return result;
 	} else if (result < 0 ||
-		   ORMA_MIN(position, list->count - position) > ORMA_BUFFER_LATE_MAX) {
+		   ORMA_MIN(position, list->count - position) > ORMA_TRACE_BUFFER_LATE_MAX) {
 		return refuse_recommit(buffer);
 	} else if (position == 0 && list->count > 0 &&
-		   orma_record_at(buffer, orma_record_list_get(list, 0))->consumed > 0) {
+		   orma_trace_buffer_record_at(buffer, orma_trace_buffer_record_list_get(list, 0))
+				   ->consumed > 0) {
 		/* Its successor was partly read: what comes now would be out of order in the trace.
 		 */
 		buffer->stats.chunks_discarded++;
@@ -332,7 +349,7 @@ static int place_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_numbe
 }
 
 int orma_trace_buffer_write_chunk(struct orma_trace_buffer *buffer,
-				  const struct orma_buffer_chunk *chunk)
+				  const struct orma_trace_buffer_chunk *chunk)
 {
 	struct staged_chunk staged;
 	uint32_t sequence_number;
@@ -341,17 +358,18 @@ int orma_trace_buffer_write_chunk(struct orma_trace_buffer *buffer,
 	int result = stage_chunk(buffer, chunk, &staged);
 	if (result < 0)
 		return result;
-	if (orma_service_sequence_open(buffer, &chunk->writer, &sequence_number) < 0)
+	if (orma_trace_buffer_sequence_open(buffer, &chunk->writer, &sequence_number) < 0)
 		return drop_chunk(buffer, 0, -ENOMEM);
 	result = place_chunk(buffer, sequence_number, &staged);
-	orma_service_sequence_forget_oldest(buffer);
+	orma_trace_buffer_sequence_forget_oldest(buffer);
 	return result < 0 ? result : (int)staged.payload;
 }
 
 bool orma_trace_buffer_has_sequence(const struct orma_trace_buffer *buffer, uint16_t producer_id,
 				    uint16_t writer_id, uint32_t sequence_id)
 {
-	uint32_t number = orma_service_sequence_find(&buffer->sequences, producer_id, writer_id);
+	uint32_t number =
+		orma_trace_buffer_sequence_find(&buffer->sequences, producer_id, writer_id);
 
 	return number && buffer->sequences.slots[number - 1].writer.sequence_id == sequence_id;
 }
@@ -361,34 +379,36 @@ void orma_trace_buffer_patches_failed(struct orma_trace_buffer *buffer, size_t c
 	buffer->stats.patches_failed += count;
 }
 
-static struct orma_record_entry *find_record(const struct orma_trace_buffer *buffer,
-					     uint16_t producer_id, uint16_t writer_id,
-					     uint32_t chunk_id)
+static struct orma_trace_buffer_record_entry *find_record(const struct orma_trace_buffer *buffer,
+							  uint16_t producer_id, uint16_t writer_id,
+							  uint32_t chunk_id)
 {
-	uint32_t position,
-		number = orma_service_sequence_find(&buffer->sequences, producer_id, writer_id);
+	uint32_t position, number = orma_trace_buffer_sequence_find(&buffer->sequences, producer_id,
+								    writer_id);
 	if (!number)
 		return NULL;
-	const struct orma_record_list *list = &orma_sequence_get(buffer, number)->records;
-	if (orma_service_record_list_find(buffer, list, chunk_id, &position) != 1)
+	const struct orma_trace_buffer_record_list *list =
+		&orma_trace_buffer_sequence_get(buffer, number)->records;
+	if (orma_trace_buffer_record_list_find(buffer, list, chunk_id, &position) != 1)
 		return NULL;
-	return orma_record_list_entry(list, position);
+	return orma_trace_buffer_record_list_entry(list, position);
 }
 
 int orma_trace_buffer_patch(struct orma_trace_buffer *buffer, uint16_t producer_id,
 			    uint16_t writer_id, uint32_t chunk_id,
-			    const struct orma_buffer_patch *patches, size_t patch_count,
+			    const struct orma_trace_buffer_patch *patches, size_t patch_count,
 			    bool has_more)
 {
-	struct orma_record_entry *entry = find_record(buffer, producer_id, writer_id, chunk_id);
-	struct orma_record *record;
+	struct orma_trace_buffer_record_entry *entry =
+		find_record(buffer, producer_id, writer_id, chunk_id);
+	struct orma_trace_buffer_record *record;
 	buffer->pass_is_open = false;
 	buffer->refusable_sequence = 0;
 	if (!entry) {
 		buffer->stats.patches_failed += patch_count;
 		return -ENOENT;
 	}
-	record = orma_record_at(buffer, entry->offset);
+	record = orma_trace_buffer_record_at(buffer, entry->offset);
 	for (size_t i = 0; i < patch_count; i++) {
 		if (record->payload < sizeof(patches[i].data) ||
 		    patches[i].offset_untrusted > record->payload - sizeof(patches[i].data)) {
@@ -396,14 +416,14 @@ int orma_trace_buffer_patch(struct orma_trace_buffer *buffer, uint16_t producer_
 			return -EPROTO;
 		}
 	}
-	orma_buffer_will_change_record(buffer, record);
+	orma_trace_buffer_will_change_record(buffer, record);
 	for (size_t i = 0; i < patch_count; i++)
-		memcpy(orma_record_payload(record) + patches[i].offset_untrusted, patches[i].data,
-		       sizeof(patches[i].data));
+		memcpy(orma_trace_buffer_record_payload(record) + patches[i].offset_untrusted,
+		       patches[i].data, sizeof(patches[i].data));
 	/* It may have been a fragment's size. */
 	entry->last_fragment = 0;
 	buffer->stats.patches_succeeded += patch_count;
 	if (!has_more)
-		record->flags &= (uint16_t)~ORMA_BUFFER_CHUNK_NEEDS_PATCHING;
+		record->flags &= (uint16_t)~ORMA_TRACE_BUFFER_CHUNK_NEEDS_PATCHING;
 	return 0;
 }

@@ -26,7 +26,7 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 	struct orma_service_grant *grant = orma_service_producer_grant(port, buffer_id);
 	uint32_t registered = orma_service_producer_writer_buffer(port, chunk->writer_id);
 	struct orma_service_sequence *sequence;
-	struct orma_buffer_chunk copy;
+	struct orma_trace_buffer_chunk copy;
 	int r;
 
 	if (!grant || chunk->writer_id == 0 || (registered && registered != buffer_id)) {
@@ -38,7 +38,7 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 		service->chunks_discarded++;
 		return;
 	}
-	copy = (struct orma_buffer_chunk){
+	copy = (struct orma_trace_buffer_chunk){
 		.writer = {.producer_id = (uint16_t)port->id,
 			   .writer_id = chunk->writer_id,
 			   .sequence_id = sequence->id,
@@ -112,7 +112,7 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 	const struct orma_service_grant *grant =
 		orma_service_producer_grant(port, patch->target_buffer);
 	struct orma_trace_buffer *buffer = grant ? grant->buffer->trace_buffer : NULL;
-	struct orma_buffer_patch patches[64];
+	struct orma_trace_buffer_patch patches[64];
 	uint32_t sequence_id;
 	size_t count;
 

@@ -294,11 +294,11 @@ static int check_buffers(const struct check *c)
 
 		if (buffer->size_kb == 0)
 			return REFUSE(c, "buffers[%zu].size_kb: 0 or missing", i);
-		if ((uint64_t)buffer->size_kb << 10 > ORMA_BUFFER_SIZE_MAX_BYTES)
+		if ((uint64_t)buffer->size_kb << 10 > ORMA_TRACE_BUFFER_SIZE_MAX_BYTES)
 			return REFUSE(c,
 				      "buffers[%zu].size_kb: %u is more than the maximum of %llu",
 				      i, buffer->size_kb,
-				      (unsigned long long)(ORMA_BUFFER_SIZE_MAX_BYTES >> 10));
+				      (unsigned long long)(ORMA_TRACE_BUFFER_SIZE_MAX_BYTES >> 10));
 		for (size_t k = 0; k < i && buffer->name.size; k++)
 			if (orma_base_str_is_equal(buffer->name, config->buffers.items[k]->name))
 				return REFUSE(c,

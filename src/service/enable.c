@@ -117,7 +117,8 @@ static int make_buffers(struct orma_service_session *session, struct orma_error 
 		bool discards = wanted->fill_policy ==
 				ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_FILL_POLICY_DISCARD;
 		int r = orma_trace_buffer_new((uint64_t)wanted->size_kb << 10,
-					      discards ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING,
+					      discards ? ORMA_TRACE_BUFFER_DISCARD
+						       : ORMA_TRACE_BUFFER_RING,
 					      &buffer->trace_buffer);
 
 		if (r < 0)
@@ -129,7 +130,8 @@ static int make_buffers(struct orma_service_session *session, struct orma_error 
 		buffer->size_kb = wanted->size_kb;
 		buffer->id = orma_service_pick_buffer_id(service);
 		orma_service_incremental_init(session, buffer,
-					      discards ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING);
+					      discards ? ORMA_TRACE_BUFFER_DISCARD
+						       : ORMA_TRACE_BUFFER_RING);
 		session->buffer_count++;
 		service->buffer_count++;
 		if (buffer->id == 0)

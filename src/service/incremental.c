@@ -105,14 +105,14 @@ void orma_service_incremental_start(struct orma_service_session *session)
 
 void orma_service_incremental_init(struct orma_service_session *session,
 				   struct orma_service_session_buffer *buffer,
-				   enum orma_buffer_policy policy)
+				   enum orma_trace_buffer_policy policy)
 {
 	const struct orma_pb_trace_config *config = session->config;
 	const struct orma_pb_trace_config_incremental_state_config *wanted =
 		config->incremental_state_config;
 	uint64_t bytes = orma_trace_buffer_size_bytes(buffer->trace_buffer);
 
-	if ((policy != ORMA_BUFFER_RING && !config->max_file_count) ||
+	if ((policy != ORMA_TRACE_BUFFER_RING && !config->max_file_count) ||
 	    (wanted && orma_pb_trace_config_incremental_state_config_has_clear_period_ms(wanted)))
 		return;
 	if (config->max_file_count)

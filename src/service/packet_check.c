@@ -21,9 +21,9 @@
 struct cursor {
 	const uint8_t *at, *end; /* what is left of the current piece of a slice */
 	const struct orma_trace_slice *slices;
-	size_t count, next, next_offset;     /* of the piece that follows */
-	const struct orma_buffer_hold *hold; /* NULL: slices are pieces */
-	bool has_lost;                       /* a piece */
+	size_t count, next, next_offset;           /* of the piece that follows */
+	const struct orma_trace_buffer_hold *hold; /* NULL: slices are pieces */
+	bool has_lost;                             /* a piece */
 };
 
 enum {
@@ -149,7 +149,7 @@ bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t 
 
 int orma_service_packet_check_step(struct orma_service_packet_check *check,
 				   const struct orma_trace_slice *slices, size_t count,
-				   const struct orma_buffer_hold *hold, size_t max_fields)
+				   const struct orma_trace_buffer_hold *hold, size_t max_fields)
 {
 	struct cursor cursor = {.slices = slices,
 				.count = count,

@@ -144,8 +144,8 @@ static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
 }
 
 /* The trusted fields; at most 12 + 6 + 12 + 7 + 7 bytes. */
-static void make_trailer(struct orma_service_batch *batch, const struct orma_buffer_writer *writer,
-			 uint32_t loss)
+static void make_trailer(struct orma_service_batch *batch,
+			 const struct orma_trace_buffer_writer *writer, uint32_t loss)
 {
 	uint8_t *begin = batch->trailers[batch->trailer_count++];
 	uint8_t *at = begin;
@@ -165,8 +165,8 @@ static void make_trailer(struct orma_service_batch *batch, const struct orma_buf
 }
 
 /* There is room for a slice. */
-static void end_packet(struct orma_service_batch *batch, const struct orma_buffer_writer *writer,
-		       uint32_t loss)
+static void end_packet(struct orma_service_batch *batch,
+		       const struct orma_trace_buffer_writer *writer, uint32_t loss)
 {
 	if (loss || batch->last_sequence_id != writer->sequence_id)
 		make_trailer(batch, writer, loss);
@@ -184,14 +184,14 @@ int orma_service_batch_append(struct orma_service_batch *batch, const void *data
 }
 
 void orma_service_batch_end_packet(struct orma_service_batch *batch,
-				   const struct orma_buffer_writer *writer, uint32_t loss)
+				   const struct orma_trace_buffer_writer *writer, uint32_t loss)
 {
 	end_packet(batch, writer, loss);
 }
 
 /* 1 = taken, 0 = refused and counted, -ENOMEM = lost and marked as such. */
 static int take_packet(struct orma_service_session *session, struct orma_trace_buffer *buffer,
-		       const struct orma_buffer_packet *packet)
+		       const struct orma_trace_buffer_packet *packet)
 {
 	struct orma_service_batch *batch = &session->service->batch;
 	size_t begin = batch->count;
@@ -223,7 +223,7 @@ static int take_packets(struct orma_service_session *session,
 {
 	struct orma_service_batch *batch = &session->service->batch;
 	size_t group = session->output.cut ? 1 : orma_service_batch_filter_group(session);
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer_packet packet;
 	size_t in_group = 0;
 	bool is_for_next = false;
 	size_t work_bytes = 0; /* refused packets cost time too */
@@ -283,7 +283,7 @@ static int read_buffer(struct orma_service_session *session,
 static int read_session(struct orma_service_session *session, size_t max_bytes, size_t part_bytes)
 {
 	struct orma_service_batch *batch = &session->service->batch;
-	uint32_t steps = ORMA_BUFFER_STEPS_PER_READ;
+	uint32_t steps = ORMA_TRACE_BUFFER_STEPS_PER_READ;
 	size_t unfiltered;
 	int r;
 

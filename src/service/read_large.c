@@ -26,10 +26,10 @@ struct orma_service_large {
 	struct orma_service_session_buffer *buffer;
 	struct orma_trace_buffer
 		*trace_buffer; /* the hold's; the session may have another by now */
-	struct orma_buffer_hold *hold;
+	struct orma_trace_buffer_hold *hold;
 	struct orma_trace_slice *slices; /* as they were in the ring */
 	size_t count;
-	struct orma_buffer_writer writer;
+	struct orma_trace_buffer_writer writer;
 	uint32_t loss;
 	bool is_checked, is_over;
 	struct orma_service_packet_check check;
@@ -38,7 +38,7 @@ struct orma_service_large {
 
 int orma_service_large_begin(struct orma_service_session *session,
 			     struct orma_service_session_buffer *buffer,
-			     const struct orma_buffer_packet *packet)
+			     const struct orma_trace_buffer_packet *packet)
 {
 	struct orma_service_large *large = orma_base_zalloc(sizeof(*large));
 

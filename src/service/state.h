@@ -737,7 +737,7 @@ void orma_service_data_source_leave(struct orma_service_data_source *data_source
 /* incremental.c */
 void orma_service_incremental_init(struct orma_service_session *session,
 				   struct orma_service_session_buffer *buffer,
-				   enum orma_buffer_policy policy);
+				   enum orma_trace_buffer_policy policy);
 void orma_service_incremental_start(struct orma_service_session *session);
 /* A chunk of the producer came into the buffer. */
 void orma_service_incremental_written(struct orma_service_grant *grant);
@@ -825,13 +825,13 @@ int orma_service_read_parts(struct orma_service_session *session, size_t max_byt
 /* A piece of a packet, and its end, for which the first has left room. */
 int orma_service_batch_append(struct orma_service_batch *batch, const void *data, size_t size);
 void orma_service_batch_end_packet(struct orma_service_batch *batch,
-				   const struct orma_buffer_writer *writer, uint32_t loss);
+				   const struct orma_trace_buffer_writer *writer, uint32_t loss);
 
 /* read_large.c */
 /* Keeps a packet that was read for later; -ENOMEM. */
 int orma_service_large_begin(struct orma_service_session *session,
 			     struct orma_service_session_buffer *buffer,
-			     const struct orma_buffer_packet *packet);
+			     const struct orma_trace_buffer_packet *packet);
 /* Checks it, or appends at most max_bytes of it to the batch: 1. 0 = it has gone, -ENOMEM. */
 int orma_service_large_read(struct orma_service_session *session, size_t max_bytes);
 /* Its reader begins anew: when it had a part of the packet, the rest is dropped. */
@@ -872,7 +872,7 @@ struct orma_service_packet_check {
 /* 1 = there is more to check, 0 = it is valid, -EBADMSG, -ENOMEM (it is lost). */
 int orma_service_packet_check_step(struct orma_service_packet_check *check,
 				   const struct orma_trace_slice *slices, size_t count,
-				   const struct orma_buffer_hold *hold, size_t max_fields);
+				   const struct orma_trace_buffer_hold *hold, size_t max_fields);
 /* A valid packet says that its sequence begins a new incremental state. */
 bool orma_service_packet_begins_state(const struct orma_trace_slice *slices, size_t count);
 

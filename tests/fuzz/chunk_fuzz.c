@@ -34,7 +34,7 @@ static uint32_t take_id(struct input *input)
 
 static void write_one(struct orma_trace_buffer *buffer, struct input *input, bool is_complete)
 {
-	struct orma_buffer_chunk chunk = {.is_complete = is_complete};
+	struct orma_trace_buffer_chunk chunk = {.is_complete = is_complete};
 	uint32_t who = take(input, 1);
 	chunk.writer.producer_id = (uint16_t)(1 + who / 64);
 	chunk.writer.writer_id = (uint16_t)(1 + who % 4);
@@ -57,7 +57,7 @@ static void write_one(struct orma_trace_buffer *buffer, struct input *input, boo
 
 static void patch_one(struct orma_trace_buffer *buffer, struct input *input)
 {
-	struct orma_buffer_patch patches[4];
+	struct orma_trace_buffer_patch patches[4];
 	uint32_t who = take(input, 1), id = take_id(input), how = take(input, 1);
 	for (unsigned i = 0; i < how % 4; i++) {
 		patches[i].offset_untrusted = how & 64 ? take(input, 4) : take(input, 1);
@@ -70,7 +70,7 @@ static void patch_one(struct orma_trace_buffer *buffer, struct input *input)
 
 static void read_some(struct orma_trace_buffer *buffer, uint32_t limit)
 {
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer_packet packet;
 	volatile uint8_t sum = 0;
 	orma_trace_buffer_read_begin(buffer);
 	while (limit-- > 0 && orma_trace_buffer_read_packet(buffer, &packet) > 0) {
@@ -100,8 +100,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 	struct orma_trace_buffer *buffer;
-	enum orma_buffer_policy policy =
-		take(&input, 1) % 4 ? ORMA_BUFFER_RING : ORMA_BUFFER_DISCARD;
+	enum orma_trace_buffer_policy policy =
+		take(&input, 1) % 4 ? ORMA_TRACE_BUFFER_RING : ORMA_TRACE_BUFFER_DISCARD;
 	if (orma_trace_buffer_new(4096, policy, &buffer) < 0)
 		return 0;
 	while (input.size > 0) {

@@ -34,8 +34,8 @@
 enum { FLUSH_FLAGS_CLONE = 0x13, FLUSH_FLAGS_BUGREPORT = 0x100 };
 
 struct clone_buffer {
-	struct orma_trace_buffer *buffer; /* whole */
-	struct orma_buffer_copy *copy;    /* being made */
+	struct orma_trace_buffer *buffer;    /* whole */
+	struct orma_trace_buffer_copy *copy; /* being made */
 	uint64_t boot_ns;
 };
 
@@ -236,7 +236,8 @@ static int replace_buffer(struct orma_service_session_buffer *buffer,
 		config->fill_policy == ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_FILL_POLICY_DISCARD;
 	struct orma_trace_buffer *fresh;
 	int r = orma_trace_buffer_new((uint64_t)buffer->size_kb << 10,
-				      discards ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING, &fresh);
+				      discards ? ORMA_TRACE_BUFFER_DISCARD : ORMA_TRACE_BUFFER_RING,
+				      &fresh);
 
 	if (r < 0)
 		return r;

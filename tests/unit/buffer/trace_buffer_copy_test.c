@@ -5,8 +5,8 @@
 
 ORMA_TEST(a_refused_packet_gives_its_loss_to_the_next)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_packet packet;
 	put(buffer, 1, 0, 0, "a1");
 	put(buffer, 1, 2, 0, "b1c1");
 	orma_trace_buffer_read_begin(buffer);
@@ -22,8 +22,8 @@ ORMA_TEST(a_refused_packet_gives_its_loss_to_the_next)
 
 ORMA_TEST(a_write_ends_the_read_pass)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_packet packet;
 	put(buffer, 1, 0, 0, "a1b1");
 	orma_trace_buffer_read_begin(buffer);
 	CHECK_INT(orma_trace_buffer_read_packet(buffer, &packet), 1);
@@ -35,7 +35,7 @@ ORMA_TEST(a_write_ends_the_read_pass)
 
 ORMA_TEST(a_clone_and_its_original_are_read_apart)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING), *copy;
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING), *copy;
 	put(buffer, 1, 0, NEXT, "a1b5");
 	put(buffer, 2, 0, 0, "x1");
 	CHECK_READ(buffer, "a1 x1");
@@ -56,12 +56,12 @@ ORMA_TEST(a_clone_and_its_original_are_read_apart)
 ORMA_TEST(a_clone_is_made_in_steps_of_bounded_size_from_a_buffer_that_goes_on)
 {
 	struct orma_trace_buffer *buffer, *copy;
-	struct orma_buffer_packet packet;
-	struct orma_buffer_copy *copying;
+	struct orma_trace_buffer_packet packet;
+	struct orma_trace_buffer_copy *copying;
 	uint32_t id = 0, steps = 0, count = 0;
 	int result;
 
-	CHECK_INT(orma_trace_buffer_new(1 << 20, ORMA_BUFFER_RING, &buffer), 0);
+	CHECK_INT(orma_trace_buffer_new(1 << 20, ORMA_TRACE_BUFFER_RING, &buffer), 0);
 	for (; !stats(buffer)->write_wrap_count; id++)
 		put(buffer, 1, id, 0, "a90");
 	CHECK_INT(orma_trace_buffer_copy_begin(buffer, 4096, &copying), 0);
@@ -81,8 +81,8 @@ ORMA_TEST(a_clone_is_made_in_steps_of_bounded_size_from_a_buffer_that_goes_on)
 
 ORMA_TEST(a_clone_outlives_a_source_that_was_freed_cleared_or_dropped)
 {
-	struct orma_trace_buffer *copy, *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_copy *first, *second, *dropped;
+	struct orma_trace_buffer *copy, *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_copy *first, *second, *dropped;
 
 	put(buffer, 1, 0, 0, "a1");
 	CHECK_INT(orma_trace_buffer_copy_begin(buffer, 0, &first), 0);
@@ -104,8 +104,8 @@ ORMA_TEST(a_clone_outlives_a_source_that_was_freed_cleared_or_dropped)
 
 ORMA_TEST(a_copy_that_is_dropped_half_way_costs_its_source_nothing)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_copy *copying;
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_copy *copying;
 
 	put(buffer, 1, 0, 0, "a1");
 	CHECK_INT(orma_trace_buffer_copy_begin(buffer, 0, &copying), 0);
@@ -116,10 +116,10 @@ ORMA_TEST(a_copy_that_is_dropped_half_way_costs_its_source_nothing)
 ORMA_TEST(a_buffer_that_ends_gives_its_memory_back_in_steps_but_not_under_a_copy)
 {
 	struct orma_trace_buffer *buffer;
-	struct orma_buffer_copy *copying;
+	struct orma_trace_buffer_copy *copying;
 	uint32_t steps = 0;
 
-	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_BUFFER_RING, &buffer), 0);
+	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_TRACE_BUFFER_RING, &buffer), 0);
 	for (uint32_t id = 0; !stats(buffer)->write_wrap_count; id++)
 		put(buffer, 1, id, 0, "a4000");
 	CHECK_INT(orma_trace_buffer_copy_begin(buffer, 0, &copying), 0);
@@ -136,7 +136,7 @@ ORMA_TEST(a_buffer_that_ends_gives_its_memory_back_in_steps_but_not_under_a_copy
 
 ORMA_TEST(a_cleared_buffer_is_as_new)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_DISCARD);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_DISCARD);
 	put_outer(buffer, 1, 9, 'a', 4096);
 	put(buffer, 1, 10, 0, "b1");
 	orma_trace_buffer_clear(buffer);

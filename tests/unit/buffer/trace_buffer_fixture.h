@@ -6,8 +6,8 @@
  * mark of a given-up packet, '?' a size beyond the chunk. What is read is compared as text: packets
  * in order, each as its first byte, its size and its loss bits.
  */
-#ifndef ORMA_TESTS_SERVICE_TRACE_BUFFER_FIXTURE_H
-#define ORMA_TESTS_SERVICE_TRACE_BUFFER_FIXTURE_H
+#ifndef ORMA_TESTS_BUFFER_TRACE_BUFFER_FIXTURE_H
+#define ORMA_TESTS_BUFFER_TRACE_BUFFER_FIXTURE_H
 
 #include "buffer/trace_buffer.h"
 
@@ -15,9 +15,9 @@
 #include "harness.h"
 
 enum {
-	PREVIOUS = ORMA_BUFFER_CHUNK_CONTINUES_PREVIOUS,
-	NEXT = ORMA_BUFFER_CHUNK_CONTINUES_ON_NEXT,
-	PATCH = ORMA_BUFFER_CHUNK_NEEDS_PATCHING,
+	PREVIOUS = ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS,
+	NEXT = ORMA_TRACE_BUFFER_CHUNK_CONTINUES_ON_NEXT,
+	PATCH = ORMA_TRACE_BUFFER_CHUNK_NEEDS_PATCHING,
 	SCRAPED = 0x80,      /* test only: is_complete = false */
 	UNCOMMITTED = 0x100, /* test only: is_scraped = true */
 };
@@ -49,33 +49,34 @@ static inline uint16_t encode(const char *text, size_t *ret_size)
 	return count;
 }
 
-static inline int put_as(struct orma_trace_buffer *buffer, struct orma_buffer_writer writer,
+static inline int put_as(struct orma_trace_buffer *buffer, struct orma_trace_buffer_writer writer,
 			 uint32_t chunk_id, unsigned flags, const char *text, size_t chunk_size)
 {
 	size_t size;
 	uint16_t count = encode(text, &size);
 	return orma_trace_buffer_write_chunk(
-		buffer, &(struct orma_buffer_chunk){.writer = writer,
-						    .chunk_id = chunk_id,
-						    .fragment_count = count,
-						    .flags = (uint8_t)(flags & 7),
-						    .is_complete = !(flags & SCRAPED),
-						    .is_scraped = flags & UNCOMMITTED,
-						    .payload_untrusted = payload,
-						    .payload_size_bytes =
-							    chunk_size > size ? chunk_size : size});
+		buffer, &(struct orma_trace_buffer_chunk){
+				.writer = writer,
+				.chunk_id = chunk_id,
+				.fragment_count = count,
+				.flags = (uint8_t)(flags & 7),
+				.is_complete = !(flags & SCRAPED),
+				.is_scraped = flags & UNCOMMITTED,
+				.payload_untrusted = payload,
+				.payload_size_bytes = chunk_size > size ? chunk_size : size});
 }
 
 static inline int put(struct orma_trace_buffer *buffer, uint16_t writer_id, uint32_t chunk_id,
 		      unsigned flags, const char *text)
 {
-	return put_as(buffer, (struct orma_buffer_writer){.producer_id = 1, .writer_id = writer_id},
+	return put_as(buffer,
+		      (struct orma_trace_buffer_writer){.producer_id = 1, .writer_id = writer_id},
 		      chunk_id, flags, text, flags & SCRAPED ? 256 : 0);
 }
 
 static inline void read_pass(struct orma_trace_buffer *buffer, char *text, size_t size)
 {
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer_packet packet;
 	size_t at = 0;
 	text[0] = 0;
 	orma_trace_buffer_read_begin(buffer);
@@ -102,7 +103,7 @@ static inline void check_read(const char *file, int line, struct orma_trace_buff
 }
 #define CHECK_READ(buffer, expected) check_read(__FILE__, __LINE__, buffer, expected)
 
-static inline struct orma_trace_buffer *make(enum orma_buffer_policy policy)
+static inline struct orma_trace_buffer *make(enum orma_trace_buffer_policy policy)
 {
 	struct orma_trace_buffer *buffer;
 	CHECK_INT(orma_trace_buffer_new(4096, policy, &buffer), 0);

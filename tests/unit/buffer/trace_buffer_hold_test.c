@@ -10,7 +10,7 @@ static struct orma_trace_buffer *make_ring(void)
 {
 	struct orma_trace_buffer *buffer;
 
-	CHECK_INT(orma_trace_buffer_new(RING, ORMA_BUFFER_RING, &buffer), 0);
+	CHECK_INT(orma_trace_buffer_new(RING, ORMA_TRACE_BUFFER_RING, &buffer), 0);
 	return buffer;
 }
 
@@ -25,11 +25,11 @@ static void put_packet(struct orma_trace_buffer *buffer)
 	}
 }
 
-static struct orma_buffer_hold *hold_packet(struct orma_trace_buffer *buffer,
-					    struct orma_buffer_slice slices[CHUNKS])
+static struct orma_trace_buffer_hold *hold_packet(struct orma_trace_buffer *buffer,
+						  struct orma_trace_buffer_slice slices[CHUNKS])
 {
-	struct orma_buffer_packet packet;
-	struct orma_buffer_hold *hold;
+	struct orma_trace_buffer_packet packet;
+	struct orma_trace_buffer_hold *hold;
 
 	put_packet(buffer);
 	orma_trace_buffer_read_begin(buffer);
@@ -46,8 +46,8 @@ static void overwrite(struct orma_trace_buffer *buffer, uint32_t *next_id, uint3
 		put(buffer, 2, (*next_id)++, 0, "Z3900");
 }
 
-static void check_slice(const struct orma_buffer_hold *hold, const struct orma_buffer_slice *slice,
-			char letter)
+static void check_slice(const struct orma_trace_buffer_hold *hold,
+			const struct orma_trace_buffer_slice *slice, char letter)
 {
 	size_t size;
 
@@ -62,7 +62,8 @@ static void check_slice(const struct orma_buffer_hold *hold, const struct orma_b
 	}
 }
 
-static void release(struct orma_buffer_hold *hold, const struct orma_buffer_slice *slice)
+static void release(struct orma_trace_buffer_hold *hold,
+		    const struct orma_trace_buffer_slice *slice)
 {
 	size_t size;
 
@@ -76,8 +77,8 @@ static void release(struct orma_buffer_hold *hold, const struct orma_buffer_slic
 ORMA_TEST(held_bytes_are_what_they_were_while_the_ring_is_overwritten)
 {
 	struct orma_trace_buffer *buffer = make_ring();
-	struct orma_buffer_slice slices[CHUNKS];
-	struct orma_buffer_hold *hold = hold_packet(buffer, slices);
+	struct orma_trace_buffer_slice slices[CHUNKS];
+	struct orma_trace_buffer_hold *hold = hold_packet(buffer, slices);
 	uint32_t next_id = 0;
 
 	for (uint32_t i = 0; i < CHUNKS; i++) {
@@ -93,8 +94,8 @@ ORMA_TEST(held_bytes_survive_the_clearing_and_the_end_of_their_buffer)
 {
 	for (int is_cleared = 0; is_cleared < 2; is_cleared++) {
 		struct orma_trace_buffer *buffer = make_ring();
-		struct orma_buffer_slice slices[CHUNKS];
-		struct orma_buffer_hold *hold = hold_packet(buffer, slices);
+		struct orma_trace_buffer_slice slices[CHUNKS];
+		struct orma_trace_buffer_hold *hold = hold_packet(buffer, slices);
 
 		if (is_cleared)
 			orma_trace_buffer_clear(buffer);
@@ -109,9 +110,9 @@ ORMA_TEST(held_bytes_survive_the_clearing_and_the_end_of_their_buffer)
 ORMA_TEST(a_copy_and_two_holds_of_one_buffer_do_not_disturb_each_other)
 {
 	struct orma_trace_buffer *buffer = make_ring(), *clone;
-	struct orma_buffer_slice slices[CHUNKS];
-	struct orma_buffer_hold *holds[2] = {hold_packet(buffer, slices), NULL};
-	struct orma_buffer_copy *copy;
+	struct orma_trace_buffer_slice slices[CHUNKS];
+	struct orma_trace_buffer_hold *holds[2] = {hold_packet(buffer, slices), NULL};
+	struct orma_trace_buffer_copy *copy;
 	uint32_t next_id = 1;
 
 	CHECK_INT(orma_trace_buffer_hold_new(buffer, slices, CHUNKS, &holds[1]), 0);
@@ -133,8 +134,8 @@ ORMA_TEST(a_copy_and_two_holds_of_one_buffer_do_not_disturb_each_other)
 ORMA_TEST(bytes_that_cannot_be_saved_for_lack_of_memory_are_lost_and_not_wrong)
 {
 	struct orma_trace_buffer *buffer = make_ring();
-	struct orma_buffer_slice slices[CHUNKS];
-	struct orma_buffer_hold *hold = hold_packet(buffer, slices);
+	struct orma_trace_buffer_slice slices[CHUNKS];
+	struct orma_trace_buffer_hold *hold = hold_packet(buffer, slices);
 	size_t size = slices[0].size;
 
 	orma_base_alloc_fail_nth(1);

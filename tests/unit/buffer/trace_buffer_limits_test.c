@@ -5,7 +5,7 @@
 
 ORMA_TEST(only_the_last_1024_empty_sequences_are_remembered)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	static char text[1 << 16];
 	for (uint32_t id = 0; id < 3; id += 2) {
 		for (uint16_t writer = 1; writer <= 1500; writer++) {
@@ -30,16 +30,17 @@ ORMA_TEST(only_the_last_1024_empty_sequences_are_remembered)
 ORMA_TEST(thirty_two_thousand_writers_and_descending_ids_are_taken)
 {
 	struct orma_trace_buffer *buffer;
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer_packet packet;
 	uint32_t count = 0;
-	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_BUFFER_RING, &buffer), 0);
+	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_TRACE_BUFFER_RING, &buffer), 0);
 	for (uint32_t i = 0; i < 2 * 32767; i++)
 		CHECK_INT(put(buffer, (uint16_t)(1 + i % 32767), i / 32767, 0, "a1"), 2);
 	for (uint32_t i = 200000; i > 0; i--)
-		CHECK_INT(put_as(buffer,
-				 (struct orma_buffer_writer){.producer_id = 2, .writer_id = 1}, i,
-				 0, "b1", 0),
-			  2);
+		CHECK_INT(
+			put_as(buffer,
+			       (struct orma_trace_buffer_writer){.producer_id = 2, .writer_id = 1},
+			       i, 0, "b1", 0),
+			2);
 	orma_trace_buffer_read_begin(buffer);
 	for (; orma_trace_buffer_read_packet(buffer, &packet); count++)
 		CHECK_INT(packet.loss, 0);
@@ -50,11 +51,11 @@ ORMA_TEST(thirty_two_thousand_writers_and_descending_ids_are_taken)
 ORMA_TEST(a_chunk_too_far_out_of_order_is_refused)
 {
 	struct orma_trace_buffer *buffer;
-	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_BUFFER_RING, &buffer), 0);
-	for (uint32_t i = 0; i < 4 * ORMA_BUFFER_LATE_MAX; i++)
+	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_TRACE_BUFFER_RING, &buffer), 0);
+	for (uint32_t i = 0; i < 4 * ORMA_TRACE_BUFFER_LATE_MAX; i++)
 		put(buffer, 1, 2 * i, 0, "a1");
-	CHECK_INT(put(buffer, 1, 4 * ORMA_BUFFER_LATE_MAX + 1, 0, "a1"), -EPROTO);
-	CHECK_INT(put(buffer, 1, ORMA_BUFFER_LATE_MAX + 1, 0, "a1"), 2);
+	CHECK_INT(put(buffer, 1, 4 * ORMA_TRACE_BUFFER_LATE_MAX + 1, 0, "a1"), -EPROTO);
+	CHECK_INT(put(buffer, 1, ORMA_TRACE_BUFFER_LATE_MAX + 1, 0, "a1"), 2);
 	CHECK_INT(stats(buffer)->abi_violations, 1);
 	orma_trace_buffer_free(buffer);
 }
@@ -64,7 +65,7 @@ ORMA_TEST(constructors_survive_every_failing_allocation)
 	for (uint64_t nth = 1;; nth++) {
 		struct orma_trace_buffer *buffer = NULL, *copy = NULL;
 		orma_test_fail_allocation(0);
-		CHECK_INT(orma_trace_buffer_new(4096, ORMA_BUFFER_RING, &buffer), 0);
+		CHECK_INT(orma_trace_buffer_new(4096, ORMA_TRACE_BUFFER_RING, &buffer), 0);
 		put(buffer, 1, 0, 0, "a1");
 		put(buffer, 2, 0, 0, "a1");
 		orma_test_fail_allocation(nth);
@@ -80,13 +81,13 @@ ORMA_TEST(constructors_survive_every_failing_allocation)
 	}
 	struct orma_trace_buffer *buffer;
 	orma_test_fail_allocation(1);
-	CHECK_INT(orma_trace_buffer_new(4096, ORMA_BUFFER_RING, &buffer), -ENOMEM);
+	CHECK_INT(orma_trace_buffer_new(4096, ORMA_TRACE_BUFFER_RING, &buffer), -ENOMEM);
 }
 
 ORMA_TEST(a_write_without_memory_drops_the_chunk_and_counts_it)
 {
 	for (uint64_t nth = 1;; nth++) {
-		struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+		struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 		orma_test_fail_allocation(nth);
 		int result = put(buffer, 1, 0, 0, "a1");
 		bool failed = orma_test_allocation_failed();
@@ -103,7 +104,7 @@ ORMA_TEST(a_write_without_memory_drops_the_chunk_and_counts_it)
 
 ORMA_TEST(a_packet_without_memory_for_its_slices_is_skipped_and_reported)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, NEXT, "a1");
 	put(buffer, 1, 1, PREVIOUS, "b1c1");
 	orma_test_fail_allocation(1);
@@ -117,7 +118,7 @@ ORMA_TEST(a_packet_without_memory_for_its_slices_is_skipped_and_reported)
 static void put_empty(struct orma_trace_buffer *buffer, uint32_t chunk_id, uint16_t count)
 {
 	static const uint8_t zeros[1023];
-	struct orma_buffer_chunk chunk = {
+	struct orma_trace_buffer_chunk chunk = {
 		.writer = {.producer_id = 3, .writer_id = 1},
 		.chunk_id = chunk_id,
 		.fragment_count = count,
@@ -130,13 +131,13 @@ static void put_empty(struct orma_trace_buffer *buffer, uint32_t chunk_id, uint1
 
 static uint32_t count_rounds(struct orma_trace_buffer *buffer, uint32_t *ret_packets)
 {
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer_packet packet;
 	uint32_t rounds = 0;
 	int result;
 
 	*ret_packets = 0;
 	do {
-		orma_trace_buffer_read_resume(buffer, ORMA_BUFFER_STEPS_PER_READ);
+		orma_trace_buffer_read_resume(buffer, ORMA_TRACE_BUFFER_STEPS_PER_READ);
 		while ((result = orma_trace_buffer_read_packet(buffer, &packet)) == 1)
 			++*ret_packets;
 		rounds++;
@@ -150,14 +151,14 @@ ORMA_TEST(reading_what_is_empty_is_done_in_pieces)
 	struct orma_trace_buffer *buffer;
 	uint32_t packets, rounds;
 
-	CHECK_INT(orma_trace_buffer_new(4 << 20, ORMA_BUFFER_RING, &buffer), 0);
+	CHECK_INT(orma_trace_buffer_new(4 << 20, ORMA_TRACE_BUFFER_RING, &buffer), 0);
 	for (uint32_t i = 0; i < 1000; i++)
 		put_empty(buffer, i, 1023);
 	CHECK_INT(put(buffer, 1, 0, 0, "a1"), 2);
 	rounds = count_rounds(buffer, &packets);
 	CHECK_INT(packets, 1);
-	CHECK(rounds >= 1000 * 1023 / ORMA_BUFFER_STEPS_PER_READ);
-	for (uint32_t i = 1000; i < 1000 + 2 * ORMA_BUFFER_STEPS_PER_READ; i++)
+	CHECK(rounds >= 1000 * 1023 / ORMA_TRACE_BUFFER_STEPS_PER_READ);
+	for (uint32_t i = 1000; i < 1000 + 2 * ORMA_TRACE_BUFFER_STEPS_PER_READ; i++)
 		put_empty(buffer, i, 0);
 	CHECK(count_rounds(buffer, &packets) >= 2);
 	CHECK_INT(packets, 0);
@@ -168,21 +169,21 @@ ORMA_TEST(reading_what_is_empty_is_done_in_pieces)
 ORMA_TEST(chunks_that_wait_hide_nothing_from_a_reader_that_is_interrupted)
 {
 	struct orma_trace_buffer *buffer;
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer_packet packet;
 	uint32_t rounds = 0;
 	int result;
 
-	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_BUFFER_RING, &buffer), 0);
-	for (uint32_t i = 0; i < 4 * ORMA_BUFFER_STEPS_PER_READ; i++)
-		CHECK_INT(
-			put(buffer, 1, i,
-			    ORMA_BUFFER_CHUNK_NEEDS_PATCHING | ORMA_BUFFER_CHUNK_CONTINUES_ON_NEXT,
-			    "a1"),
-			2);
+	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_TRACE_BUFFER_RING, &buffer), 0);
+	for (uint32_t i = 0; i < 4 * ORMA_TRACE_BUFFER_STEPS_PER_READ; i++)
+		CHECK_INT(put(buffer, 1, i,
+			      ORMA_TRACE_BUFFER_CHUNK_NEEDS_PATCHING |
+				      ORMA_TRACE_BUFFER_CHUNK_CONTINUES_ON_NEXT,
+			      "a1"),
+			  2);
 	CHECK_INT(put(buffer, 2, 0, 0, "b1"), 2);
 	do {
 		CHECK(++rounds < 10);
-		orma_trace_buffer_read_resume(buffer, ORMA_BUFFER_STEPS_PER_READ);
+		orma_trace_buffer_read_resume(buffer, ORMA_TRACE_BUFFER_STEPS_PER_READ);
 		result = orma_trace_buffer_read_packet(buffer, &packet);
 		CHECK_INT(put(buffer, 3, rounds, 0, "c1"), 2);
 	} while (result == -EAGAIN);

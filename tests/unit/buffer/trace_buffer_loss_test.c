@@ -6,7 +6,7 @@
 
 ORMA_TEST(missing_chunk_ids_are_a_read_gap)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, 0, "a1");
 	put(buffer, 1, 2, 0, "b1c1");
 	CHECK_READ(buffer, "a1 b1/3 c1");
@@ -17,7 +17,7 @@ ORMA_TEST(missing_chunk_ids_are_a_read_gap)
 
 ORMA_TEST(a_gap_is_reported_once_even_when_its_chunk_stalls)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, 0, "a1");
 	put(buffer, 1, 2, NEXT, "b1c1");
 	CHECK_READ(buffer, "a1 b1/3");
@@ -29,7 +29,7 @@ ORMA_TEST(a_gap_is_reported_once_even_when_its_chunk_stalls)
 
 ORMA_TEST(a_gap_is_reported_once_even_when_its_chunk_grows)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_DISCARD);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_DISCARD);
 	put(buffer, 1, 0, 0, "a1");
 	put(buffer, 1, 2, SCRAPED, "b1c1");
 	CHECK_READ(buffer, "a1 b1/3");
@@ -40,7 +40,7 @@ ORMA_TEST(a_gap_is_reported_once_even_when_its_chunk_grows)
 
 ORMA_TEST(chunk_ids_wrap_round)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, UINT32_MAX - 1, 0, "a1");
 	put(buffer, 1, 0, 0, "c1");
 	put(buffer, 1, UINT32_MAX, 0, "b1");
@@ -52,7 +52,7 @@ ORMA_TEST(chunk_ids_wrap_round)
 
 ORMA_TEST(chunks_in_any_order_are_read_in_the_order_of_their_ids)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 3, 0, "d1");
 	put(buffer, 1, 1, 0, "b1");
 	put(buffer, 2, 0, 0, "x1");
@@ -65,7 +65,7 @@ ORMA_TEST(chunks_in_any_order_are_read_in_the_order_of_their_ids)
 
 ORMA_TEST(a_chunk_that_comes_after_its_successor_was_read_is_discarded)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, 0, "a1");
 	put(buffer, 1, 2, 0, "c1");
 	CHECK_READ(buffer, "a1 c1/3");
@@ -79,7 +79,7 @@ ORMA_TEST(a_chunk_that_comes_after_its_successor_was_read_is_discarded)
 
 ORMA_TEST(ids_more_than_half_the_circle_apart_are_refused)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, 0, "a1");
 	CHECK_INT(put(buffer, 1, 0x7fffffff, 0, "b1"), 3 - 1);
 	CHECK_INT(put(buffer, 1, 0x80000001u, 0, "c1"), -EPROTO);
@@ -91,7 +91,7 @@ ORMA_TEST(ids_more_than_half_the_circle_apart_are_refused)
 
 ORMA_TEST(a_continuation_without_its_begin_is_an_orphan)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, PREVIOUS, "a1b1");
 	CHECK_READ(buffer, "b1/9");
 	orma_trace_buffer_free(buffer);
@@ -99,7 +99,7 @@ ORMA_TEST(a_continuation_without_its_begin_is_an_orphan)
 
 ORMA_TEST(ids_missing_inside_a_packet_are_a_reassembly_gap)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, NEXT, "a1");
 	put(buffer, 1, 2, PREVIOUS, "b1c1");
 	CHECK_READ(buffer, "c1/27"); /* with the gap between the chunks and the orphan it leaves */
@@ -109,7 +109,7 @@ ORMA_TEST(ids_missing_inside_a_packet_are_a_reassembly_gap)
 
 ORMA_TEST(a_next_chunk_that_does_not_continue_breaks_the_packet)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, NEXT, "a1");
 	put(buffer, 1, 1, PREVIOUS | NEXT, "b1");
 	put(buffer, 1, 2, 0, "c1");
@@ -119,7 +119,7 @@ ORMA_TEST(a_next_chunk_that_does_not_continue_breaks_the_packet)
 
 ORMA_TEST(a_given_up_packet_is_a_writer_abort_on_the_packet_after_it)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	CHECK_INT(put(buffer, 1, 0, NEXT, "a1!"), 2);
 	put(buffer, 1, 1, 0, "b1");
 	CHECK_READ(buffer, "a1 b1/129");
@@ -130,7 +130,7 @@ ORMA_TEST(a_given_up_packet_is_a_writer_abort_on_the_packet_after_it)
 
 ORMA_TEST(a_packet_given_up_in_a_later_chunk_ends_there)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, NEXT, "a1b1");
 	put(buffer, 1, 1, PREVIOUS, "!");
 	CHECK_READ(buffer, "a1");
@@ -141,7 +141,7 @@ ORMA_TEST(a_packet_given_up_in_a_later_chunk_ends_there)
 
 ORMA_TEST(malformed_fragments_cost_the_rest_of_the_chunk)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	CHECK_INT(put(buffer, 1, 0, NEXT, "a1?b1"), 2);
 	put(buffer, 1, 1, 0, "c1");
 	CHECK_READ(buffer, "a1 c1/5");
@@ -155,12 +155,12 @@ ORMA_TEST(malformed_fragments_cost_the_rest_of_the_chunk)
 
 ORMA_TEST(more_fragments_announced_than_there_are_is_a_violation)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_chunk chunk = {.writer = {.producer_id = 1, .writer_id = 1},
-					  .is_complete = true,
-					  .fragment_count = 1023,
-					  .payload_untrusted = "\1a\1b",
-					  .payload_size_bytes = 4};
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_chunk chunk = {.writer = {.producer_id = 1, .writer_id = 1},
+						.is_complete = true,
+						.fragment_count = 1023,
+						.payload_untrusted = "\1a\1b",
+						.payload_size_bytes = 4};
 	CHECK_INT(orma_trace_buffer_write_chunk(buffer, &chunk), 4);
 	chunk.chunk_id = 1;
 	chunk.fragment_count = 1;

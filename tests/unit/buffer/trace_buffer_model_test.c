@@ -38,7 +38,7 @@ struct model_sequence {
 };
 
 struct model {
-	enum orma_buffer_policy policy;
+	enum orma_trace_buffer_policy policy;
 	uint32_t size, write;
 	bool is_full;
 	struct model_record records[RECORDS_MAX];
@@ -100,7 +100,7 @@ static void model_enter(struct model *model, struct model_record *record)
 	struct model_sequence *sequence = &model->sequences[record->writer];
 	if (!record->entered && sequence->has_last &&
 	    record->id != sequence->last_id + !sequence->last_was_incomplete)
-		lose(sequence, ORMA_BUFFER_LOSS_READ_GAP);
+		lose(sequence, ORMA_TRACE_BUFFER_LOSS_READ_GAP);
 	record->entered = true;
 }
 
@@ -112,9 +112,9 @@ static void model_close(struct model *model, struct model_record *record)
 	sequence->last_payload = record->payload;
 	sequence->last_was_incomplete = record->incomplete;
 	if (record->abort)
-		lose(sequence, ORMA_BUFFER_LOSS_WRITER_ABORT);
+		lose(sequence, ORMA_TRACE_BUFFER_LOSS_WRITER_ABORT);
 	if (record->corrupt)
-		lose(sequence, ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
+		lose(sequence, ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED);
 	*(record->overwritten ? &model->stats.chunks_overwritten : &model->stats.chunks_read) += 1;
 	*(record->overwritten ? &model->stats.bytes_overwritten : &model->stats.bytes_read) +=
 		record->size;
@@ -138,17 +138,17 @@ static int model_reassemble(struct model *model, struct model_record *first, uin
 		}
 		long next = fragment(record->bytes, record->payload, 0, &begins[count]);
 		if (record->id != id + 1)
-			reason = ORMA_BUFFER_LOSS_REASSEMBLY_GAP;
+			reason = ORMA_TRACE_BUFFER_LOSS_REASSEMBLY_GAP;
 		else if (record->consumed)
-			reason = ORMA_BUFFER_LOSS_REASSEMBLY_BROKEN;
+			reason = ORMA_TRACE_BUFFER_LOSS_REASSEMBLY_BROKEN;
 		else if (next == -1 && record->incomplete)
 			wait = true;
 		else if (next == -1 && record->abort)
-			reason = ORMA_BUFFER_LOSS_WRITER_ABORT;
+			reason = ORMA_TRACE_BUFFER_LOSS_WRITER_ABORT;
 		else if (next < -1 || (next == -1 && record->corrupt))
-			reason = ORMA_BUFFER_LOSS_CHUNK_CORRUPTED;
+			reason = ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED;
 		else if (next >= 0 && !(record->flags & PREVIOUS))
-			reason = ORMA_BUFFER_LOSS_REASSEMBLY_BROKEN;
+			reason = ORMA_TRACE_BUFFER_LOSS_REASSEMBLY_BROKEN;
 		else if (next >= 0) {
 			done = !(begins[count] + next == record->payload && record->flags & NEXT);
 			if (!done && record->flags & PATCH && !erase) {
@@ -164,7 +164,7 @@ static int model_reassemble(struct model *model, struct model_record *first, uin
 	if (wait && !erase)
 		return -1;
 	if (wait)
-		reason = ORMA_BUFFER_LOSS_OVERWRITE;
+		reason = ORMA_TRACE_BUFFER_LOSS_OVERWRITE;
 	for (uint32_t i = 0; i < count; i++) {
 		if (done)
 			memcpy(model->packet + model->packet_size, chain[i]->bytes + begins[i],
@@ -194,7 +194,7 @@ static int model_walk(struct model *model, struct model_record *target, bool era
 		if (size < 0) {
 			if (size < -1) {
 				model->stats.abi_violations++;
-				lose(sequence, ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
+				lose(sequence, ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED);
 				record->consumed = record->payload;
 				record->overwritten |= erase;
 			}
@@ -210,7 +210,7 @@ static int model_walk(struct model *model, struct model_record *target, bool era
 		uint32_t end = begin + (uint32_t)size;
 		bool is_orphan = record->consumed == 0 && record->flags & PREVIOUS;
 		if (is_orphan) {
-			lose(sequence, ORMA_BUFFER_LOSS_ORPHAN_CONTINUATION);
+			lose(sequence, ORMA_TRACE_BUFFER_LOSS_ORPHAN_CONTINUATION);
 		} else if (end == record->payload && record->flags & NEXT) {
 			int result = model_reassemble(model, record, begin, (uint32_t)size, erase);
 			if (result < 0)
@@ -261,7 +261,7 @@ static void model_clear(struct model *model, uint32_t size)
 		while (record->is_live && model_walk(model, record, true))
 			lost = true;
 		if (lost)
-			lose(&model->sequences[record->writer], ORMA_BUFFER_LOSS_OVERWRITE);
+			lose(&model->sequences[record->writer], ORMA_TRACE_BUFFER_LOSS_OVERWRITE);
 		record->is_padding = false;
 		CHECK(!record->is_live);
 	}
@@ -289,7 +289,8 @@ static void model_place(struct model *model, const struct model_record *with)
 	model->write += with->size;
 }
 
-static int model_write(struct model *model, unsigned writer, const struct orma_buffer_chunk *chunk)
+static int model_write(struct model *model, unsigned writer,
+		       const struct orma_trace_buffer_chunk *chunk)
 {
 	static struct model_record made;
 	struct model_sequence *sequence = &model->sequences[writer];
@@ -344,7 +345,7 @@ static int model_write(struct model *model, unsigned writer, const struct orma_b
 		if (!old->incomplete)
 			return (int)payload;
 		if (grows && chunk->is_complete && old == first && old->consumed == old->payload &&
-		    model->policy == ORMA_BUFFER_RING) {
+		    model->policy == ORMA_TRACE_BUFFER_RING) {
 			made.consumed = old->payload;
 			model_close(model, old);
 			model->stats.chunks_relocated++;
@@ -366,8 +367,8 @@ static int model_write(struct model *model, unsigned writer, const struct orma_b
 		return -EPROTO;
 	}
 
-	if (model->is_full ||
-	    (model->policy == ORMA_BUFFER_DISCARD && model->write + made.size > model->size)) {
+	if (model->is_full || (model->policy == ORMA_TRACE_BUFFER_DISCARD &&
+			       model->write + made.size > model->size)) {
 		model->is_full = true;
 		model->stats.chunks_discarded++;
 		return -ENOBUFS;
@@ -402,7 +403,7 @@ static int model_write(struct model *model, unsigned writer, const struct orma_b
 }
 
 static int model_patch(struct model *model, unsigned writer, uint32_t id,
-		       const struct orma_buffer_patch *patches, size_t count, bool has_more)
+		       const struct orma_trace_buffer_patch *patches, size_t count, bool has_more)
 {
 	for (unsigned i = 0; i < model->record_count; i++) {
 		struct model_record *record = &model->records[i];
@@ -463,15 +464,18 @@ static void check_invariants(struct history *history, const struct orma_trace_bu
 	bool write_is_boundary = buffer->write == buffer->used,
 	     oldest_is_boundary = buffer->oldest == buffer->used;
 	while (at < buffer->used) {
-		const struct orma_record *record = orma_record_at(buffer, at);
-		uint32_t outer = orma_record_outer_bytes(record->capacity);
+		const struct orma_trace_buffer_record *record =
+			orma_trace_buffer_record_at(buffer, at);
+		uint32_t outer = orma_trace_buffer_record_outer_bytes(record->capacity);
 		write_is_boundary |= at == buffer->write;
 		oldest_is_boundary |= at == buffer->oldest;
 		AGREE(history, record->consumed <= record->payload || !record->sequence);
 		AGREE(history, record->payload <= record->capacity || !record->sequence);
 		live += record->sequence != 0;
 		occupied += record->sequence ? outer : 0;
-		padding += !record->sequence && record->flags & ORMA_RECORD_PADDING ? outer : 0;
+		padding += !record->sequence && record->flags & ORMA_TRACE_BUFFER_RECORD_PADDING
+				   ? outer
+				   : 0;
 		bool is_after_write = at >= buffer->write, is_before_oldest = at < buffer->oldest;
 		if (buffer->write < buffer->oldest ? is_after_write && is_before_oldest
 						   : buffer->write > buffer->oldest &&
@@ -482,18 +486,20 @@ static void check_invariants(struct history *history, const struct orma_trace_bu
 	AGREE(history, at == buffer->used && write_is_boundary && oldest_is_boundary);
 	AGREE(history, live == buffer->chunk_count);
 	for (uint32_t i = 0; i < buffer->sequences.count; i++) {
-		const struct orma_sequence *sequence = &buffer->sequences.slots[i];
+		const struct orma_trace_buffer_sequence *sequence = &buffer->sequences.slots[i];
 		for (uint32_t k = 0; k < sequence->records.count; k++, listed++) {
-			uint32_t offset = orma_record_list_get(&sequence->records, k);
-			AGREE(history, orma_record_at(buffer, offset)->sequence == i + 1);
+			uint32_t offset = orma_trace_buffer_record_list_get(&sequence->records, k);
+			AGREE(history,
+			      orma_trace_buffer_record_at(buffer, offset)->sequence == i + 1);
 			if (k > 0)
 				AGREE(history,
-				      orma_chunk_id_is_before(
-					      orma_record_at(buffer,
-							     orma_record_list_get(
-								     &sequence->records, k - 1))
+				      orma_trace_buffer_chunk_id_is_before(
+					      orma_trace_buffer_record_at(
+						      buffer, orma_trace_buffer_record_list_get(
+								      &sequence->records, k - 1))
 						      ->chunk_id,
-					      orma_record_at(buffer, offset)->chunk_id));
+					      orma_trace_buffer_record_at(buffer, offset)
+						      ->chunk_id));
 		}
 	}
 	AGREE(history, listed == live);
@@ -508,7 +514,7 @@ static void check_invariants(struct history *history, const struct orma_trace_bu
 static void read_some(struct history *history, struct orma_trace_buffer *buffer,
 		      struct model *model, uint32_t limit)
 {
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer_packet packet;
 	uint32_t size_before = 0;
 	unsigned index = 0, visited = 0;
 	for (unsigned i = 0; i < WRITERS; i++)
@@ -544,7 +550,7 @@ static void read_some(struct history *history, struct orma_trace_buffer *buffer,
 		limit--;
 		if (random_below(history, 32) == 0) {
 			orma_trace_buffer_packet_refused(buffer);
-			lose(sequence, packet.loss | ORMA_BUFFER_LOSS_CHUNK_CORRUPTED);
+			lose(sequence, packet.loss | ORMA_TRACE_BUFFER_LOSS_CHUNK_CORRUPTED);
 		}
 	}
 }
@@ -585,7 +591,7 @@ static void make_chunk(struct history *history, struct writer *writer, struct se
 static void send_chunk(struct history *history, unsigned index, const struct sent *sent,
 		       uint32_t count, bool complete)
 {
-	struct orma_buffer_chunk chunk = {
+	struct orma_trace_buffer_chunk chunk = {
 		.writer = {.producer_id = (uint16_t)(index / 2 + 1),
 			   .writer_id = (uint16_t)(index + 1)},
 		.chunk_id = sent->id,
@@ -628,7 +634,7 @@ static void send_something(struct history *history)
 
 static void patch_something(struct history *history)
 {
-	struct orma_buffer_patch patches[3];
+	struct orma_trace_buffer_patch patches[3];
 	unsigned index = random_below(history, WRITERS);
 	size_t count = random_below(history, 4);
 	uint32_t id = history->writers[index].next_id - 1 - random_below(history, 5);
@@ -647,7 +653,7 @@ static void patch_something(struct history *history)
 
 /* A copy under way, and the reference as it was when it began. */
 struct clone {
-	struct orma_buffer_copy *copy;
+	struct orma_trace_buffer_copy *copy;
 	struct model model;
 	uint8_t ring[4096];
 };
@@ -696,7 +702,8 @@ static void run_history(uint64_t seed)
 	memset(&model, 0, sizeof(model));
 	for (int i = 0; i < 8; i++)
 		random_below(&history, 2);
-	model.policy = random_below(&history, 5) == 0 ? ORMA_BUFFER_DISCARD : ORMA_BUFFER_RING;
+	model.policy =
+		random_below(&history, 5) == 0 ? ORMA_TRACE_BUFFER_DISCARD : ORMA_TRACE_BUFFER_RING;
 	model.stats.buffer_size = model.size = 4096;
 	AGREE(&history, orma_trace_buffer_new(4096, model.policy, &history.buffer) == 0);
 	for (unsigned i = 0; i < WRITERS; i++)

@@ -5,9 +5,10 @@
 
 ORMA_TEST(a_chunk_that_waits_for_a_patch_stalls_its_own_sequence_only)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_patch patch = {.offset_untrusted = 3, .data = {'W', 'X', 'Y', 'Z'}};
-	struct orma_buffer_packet packet;
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_patch patch = {.offset_untrusted = 3,
+						.data = {'W', 'X', 'Y', 'Z'}};
+	struct orma_trace_buffer_packet packet;
 	put(buffer, 1, 0, NEXT | PATCH, "a1b6");
 	put(buffer, 1, 1, PREVIOUS, "c1d1");
 	put(buffer, 2, 0, 0, "x1");
@@ -25,7 +26,7 @@ ORMA_TEST(a_chunk_that_waits_for_a_patch_stalls_its_own_sequence_only)
 
 ORMA_TEST(a_continuation_that_waits_for_a_patch_stalls_too)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, NEXT, "a5");
 	put(buffer, 1, 1, PREVIOUS | NEXT | PATCH, "b5");
 	put(buffer, 1, 2, PREVIOUS, "c5");
@@ -37,7 +38,7 @@ ORMA_TEST(a_continuation_that_waits_for_a_patch_stalls_too)
 
 ORMA_TEST(a_packet_does_not_wait_for_the_patch_of_its_successor)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, NEXT, "a5");
 	put(buffer, 1, 1, PREVIOUS | NEXT | PATCH, "b5c5");
 	CHECK_READ(buffer, "a10");
@@ -46,9 +47,9 @@ ORMA_TEST(a_packet_does_not_wait_for_the_patch_of_its_successor)
 
 ORMA_TEST(patches_outside_of_the_chunk_are_refused_whole)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_patch patches[2] = {{.offset_untrusted = 2, .data = "ZZZ"},
-					       {.offset_untrusted = 4}};
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_patch patches[2] = {{.offset_untrusted = 2, .data = "ZZZ"},
+						     {.offset_untrusted = 4}};
 	put(buffer, 1, 0, NEXT | PATCH, "a6");
 	CHECK_INT(orma_trace_buffer_patch(buffer, 1, 1, 0, patches, 2, false), -EPROTO);
 	patches[1].offset_untrusted = UINT32_MAX;
@@ -64,8 +65,8 @@ ORMA_TEST(patches_outside_of_the_chunk_are_refused_whole)
 
 ORMA_TEST(patches_of_an_unknown_sequence_or_chunk_are_counted)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_patch patch = {0};
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_patch patch = {0};
 	CHECK_INT(orma_trace_buffer_patch(buffer, 1, 1, 0, &patch, 1, false), -ENOENT);
 	put(buffer, 1, 0, 0, "a6");
 	CHECK_INT(orma_trace_buffer_patch(buffer, 1, 1, 1, &patch, 1, false), -ENOENT);
@@ -75,8 +76,8 @@ ORMA_TEST(patches_of_an_unknown_sequence_or_chunk_are_counted)
 
 ORMA_TEST(a_patch_over_a_fragments_size_costs_that_chunk_only)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_patch patch = {.offset_untrusted = 2, .data = {0x7f, 0, 0, 0}};
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_patch patch = {.offset_untrusted = 2, .data = {0x7f, 0, 0, 0}};
 	put(buffer, 1, 0, 0, "a1b6");
 	put(buffer, 1, 1, 0, "c1");
 	CHECK_INT(orma_trace_buffer_patch(buffer, 1, 1, 0, &patch, 1, false), 0);
@@ -87,8 +88,8 @@ ORMA_TEST(a_patch_over_a_fragments_size_costs_that_chunk_only)
 
 ORMA_TEST(a_patch_over_a_continuations_size_is_a_corrupted_chunk)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
-	struct orma_buffer_patch patch = {.offset_untrusted = 0, .data = {0x7f, 0, 0, 0}};
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_patch patch = {.offset_untrusted = 0, .data = {0x7f, 0, 0, 0}};
 	put(buffer, 1, 0, NEXT, "a5");
 	put(buffer, 1, 1, PREVIOUS, "b5");
 	put(buffer, 1, 2, 0, "c1");

@@ -5,7 +5,7 @@
 
 ORMA_TEST(the_last_fragment_of_a_scraped_chunk_is_left_out)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	CHECK_INT(put(buffer, 1, 0, SCRAPED | NEXT | PATCH, "a1b1c1"), 4);
 	CHECK_INT(put(buffer, 2, 0, SCRAPED, ""), 0);
 	CHECK_INT(put(buffer, 3, 0, SCRAPED, "?"), 0);
@@ -17,7 +17,7 @@ ORMA_TEST(the_last_fragment_of_a_scraped_chunk_is_left_out)
 
 ORMA_TEST(a_scraped_chunk_stalls_its_sequence_until_it_is_committed)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, SCRAPED, "a1b1");
 	put(buffer, 1, 1, 0, "d1");
 	CHECK_READ(buffer, "a1");
@@ -29,7 +29,7 @@ ORMA_TEST(a_scraped_chunk_stalls_its_sequence_until_it_is_committed)
 
 ORMA_TEST(a_chunk_scraped_whole_and_read_before_its_commit_is_not_discarded)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	CHECK_INT(put(buffer, 1, 0, UNCOMMITTED, "a5"), 6);
 	CHECK_INT(put(buffer, 1, 1, UNCOMMITTED, "b5"), 6);
 	CHECK_INT(put(buffer, 1, 0, 0, "a5"), 6);
@@ -47,7 +47,7 @@ ORMA_TEST(a_chunk_scraped_whole_and_read_before_its_commit_is_not_discarded)
 
 ORMA_TEST(a_scraped_chunk_grows_in_place_while_it_has_unread_packets)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, SCRAPED, "a1b1");
 	CHECK_INT(put(buffer, 1, 0, SCRAPED, "a1b1c1"), 4);
 	CHECK_INT(put(buffer, 1, 0, NEXT, "a1b1c1d1"), 8);
@@ -60,7 +60,7 @@ ORMA_TEST(a_scraped_chunk_grows_in_place_while_it_has_unread_packets)
 
 ORMA_TEST(a_scraped_chunk_that_has_not_grown_is_just_completed)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, SCRAPED, "a1b1");
 	CHECK_READ(buffer, "a1");
 	CHECK_INT(put(buffer, 1, 0, 0, "a1"), 2);
@@ -72,7 +72,7 @@ ORMA_TEST(a_scraped_chunk_that_has_not_grown_is_just_completed)
 
 ORMA_TEST(a_re_commit_may_not_shrink_lose_flags_or_outgrow_its_chunk)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, SCRAPED | PREVIOUS, "a1b1c1");
 	CHECK_INT(put(buffer, 1, 0, PREVIOUS, "a1"), -EPROTO);
 	CHECK_INT(put(buffer, 1, 0, 0, "a1b1c1"), -EPROTO);
@@ -87,7 +87,7 @@ ORMA_TEST(a_re_commit_may_not_shrink_lose_flags_or_outgrow_its_chunk)
 
 ORMA_TEST(a_scraped_chunk_read_to_its_end_moves_to_the_write_position_when_it_grows)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, SCRAPED, "a1b1");
 	put_outer(buffer, 2, 0, 'x', 3824);
 	CHECK_READ(buffer, "a1 x3806");
@@ -101,7 +101,7 @@ ORMA_TEST(a_scraped_chunk_read_to_its_end_moves_to_the_write_position_when_it_gr
 
 ORMA_TEST(a_scraped_chunk_that_was_overwritten_comes_back_with_its_new_part)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, SCRAPED, "a1b1");
 	CHECK_READ(buffer, "a1");
 	put_outer(buffer, 2, 0, 'x', 3824);
@@ -125,7 +125,7 @@ ORMA_TEST(a_scraped_chunk_that_was_overwritten_comes_back_with_its_new_part)
 
 ORMA_TEST(the_unknown_end_of_an_overwritten_scraped_chunk_is_a_gap)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, SCRAPED, "a1b1");
 	CHECK_READ(buffer, "a1");
 	put_outer(buffer, 2, 0, 'x', 3824);
@@ -137,7 +137,7 @@ ORMA_TEST(the_unknown_end_of_an_overwritten_scraped_chunk_is_a_gap)
 
 ORMA_TEST(a_packet_that_continues_in_a_scraped_chunk_waits_for_it)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, NEXT, "a5");
 	put(buffer, 1, 1, SCRAPED | PREVIOUS, "b5");
 	put(buffer, 1, 2, PREVIOUS, "z5");
@@ -149,7 +149,7 @@ ORMA_TEST(a_packet_that_continues_in_a_scraped_chunk_waits_for_it)
 
 ORMA_TEST(a_scraped_packet_given_up_later_is_counted_once)
 {
-	struct orma_trace_buffer *buffer = make(ORMA_BUFFER_RING);
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, SCRAPED, "a1b1");
 	put(buffer, 1, 0, 0, "a1b1!");
 	put(buffer, 1, 0, 0, "a1b1!");

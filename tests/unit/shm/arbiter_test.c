@@ -2,7 +2,7 @@
  * arbiter_test.c - chunks and writers of many: layouts, wake-ups, batches, ids, emulation, and the
  * end.
  */
-#include "reader.h"
+#include "shm_reader.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_test.c - the text format both ways, and what its errors say.
+ * text_format_test.c - the text format both ways, and what its errors say.
  *
  * Messages are those of the schema. Texts that must parse are checked by the encoding they give,
  * texts that must not by the whole error. Rejected: one file per case (they are one line each).

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * decode.c - untrusted bytes into arena structs, by the tables.
+ * codec_decode.c - untrusted bytes into arena structs, by the tables.
  *
  * Data structure: a stack of (message, rest of its bytes) on the C stack, one entry per open nested
  * message, at most ORMA_PROTO_DEPTH_MAX of them. Invariant: each entry's bytes lie inside those of

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stress_test.c - many threads on one memory while another drains and scrapes it: nothing is lost,
+ * shm_stress_test.c - many threads on one memory while another drains and scrapes it: nothing is lost,
  * torn or out of order.
  */
-#include "reader.h"
+#include "shm_reader.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reader.h - a service in small for the tests of src/shm: drains an arbiter through a view, keeps
+ * shm_reader.h - a service in small for the tests of src/shm: drains an arbiter through a view, keeps
  * all chunks, applies patches, and puts packets together again. Slow, simple, and checks what it
  * reads.
  */

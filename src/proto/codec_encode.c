@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * encode.c - arena structs into bytes, by the tables.
+ * codec_encode.c - arena structs into bytes, by the tables.
  *
  * Writes from the end to the beginning: a message's content is there before its length, so lengths
  * are minimal without a pass that computes sizes. The bytes being made lie at the end of the

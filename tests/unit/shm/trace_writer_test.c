@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * writer_test.c - packets of one thread: bytes, fragments, lengths known late, loss.
+ * trace_writer_test.c - packets of one thread: bytes, fragments, lengths known late, loss.
  */
-#include "reader.h"
+#include "shm_reader.h"
 
 #include "base/clock_ns.h"
 
