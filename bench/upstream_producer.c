@@ -31,7 +31,7 @@
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/macros.h"
-#include "ipc/client.h"
+#include "ipc/ipc_client.h"
 #include "proto/codec.h"
 #include "proto/wire.h"
 #include "proto/writer.h"

@@ -18,7 +18,7 @@
 #include "client/commit.h"
 #include "client/endpoint.h"
 #include "client/limits.h"
-#include "ipc/client.h"
+#include "ipc/ipc_client.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/producer_port.pb.h"

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/loop.h"
-#include "ipc/client.h"
+#include "ipc/ipc_client.h"
 
 #define ORMA_CLIENT_QUERY_ARG_BYTES 24
 

@@ -31,7 +31,7 @@ int orma_host_listen_producers(struct orma_host *host, const char *addresses, un
 int orma_host_listen_consumers(struct orma_host *host, const char *addresses, unsigned flags);
 int orma_host_adopt_producer_listener(struct orma_host *host, int fd, unsigned flags);
 int orma_host_adopt_consumer_listener(struct orma_host *host, int fd);
-/* How many producers, and how many consumers, one user may connect (ipc/host.h); 0 = default. */
+/* How many producers, and how many consumers, one user may connect (ipc/ipc_host.h); 0 = default. */
 void orma_host_limit_peers_per_uid(struct orma_host *host, uint32_t max);
 /* Serve a connected socket; taken over on success. */
 int orma_host_add_producer_fd(struct orma_host *host, int fd);

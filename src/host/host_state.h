@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "host/host.h"
 #include "host/host_commit.h"
-#include "ipc/host.h"
+#include "ipc/ipc_host.h"
 
 struct orma_host {
 	struct orma_loop *loop;

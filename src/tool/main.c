@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main.c - one binary, several programs: picks the subcommand by the name it was called with, or by
- * the first argument.
+ * main.c - one binary, several programs: picks the command by the name that the binary was called with, or by
+ * the first argument. tool.h says where the code of a command is.
  */
 #include <errno.h>
 #include <poll.h>

@@ -19,9 +19,9 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
-#include "tool/codec.h"
 #include "tool/daemon/regex_pcre2.h"
 #include "tool/print.h"
+#include "tool/trace/compression.h"
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 

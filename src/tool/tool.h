@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tool.h - what the subcommands of the `orma` binary share.
+ * tool.h - what the commands of the `orma` binary share.
  *
- * Each subcommand is one function in one file, called with its own name as argv[0]; it returns the
- * exit status: 0 success, 1 failure, 2 wrong usage.
+ * A command is one function, orma_tool_<name>(). main.c calls it with the command's name as argv[0], and it
+ * returns the exit status: 0 success, 1 failure, 2 wrong usage. The function stands in <name>_command.c, in the
+ * folder of what the command works on:
+ *
+ *   record/    makes a recording: record, perfetto
+ *   daemon/    serves recordings: traced, probes
+ *   control/   talks to a daemon that runs: query, trigger
+ *   trace/     reads or writes trace files: dump
+ *   protogen/  generates C from .proto files: protogen
+ *
+ * A new command goes into the folder whose code it uses, and gets a folder of its own when it brings three files
+ * or more that no other command uses. Declare it below, and list it in `commands` of main.c. The top of src/tool
+ * holds what several folders use: messages, options, and values in options.
  */
 #ifndef ORMA_TOOL_TOOL_H
 #define ORMA_TOOL_TOOL_H

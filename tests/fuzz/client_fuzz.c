@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/loop.h"
-#include "ipc/host.h"
+#include "ipc/ipc_host.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

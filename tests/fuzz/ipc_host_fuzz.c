@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "ipc/client.h"
-#include "ipc/host.h"
+#include "ipc/ipc_client.h"
+#include "ipc/ipc_host.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "proto/codec.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "tool/trace_file.h"
+#include "tool/trace/trace_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

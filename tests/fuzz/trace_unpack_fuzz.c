@@ -6,8 +6,8 @@
 
 #include "base/macros.h"
 #include "proto/writer.h"
-#include "tool/codec.h"
-#include "tool/trace_unpack.h"
+#include "tool/trace/compression.h"
+#include "tool/trace/trace_unpack.h"
 
 #define LIMIT_BYTES ((size_t)1 << 20)
 

@@ -12,8 +12,8 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
-#include "tool/codec.h"
-#include "tool/trace_file.h"
+#include "tool/trace/compression.h"
+#include "tool/trace/trace_file.h"
 
 #define PACKETS 3000
 

@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "harness.h"
-#include "ipc/host.h"
+#include "ipc/ipc_host.h"
 
 static void *run(void *arg)
 {

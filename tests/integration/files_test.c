@@ -14,7 +14,7 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
-#include "tool/trace_file.h"
+#include "tool/trace/trace_file.h"
 
 #define FILE_CONFIG                                                                                \
 	"buffers { size_kb: 256 } data_sources { config { name: \"file\" } } "                     \

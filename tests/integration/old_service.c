@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "harness.h"
-#include "ipc/client.h"
+#include "ipc/ipc_client.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "daemon.h"
-#include "ipc/host.h"
+#include "ipc/ipc_host.h"
 
 enum orma_old_era {
 	ORMA_OLD_2019, /* no Sync, QueryServiceState, QueryCapabilities, memory of producers */

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "harness.h"
-#include "tool/trace_file.h"
+#include "tool/trace/trace_file.h"
 
 #define QUESTION "give the rest up): "
 

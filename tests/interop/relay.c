@@ -28,7 +28,7 @@
 #include "base/loop.h"
 #include "base/macros.h"
 #include "ipc/address.h"
-#include "ipc/client.h"
+#include "ipc/ipc_client.h"
 #include "proto/writer.h"
 #include "schema/gen/relay_port.pb.h"
 #include "schema/gen/system_info.pb.h"

@@ -15,7 +15,7 @@
 #include <errno.h>
 
 #include "base/macros.h"
-#include "probes/text.h"
+#include "probes/probe_text.h"
 #include "schema/gen/process_stats.pb.h"
 
 const uint8_t orma_probes_process_value_fields[ORMA_PROCESS_VALUE_COUNT] = {

@@ -22,8 +22,8 @@
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "probes/probe_text.h"
 #include "probes/process_stats/process_stats.h"
-#include "probes/text.h"
 
 static int read_pid_file(struct orma_probes_process_probe *probe, uint32_t pid, const char *name,
 			 struct orma_buf *buf, struct orma_str *ret)

@@ -8,8 +8,8 @@
 #include <orma/data_source.h>
 
 #include "base/map.h"
-#include "probes/files.h"
 #include "probes/probe.h"
+#include "probes/probe_files.h"
 #include "probes/process_stats/process_parse.h"
 
 #define ORMA_PROBES_PROCESS_POLL_MS_MIN 100

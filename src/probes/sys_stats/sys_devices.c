@@ -17,8 +17,8 @@
 #include "base/alloc.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "probes/probe_text.h"
 #include "probes/sys_stats/sys_stats.h"
-#include "probes/text.h"
 #include "schema/gen/sys_stats.pb.h"
 
 #define CPU_PATH "devices/system/cpu"

@@ -11,7 +11,7 @@
 #include "probes/sys_stats/sys_stats.h"
 
 #include "base/macros.h"
-#include "probes/text.h"
+#include "probes/probe_text.h"
 #include "schema/gen/sys_stats.pb.h"
 #include "schema/gen/sys_stats_config.pb.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "probes/files.h"
+#include "probes/probe_files.h"
 
 #define ORMA_PROBES_SYS_PERIOD_MS_MIN 10
 

@@ -12,7 +12,7 @@
 #include "probes/system_info/machine_parse.h"
 
 #include "base/macros.h"
-#include "probes/text.h"
+#include "probes/probe_text.h"
 
 /* ---- cpuinfo ---- */
 

@@ -20,7 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/list.h"
-#include "tool/codec.h"
+#include "tool/trace/compression.h"
 
 /* Larger ones are given back instead of being used again. */
 #define SPARE_BYTES_MAX ((size_t)1 << 20)

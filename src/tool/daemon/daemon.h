@@ -48,7 +48,7 @@ struct orma_daemon_options {
 	/* Who the daemon will be, when it is to change user before it runs. */
 	bool has_uid;
 	uid_t uid;
-	uint32_t peers_per_uid_max; /* 0 = default, see ipc/host.h */
+	uint32_t peers_per_uid_max; /* 0 = default, see ipc/ipc_host.h */
 	/* Of output_path for other users; borrowed for the daemon's life; NULL = none. */
 	const struct orma_output_folder *output_folder;
 	const struct orma_daemon_relays *relays; /* NULL = none */

@@ -28,7 +28,7 @@
 #include "proto/reader.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "tool/trace_file.h"
+#include "tool/trace/trace_file.h"
 
 /* The config is among the first packets of a file. */
 #define SEARCHED_PACKETS 64

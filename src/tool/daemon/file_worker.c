@@ -30,8 +30,8 @@
 #include "base/list.h"
 #include "tool/daemon/file_rotate.h"
 #include "tool/daemon/output_folder.h"
-#include "tool/file_write.h"
-#include "tool/trace_file.h"
+#include "tool/trace/file_write.h"
+#include "tool/trace/trace_file.h"
 
 #define QUEUE_BYTES_MAX  (8u << 20)
 #define RUNNING_STALL_MS 300000 /* without a byte taken, while the session runs */

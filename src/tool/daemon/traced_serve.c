@@ -179,7 +179,7 @@ static int watch_signals(struct traced *traced)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-/* More than the connections of ipc/host.h can hold: each has its own, one on its way, and for a
+/* More than the connections of ipc/ipc_host.h can hold: each has its own, one on its way, and for a
  * producer that of its memory. The usual 1,024 are what a single user can take. */
 #define DESCRIPTORS_WANTED 8192
 

@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "tool/trace_file.h"
+#include "tool/trace/trace_file.h"
 
 struct orma_session;
 

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/log_message.h"
+#include "tool/control/trigger_command.h"
 #include "tool/print.h"
 #include "tool/record/record_app.h"
 #include "tool/record/record_options.h"
 #include "tool/tool.h"
-#include "tool/trigger.h"
 
 static void print_help(void)
 {

@@ -4,7 +4,7 @@
 #ifndef ORMA_TOOL_RECORDER_H
 #define ORMA_TOOL_RECORDER_H
 
-#include "tool/last_resort.h"
+#include "tool/record/last_resort.h"
 #include "tool/record/record.h"
 #include "tool/record/record_app.h"
 #include "tool/record/snapshot.h"

@@ -5,8 +5,8 @@
 #define ORMA_TOOL_TRACE_COUNTER_H
 
 #include "base/map.h"
-#include "tool/trace_file.h"
-#include "tool/trace_unpack.h"
+#include "tool/trace/trace_file.h"
+#include "tool/trace/trace_unpack.h"
 
 /* {0} is a good one. `summary` is complete after orma_tool_counter_done(). */
 struct orma_tool_counter {

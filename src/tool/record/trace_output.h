@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "tool/file_write.h"
 #include "tool/record/trace_counter.h"
+#include "tool/trace/file_write.h"
 
 struct orma_session;
 

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/loop.h"
-#include "ipc/host.h"
+#include "ipc/ipc_host.h"
 #include "proto/writer.h"
 #include "unit/client/fixture.h"
 

@@ -3,7 +3,7 @@
  */
 #include <pthread.h>
 
-#include "ipc/host.h"
+#include "ipc/ipc_host.h"
 #include "unit/client/session_fixture.h"
 
 ORMA_TEST(a_config_in_text_is_refused_with_its_line)

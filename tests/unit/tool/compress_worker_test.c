@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/loop.h"
 #include "harness.h"
-#include "tool/codec.h"
 #include "tool/daemon/compress_worker.h"
+#include "tool/trace/compression.h"
 
 struct scene {
 	struct orma_loop *loop;

@@ -18,9 +18,9 @@
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "tool/codec.h"
 #include "tool/daemon/file_rotate.h"
 #include "tool/daemon/seccomp.h"
+#include "tool/trace/compression.h"
 
 struct scene {
 	char path[256];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * foreign_file_test.c - files that are no traces are called what they are.
  */
-#include "tool/foreign_file.h"
+#include "tool/trace/foreign_file.h"
 
 #include "base/macros.h"
 #include "harness.h"

@@ -11,8 +11,8 @@
 #include "base/fd.h"
 #include "harness.h"
 #include "proto/writer.h"
-#include "tool/codec.h"
-#include "tool/trace_file.h"
+#include "tool/trace/compression.h"
+#include "tool/trace/trace_file.h"
 
 struct seen {
 	int packets;

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ipc_client.c - the calling half: connecting, binding one service, matching replies with calls.
+ *
+ *   CONNECTING --socket ready--> BINDING --bind reply--> BOUND --+
+ *        |                          |                            |
+ *        +----------- failure ------+------ end of stream -------+--> LOST
+ *
+ * Outstanding calls are in a map by request id and in a list by age. A call is in both or in
+ * neither, and is taken out before its callback runs for the last time: so each is answered exactly
+ * once, whatever the callback does. LOST is entered from the loop only, by the connection's
+ * `closed` or by our own task when there was no connection.
+ *
+ * `is_gone` points into the frame of the callback that is running; orma_ipc_client_free() sets it,
+ * and whoever called out looks at it before it touches the client again. Deferring the free to the
+ * next turn of the loop was rejected: callers stop and free their loop next. Queueing calls until
+ * the service is bound, too: only the caller knows which are still wanted then.
+ */
+#include "ipc/ipc_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock_ns.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "ipc/address.h"
+#include "ipc/connection.h"
+#include "ipc/trust.h"
+
+#define BIND_REQUEST_ID      1
+#define CONNECT_TIMEOUT_NS   (10 * ORMA_NS_PER_SEC)
+#define CONNECT_RETRY_NS     (10 * ORMA_NS_PER_MS)
+#define ERROR_TEXT_BYTES_MAX 512
+
+enum client_state { CLIENT_CONNECTING, CLIENT_BINDING, CLIENT_BOUND, CLIENT_LOST };
+
+struct orma_ipc_client {
+	struct orma_ipc_client_options options;
+	enum client_state state;
+
+	struct orma_ipc_address address;
+	struct orma_ipc_trust trust;
+	struct orma_watch connect_watch;
+	int connect_fd; /* -1 when there is none, or once the connection has it */
+	struct orma_timer retry_timer, timeout_timer;
+	struct orma_task start_task;
+	int start_error;
+
+	struct orma_ipc_connection connection;
+	bool has_connection;
+	uint64_t next_request_id;
+	uint32_t service_id;
+	struct orma_list calls; /* struct client_call, oldest first */
+	struct orma_map calls_by_id;
+
+	char *error_text;
+	bool *is_gone;
+	uint32_t method_ids[]; /* 0 = the host has no such method */
+};
+
+struct client_call {
+	struct orma_list link;
+	uint64_t request_id;
+	orma_ipc_reply_fn *fn;
+	void *fn_ctx;
+};
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void forget_call(struct orma_ipc_client *client, struct client_call *call)
+{
+	orma_base_map_remove(&client->calls_by_id, call->request_id);
+	orma_base_list_remove(&call->link);
+	orma_base_free(call);
+}
+
+/* Runs the callback of a call that is over; false when the client is gone. */
+static bool finish_call(struct orma_ipc_client *client, struct client_call *call,
+			const struct orma_ipc_reply *reply)
+{
+	struct client_call copy = *call;
+	bool is_gone = false;
+
+	forget_call(client, call);
+	client->is_gone = &is_gone;
+	copy.fn(copy.fn_ctx, reply);
+	if (!is_gone)
+		client->is_gone = NULL;
+	return !is_gone;
+}
+
+static void stop_connecting(struct orma_ipc_client *client)
+{
+	orma_base_watch_remove(&client->connect_watch);
+	client->connect_fd = orma_base_fd_close(client->connect_fd);
+	orma_base_timer_disarm(&client->retry_timer);
+	orma_base_timer_disarm(&client->timeout_timer);
+	orma_base_task_cancel(&client->start_task);
+}
+
+/* The last thing a client does. */
+static void lose(struct orma_ipc_client *client, int error)
+{
+	struct orma_ipc_reply reply = {.error = error < 0 ? error : -ECONNRESET};
+
+	stop_connecting(client);
+	client->state = CLIENT_LOST;
+	while (!orma_base_list_is_empty(&client->calls))
+		if (!finish_call(client,
+				 ORMA_LIST_ENTRY(client->calls.next, struct client_call, link),
+				 &reply))
+			return;
+	if (client->options.disconnected)
+		client->options.disconnected(client->options.ctx, error);
+}
+
+void orma_ipc_client_free(struct orma_ipc_client *client)
+{
+	struct client_call *call, *next;
+
+	if (!client)
+		return;
+	if (client->is_gone)
+		*client->is_gone = true;
+	stop_connecting(client);
+	if (client->has_connection)
+		orma_ipc_connection_done(&client->connection);
+	ORMA_LIST_FOR_EACH_SAFE (call, next, &client->calls, link)
+		forget_call(client, call);
+	orma_base_map_done(&client->calls_by_id);
+	orma_base_free(client->error_text);
+	orma_base_free(client);
+}
+
+/* Ends a client that has no connection yet, or still has one. */
+static void give_up(struct orma_ipc_client *client, int error)
+{
+	if (client->has_connection)
+		orma_ipc_connection_close(&client->connection, error);
+	else
+		lose(client, error);
+}
+
+/* --- frames from the host --------------------------------------------------------------------- */
+
+static void learn_method(struct orma_ipc_client *client, const struct orma_ipc_method_info *info)
+{
+	for (size_t i = 0; i < client->options.method_count; i++)
+		if (orma_base_str_is(info->name, client->options.method_names[i]))
+			client->method_ids[i] = info->id;
+}
+
+static void handle_bind_reply(struct orma_ipc_client *client, const struct orma_ipc_frame *frame)
+{
+	struct orma_ipc_method_info info;
+	struct orma_proto_reader reader;
+	int result;
+
+	if (client->state != CLIENT_BINDING || frame->request_id != BIND_REQUEST_ID)
+		return;
+	if (!frame->u.bind_reply.success) {
+		orma_ipc_connection_close(&client->connection, -ENOTSUP);
+		return;
+	}
+	client->service_id = frame->u.bind_reply.service_id;
+	orma_proto_reader_init(&reader, frame->u.bind_reply.message.data,
+			       frame->u.bind_reply.message.size);
+	while ((result = orma_ipc_bind_reply_next(&reader, &info)) > 0)
+		if (info.id != 0 && info.name.size > 0)
+			learn_method(client, &info);
+	if (result < 0) {
+		orma_ipc_connection_close(&client->connection, -EPROTO);
+		return;
+	}
+	orma_base_timer_disarm(&client->timeout_timer);
+	client->state = CLIENT_BOUND;
+	if (client->options.connected)
+		client->options.connected(client->options.ctx);
+}
+
+static void handle_invoke_reply(struct orma_ipc_client *client, const struct orma_ipc_frame *frame)
+{
+	struct client_call *call = orma_base_map_get(&client->calls_by_id, frame->request_id);
+	struct orma_ipc_reply reply = {
+		.success = frame->u.invoke_reply.success,
+		.has_more = frame->u.invoke_reply.success && frame->u.invoke_reply.has_more,
+		.error = frame->u.invoke_reply.success ? 0 : -EREMOTEIO,
+		.data = frame->u.invoke_reply.reply.data,
+		.size = frame->u.invoke_reply.reply.size,
+	};
+
+	if (!call)
+		return;
+	if (reply.has_more)
+		call->fn(call->fn_ctx, &reply);
+	else
+		finish_call(client, call, &reply);
+}
+
+static void handle_error(struct orma_ipc_client *client, const struct orma_ipc_frame *frame)
+{
+	struct client_call *call = orma_base_map_get(&client->calls_by_id, frame->request_id);
+	struct orma_ipc_reply reply = {.error = -EREMOTEIO};
+	struct orma_str text = frame->u.error.text;
+
+	text.size = ORMA_MIN(text.size, (size_t)ERROR_TEXT_BYTES_MAX);
+	orma_base_free(client->error_text);
+	client->error_text = orma_base_str_dup(text);
+	if (client->state == CLIENT_BINDING)
+		orma_ipc_connection_close(&client->connection,
+					  frame->request_id == BIND_REQUEST_ID ? -EPROTO : -EBUSY);
+	else if (call)
+		finish_call(client, call, &reply);
+}
+
+static struct orma_ipc_client *client_of(struct orma_ipc_connection *connection)
+{
+	return ORMA_CONTAINER_OF(connection, struct orma_ipc_client, connection);
+}
+
+static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data_untrusted,
+		     size_t size)
+{
+	struct orma_ipc_client *client = client_of(connection);
+	struct orma_ipc_frame frame;
+
+	if (orma_ipc_frame_decode(data_untrusted, size, &frame) < 0)
+		return;
+	switch (frame.kind) {
+	case ORMA_IPC_FRAME_BIND_REPLY:
+		handle_bind_reply(client, &frame);
+		break;
+	case ORMA_IPC_FRAME_INVOKE_REPLY:
+		handle_invoke_reply(client, &frame);
+		break;
+	case ORMA_IPC_FRAME_ERROR:
+		handle_error(client, &frame);
+		break;
+	case ORMA_IPC_FRAME_BIND:
+	case ORMA_IPC_FRAME_INVOKE:
+	case ORMA_IPC_FRAME_IDENTITY:
+	case ORMA_IPC_FRAME_OTHER:
+		break;
+	}
+}
+
+static void on_drained(struct orma_ipc_connection *connection)
+{
+	struct orma_ipc_client *client = client_of(connection);
+
+	if (client->options.drained)
+		client->options.drained(client->options.ctx);
+}
+
+static void on_closed(struct orma_ipc_connection *connection, int error)
+{
+	lose(client_of(connection), error);
+}
+
+static const struct orma_ipc_connection_ops connection_ops = {
+	.frame = on_frame,
+	.drained = on_drained,
+	.closed = on_closed,
+};
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+static int send_bind(struct orma_ipc_client *client)
+{
+	struct orma_ipc_envelope envelope;
+	const char *name = client->options.service_name;
+	size_t name_size = strlen(name);
+	int result = orma_ipc_envelope_bind(&envelope, BIND_REQUEST_ID, name_size);
+	struct iovec pieces[] = {{envelope.prefix, envelope.prefix_size},
+				 {(void *)name, name_size}};
+
+	if (result < 0)
+		return result;
+	client->next_request_id = BIND_REQUEST_ID + 1;
+	client->state = CLIENT_BINDING;
+	return orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), -1);
+}
+
+/* Before anything is sent. */
+static int check_trust(struct orma_ipc_client *client, int fd)
+{
+	struct orma_ipc_credentials listener;
+	char text[32];
+	int result = orma_ipc_peer_credentials(fd, &listener);
+
+	if (result < 0)
+		return result;
+	if (orma_ipc_trust_covers(&client->trust, &listener,
+				  orma_ipc_address_path(&client->address), geteuid()))
+		return 0;
+	if (listener.is_known)
+		snprintf(text, sizeof(text), "user %u", (unsigned)listener.uid);
+	orma_base_free(client->error_text);
+	client->error_text = orma_base_strdup(listener.is_known ? text : "nobody knows which user");
+	return -EPERM;
+}
+
+/* Takes over the descriptor on success. */
+static int start_binding(struct orma_ipc_client *client, int fd)
+{
+	struct orma_ipc_connection_limits limits = {
+		.queue_bytes = client->options.queue_bytes,
+		.stall_timeout_ns = client->options.stall_timeout_ns,
+	};
+	int result = client->options.trust ? check_trust(client, fd) : 0;
+
+	if (result == 0)
+		result = orma_ipc_connection_init(&client->connection, client->options.loop, fd,
+						  &connection_ops, &limits);
+	if (result < 0)
+		return result;
+	client->has_connection = true;
+	client->connect_fd = -1;
+	result = send_bind(client);
+	if (result < 0)
+		orma_ipc_connection_close(&client->connection, result);
+	return 0;
+}
+
+static void on_connect_ready(struct orma_watch *watch, unsigned ready)
+{
+	struct orma_ipc_client *client =
+		ORMA_CONTAINER_OF(watch, struct orma_ipc_client, connect_watch);
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	(void)ready;
+	if (getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+		error = errno;
+	orma_base_watch_remove(watch);
+	int result = error != 0 ? -error : start_binding(client, client->connect_fd);
+	if (result < 0)
+		lose(client, result);
+}
+
+static void on_retry(struct orma_timer *timer);
+
+/* 0 when it has begun, else -errno. */
+static int try_connect(struct orma_ipc_client *client)
+{
+	bool is_pending;
+	int fd = orma_ipc_connect(&client->address, &is_pending);
+
+	if (fd == -EAGAIN)
+		return orma_base_loop_arm_in(client->options.loop, &client->retry_timer,
+					     CONNECT_RETRY_NS, on_retry);
+	if (fd < 0)
+		return fd;
+	client->connect_fd = fd;
+	orma_base_fd_set_close_on_fork(fd);
+	if (!is_pending)
+		return start_binding(client, fd);
+	return orma_base_loop_watch(client->options.loop, &client->connect_watch, fd,
+				    ORMA_LOOP_WRITE, on_connect_ready);
+}
+
+static void on_retry(struct orma_timer *timer)
+{
+	struct orma_ipc_client *client =
+		ORMA_CONTAINER_OF(timer, struct orma_ipc_client, retry_timer);
+	int result = try_connect(client);
+
+	if (result < 0)
+		lose(client, result);
+}
+
+static void on_connect_timeout(struct orma_timer *timer)
+{
+	give_up(ORMA_CONTAINER_OF(timer, struct orma_ipc_client, timeout_timer), -ETIMEDOUT);
+}
+
+static void on_start_failed(struct orma_task *task)
+{
+	struct orma_ipc_client *client =
+		ORMA_CONTAINER_OF(task, struct orma_ipc_client, start_task);
+
+	lose(client, client->start_error);
+}
+
+static int new_client(const struct orma_ipc_client_options *options, struct orma_ipc_client **ret)
+{
+	uint64_t timeout_ns =
+		options->connect_timeout_ns > 0 ? options->connect_timeout_ns : CONNECT_TIMEOUT_NS;
+	size_t size;
+
+	if (__builtin_mul_overflow(options->method_count, sizeof(uint32_t), &size) ||
+	    __builtin_add_overflow(size, sizeof(struct orma_ipc_client), &size))
+		return -ENOMEM;
+	struct orma_ipc_client *client = orma_base_zalloc(size);
+	if (!client)
+		return -ENOMEM;
+	client->options = *options;
+	if (client->options.calls_max == 0)
+		client->options.calls_max = ORMA_IPC_CLIENT_CALLS_MAX;
+	if (options->trust) {
+		client->trust = *options->trust;
+		client->options.trust = &client->trust;
+	}
+	client->connect_fd = -1;
+	orma_base_list_init(&client->calls);
+	int result = orma_base_loop_arm_in(options->loop, &client->timeout_timer, timeout_ns,
+					   on_connect_timeout);
+	if (result < 0) {
+		orma_ipc_client_free(client);
+		return result;
+	}
+	*ret = client;
+	return 0;
+}
+
+int orma_ipc_client_new(const struct orma_ipc_client_options *options, const char *address,
+			struct orma_ipc_client **ret)
+{
+	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	struct orma_ipc_address parsed;
+	struct orma_ipc_client *client;
+	int result = orma_ipc_address_list_next(&address, item);
+
+	if (result > 0)
+		result = orma_ipc_address_parse(item, &parsed);
+	else if (result == 0)
+		result = -EINVAL;
+	if (result == 0)
+		result = new_client(options, &client);
+	if (result != 0)
+		return result;
+	client->address = parsed;
+	client->start_error = try_connect(client);
+	/* The outcome always comes from the loop, so that the caller has one place to handle it. */
+	if (client->start_error < 0)
+		orma_base_loop_defer(options->loop, &client->start_task, on_start_failed);
+	*ret = client;
+	return 0;
+}
+
+int orma_ipc_client_new_from_fd(const struct orma_ipc_client_options *options, int fd,
+				struct orma_ipc_client **ret)
+{
+	struct orma_ipc_client *client;
+	int result = orma_base_fd_set_nonblock(fd);
+
+	if (result == 0)
+		result = new_client(options, &client);
+	if (result != 0)
+		return result;
+	result = start_binding(client, fd);
+	if (result < 0) {
+		orma_ipc_client_free(client);
+		return result;
+	}
+	orma_base_fd_set_close_on_fork(fd);
+	*ret = client;
+	return 0;
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+bool orma_ipc_client_is_connected(const struct orma_ipc_client *client)
+{
+	return client->state == CLIENT_BOUND && !client->connection.is_closed;
+}
+
+bool orma_ipc_client_has_method(const struct orma_ipc_client *client, size_t method_idx)
+{
+	return method_idx < client->options.method_count && client->method_ids[method_idx] != 0;
+}
+
+const char *orma_ipc_client_error_text(const struct orma_ipc_client *client)
+{
+	return client->error_text;
+}
+
+int orma_ipc_client_fd(const struct orma_ipc_client *client)
+{
+	return client->has_connection ? client->connection.fd : -1;
+}
+
+static int add_call(struct orma_ipc_client *client, uint64_t request_id, orma_ipc_reply_fn *fn,
+		    void *fn_ctx, struct client_call **ret)
+{
+	if (client->calls_by_id.count >= client->options.calls_max)
+		return -EBUSY;
+	struct client_call *call = orma_base_alloc(sizeof(*call));
+	if (!call)
+		return -ENOMEM;
+	int result = orma_base_map_put(&client->calls_by_id, request_id, call);
+	if (result < 0) {
+		orma_base_free(call);
+		return result;
+	}
+	call->request_id = request_id;
+	call->fn = fn;
+	call->fn_ctx = fn_ctx;
+	orma_base_list_append(&client->calls, &call->link);
+	*ret = call;
+	return 0;
+}
+
+int orma_ipc_client_invoke_fd(struct orma_ipc_client *client, size_t method_idx, const void *args,
+			      size_t size, int fd, orma_ipc_reply_fn *fn, void *fn_ctx)
+{
+	struct orma_ipc_envelope envelope;
+	struct client_call *call = NULL;
+
+	if (!orma_ipc_client_is_connected(client))
+		return -ENOTCONN;
+	if (!orma_ipc_client_has_method(client, method_idx))
+		return -ENOTSUP;
+	int result =
+		orma_ipc_envelope_invoke(&envelope, client->next_request_id, client->service_id,
+					 client->method_ids[method_idx], fn == NULL, size);
+	if (result == 0 && fn)
+		result = add_call(client, client->next_request_id, fn, fn_ctx, &call);
+	if (result < 0)
+		return result;
+	struct iovec pieces[] = {{envelope.prefix, envelope.prefix_size},
+				 {(void *)args, size},
+				 {envelope.suffix, envelope.suffix_size}};
+	result = orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), fd);
+	if (result < 0) {
+		if (call)
+			forget_call(client, call);
+		return result == -ECONNRESET ? -ENOTCONN : result;
+	}
+	client->next_request_id++;
+	return 0;
+}
+
+int orma_ipc_client_invoke(struct orma_ipc_client *client, size_t method_idx, const void *args,
+			   size_t size, orma_ipc_reply_fn *fn, void *fn_ctx)
+{
+	return orma_ipc_client_invoke_fd(client, method_idx, args, size, -1, fn, fn_ctx);
+}
+
+void orma_ipc_client_forget(struct orma_ipc_client *client, const void *fn_ctx)
+{
+	struct client_call *call, *next;
+
+	ORMA_LIST_FOR_EACH_SAFE (call, next, &client->calls, link)
+		if (call->fn_ctx == fn_ctx)
+			forget_call(client, call);
+}
+
+bool orma_ipc_client_has_room(struct orma_ipc_client *client)
+{
+	return !client->has_connection || orma_ipc_connection_has_room(&client->connection);
+}
+
+void orma_ipc_client_pause(struct orma_ipc_client *client, bool is_paused)
+{
+	if (client->has_connection)
+		orma_ipc_connection_pause(&client->connection, is_paused);
+}
+
+int orma_ipc_client_take_fd(struct orma_ipc_client *client)
+{
+	return client->has_connection ? orma_ipc_connection_take_fd(&client->connection) : -1;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * query_command.c - what a running daemon knows: its producers, their data sources, the sessions.
+ */
+#include "tool/control/query_command.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <orma/session.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock_ns.h"
+#include "proto/codec.h"
+#include "schema/gen/service_state.pb.h"
+#include "tool/print.h"
+#include "tool/tool.h"
+
+/* printf's %.*s for a str. */
+#define STR_ARGS(str) (int)(str).size, (str).data
+
+static const struct orma_pb_tracing_service_state_producer *
+find_producer(const struct orma_pb_tracing_service_state *state, int32_t id)
+{
+	for (size_t i = 0; i < state->producers.count; i++)
+		if (state->producers.items[i]->id == id)
+			return state->producers.items[i];
+	return NULL;
+}
+
+/* Only then do the tables say which machine is whose. */
+static bool has_other_machines(const struct orma_pb_tracing_service_state *state)
+{
+	for (size_t i = 0; i < state->producers.count; i++)
+		if (state->producers.items[i]->machine_id)
+			return true;
+	return false;
+}
+
+static void print_machine(const struct orma_pb_tracing_service_state_producer *producer)
+{
+	char id[16];
+
+	if (!producer || producer->machine_id == 0)
+		orma_tool_print(stdout, "%-20s ", "(host)");
+	else if (producer->machine_name.size)
+		orma_tool_print(stdout, "%-20.*s ", STR_ARGS(producer->machine_name));
+	else if (snprintf(id, sizeof(id), "0x%x", producer->machine_id) > 0)
+		orma_tool_print(stdout, "%-20s ", id);
+}
+
+static void print_producers(const struct orma_pb_tracing_service_state *state)
+{
+	bool has_machines = has_other_machines(state);
+
+	puts("\nPRODUCER PROCESSES CONNECTED:\n");
+	orma_tool_print_line(
+		stdout,
+		"ID     PID      UID      FLAGS  %sNAME                                       SDK",
+		has_machines ? "MACHINE              " : "");
+	orma_tool_print_line(
+		stdout,
+		"==     ===      ===      =====  %s====                                       ===",
+		has_machines ? "=======              " : "");
+	for (size_t i = 0; i < state->producers.count; i++) {
+		const struct orma_pb_tracing_service_state_producer *producer =
+			state->producers.items[i];
+		orma_tool_print(stdout, "%-6d %-8d %-8d %-6s ", producer->id, producer->pid,
+				producer->uid, producer->frozen ? "F" : "");
+		if (has_machines)
+			print_machine(producer);
+		orma_tool_print_line(stdout, "%-42.*s %.*s", STR_ARGS(producer->name),
+				     STR_ARGS(producer->sdk_version));
+	}
+}
+
+static void print_categories(const struct orma_pb_track_event_descriptor *descriptor, bool is_long)
+{
+	enum { SHORT_MAX = 40 };
+	size_t printed = 0;
+	for (size_t i = 0; descriptor && i < descriptor->available_categories.count; i++) {
+		struct orma_str name = descriptor->available_categories.items[i]->name;
+		if (!is_long && printed + name.size > SHORT_MAX) {
+			orma_tool_print(stdout, "... (use --long to expand)");
+			return;
+		}
+		orma_tool_print(stdout, "%s%.*s", i ? "," : "", STR_ARGS(name));
+		printed += name.size + (i > 0);
+	}
+}
+
+static void print_data_sources(const struct orma_pb_tracing_service_state *state, bool is_long)
+{
+	bool has_machines = has_other_machines(state);
+
+	puts("\n\nDATA SOURCES REGISTERED:\n");
+	orma_tool_print_line(
+		stdout,
+		"NAME                                     PRODUCER                     %sDETAILS",
+		has_machines ? "MACHINE              " : "");
+	orma_tool_print_line(
+		stdout,
+		"===                                      ========                     %s========",
+		has_machines ? "=======              " : "");
+	for (size_t i = 0; i < state->data_sources.count; i++) {
+		const struct orma_pb_tracing_service_state_data_source *source =
+			state->data_sources.items[i];
+		const struct orma_pb_tracing_service_state_producer *producer =
+			find_producer(state, source->producer_id);
+		char owner[64] = "";
+		if (producer)
+			snprintf(owner, sizeof(owner), "%.*s (%d)", STR_ARGS(producer->name),
+				 producer->id);
+		if (!source->ds_descriptor)
+			continue;
+		orma_tool_print(stdout, "%-40.*s %-*s", STR_ARGS(source->ds_descriptor->name),
+				has_machines || source->ds_descriptor->track_event_descriptor ? 29
+											      : 0,
+				owner);
+		if (has_machines)
+			print_machine(producer);
+		print_categories(source->ds_descriptor->track_event_descriptor, is_long);
+		puts("");
+	}
+}
+
+static void print_sessions(const struct orma_pb_tracing_service_state *state)
+{
+	if (!state->supports_tracing_sessions)
+		return;
+	puts("\n\nTRACING SESSIONS:\n\n"
+	     "ID      UID     STATE      BUF (#) KB   DUR (s)   #DS  STARTED  NAME\n"
+	     "===     ===     =====      ==========   =======   ===  =======  ====");
+	for (size_t i = 0; i < state->tracing_sessions.count; i++) {
+		const struct orma_pb_tracing_service_state_tracing_session *session =
+			state->tracing_sessions.items[i];
+		uint64_t total_kb = 0;
+		for (size_t b = 0; b < session->buffer_size_kb.count; b++)
+			total_kb += session->buffer_size_kb.items[b];
+		time_t start = (time_t)((uint64_t)session->start_realtime_ns / ORMA_NS_PER_SEC);
+		struct tm tm;
+		char started[16] = "";
+		if (gmtime_r(&start, &tm))
+			strftime(started, sizeof(started), "%H:%M:%S", &tm);
+		orma_tool_print_line(
+			stdout, "%-7" PRIu64 " %-7d %-10.*s (%zu) %-8" PRIu64 " %-9u %-4u %s %.*s",
+			session->id, session->consumer_uid, STR_ARGS(session->state),
+			session->buffer_size_kb.count, total_kb, session->duration_ms / 1000,
+			session->num_data_sources, started, STR_ARGS(session->unique_session_name));
+	}
+	if ((int32_t)state->tracing_sessions.count != state->num_sessions && getuid() != 0)
+		puts("\nSessions of other users are not listed; root sees them all.");
+}
+
+static int print_state(const void *data, size_t size, bool is_long)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_tracing_service_state *state;
+	int result =
+		orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state);
+	if (result == 0) {
+		orma_tool_print_line(stdout, "Service: %.*s",
+				     STR_ARGS(state->tracing_service_version));
+		orma_tool_print_line(stdout, "Tracing sessions: %d (started: %d)",
+				     state->num_sessions, state->num_sessions_started);
+		puts("");
+		print_producers(state);
+		print_data_sources(state, is_long);
+		print_sessions(state);
+	}
+	orma_base_arena_done(&arena);
+	return result;
+}
+
+int orma_tool_print_query(enum orma_query_form form)
+{
+	struct orma_session_options options = {.struct_size = sizeof(options)};
+	struct orma_session *session;
+	struct orma_error error = {0};
+	void *data = NULL;
+	size_t size;
+	int result = orma_session_new(&options, &session, &error);
+	if (result)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
+	result = orma_session_query_state(session, false, &data, &size);
+	if (result == 0 && form == ORMA_QUERY_RAW)
+		(void)orma_tool_write_raw(stdout, data, size); /* main() tells of a failure */
+	else if (result == 0)
+		result = print_state(data, size, form == ORMA_QUERY_LONG);
+	orma_config_free(data);
+	orma_session_free(session);
+	if (result == -ENOTSUP)
+		return orma_tool_fail("the daemon is from before 2020 and cannot tell its state");
+	return result ? orma_tool_fail("cannot read the daemon's state: %s", strerror(-result))
+		      : ORMA_EXIT_OK;
+}
+
+int orma_tool_query(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"long", no_argument, NULL, 'l'},
+		{"raw", no_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	enum orma_query_form form = ORMA_QUERY_SHORT;
+	for (int option; (option = orma_tool_option(argc, argv, ":h", options)) != -1;) {
+		switch (option) {
+		case 'l':
+			form = ORMA_QUERY_LONG;
+			break;
+		case 'r':
+			form = ORMA_QUERY_RAW;
+			break;
+		case 'h':
+			puts("Usage: orma query [--long | --raw]\n"
+			     "\n"
+			     "Shows the producers, data sources and sessions of the running "
+			     "daemon.\n"
+			     "\n"
+			     "      --long  all categories of each program\n"
+			     "      --raw   the serialized TracingServiceState message, for "
+			     "scripts\n"
+			     "  -h, --help  show this");
+			return ORMA_EXIT_OK;
+		default:
+			return ORMA_EXIT_USAGE;
+		}
+	}
+	if (optind != argc)
+		return orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
+	return orma_tool_print_query(form);
+}

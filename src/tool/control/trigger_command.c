@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trigger_command.c - activating triggers: a producer that connects, names them and leaves.
+ *
+ * It registers nothing and shares no memory, so it speaks to the producer port itself. Rejected:
+ * the library's engine (it reconnects, keeps a thread, and is a process's one producer).
+ */
+#include "tool/control/trigger_command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "base/clock_ns.h"
+#include "base/loop.h"
+#include "base/macros.h"
+#include "ipc/address.h"
+#include "ipc/ipc_client.h"
+#include "ipc/trust.h"
+#include "proto/reader.h"
+#include "proto/writer.h"
+#include "schema/gen/producer_port.pb.h"
+#include "tool/tool.h"
+
+#define PRODUCER_NAME "perfetto_cmd_producer"
+#define TIMEOUT_MS    10000
+/* A service ignores further names of one call. */
+#define NAMES_PER_CALL 64u
+
+enum { INITIALIZE_CONNECTION, ACTIVATE_TRIGGERS };
+static const char *const method_names[] = {
+	[INITIALIZE_CONNECTION] = "InitializeConnection",
+	[ACTIVATE_TRIGGERS] = "ActivateTriggers",
+};
+
+struct caller {
+	struct orma_ipc_client *ipc;
+	const char *const *names;
+	size_t count;
+	size_t answered;    /* names of calls that were answered, which come in order */
+	bool tells_unheard; /* of names that no session waits for */
+	size_t unheard;     /* that were told of */
+	bool is_done;
+	int error;
+};
+
+static void finish(struct caller *caller, int error)
+{
+	if (caller->is_done)
+		return;
+	caller->is_done = true;
+	caller->error = error;
+}
+
+/* Only orma's service says how many sessions wait for each name. */
+static void tell_unheard(struct caller *caller, size_t end, const void *reply_untrusted,
+			 size_t size)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	size_t i = caller->answered;
+
+	orma_proto_reader_init(&reader, reply_untrusted, size);
+	while (i < end && orma_proto_reader_next(&reader, &field) == 1) {
+		if (field.id != ORMA_PB_ACTIVATE_TRIGGERS_RESPONSE_WAITING_SESSION_COUNTS ||
+		    field.type != ORMA_PROTO_VARINT)
+			continue;
+		if (field.value == 0) {
+			orma_tool_warn("no session waits for the trigger \"%s\"", caller->names[i]);
+			caller->unheard++;
+		}
+		i++;
+	}
+}
+
+static void on_activated(void *ctx, const struct orma_ipc_reply *reply)
+{
+	struct caller *caller = ctx;
+	size_t end = ORMA_MIN(caller->answered + NAMES_PER_CALL, caller->count);
+
+	if (reply->success && caller->tells_unheard)
+		tell_unheard(caller, end, reply->data, reply->size);
+	caller->answered = end;
+	if (!reply->success)
+		finish(caller, -EREMOTEIO);
+	else if (end == caller->count)
+		finish(caller, 0);
+}
+
+static int activate(struct caller *caller, const char *const *names, size_t count)
+{
+	struct orma_buf args = {0};
+	struct orma_proto_heap_writer heap;
+	int result;
+
+	orma_proto_heap_writer_init(&heap, &args);
+	for (size_t i = 0; i < count; i++)
+		orma_proto_write_string(&heap.writer,
+					ORMA_PB_ACTIVATE_TRIGGERS_REQUEST_TRIGGER_NAMES, names[i]);
+	result = orma_proto_heap_writer_finish(&heap);
+	if (result == 0)
+		result = orma_ipc_client_invoke(caller->ipc, ACTIVATE_TRIGGERS, args.data,
+						args.size, on_activated, caller);
+	orma_base_buf_done(&args);
+	return result;
+}
+
+/* All calls at once: the service serves them in order. */
+static int call(struct caller *caller)
+{
+	struct orma_buf args = {0};
+	struct orma_proto_heap_writer heap;
+	int result;
+	orma_proto_heap_writer_init(&heap, &args);
+	orma_proto_write_string(&heap.writer, ORMA_PB_INITIALIZE_CONNECTION_REQUEST_PRODUCER_NAME,
+				PRODUCER_NAME);
+	result = orma_proto_heap_writer_finish(&heap);
+	if (result == 0)
+		result = orma_ipc_client_invoke(caller->ipc, INITIALIZE_CONNECTION, args.data,
+						args.size, NULL, NULL);
+	orma_base_buf_done(&args);
+	for (size_t i = 0; i < caller->count && result == 0; i += NAMES_PER_CALL)
+		result = activate(caller, caller->names + i,
+				  ORMA_MIN(caller->count - i, (size_t)NAMES_PER_CALL));
+	return result;
+}
+
+static void on_connected(void *ctx)
+{
+	struct caller *caller = ctx;
+	int result = call(caller);
+	if (result)
+		finish(caller, result);
+}
+
+static void on_disconnected(void *ctx, int error)
+{
+	finish(ctx, error ? error : -ECONNRESET);
+}
+
+static int run(struct caller *caller, struct orma_loop *loop, const char *address)
+{
+	struct orma_ipc_trust trust;
+	const struct orma_ipc_client_options options = {
+		.loop = loop,
+		.service_name = "ProducerPort",
+		.method_names = method_names,
+		.method_count = sizeof(method_names) / sizeof(method_names[0]),
+		.ctx = caller,
+		.connected = on_connected,
+		.disconnected = on_disconnected,
+		.connect_timeout_ns = TIMEOUT_MS * ORMA_NS_PER_MS,
+		.trust = &trust,
+	};
+	(void)orma_ipc_trust_init(&trust,
+				  orma_ipc_producer_address_wanted() ? ORMA_IPC_NAMED_BY_ENVIRONMENT
+								     : ORMA_IPC_NAMED_BY_NOBODY,
+				  NULL);
+	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + TIMEOUT_MS * ORMA_NS_PER_MS;
+	int result = orma_ipc_client_new(&options, address, &caller->ipc);
+	while (result == 0 && !caller->is_done) {
+		if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
+			result = -ETIMEDOUT;
+		else if ((result = orma_base_loop_turn(loop, 1000)) > 0)
+			result = 0;
+	}
+	orma_ipc_client_free(caller->ipc);
+	return result ? result : caller->error;
+}
+
+int orma_tool_activate_triggers(const char *const *names, size_t count, bool must_be_heard)
+{
+	struct caller caller = {.names = names, .count = count, .tells_unheard = must_be_heard};
+	const char *address = orma_ipc_producer_address();
+	struct orma_loop *loop;
+	int result = orma_base_loop_new(&loop);
+	if (result == 0) {
+		result = run(&caller, loop, address);
+		orma_base_loop_free(loop);
+	}
+	switch (result) {
+	case 0:
+		return caller.unheard ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return orma_tool_fail("no tracing service listens at %s; `orma traced` starts one",
+				      address);
+	case -EPERM:
+		return orma_tool_fail("another user than you, root or the system runs the service "
+				      "at %s; ORMA_TRUST_SERVICE=any connects all the same",
+				      address);
+	case -EACCES:
+		return orma_tool_fail("no permission to connect to %s; `traced "
+				      "--set-socket-permissions` gives it",
+				      address);
+	case -ENOTSUP:
+		return orma_tool_fail("the service at %s does not support triggers", address);
+	case -EREMOTEIO:
+		return orma_tool_fail("the service refused the triggers");
+	default:
+		return orma_tool_fail("cannot activate triggers at %s: %s", address,
+				      strerror(-result));
+	}
+}
+
+/* The names behind the options. Options that are not known are ignored when `is_tolerant`: programs
+ * call trigger_perfetto with options of another version. */
+static int trigger(int argc, char **argv, bool is_tolerant)
+{
+	static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+						{NULL, 0, NULL, 0}};
+	opterr = 0;
+	for (int option;
+	     (option = is_tolerant ? getopt_long(argc, argv, "h", options, NULL)
+				   : orma_tool_option(argc, argv, ":h", options)) != -1;) {
+		if (option == 'h') {
+			puts("Usage: orma trigger NAME...\n"
+			     "\n"
+			     "Activates triggers: sessions that wait for one of these names "
+			     "start, stop, or are\n"
+			     "snapshotted. Fails when no session waits for a name.\n"
+			     "\n"
+			     "  -h, --help  show this");
+			return ORMA_EXIT_OK;
+		}
+		if (!is_tolerant)
+			return ORMA_EXIT_USAGE;
+	}
+	if (optind == argc)
+		return orma_tool_usage_error("name at least one trigger");
+	return orma_tool_activate_triggers((const char *const *)argv + optind,
+					   (size_t)(argc - optind), !is_tolerant);
+}
+
+int orma_tool_trigger(int argc, char **argv)
+{
+	return trigger(argc, argv, false);
+}
+
+int orma_tool_trigger_perfetto(int argc, char **argv)
+{
+	return trigger(argc, argv, true);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * last_resort.c - watches that signals are read.
+ *
+ *   Ctrl-C, unread for a second: the main thread is stuck (its file is on a disk that hangs)
+ *     --> kept for it as SIGTERM, and the user told --> Ctrl-C again, unread --> _exit()
+ *
+ * Two of the same signal are one while they are pending, so the first is exchanged for another that
+ * the main thread counts alike, should it come back. Rejected: handlers (a handler cannot know
+ * whether the main thread is stuck, and the first Ctrl-C is no reason to die), writing files on
+ * another thread (the process cannot end before its files are closed either way).
+ */
+#include "tool/record/last_resort.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "tool/tool.h"
+
+enum { UNREAD_MS = 1000, EXIT_INTERRUPTED = 128 + SIGINT };
+
+/* Waits; false when it is time to stop. */
+static bool wait_for(const struct orma_last_resort *resort, bool for_signal, int timeout_ms)
+{
+	struct pollfd fds[2] = {{resort->stop_fd, POLLIN, 0},
+				{for_signal ? resort->signal_fd : -1, POLLIN, 0}};
+
+	(void)poll(fds, 2, timeout_ms);
+	return fds[0].revents == 0;
+}
+
+static bool is_pending(int signal)
+{
+	sigset_t pending;
+
+	sigemptyset(&pending);
+	return sigpending(&pending) == 0 && sigismember(&pending, signal) == 1;
+}
+
+static void exchange(void)
+{
+	const struct timespec zero = {0, 0};
+	sigset_t interrupt;
+
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	if (sigtimedwait(&interrupt, NULL, &zero) == SIGINT)
+		kill(getpid(), SIGTERM);
+}
+
+static void *run(void *arg)
+{
+	const struct orma_last_resort *resort = arg;
+	bool is_told = false;
+
+	while (wait_for(resort, true, -1)) {
+		if (!wait_for(resort, false, UNREAD_MS))
+			break;
+		if (!is_pending(SIGINT))
+			continue;
+		if (is_told && is_pending(SIGTERM)) {
+			orma_tool_warn("interrupted twice while a file or a peer does not answer; "
+				       "what is not written is lost");
+			_exit(EXIT_INTERRUPTED);
+		}
+		orma_tool_warn("waiting for a file or a peer that does not answer; Ctrl-C again "
+			       "ends at once");
+		is_told = true;
+		exchange();
+	}
+	return NULL;
+}
+
+void orma_last_resort_start(struct orma_last_resort *resort, int signal_fd)
+{
+	resort->signal_fd = signal_fd;
+	resort->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (resort->stop_fd < 0)
+		return;
+	resort->is_running = pthread_create(&resort->thread, NULL, run, resort) == 0;
+	if (!resort->is_running)
+		resort->stop_fd = orma_base_fd_close(resort->stop_fd);
+}
+
+void orma_last_resort_stop(struct orma_last_resort *resort)
+{
+	if (!resort->is_running)
+		return;
+	(void)eventfd_write(resort->stop_fd, 1);
+	pthread_join(resort->thread, NULL);
+	resort->stop_fd = orma_base_fd_close(resort->stop_fd);
+	resort->is_running = false;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compression.c - zlib streams by libdeflate, zstd frames by libzstd; either may be missing.
+ *
+ * Both compress a block that is in memory as a whole: that is faster, and the size being known
+ * keeps zstd's tables small at any level; its window is limited for the sake of huge packets.
+ * Decompression believes no size that the data claims: the output grows by doubling as long as
+ * data comes out, up to the caller's limit. The libraries allocate by themselves. Rejected: zlib
+ * (three times slower for the same bytes), streaming decompression (libdeflate has none; what is
+ * read here was compressed in blocks).
+ */
+#include "tool/trace/compression.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+
+#ifdef ORMA_HAVE_DEFLATE
+#include <libdeflate.h>
+#endif
+#ifdef ORMA_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#define DEFLATE_LEVEL    6
+#define ZSTD_WINDOW_LOG  21 /* 2 MiB */
+#define OUTPUT_BYTES_MIN ((size_t)64 << 10)
+
+struct orma_tool_compressor {
+	enum orma_codec codec;
+	void *state;
+};
+
+uint32_t orma_tool_codecs(void)
+{
+	uint32_t codecs = 0;
+
+#ifdef ORMA_HAVE_DEFLATE
+	codecs |= 1u << ORMA_CODEC_DEFLATE;
+#endif
+#ifdef ORMA_HAVE_ZSTD
+	codecs |= 1u << ORMA_CODEC_ZSTD;
+#endif
+	return codecs;
+}
+
+#if defined(ORMA_HAVE_DEFLATE) || defined(ORMA_HAVE_ZSTD)
+static int make_room(struct orma_buf *buf, size_t size)
+{
+	if (buf->capacity - buf->size >= size)
+		return 0;
+	return orma_base_buf_reserve(buf, size);
+}
+#endif
+
+/* --- deflate ---------------------------------------------------------------------------------- */
+
+#ifdef ORMA_HAVE_DEFLATE
+static int deflate_block(struct orma_tool_compressor *compressor, const void *data, size_t size,
+			 struct orma_buf *ret)
+{
+	size_t bound = libdeflate_zlib_compress_bound(compressor->state, size);
+
+	if (make_room(ret, bound))
+		return -ENOMEM;
+	ret->size = libdeflate_zlib_compress(compressor->state, data, size, ret->data, bound);
+	return ret->size ? 0 : -ENOMEM;
+}
+
+static int inflate_into(struct libdeflate_decompressor *decompressor, const void *data, size_t size,
+			size_t max_bytes, struct orma_buf *ret)
+{
+	size_t room = ORMA_MAX(size > SIZE_MAX / 4 ? size : 4 * size, OUTPUT_BYTES_MIN);
+
+	for (;; room *= 2) {
+		size_t used;
+		enum libdeflate_result result;
+
+		room = ORMA_MIN(room, max_bytes);
+		if (make_room(ret, room))
+			return -ENOMEM;
+		result = libdeflate_zlib_decompress_ex(decompressor, data, size, ret->data, room,
+						       &used, &ret->size);
+		if (result == LIBDEFLATE_SUCCESS)
+			return used == size ? 0 : -EBADMSG;
+		ret->size = 0;
+		if (result != LIBDEFLATE_INSUFFICIENT_SPACE)
+			return -EBADMSG;
+		if (room == max_bytes)
+			return -EMSGSIZE;
+	}
+}
+
+static int inflate_block(const void *data, size_t size, size_t max_bytes, struct orma_buf *ret)
+{
+	struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+	int result;
+
+	if (!decompressor)
+		return -ENOMEM;
+	result = inflate_into(decompressor, data, size, max_bytes, ret);
+	libdeflate_free_decompressor(decompressor);
+	return result;
+}
+#endif
+
+/* --- zstd ------------------------------------------------------------------------------------- */
+
+#ifdef ORMA_HAVE_ZSTD
+static void *new_zstd(int level)
+{
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+
+	if (context) {
+		(void)ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+		(void)ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, ZSTD_WINDOW_LOG);
+	}
+	return context;
+}
+
+static int zstd_block(struct orma_tool_compressor *compressor, const void *data, size_t size,
+		      struct orma_buf *ret)
+{
+	size_t bound = ZSTD_compressBound(size), used;
+
+	if (ZSTD_isError(bound) || make_room(ret, bound))
+		return -ENOMEM;
+	used = ZSTD_compress2(compressor->state, ret->data, bound, data, size);
+	if (ZSTD_isError(used))
+		return -ENOMEM;
+	ret->size = used;
+	return 0;
+}
+
+/* Frames may follow each other, as a streaming compressor makes them. */
+static int unzstd_into(ZSTD_DCtx *context, const void *data, size_t size, size_t max_bytes,
+		       struct orma_buf *ret)
+{
+	ZSTD_inBuffer input = {data, size, 0};
+	size_t left = 1;
+
+	while (input.pos < size || left > 0) {
+		size_t room =
+			ORMA_MIN(ORMA_MAX(ret->size, OUTPUT_BYTES_MIN), max_bytes - ret->size + 1);
+		ZSTD_outBuffer output;
+
+		if (make_room(ret, room))
+			return -ENOMEM;
+		output = (ZSTD_outBuffer){ret->data + ret->size, room, 0};
+		left = ZSTD_decompressStream(context, &output, &input);
+		if (ZSTD_isError(left))
+			return -EBADMSG;
+		if (output.pos > max_bytes - ret->size)
+			return -EMSGSIZE;
+		ret->size += output.pos;
+		if (left > 0 && input.pos == size && output.pos < room)
+			return -EBADMSG; /* cut */
+	}
+	return 0;
+}
+
+static int unzstd_block(const void *data, size_t size, size_t max_bytes, struct orma_buf *ret)
+{
+	ZSTD_DCtx *context = ZSTD_createDCtx();
+	int result = context ? unzstd_into(context, data, size, max_bytes, ret) : -ENOMEM;
+
+	ZSTD_freeDCtx(context);
+	return result;
+}
+#endif
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+int orma_tool_compressor_new(enum orma_codec codec, int level, struct orma_tool_compressor **ret)
+{
+	struct orma_tool_compressor *compressor;
+
+	(void)level;
+	if (!(orma_tool_codecs() >> codec & 1))
+		return -ENOTSUP;
+	compressor = orma_base_zalloc(sizeof(*compressor));
+	if (!compressor)
+		return -ENOMEM;
+	compressor->codec = codec;
+#ifdef ORMA_HAVE_DEFLATE
+	if (codec == ORMA_CODEC_DEFLATE)
+		compressor->state = libdeflate_alloc_compressor(DEFLATE_LEVEL);
+#endif
+#ifdef ORMA_HAVE_ZSTD
+	if (codec == ORMA_CODEC_ZSTD)
+		compressor->state = new_zstd(level);
+#endif
+	if (!compressor->state) {
+		orma_tool_compressor_free(compressor);
+		return -ENOMEM;
+	}
+	*ret = compressor;
+	return 0;
+}
+
+void orma_tool_compressor_free(struct orma_tool_compressor *compressor)
+{
+	if (!compressor)
+		return;
+#ifdef ORMA_HAVE_DEFLATE
+	if (compressor->codec == ORMA_CODEC_DEFLATE && compressor->state)
+		libdeflate_free_compressor(compressor->state);
+#endif
+#ifdef ORMA_HAVE_ZSTD
+	if (compressor->codec == ORMA_CODEC_ZSTD)
+		ZSTD_freeCCtx(compressor->state);
+#endif
+	orma_base_free(compressor);
+}
+
+int orma_tool_compress(struct orma_tool_compressor *compressor, const void *data, size_t size,
+		       struct orma_buf *ret)
+{
+	(void)compressor;
+	(void)data;
+	(void)size;
+	ret->size = 0;
+#ifdef ORMA_HAVE_DEFLATE
+	if (compressor->codec == ORMA_CODEC_DEFLATE)
+		return deflate_block(compressor, data, size, ret);
+#endif
+#ifdef ORMA_HAVE_ZSTD
+	if (compressor->codec == ORMA_CODEC_ZSTD)
+		return zstd_block(compressor, data, size, ret);
+#endif
+	return -ENOTSUP;
+}
+
+int orma_tool_decompress(enum orma_codec codec, const void *data_untrusted, size_t size,
+			 size_t max_bytes, struct orma_buf *ret)
+{
+	(void)codec;
+	(void)data_untrusted;
+	(void)size;
+	(void)max_bytes;
+	ret->size = 0;
+#ifdef ORMA_HAVE_DEFLATE
+	if (codec == ORMA_CODEC_DEFLATE)
+		return inflate_block(data_untrusted, size, max_bytes, ret);
+#endif
+#ifdef ORMA_HAVE_ZSTD
+	if (codec == ORMA_CODEC_ZSTD)
+		return unzstd_block(data_untrusted, size, max_bytes, ret);
+#endif
+	return -ENOTSUP;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * dump_command.c - `orma dump`: a trace file as protobuf text.
+ *
+ * The file is read once, in windows: memory holds one packet and the text of one packet, whatever
+ * the trace's size. A trace that is cut or damaged is printed up to the damage; then the command
+ * says where it is and fails.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/fd.h"
+#include "proto/codec.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "tool/print.h"
+#include "tool/tool.h"
+#include "tool/trace/trace_file.h"
+
+static void print_help(void)
+{
+	puts("Usage: orma dump [OPTIONS] TRACE\n"
+	     "\n"
+	     "Prints a trace (- is standard input) as protobuf text, one packet after the other.\n"
+	     "\n"
+	     "  -f, --field NAME   only packets that have this field, e.g. process_stats\n"
+	     "  -n, --count N      at most N packets\n"
+	     "  -h, --help         show this");
+}
+
+struct dump {
+	const struct orma_proto_field_desc *field; /* NULL = every packet */
+	uint64_t limit, printed;
+	int output_error;
+	struct orma_arena arena;
+	struct orma_buf text;
+};
+
+static bool is_wanted(const struct dump *dump, const struct orma_pb_trace_packet *packet)
+{
+	if (!dump->field)
+		return true;
+	if (dump->field->kind == ORMA_PROTO_KIND_MESSAGE) {
+		const void *const *member =
+			(const void *)((const char *)packet + dump->field->offset);
+		return *member != NULL;
+	}
+	return orma_proto_has(&packet->base, dump->field);
+}
+
+static int dump_packet(void *ctx, const void *data, size_t size)
+{
+	struct dump *dump = ctx;
+	struct orma_pb_trace_packet *packet;
+
+	orma_base_arena_clear(&dump->arena);
+	dump->text.size = 0;
+	int result =
+		orma_proto_decode(&orma_pb_trace_packet_desc, data, size, &dump->arena, &packet);
+	if (result)
+		return result;
+	if (!is_wanted(dump, packet))
+		return 0;
+	dump->printed++;
+	if ((result = orma_base_buf_append_str(&dump->text, "packet {\n")) ||
+	    (result = orma_proto_text_print(packet, 1, &dump->text)) ||
+	    (result = orma_base_buf_append_str(&dump->text, "}\n")))
+		return result;
+	if ((result = orma_tool_write_raw(stdout, dump->text.data, dump->text.size))) {
+		dump->output_error = result;
+		return result;
+	}
+	/* What follows is not looked at: it may be damaged, or yet to come through a pipe. */
+	return dump->printed == dump->limit;
+}
+
+static int dump_file(struct dump *dump, const char *path)
+{
+	struct orma_error error = {0};
+	const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+	int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return orma_tool_fail("cannot open %s: %s", path, strerror(errno));
+	int result = dump->limit ? orma_tool_trace_read(fd, dump_packet, dump, &error) : 0;
+	if (fd != STDIN_FILENO)
+		orma_base_fd_close(fd);
+	if (dump->output_error == 0 && fflush(stdout) != 0)
+		dump->output_error = -errno;
+	if (dump->output_error == -EPIPE)
+		return ORMA_EXIT_OK; /* `orma dump x | head` is no failure */
+	if (dump->output_error)
+		return orma_tool_fail("cannot write to standard output: %s",
+				      strerror(-dump->output_error));
+	if (result < 0)
+		return orma_tool_fail("%s: %s", name,
+				      error.message[0] ? error.message : strerror(-result));
+	return ORMA_EXIT_OK;
+}
+
+int orma_tool_dump(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"field", required_argument, NULL, 'f'},
+		{"count", required_argument, NULL, 'n'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct dump dump = {.limit = UINT64_MAX};
+
+	for (int option; (option = orma_tool_option(argc, argv, ":f:n:h", options)) != -1;) {
+		switch (option) {
+		case 'f':
+			dump.field = orma_proto_desc_find_name(&orma_pb_trace_packet_desc,
+							       orma_base_str(optarg));
+			if (!dump.field)
+				return orma_tool_usage_error("a packet has no field \"%s\"",
+							     optarg);
+			break;
+		case 'n':
+			if (orma_base_parse_u64(optarg, 10, &dump.limit))
+				return orma_tool_usage_error("\"%s\" is not a number of packets",
+							     optarg);
+			break;
+		case 'h':
+			print_help();
+			return ORMA_EXIT_OK;
+		default:
+			return ORMA_EXIT_USAGE;
+		}
+	}
+	if (optind + 1 != argc)
+		return orma_tool_usage_error("name one trace file");
+	int status = dump_file(&dump, argv[optind]);
+	orma_base_arena_done(&dump.arena);
+	orma_base_buf_done(&dump.text);
+	return status;
+}

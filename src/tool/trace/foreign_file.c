@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * foreign_file.c - recognises files that people take for traces, by their first bytes.
+ *
+ * Asked only after a file failed to decode: no beginning of these is impossible in protobuf, and a
+ * trace that is damaged near its beginning must not be called something else, so the kinds are few
+ * and their marks long. Rejected: libmagic (a dependency, and no word of what to do next).
+ */
+#include "tool/trace/foreign_file.h"
+
+#include "base/macros.h"
+#include "base/utf8.h"
+
+#define UI_OPENS_IT "; https://ui.perfetto.dev opens it, orma reads Perfetto's binary format only"
+
+enum { UTF8_BYTES_MAX = 4 };
+
+struct kind {
+	const char *mark;
+	size_t size;
+	const char *words;
+};
+#define KIND(mark, words)                                                                          \
+	{                                                                                          \
+		(mark), sizeof(mark) - 1, (words)                                                  \
+	}
+
+static const struct kind kinds[] = {
+	KIND("\x1f\x8b\x08", "this is compressed with gzip; unpack it with gunzip first"),
+	KIND("\x28\xb5\x2f\xfd", "this is compressed with zstd; unpack it with unzstd first"),
+	KIND("\xfd"
+	     "7zXZ\0",
+	     "this is compressed with xz; unpack it with unxz first"),
+	KIND("BZh", "this is compressed with bzip2; unpack it with bunzip2 first"),
+	KIND("PK\x03\x04", "this is a zip archive; unpack it with unzip, and name the trace in it"),
+	KIND("\x10\x00\x04\x46\x78\x54\x16\x00", "this is a trace of Fuchsia" UI_OPENS_IT),
+	KIND("\xc1\x1f\xfc\xc1", "this is a trace in CTF, LTTng's format; babeltrace2 prints it"),
+	KIND("PERFILE2", "this is a recording of perf; `perf script` prints it"),
+	KIND("\x7f"
+	     "ELF",
+	     "this is a program; name the trace that it wrote"),
+};
+
+/* What a text begins with, behind blanks. */
+static const struct kind texts[] = {
+	KIND("{", "this is JSON" UI_OPENS_IT),
+	KIND("[", "this is JSON" UI_OPENS_IT),
+	KIND("<", "this is a web page; if systrace made it, https://ui.perfetto.dev opens it"),
+	KIND("packet {", "this is the text of a trace, as `orma dump` prints it; name the trace"),
+	KIND("", "this is text; name the binary file that `orma record` has written"),
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* The last character may be cut. */
+static bool is_text(struct orma_str beginning)
+{
+	while (beginning.size > 0) {
+		size_t size =
+			is_blank(beginning.data[0]) ? 1 : orma_base_utf8_visible_size(beginning);
+
+		if (size == 0)
+			return beginning.size < UTF8_BYTES_MAX && (beginning.data[0] & 0x80);
+		beginning.data += size;
+		beginning.size -= size;
+	}
+	return true;
+}
+
+static const char *find(const struct kind *list, size_t count, struct orma_str beginning)
+{
+	for (size_t i = 0; i < count; i++)
+		if (beginning.size >= list[i].size &&
+		    memcmp(beginning.data, list[i].mark, list[i].size) == 0)
+			return list[i].words;
+	return NULL;
+}
+
+const char *orma_tool_foreign_file_words(struct orma_str beginning)
+{
+	const char *words = find(kinds, ORMA_ARRAY_SIZE(kinds), beginning);
+
+	if (words || !is_text(beginning))
+		return words;
+	while (beginning.size > 0 && is_blank(beginning.data[0])) {
+		beginning.data++;
+		beginning.size--;
+	}
+	/* A line feed alone is as well the first byte of a trace. */
+	return beginning.size == 0 ? NULL : find(texts, ORMA_ARRAY_SIZE(texts), beginning);
+}
