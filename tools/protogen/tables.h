@@ -15,7 +15,7 @@ struct pg_field {
 	const char *name;     /* as in the .proto file */
 	const char *member;   /* the same, or with an underscore behind it */
 	unsigned has_bit;     /* 0 for repeated fields and messages, which have none */
-	unsigned type_idx;    /* of messages and enums */
+	unsigned type_idx;    /* set for messages and enums */
 	unsigned default_idx; /* 1.. = index + 1 into the defaults, 0 = none */
 };
 

@@ -34,7 +34,7 @@ struct orma_tool_proto_field {
 	struct orma_str name, type_name; /* type_name: as written; empty for scalars and maps */
 	struct orma_str default_value;   /* the literal, without its sign; empty = none */
 	uint32_t number;
-	enum orma_proto_kind kind; /* of a field with a type_name: valid after resolving */
+	enum orma_proto_kind kind; /* valid after resolving when there is a type_name */
 	bool is_repeated, is_required, is_packed;
 	bool has_packed_option;            /* the file says itself whether the field is packed */
 	bool is_default_negative;          /* a minus sign precedes the literal */
@@ -72,10 +72,10 @@ struct orma_tool_proto_import {
 struct orma_tool_proto_file {
 	struct orma_tool_proto_file *next;
 	const char *path;
-	struct orma_proto_lexer lexer; /* of the text; errors found later show its lines */
+	struct orma_proto_lexer lexer; /* holds the text, whose lines errors show */
 	const char *package;           /* "" = none */
 	bool is_proto3;   /* or an edition: without labels; repeated numbers are packed */
-	bool is_edition;  /* whose options may change how repeated numbers are encoded */
+	bool is_edition;  /* its options may change how repeated numbers are encoded */
 	bool is_expanded; /* the edition's options say that they are not packed */
 	struct orma_tool_proto_type *types;
 	struct orma_tool_proto_extension *extensions;

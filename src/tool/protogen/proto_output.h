@@ -11,8 +11,8 @@
 #include "base/buf.h"
 
 struct orma_tool_proto_output {
-	struct orma_arena *arena; /* of names */
-	struct orma_buf *text;    /* what is generated */
+	struct orma_arena *arena; /* holds the names */
+	struct orma_buf *text;    /* generated so far */
 	int failure;              /* 0, or the first negative errno value */
 };
 

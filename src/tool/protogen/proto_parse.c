@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * proto_parse.c - the text of a .proto file into messages, enums and extensions.
  *
- * It is a loop over statements with a stack of open blocks. What a word means depends on the
- * innermost block, and no input makes the parser recurse. Everything is allocated in the set's
+ * It is a loop over statements with a stack of open blocks. The innermost block determines what a
+ * word means, and no input makes the parser recurse. Everything is allocated in the set's
  * arena. Lookups are by hash and sorting happens once, so that the time is linear in the text but
  * for the sorting of reserved ranges.
  *
@@ -52,7 +52,7 @@ static int check_reserved(struct orma_tool_proto_parser *parser,
 	return 0;
 }
 
-/* At the closing brace. */
+/* Closes the innermost block at its brace. */
 static int close_block(struct orma_tool_proto_parser *parser)
 {
 	struct orma_tool_proto_block *closed = orma_tool_proto_innermost(parser);

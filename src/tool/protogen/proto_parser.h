@@ -19,11 +19,11 @@ enum orma_tool_proto_block_kind {
 	ORMA_TOOL_PROTO_BLOCK_EXTEND
 };
 
-/* What a message or an enum has declared so far. */
+/* The names and numbers that a message or an enum has declared so far. */
 struct orma_tool_proto_members {
 	struct orma_map names;    /* by the hash of the name: its struct orma_str */
-	struct orma_map numbers;  /* of a message: the field that has the number */
-	struct orma_buf reserved; /* of a message: ranges of numbers that no field may have */
+	struct orma_map numbers;  /* messages only: the field that has the number */
+	struct orma_buf reserved; /* messages only: ranges that no field may use */
 };
 
 /* A block that is open: a file, or the braces of a message, an enum, a oneof or an extension. */
@@ -31,13 +31,13 @@ struct orma_tool_proto_block {
 	enum orma_tool_proto_block_kind kind;
 	const char *scope; /* name of the message or package, for the types and fields in it */
 	struct orma_tool_proto_type *type; /* the message or enum; in a oneof, its message */
-	struct orma_tool_proto_members own_members; /* of a message or an enum */
+	struct orma_tool_proto_members own_members; /* used by messages and enums */
 	/* Points to own_members; in a oneof to its message's; in files and extensions it is NULL. */
 	struct orma_tool_proto_members *members;
 	struct orma_tool_proto_field **fields_tail; /* a oneof's fields join its message's list */
 	struct orma_tool_proto_value **values_tail;
-	unsigned oneof_count; /* of a message: oneofs so far */
-	unsigned oneof;       /* of a oneof: its number in its message */
+	unsigned oneof_count; /* messages only: oneofs so far */
+	unsigned oneof;       /* oneofs only: number in the message */
 };
 
 struct orma_tool_proto_parser {
@@ -65,7 +65,7 @@ bool orma_tool_proto_take_word(struct orma_proto_lexer *lexer, const char *word)
 /* At the end of the text, or at a string that goes on until there. */
 bool orma_tool_proto_is_at_end(const struct orma_proto_lexer *lexer);
 int orma_tool_proto_need(struct orma_proto_lexer *lexer, char punct);
-/* `what` tells the user what was expected: "the field's name". */
+/* The error message says that `what` was expected: "the field's name". */
 int orma_tool_proto_need_name(struct orma_proto_lexer *lexer, const char *what,
 			      struct orma_str *ret);
 /* A name with dots, or with a leading one: a.b.C. White space inside is refused. */

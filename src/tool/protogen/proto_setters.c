@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * proto_setters.c - a C header with a setter for each field of the messages of a .proto file.
  *
- * For `message Frame { optional string name = 1; }` of package my.app:
+ * `message Frame { optional string name = 1; }` in package my.app becomes
  *
  *	enum { MY_APP_FRAME_FIELD_NAME = 1 };
  *	static inline void my_app_frame_set_name(struct orma_packet *packet, const char *value);
@@ -31,7 +31,7 @@ struct emitter {
 	struct orma_map names; /* identifiers so far, by hash; the values mean nothing */
 };
 
-/* What the identifiers of a type begin with: its name, in which the prefix replaces the package. */
+/* The beginning of a type's identifiers: its name, in which the prefix replaces the package. */
 static const char *prefix_of(struct emitter *e, const char *full_name)
 {
 	size_t package_size = strlen(e->file->package);
@@ -102,8 +102,8 @@ static void emit_enum(struct emitter *e, const struct orma_tool_proto_type *type
 /* --- fields ----------------------------------------------------------------------------------- */
 
 /*
- * By enum orma_proto_kind: the C type of the value, the function of orma/packet.h that writes it,
- * and the argument for that function. Casts are macros, because C++ warns of casts in the style of C.
+ * Each kind has the C type of its value, the function of orma/packet.h that writes it, and the
+ * argument for that function. Casts are macros, because C++ warns of casts in the style of C.
  */
 static const struct {
 	const char *type, *writer, *argument;
