@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lex.c - C, as far as telling names, strings, comments and directives apart goes.
+ * lex.c - tokens of C: names, numbers, strings, comments, directives, punctuation.
  *
- * Invariant: tokens lie end to end in the file's text, with nothing but white space between them.
- * Rejected: the compiler's preprocessor (loses comments and macros), regular expressions per line
- * (our declarations are longer than a line).
+ * Invariant: there is nothing but white space between two tokens of a text. Rejected: the
+ * compiler's preprocessor (it drops comments and macros), regular expressions per line (our
+ * declarations are longer than a line).
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "amalgamate.h"
+#include "base/assert.h"
 
 static const char *end_of_comment(const char *at, const char *end)
 {
@@ -60,11 +61,9 @@ struct am_token am_lex(const char *at, const char *end)
 {
 	struct am_token token = {.kind = AM_END, .text = end};
 	const char *next;
-	int line_breaks = 0;
 
-	for (; at < end && isspace((unsigned char)*at); at++)
-		line_breaks += *at == '\n';
-	token.after_blank = line_breaks > 1;
+	while (at < end && isspace((unsigned char)*at))
+		at++;
 	if (at >= end)
 		return token;
 	token.text = at;
@@ -85,6 +84,7 @@ struct am_token am_lex(const char *at, const char *end)
 		token.kind = AM_PUNCT;
 		next = at + (end - at > 1 && at[0] == '-' && at[1] == '>' ? 2 : 1);
 	}
+	ORMA_ASSERT(next > at && next <= end);
 	token.size = (size_t)(next - at);
 	return token;
 }

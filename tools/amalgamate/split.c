@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * split.c - a file's text as items, each with the names that it defines or declares.
+ * split.c - cuts the text of a file into items, with the names that each defines or declares.
  *
- * Invariant: items follow each other as in the text; only include guards and blank lines are in
- * none. This reads the C of this tree, in the shape that clang-format gives it, and says so when it
- * meets what it does not understand. Rejected: a real C parser (needs every system header).
+ * Invariant: items do not overlap and are in the order of the text; only include guards and blank
+ * lines are in no item. This reads the C of this tree, formatted by clang-format with one name per
+ * declaration at file scope, and fails where it does not understand. Rejected: a real C parser (it
+ * would need every system header).
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "amalgamate.h"
+#include "base/assert.h"
 
 struct splitter {
 	struct am_tree *tree;
 	struct am_file *file;
 	struct am_item **tail;
 	const char *at;
-	const char *comment; /* above what comes next, or NULL */
-	bool saw_first;
-	unsigned guards; /* open include guards */
+	const char *comment; /* above the next item, or NULL */
+	bool saw_first;      /* a token: a comment that comes first is the preface */
+	unsigned guards;     /* open include guards */
 };
 
 static struct am_token next_token(struct splitter *s)
@@ -32,6 +34,8 @@ static struct am_item *add_item(struct splitter *s, enum am_item_kind kind, cons
 {
 	struct am_item *item = am_alloc(s->tree, sizeof(*item));
 
+	ORMA_ASSERT(start < s->at && s->at <= s->file->end);
+	ORMA_ASSERT(!*s->tail && (!s->comment || s->comment < start));
 	item->kind = kind;
 	item->file = s->file;
 	item->start = start;
@@ -58,7 +62,7 @@ static struct am_name *add_name(struct splitter *s, struct am_item *item,
 	return name;
 }
 
-/* The n-th word of a directive: "#", "define", "NAME". */
+/* Returns the n-th word of a directive: 1 is "define", 2 is its name. */
 static struct am_token directive_word(const struct am_token *directive, unsigned n)
 {
 	const char *end = directive->text + directive->size;
@@ -69,7 +73,7 @@ static struct am_token directive_word(const struct am_token *directive, unsigned
 	return token;
 }
 
-/* Names in enum { A, B = 1, C } from the "{" on; `at` is behind it. */
+/* Adds the names in enum { A, B = 1, C }. `at` points behind the brace. */
 static void add_constants(struct splitter *s, struct am_item *item, const char *at)
 {
 	int depth = 0;
@@ -90,12 +94,12 @@ static void add_constants(struct splitter *s, struct am_item *item, const char *
 	}
 }
 
-/* What the head of a declaration has shown so far. */
+/* A declaration, as far as it has been read. */
 struct head {
-	struct am_token previous, name; /* name: of the function or object, AM_END = none yet */
-	int depth, body_depth;
-	bool is_typedef, has_value, is_body, ends_at_brace, in_attribute;
-	bool has_members; /* struct, union or enum with its members */
+	struct am_token previous;
+	struct am_token name; /* the function's or object's, AM_END = none yet */
+	int depth;            /* open parentheses, brackets and braces */
+	bool is_typedef, has_value, is_body, in_attribute;
 };
 
 static bool is_tag_word(const struct am_token *token)
@@ -115,8 +119,6 @@ static void on_open_brace(struct splitter *s, struct am_item *item, struct head 
 		return;
 	if (is_tag_word(before) && head->previous.kind == AM_NAME)
 		add_name(s, item, &head->previous, AM_TAG)->is_definite = true;
-	if (is_tag_word(before) || is_tag_word(&head->previous))
-		head->has_members = true;
 	if (am_token_is(before, "enum") || am_token_is(&head->previous, "enum"))
 		add_constants(s, item, s->at);
 }
@@ -129,7 +131,7 @@ static void add_object(struct splitter *s, struct am_item *item, const struct he
 	name->is_definite = item->is_function ? head->is_body : !item->is_extern;
 }
 
-/* Punctuation at depth 0 that tells what the name before it is. */
+/* Punctuation at depth 0 determines what the name before it is. */
 static void on_head_punct(struct splitter *s, struct am_item *item, struct head *head, char c)
 {
 	bool is_named = head->previous.kind == AM_NAME && !head->in_attribute;
@@ -158,7 +160,7 @@ static void on_head_punct(struct splitter *s, struct am_item *item, struct head 
 static void finish_declaration(struct splitter *s, struct am_item *item, struct head *head,
 			       const struct am_token *before_last)
 {
-	/* "struct x;" only says that there is one. */
+	/* "struct x;" is a declaration without members. */
 	if (head->name.kind == AM_NAME && is_tag_word(before_last)) {
 		add_name(s, item, &head->name, AM_TAG);
 		return;
@@ -181,7 +183,7 @@ static void track_words(struct am_item *item, struct head *head, const struct am
 	item->is_root |= am_token_is(token, "constructor");
 }
 
-/* A comment on the item's last line is about the item, not about the next one. */
+/* A comment on the item's last line belongs to the item, not to the next one. */
 static void take_trailing_comment(struct splitter *s, struct am_item *item)
 {
 	struct am_token token = am_lex(s->at, s->file->end);
@@ -192,7 +194,7 @@ static void take_trailing_comment(struct splitter *s, struct am_item *item)
 	item->end = s->at;
 }
 
-/* From its first token to the ";" or the "}" of a function's body. */
+/* A declaration goes from `token` to its ";" or to the "}" of a function's body. */
 static void split_declaration(struct splitter *s, struct am_token token)
 {
 	struct am_item *item = add_item(s, AM_DECLARATION, token.text);
@@ -203,11 +205,11 @@ static void split_declaration(struct splitter *s, struct am_token token)
 		item->kind = AM_ASSERT;
 	for (;; token = next_token(s)) {
 		if (token.kind == AM_END)
-			am_fail("%s: a declaration does not end: %.40s", s->file->path,
+			am_fail("%s: this declaration does not end: %.40s", s->file->path,
 				item->start);
 		if (token.kind == AM_COMMENT || token.kind == AM_DIRECTIVE)
 			continue;
-		/* __attribute__((...)) and _Alignas(...) at depth 0 say nothing about names. */
+		/* __attribute__((...)) and the like at depth 0 contain no names of the file. */
 		if (head.depth == 0 && token.kind == AM_NAME &&
 		    (am_token_is(&token, "__attribute__") || am_token_is(&token, "_Alignas") ||
 		     am_token_is(&token, "ORMA_PRINTF") || am_token_is(&token, "_Static_assert"))) {
@@ -227,7 +229,7 @@ static void split_declaration(struct splitter *s, struct am_token token)
 			if (head.in_attribute) {
 				if (head.depth > 0)
 					continue;
-				/* What stood before it is what comes before what follows. */
+				/* The token before it is the previous one of the token behind it. */
 				head.in_attribute = false;
 				head.previous = attribute_end;
 				continue;
@@ -252,7 +254,7 @@ static bool is_if(const struct am_token *word)
 	return word->size >= 2 && memcmp(word->text, "if", 2) == 0;
 }
 
-/* #if ... #endif around declarations: one item, whose names are those of all branches. */
+/* #if ... #endif around declarations is one item. It has the names of all branches. */
 static void split_conditional(struct splitter *s, const struct am_token *first)
 {
 	struct am_item *whole = add_item(s, AM_CONDITIONAL, first->text), *inner = NULL;
@@ -278,6 +280,7 @@ static void split_conditional(struct splitter *s, const struct am_token *first)
 			split_declaration(s, token);
 		}
 	}
+	ORMA_ASSERT(depth == 0);
 	for (; inner; inner = inner->next) {
 		for (struct am_name *name = inner->names; name; name = name->next) {
 			if (name->is_external && name->is_definite)
@@ -296,7 +299,7 @@ static bool is_guard(const struct am_token *word)
 	       memcmp(word->text + word->size - 2, "_H", 2) == 0;
 }
 
-/* Past what C does not see of a public header, up to the #else or #endif. */
+/* Skips the part of a public header that is for C++ only, up to the #else or #endif. */
 static void skip_cplusplus(struct splitter *s)
 {
 	for (unsigned depth = 1; depth > 0;) {
@@ -312,7 +315,7 @@ static void skip_cplusplus(struct splitter *s)
 	}
 }
 
-/* Of public headers the names matter, of all branches for C; they are emitted as they are. */
+/* Public headers are emitted as they are. Only their names matter, in all branches for C. */
 static void split_public_directive(struct splitter *s, const struct am_token *token)
 {
 	static const char cplusplus[] = "__cplusplus";
@@ -334,7 +337,6 @@ static void split_directive(struct splitter *s, const struct am_token *token)
 		split_public_directive(s, token);
 		return;
 	}
-
 	if (am_token_is(&word, "include")) {
 		add_item(s, AM_INCLUDE, token->text);
 	} else if (am_token_is(&word, "ifndef") && is_guard(&operand)) {
@@ -351,7 +353,7 @@ static void split_directive(struct splitter *s, const struct am_token *token)
 	} else if (is_if(&word)) {
 		split_conditional(s, token);
 	} else {
-		am_fail("%s: what is %.*s?", s->file->path, (int)token->size, token->text);
+		am_fail("%s: cannot understand %.*s", s->file->path, (int)token->size, token->text);
 	}
 }
 
@@ -377,5 +379,5 @@ void am_split(struct am_tree *tree, struct am_file *file)
 		s.saw_first = true;
 	}
 	if (s.guards > 0)
-		am_fail("%s: its guard does not end", file->path);
+		am_fail("%s: the include guard has no #endif", file->path);
 }
