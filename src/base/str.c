@@ -44,17 +44,3 @@ int orma_base_parse_u64(const char *text, int base, uint64_t *ret)
 	*ret = value;
 	return 0;
 }
-
-int orma_base_parse_i64(const char *text, int base, int64_t *ret)
-{
-	bool is_negative = text[0] == '-';
-	uint64_t magnitude = 0;
-	int r = orma_base_parse_u64(text + is_negative, base, &magnitude);
-	if (r < 0)
-		return r;
-	if (magnitude > (uint64_t)INT64_MAX + is_negative)
-		return -ERANGE;
-	/* Negating in unsigned arithmetic keeps INT64_MIN defined. */
-	*ret = (int64_t)(is_negative ? -magnitude : magnitude);
-	return 0;
-}

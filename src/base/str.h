@@ -40,8 +40,7 @@ static inline const char *orma_base_noun(uint64_t count, const char *one, const 
 /* A NUL-terminated copy on the heap (orma_base_free()), NULL without memory. */
 char *orma_base_str_dup(struct orma_str text);
 
-/* Whole-string parses; base 0 = C prefixes allowed. 0, -EINVAL (not a number), -ERANGE. */
+/* Parses the whole string; base 0 = C prefixes allowed. 0, -EINVAL (not a number), -ERANGE. */
 int orma_base_parse_u64(const char *text, int base, uint64_t *ret);
-int orma_base_parse_i64(const char *text, int base, int64_t *ret);
 
 #endif

@@ -162,17 +162,7 @@ void orma_host_limit_peers_per_uid(struct orma_host *host, uint32_t max)
 	orma_ipc_host_limit_peers_per_uid(host->consumers, max);
 }
 
-int orma_host_add_producer_fd(struct orma_host *host, int fd)
-{
-	return orma_ipc_host_adopt(host->producers, fd, NULL);
-}
-
 int orma_host_add_consumer_fd(struct orma_host *host, int fd)
 {
 	return orma_ipc_host_adopt(host->consumers, fd, NULL);
-}
-
-size_t orma_host_producer_count(const struct orma_host *host)
-{
-	return orma_ipc_host_peer_count(host->producers);
 }

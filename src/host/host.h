@@ -34,12 +34,10 @@ int orma_host_adopt_consumer_listener(struct orma_host *host, int fd);
 /* How many producers, and how many consumers, one user may connect (ipc/ipc_host.h); 0 = default. */
 void orma_host_limit_peers_per_uid(struct orma_host *host, uint32_t max);
 /* Serve a connected socket; taken over on success. */
-int orma_host_add_producer_fd(struct orma_host *host, int fd);
 int orma_host_add_consumer_fd(struct orma_host *host, int fd);
 
 /* To be called after any direct call of the service or its ports: its next deadline may have
  * changed. */
 void orma_host_kick(struct orma_host *host);
-size_t orma_host_producer_count(const struct orma_host *host);
 
 #endif

@@ -141,8 +141,7 @@ void orma_ipc_connection_done(struct orma_ipc_connection *connection)
 
 static void update_interest(struct orma_ipc_connection *connection)
 {
-	bool is_deaf = connection->closes_when_sent || connection->is_paused;
-	unsigned interest = is_deaf ? 0 : ORMA_LOOP_READ;
+	unsigned interest = connection->is_paused ? 0 : ORMA_LOOP_READ;
 
 	if (!orma_base_list_is_empty(&connection->queue))
 		interest |= ORMA_LOOP_WRITE;
@@ -262,10 +261,6 @@ static void on_writable(struct orma_ipc_connection *connection)
 		restart_stall_timer(connection);
 	if (connection->is_closed)
 		return;
-	if (connection->closes_when_sent && orma_base_list_is_empty(&connection->queue)) {
-		orma_ipc_connection_close(connection, connection->error);
-		return;
-	}
 	update_interest(connection);
 	if (connection->wants_drained && !connection->is_closed &&
 	    connection->queued_bytes <= connection->limits.queue_bytes / 4) {
@@ -337,7 +332,7 @@ int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struc
 	size_t total = 0;
 	ssize_t sent = 0;
 
-	if (connection->is_closed || connection->closes_when_sent)
+	if (connection->is_closed)
 		return -ECONNRESET;
 	for (size_t i = 0; i < count; i++)
 		total += pieces[i].iov_len;
@@ -376,19 +371,6 @@ bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection)
 		return true;
 	connection->wants_drained = connection->ops->drained != NULL;
 	return false;
-}
-
-void orma_ipc_connection_close_when_sent(struct orma_ipc_connection *connection, int error)
-{
-	if (connection->is_closed || connection->closes_when_sent)
-		return;
-	if (orma_base_list_is_empty(&connection->queue)) {
-		orma_ipc_connection_close(connection, error);
-		return;
-	}
-	connection->closes_when_sent = true;
-	connection->error = error;
-	update_interest(connection);
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
@@ -519,7 +501,7 @@ static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn 
 
 	while ((result = orma_ipc_assembler_next(&connection->assembler, &data, &size)) > 0) {
 		if (!hand_out(connection, data, size, is_gone) || connection->is_closed ||
-		    connection->closes_when_sent || connection->is_paused)
+		    connection->is_paused)
 			return false;
 		if (connection->is_unfinished || is_turn_over(turn)) {
 			defer_frames(connection);
@@ -579,7 +561,7 @@ static void on_frames_left(struct orma_ipc_connection *connection, const bool *i
 {
 	struct turn turn = begin_turn();
 
-	if (connection->closes_when_sent || connection->is_paused)
+	if (connection->is_paused)
 		return;
 	(void)dispatch_frames(connection, &turn, is_gone);
 	if (!*is_gone && !connection->is_closed)
@@ -602,10 +584,8 @@ static void handle_ready(struct orma_ipc_connection *connection, unsigned ready,
 			orma_base_watch_remove(&connection->watch);
 	} else if (ready & FRAMES_LEFT)
 		on_frames_left(connection, is_gone);
-	else if (!connection->closes_when_sent && (ready & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP)))
+	else if (ready & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP))
 		on_readable(connection, is_gone);
-	else if (ready & ORMA_LOOP_HANGUP)
-		orma_ipc_connection_close(connection, connection->error);
 }
 
 /* Of a connection that has ended: a step of the frame that was begun, else the callback. */

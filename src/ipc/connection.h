@@ -65,7 +65,6 @@ struct orma_ipc_connection {
 	uid_t owner; /* for the loop's closer: who sent the descriptors */
 	bool is_closed, wants_drained;
 	bool is_paused;
-	bool closes_when_sent;
 	bool is_unfinished; /* the next frame was handed out before */
 	bool wants_again;   /* said in the callback that runs */
 	bool *is_gone;      /* set by _done() while a callback runs */
@@ -81,8 +80,6 @@ void orma_ipc_connection_done(struct orma_ipc_connection *connection);
 /* Ends it: nothing is received or sent any more, ops->closed(error) follows from the loop. Safe in
  * every callback, and twice. */
 void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error);
-/* The same after the queue has been sent; nothing is received meanwhile. */
-void orma_ipc_connection_close_when_sent(struct orma_ipc_connection *connection, int error);
 
 /*
  * Sends one whole frame (header included), given as a few pieces, copying what has to

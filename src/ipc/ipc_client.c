@@ -481,11 +481,6 @@ const char *orma_ipc_client_error_text(const struct orma_ipc_client *client)
 	return client->error_text;
 }
 
-int orma_ipc_client_fd(const struct orma_ipc_client *client)
-{
-	return client->has_connection ? client->connection.fd : -1;
-}
-
 static int add_call(struct orma_ipc_client *client, uint64_t request_id, orma_ipc_reply_fn *fn,
 		    void *fn_ctx, struct client_call **ret)
 {

@@ -71,8 +71,6 @@ bool orma_ipc_client_is_connected(const struct orma_ipc_client *client); /* boun
 bool orma_ipc_client_has_method(const struct orma_ipc_client *client, size_t method_idx);
 /* What the host said last in a RequestError, or, after -EPERM, the user that listens; NULL = nothing. Valid until the next one. */
 const char *orma_ipc_client_error_text(const struct orma_ipc_client *client);
-/* For the credentials of the host; -1 = not connected. Borrowed. */
-int orma_ipc_client_fd(const struct orma_ipc_client *client);
 
 /*
  * Calls a method. fn == NULL: no reply wanted. Otherwise fn runs for every reply, and with success

@@ -212,8 +212,6 @@ int orma_proto_merge(void *message, const void *data, size_t size, struct orma_a
  * -EMSGSIZE (over ORMA_PROTO_SIZE_MAX or ORMA_PROTO_DEPTH_MAX); on failure buf is as before.
  */
 int orma_proto_encode(const void *message, struct orma_buf *buf);
-/* The same as a field of an outer message: tag, minimal length, content. */
-int orma_proto_encode_field(const void *message, uint32_t field_id, struct orma_buf *buf);
 
 /* --- text format ------------------------------------------------------------------------------ */
 

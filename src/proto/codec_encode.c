@@ -210,8 +210,3 @@ int orma_proto_encode(const void *message, struct orma_buf *buf)
 {
 	return encode(message, 0, buf);
 }
-
-int orma_proto_encode_field(const void *message, uint32_t field_id, struct orma_buf *buf)
-{
-	return encode(message, field_id, buf);
-}

@@ -85,6 +85,5 @@ int orma_proto_text_put_double(struct orma_buf *out, double value);
 /* Appends a quoted literal; `is_text`: characters of valid UTF-8 that are visible stay as they are. */
 int orma_proto_text_put_string(struct orma_buf *out, struct orma_str text, bool is_text);
 bool orma_proto_text_is_printable(struct orma_str text);
-void orma_proto_put_utf8(uint32_t code_point, char out[4], size_t *ret_size);
 
 #endif

@@ -122,7 +122,7 @@ int orma_proto_text_put_double(struct orma_buf *out, double value)
 	return put_number(out, value, 15, 17, false);
 }
 
-void orma_proto_put_utf8(uint32_t code_point, char out[4], size_t *ret_size)
+static void put_utf8(uint32_t code_point, char out[4], size_t *ret_size)
 {
 	if (code_point < 0x80) {
 		out[0] = (char)code_point;
@@ -215,7 +215,7 @@ static int unescape_one(struct orma_proto_lexer *lexer, const char **at, const c
 		(*at)++;
 		value = take_code_point(at, end, digits, &ok);
 		if (ok)
-			orma_proto_put_utf8(value, bytes, &size);
+			put_utf8(value, bytes, &size);
 	} else {
 		do
 			(*at)++;

@@ -164,7 +164,7 @@ uint16_t orma_shm_arbiter_take_id(struct orma_shm_arbiter *arbiter)
 	return 0;
 }
 
-void orma_shm_arbiter_return_id(struct orma_shm_arbiter *arbiter, uint16_t id)
+static void return_id(struct orma_shm_arbiter *arbiter, uint16_t id)
 {
 	uint32_t at = (uint32_t)id - 1;
 
@@ -179,7 +179,7 @@ void orma_shm_writer_block_put(struct orma_shm_writer_block *block)
 
 	if (atomic_fetch_sub_explicit(&block->ref_count, 1, memory_order_acq_rel) != 1)
 		return;
-	orma_shm_arbiter_return_id(arbiter, block->writer.id);
+	return_id(arbiter, block->writer.id);
 	atomic_fetch_sub_explicit(&arbiter->writers, 1, memory_order_relaxed);
 	orma_base_free(block);
 	orma_shm_arbiter_put(arbiter);

@@ -136,7 +136,6 @@ void orma_shm_arbiter_ref(struct orma_shm_arbiter *arbiter);
 void orma_shm_arbiter_put(struct orma_shm_arbiter *arbiter);
 /* 0 = none left */
 uint16_t orma_shm_arbiter_take_id(struct orma_shm_arbiter *arbiter);
-void orma_shm_arbiter_return_id(struct orma_shm_arbiter *arbiter, uint16_t id);
 void orma_shm_writer_block_put(struct orma_shm_writer_block *block);
 
 /* --- acquire.c -------------------------------------------------------------------------------- */

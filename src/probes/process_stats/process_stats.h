@@ -87,13 +87,7 @@ void orma_probes_process_forget_all(struct orma_probes_process_instance *instanc
 
 /* ---- writing (process_write.c) ---- */
 
-/* Opens a packet of that kind, or goes on with the one that is open; false when the instance is not
- * started. */
-bool orma_probes_process_packet_open(struct orma_probes_process_instance *instance,
-				     enum orma_probes_process_packet kind);
 void orma_probes_process_packet_end(struct orma_probes_process_instance *instance);
-/* Between records: ends a packet that is large enough. */
-void orma_probes_process_packet_split(struct orma_probes_process_instance *instance);
 
 /* What a record of a process is made of; strings are borrowed. */
 struct orma_probes_process_record {

@@ -28,8 +28,10 @@
 
 enum { RECORD_BYTES = 64, THREAD_BYTES = 16, VALUE_BYTES = 6, FD_BYTES = 8 }; /* about */
 
-bool orma_probes_process_packet_open(struct orma_probes_process_instance *instance,
-				     enum orma_probes_process_packet kind)
+/* Opens a packet of that kind, or goes on with the one that is open; false when the instance is not
+ * started. */
+static bool packet_open(struct orma_probes_process_instance *instance,
+			enum orma_probes_process_packet kind)
 {
 	if (instance->packet && instance->packet_kind == kind)
 		return true;
@@ -67,7 +69,8 @@ void orma_probes_process_packet_end(struct orma_probes_process_instance *instanc
 	instance->packet_kind = ORMA_PROCESS_NO_PACKET;
 }
 
-void orma_probes_process_packet_split(struct orma_probes_process_instance *instance)
+/* Ends a packet that is large enough; called between records. */
+static void packet_split(struct orma_probes_process_instance *instance)
 {
 	if (instance->packet && instance->packet_bytes >= ORMA_PROBES_PROCESS_PACKET_BYTES)
 		orma_probes_process_packet_end(instance);
@@ -102,8 +105,8 @@ bool orma_probes_process_write_record(struct orma_probes_process_instance *insta
 	const struct orma_probes_process_status *status = record->status;
 	struct orma_str cmdline = record->cmdline;
 	cmdline.size = ORMA_MIN(cmdline.size, (size_t)ORMA_PROBES_PROCESS_CMDLINE_BYTES);
-	orma_probes_process_packet_split(instance);
-	if (!orma_probes_process_packet_open(instance, ORMA_PROCESS_TREE))
+	packet_split(instance);
+	if (!packet_open(instance, ORMA_PROCESS_TREE))
 		return false;
 	struct orma_packet *packet = instance->packet;
 	struct orma_nested nested;
@@ -141,8 +144,8 @@ bool orma_probes_process_write_thread(struct orma_probes_process_instance *insta
 				      const struct orma_probes_process_status *status,
 				      struct orma_str comm)
 {
-	orma_probes_process_packet_split(instance);
-	if (!orma_probes_process_packet_open(instance, ORMA_PROCESS_TREE))
+	packet_split(instance);
+	if (!packet_open(instance, ORMA_PROCESS_TREE))
 		return false;
 	struct orma_packet *packet = instance->packet;
 	struct orma_nested nested;
@@ -171,8 +174,8 @@ static bool values_open(struct values_ctx *ctx)
 {
 	if (ctx->is_open)
 		return true;
-	orma_probes_process_packet_split(ctx->instance);
-	if (!orma_probes_process_packet_open(ctx->instance, ORMA_PROCESS_STATS))
+	packet_split(ctx->instance);
+	if (!packet_open(ctx->instance, ORMA_PROCESS_STATS))
 		return false;
 	orma_packet_nested_begin(ctx->instance->packet, &ctx->nested,
 				 ORMA_PB_PROCESS_STATS_PROCESSES);

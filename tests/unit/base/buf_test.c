@@ -98,17 +98,3 @@ ORMA_TEST(unsigned_numbers_parse_only_as_the_whole_string)
 		CHECK_INT(orma_base_parse_u64(wrong[i], 0, &value), -EINVAL);
 	CHECK_INT(value, 31);
 }
-
-ORMA_TEST(signed_numbers_parse_to_both_ends_of_their_range)
-{
-	int64_t value = 7;
-	CHECK_INT(orma_base_parse_i64("-9223372036854775808", 10, &value), 0);
-	CHECK(value == INT64_MIN);
-	CHECK_INT(orma_base_parse_i64("9223372036854775807", 10, &value), 0);
-	CHECK(value == INT64_MAX);
-	CHECK_INT(orma_base_parse_i64("9223372036854775808", 10, &value), -ERANGE);
-	CHECK_INT(orma_base_parse_i64("-9223372036854775809", 10, &value), -ERANGE);
-	CHECK_INT(orma_base_parse_i64("--1", 10, &value), -EINVAL);
-	CHECK_INT(orma_base_parse_i64("-", 10, &value), -EINVAL);
-	CHECK(value == INT64_MAX);
-}

@@ -607,46 +607,6 @@ ORMA_TEST(a_send_to_a_peer_that_is_gone_closes_from_the_loop)
 	tear_down(&fixture);
 }
 
-ORMA_TEST(closing_when_sent_delivers_the_queue_first)
-{
-	struct fixture fixture;
-	static uint8_t received[65536];
-	size_t total = 0;
-
-	set_up(&fixture, (struct orma_ipc_connection_limits){0});
-	for (int i = 0; i < 10; i++)
-		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
-	orma_ipc_connection_close_when_sent(&fixture.connection, -ESTALE);
-	CHECK_INT(send_frame(&fixture, 10, -1), -ECONNRESET);
-	send_bytes(&fixture, "\1\0\0\0a", 5);
-	while (!fixture.closed) {
-		ssize_t part;
-		while ((part = recv(fixture.peer, received, sizeof(received), 0)) > 0)
-			total += (size_t)part;
-		CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
-	}
-	ssize_t rest = recv(fixture.peer, received, sizeof(received), 0);
-	total += rest > 0 ? (size_t)rest : 0;
-	CHECK_INT(total, 100000);
-	CHECK_INT(fixture.frames, 0);
-	CHECK_INT(fixture.error, -ESTALE);
-	tear_down(&fixture);
-}
-
-ORMA_TEST(closing_when_sent_with_an_empty_queue_closes_at_once)
-{
-	struct fixture fixture;
-
-	set_up(&fixture, (struct orma_ipc_connection_limits){0});
-	orma_ipc_connection_close_when_sent(&fixture.connection, 0);
-	orma_ipc_connection_close_when_sent(&fixture.connection, -EIO);
-	orma_ipc_connection_close(&fixture.connection, -EIO);
-	wait_closed(&fixture);
-	CHECK_INT(fixture.closed, 1);
-	CHECK_INT(fixture.error, 0);
-	tear_down(&fixture);
-}
-
 ORMA_TEST(a_descriptor_arrives_with_its_frame_and_is_close_on_exec)
 {
 	struct fixture fixture;

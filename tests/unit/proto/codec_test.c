@@ -272,23 +272,6 @@ ORMA_TEST(messages_nest_to_the_limit_and_not_beyond)
 	orma_base_arena_done(&arena);
 }
 
-ORMA_TEST(encode_field_puts_the_message_into_an_outer_one)
-{
-	struct orma_arena arena = {0};
-	struct orma_pb_trace_config *config = orma_pb_trace_config_new(&arena);
-	struct orma_buf buf = {0};
-
-	orma_pb_trace_config_set_duration_ms(config, 7);
-	CHECK_INT(orma_base_buf_append(&buf, "head", 4), 0);
-	CHECK_INT(orma_proto_encode_field(config, 2, &buf), 0);
-	CHECK_MEM(buf.data, buf.size, "head\x12\x02\x18\x07", 8);
-	buf.size = 0;
-	CHECK_INT(orma_proto_encode_field(orma_pb_trace_config_new(&arena), 2, &buf), 0);
-	CHECK_MEM(buf.data, buf.size, "\x12\x00", 2);
-	orma_base_buf_done(&buf);
-	orma_base_arena_done(&arena);
-}
-
 ORMA_TEST(malformed_bytes_do_not_decode)
 {
 	struct orma_arena arena = {0};
