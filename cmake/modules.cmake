@@ -6,7 +6,7 @@ set(ORMA_HOT_SOURCES
   "shm/.*"
   "ipc/(frame|connection)"
   "buffer/trace_buffer_(index|read|write)"
-  "service/(commit|read|packet_check|sequence)"
+  "service/(packet_sequence|producer/chunk_commit|producer/chunk_store|read/batch|read/packet_check|read/read)"
   "host/host_commit"
   "client/(packet|thread|commit)")
 # Of src/track everything but what runs once per session or thread.

@@ -25,7 +25,7 @@
 #include "schema/gen/producer_port.pb.h"
 #include "service/limits.h"
 #include "service/steps.h"
-#include "service/trigger.h"
+#include "service/trigger/trigger_activate.h"
 
 /* Commands that wait for GetAsyncCommand. */
 #define EARLY_COMMANDS_MAX 256
@@ -98,7 +98,7 @@ void orma_host_producer_closed(void *ctx, struct orma_ipc_peer *ipc, int error)
 	struct host_producer *producer = producer_of(ipc);
 	if (!producer)
 		return;
-	if (producer->port && !orma_service_leave_step(producer->port)) {
+	if (producer->port && !orma_service_disconnect_step(producer->port)) {
 		orma_ipc_peer_stay(ipc);
 		orma_host_kick(producer->peer.host);
 		return;

@@ -13,24 +13,30 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock_ns.h"
+#include "base/list.h"
+#include "base/macros.h"
 #include "proto/writer.h"
 #include "schema/gen/service_event.pb.h"
-#include "service/state.h"
-
-enum {
-	FLUSH_REASON_MASK = 0xf,
-	FLUSH_REASON_PERIODIC = 1,
-	FLUSH_REASON_TRACE_STOP = 2,
-	FLUSH_REASON_TRACE_CLONE = 3,
-};
+#include "service/flush.h"
+#include "service/limits.h"
+#include "service/producer/producer.h"
+#include "service/read/service_event.h"
+#include "service/scrape.h"
+#include "service/service_state.h"
+#include "service/session_events.h"
+#include "service/session_state.h"
+#include "service/source_instance.h"
+#include "service/timer.h"
 
 static void free_flush(struct orma_service_flush *flush)
 {
 	orma_service_timer_disarm(&flush->timer);
 	orma_base_list_remove(&flush->link);
 	orma_base_list_remove(&flush->answered_link);
-	flush->session->flush_count--;
-	flush->session->asked_count -= flush->pending_count;
+	flush->session->flush.count--;
+	flush->session->flush.asked_count -= flush->pending_count;
 	orma_base_free(flush->pending);
 	orma_base_free(flush);
 }
@@ -45,13 +51,13 @@ static void finish(struct orma_service_flush *flush)
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_FLUSHED,
 			       true);
 	if (is_complete)
-		session->flushes_succeeded++;
+		session->flush.succeeded_count++;
 	else
-		session->flushes_failed++;
+		session->flush.failed_count++;
 	if (copy.done)
 		copy.done(copy.done_ctx, is_complete);
 	if (copy.clone)
-		orma_service_clone_flushed(copy.clone, copy.group, is_complete);
+		session->service->events->clone_flushed(copy.clone, copy.group, is_complete);
 	if (copy.after)
 		copy.after(session, is_complete);
 }
@@ -63,7 +69,7 @@ static bool advance(struct orma_service_session *session, enum orma_service_flus
 	struct orma_service_flush *flush;
 	size_t count = 0;
 
-	ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
+	ORMA_LIST_FOR_EACH (flush, &session->flush.list, link) {
 		if (flush->state != from)
 			continue;
 		flush->state = to;
@@ -81,7 +87,7 @@ static void scrape_if_answered(struct orma_service_session *session)
 	if (session->scrape.is_running ||
 	    !advance(session, ORMA_SERVICE_FLUSH_ANSWERED, ORMA_SERVICE_FLUSH_SCRAPING))
 		return;
-	ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+	ORMA_LIST_FOR_EACH (flush, &session->flush.list, link)
 		if (flush->state == ORMA_SERVICE_FLUSH_SCRAPING)
 			deadline_ns = ORMA_MAX(deadline_ns, flush->deadline_ns);
 	orma_service_scrape_begin(session, deadline_ns);
@@ -99,7 +105,7 @@ static struct orma_service_flush *find_scraped(const struct orma_service_session
 {
 	struct orma_service_flush *flush;
 
-	ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+	ORMA_LIST_FOR_EACH (flush, &session->flush.list, link)
 		if (flush->state == ORMA_SERVICE_FLUSH_SCRAPED)
 			return flush;
 	return NULL;
@@ -112,7 +118,7 @@ void orma_service_flush_scraped(struct orma_service_session *session)
 	struct orma_service_flush *flush;
 
 	if (session->scrape.is_cut)
-		ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+		ORMA_LIST_FOR_EACH (flush, &session->flush.list, link)
 			if (flush->state == ORMA_SERVICE_FLUSH_SCRAPING)
 				flush->is_complete = false;
 	(void)advance(session, ORMA_SERVICE_FLUSH_SCRAPING, ORMA_SERVICE_FLUSH_SCRAPED);
@@ -169,9 +175,9 @@ static void on_timeout(struct orma_service_timer *timer)
 {
 	struct orma_service_flush *flush =
 		ORMA_CONTAINER_OF(timer, struct orma_service_flush, timer);
-	uint64_t reason = flush->flags & FLUSH_REASON_MASK;
+	uint64_t reason = flush->flags & ORMA_SERVICE_FLUSH_REASON_MASK;
 
-	if (reason == FLUSH_REASON_TRACE_STOP || reason == FLUSH_REASON_TRACE_CLONE)
+	if (reason == ORMA_SERVICE_FLUSH_REASON_STOP || reason == ORMA_SERVICE_FLUSH_REASON_CLONE)
 		list_slow(flush);
 	complete(flush, false);
 }
@@ -223,34 +229,33 @@ static int begin(struct orma_service_flush *flush)
 {
 	struct orma_service *service = flush->session->service;
 	struct orma_producer_port *port;
-	size_t capacity = ORMA_MIN(service->producer_count, flush->session->instance_count);
+	size_t capacity = ORMA_MIN(service->producers.count, flush->session->instances.count);
 	uint64_t *ids = NULL;
 
 	if (capacity == 0)
 		return 0;
 	flush->pending = orma_base_alloc_array(capacity, sizeof(*flush->pending));
-	ids = orma_base_alloc_array(flush->session->instance_count, sizeof(*ids));
+	ids = orma_base_alloc_array(flush->session->instances.count, sizeof(*ids));
 	if (!flush->pending || !ids) {
 		orma_base_free(ids);
 		return -ENOMEM;
 	}
-	ORMA_LIST_FOR_EACH (port, &service->producers, link) {
+	ORMA_LIST_FOR_EACH (port, &service->producers.list, link) {
 		if (ask(port, flush, ids))
 			flush->pending[flush->pending_count++] = port->id;
 	}
 	orma_base_free(ids);
-	flush->session->asked_count += flush->pending_count;
+	flush->session->flush.asked_count += flush->pending_count;
 	return 0;
 }
 
-static int refuse(struct orma_service_session *session, orma_service_flushed_fn *after,
-		  orma_flush_done_fn *done, void *done_ctx)
+static void refuse(struct orma_service_session *session, orma_service_flushed_fn *after,
+		   orma_flush_done_fn *done, void *done_ctx)
 {
 	if (done)
 		done(done_ctx, false);
 	if (after)
 		after(session, false);
-	return 0;
 }
 
 /* Periods that are shorter than the answers take would pile flushes up. */
@@ -258,10 +263,10 @@ static bool can_flush(const struct orma_service_session *session, uint64_t flags
 {
 	size_t max = ORMA_SERVICE_FLUSHES_PENDING_MAX;
 
-	if ((flags & FLUSH_REASON_MASK) == FLUSH_REASON_PERIODIC ||
-	    session->asked_count >= ORMA_SERVICE_ANSWERS_PENDING_MAX)
+	if ((flags & ORMA_SERVICE_FLUSH_REASON_MASK) == ORMA_SERVICE_FLUSH_REASON_PERIODIC ||
+	    session->flush.asked_count >= ORMA_SERVICE_ANSWERS_PENDING_MAX)
 		max = ORMA_SERVICE_PERIODIC_PENDING_MAX;
-	return session->state == ORMA_SERVICE_SESSION_STARTED && session->flush_count < max;
+	return session->state == ORMA_SERVICE_SESSION_STARTED && session->flush.count < max;
 }
 
 static struct orma_service_flush *new_flush(struct orma_service_session *session, uint64_t flags)
@@ -272,11 +277,11 @@ static struct orma_service_flush *new_flush(struct orma_service_session *session
 		return NULL;
 	flush->session = session;
 	orma_base_list_init(&flush->answered_link);
-	flush->id = ++session->service->last_flush_id;
+	flush->id = ++session->service->flushes.last_id;
 	flush->flags = flags;
-	orma_base_list_append(&session->flushes, &flush->link);
-	session->flush_count++;
-	session->flushes_requested++;
+	orma_base_list_append(&session->flush.list, &flush->link);
+	session->flush.count++;
+	session->flush.requested_count++;
 	return flush;
 }
 
@@ -285,7 +290,7 @@ static void run(struct orma_service_flush *flush, uint32_t timeout_ms)
 	struct orma_service_session *session = flush->session;
 	struct orma_service *service = session->service;
 
-	timeout_ms = timeout_ms ? timeout_ms : session->flush_timeout_ms;
+	timeout_ms = timeout_ms ? timeout_ms : session->flush.timeout_ms;
 	flush->deadline_ns = orma_service_now_ns(service) + timeout_ms * ORMA_NS_PER_MS;
 	if (begin(flush) < 0) {
 		complete(flush, false);
@@ -298,21 +303,22 @@ static void run(struct orma_service_flush *flush, uint32_t timeout_ms)
 	orma_service_timer_arm(&service->timers, &flush->timer, flush->deadline_ns, on_timeout);
 }
 
-int orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,
-			     uint64_t flags, orma_service_flushed_fn *after,
-			     orma_flush_done_fn *done, void *done_ctx)
+void orma_service_flush_begin(struct orma_service_session *session, uint32_t timeout_ms,
+			      uint64_t flags, orma_service_flushed_fn *after,
+			      orma_flush_done_fn *done, void *done_ctx)
 {
 	struct orma_service_flush *flush =
 		can_flush(session, flags) ? new_flush(session, flags) : NULL;
 
-	if (!flush)
-		return refuse(session, after, done, done_ctx);
+	if (!flush) {
+		refuse(session, after, done, done_ctx);
+		return;
+	}
 	flush->after = after;
 	flush->done = done;
 	flush->done_ctx = done_ctx;
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_FLUSH_STARTED, false);
 	run(flush, timeout_ms);
-	return 0;
 }
 
 void orma_service_flush_begin_group(struct orma_service_session *session, uint64_t flags,
@@ -323,7 +329,7 @@ void orma_service_flush_begin_group(struct orma_service_session *session, uint64
 		can_flush(session, flags) ? new_flush(session, flags) : NULL;
 
 	if (!flush) {
-		orma_service_clone_flushed(clone, group, false);
+		session->service->events->clone_flushed(clone, group, false);
 		return;
 	}
 	flush->clone = clone;
@@ -338,9 +344,9 @@ static void forget(struct orma_service_flush *flush, uint32_t producer_id)
 			continue;
 		memmove(&flush->pending[i], &flush->pending[i + 1],
 			(flush->pending_count - i - 1) * sizeof(flush->pending[0]));
-		flush->session->asked_count--;
+		flush->session->flush.asked_count--;
 		if (--flush->pending_count == 0)
-			orma_base_list_append(&flush->session->service->answered_flushes,
+			orma_base_list_append(&flush->session->service->flushes.answered,
 					      &flush->answered_link);
 		return;
 	}
@@ -348,9 +354,9 @@ static void forget(struct orma_service_flush *flush, uint32_t producer_id)
 
 static struct orma_service_flush *first_answered(struct orma_service *service)
 {
-	return orma_base_list_is_empty(&service->answered_flushes)
+	return orma_base_list_is_empty(&service->flushes.answered)
 		       ? NULL
-		       : ORMA_LIST_ENTRY(service->answered_flushes.next, struct orma_service_flush,
+		       : ORMA_LIST_ENTRY(service->flushes.answered.next, struct orma_service_flush,
 					 answered_link);
 }
 
@@ -359,8 +365,8 @@ static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
 	struct orma_service_session *session;
 	struct orma_service_flush *flush;
 
-	ORMA_LIST_FOR_EACH (session, &port->service->sessions, link) {
-		ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
+	ORMA_LIST_FOR_EACH (session, &port->service->sessions.list, link) {
+		ORMA_LIST_FOR_EACH (flush, &session->flush.list, link) {
 			if (flush->id > up_to_id)
 				break;
 			forget(flush, port->id);
@@ -391,9 +397,9 @@ void orma_service_flush_forget_producer(struct orma_producer_port *port)
 
 void orma_service_flush_cancel_all(struct orma_service_session *session)
 {
-	while (!orma_base_list_is_empty(&session->flushes)) {
+	while (!orma_base_list_is_empty(&session->flush.list)) {
 		struct orma_service_flush *flush =
-			ORMA_LIST_ENTRY(session->flushes.next, struct orma_service_flush, link);
+			ORMA_LIST_ENTRY(session->flush.list.next, struct orma_service_flush, link);
 		orma_flush_done_fn *done = flush->done;
 		void *done_ctx = flush->done_ctx;
 		struct orma_service_clone *clone = flush->clone;
@@ -401,7 +407,7 @@ void orma_service_flush_cancel_all(struct orma_service_session *session)
 
 		free_flush(flush);
 		if (clone)
-			orma_service_clone_flushed(clone, group, false);
+			session->service->events->clone_flushed(clone, group, false);
 		if (done)
 			done(done_ctx, false);
 	}
@@ -412,7 +418,7 @@ void orma_service_flush_forget_clone(struct orma_service_session *session,
 {
 	struct orma_service_flush *flush;
 
-	ORMA_LIST_FOR_EACH (flush, &session->flushes, link)
+	ORMA_LIST_FOR_EACH (flush, &session->flush.list, link)
 		if (flush->clone == clone)
 			flush->clone = NULL;
 }
@@ -421,7 +427,7 @@ void orma_service_flush_forget_consumer(struct orma_service_session *session, bo
 {
 	struct orma_service_flush *flush;
 
-	ORMA_LIST_FOR_EACH (flush, &session->flushes, link) {
+	ORMA_LIST_FOR_EACH (flush, &session->flush.list, link) {
 		orma_flush_done_fn *done = ORMA_TAKE(flush->done);
 
 		if (done && !is_gone)

@@ -33,8 +33,18 @@
  * service (it would have to understand each data source's state, such as the differences of
  * timestamps and counters).
  */
+#include "service/incremental.h"
 #include "base/alloc.h"
-#include "service/state.h"
+#include "base/list.h"
+#include "base/macros.h"
+#include "buffer/trace_buffer.h"
+#include "schema/gen/trace_config.pb.h"
+#include "service/limits.h"
+#include "service/producer/producer.h"
+#include "service/service_state.h"
+#include "service/session_state.h"
+#include "service/source_instance.h"
+#include "service/timer.h"
 
 /* Says whether an instance is to be asked. */
 typedef bool is_concerned_fn(const struct orma_service_instance *instance);
@@ -57,12 +67,12 @@ static size_t collect(const struct orma_producer_port *port,
 /* Without memory nobody is asked; the next request makes up for it. */
 static void ask(struct orma_service_session *session, is_concerned_fn *is_concerned)
 {
-	uint64_t *ids = orma_base_alloc_array(session->instance_count + 1, sizeof(*ids));
+	uint64_t *ids = orma_base_alloc_array(session->instances.count + 1, sizeof(*ids));
 	struct orma_producer_port *port;
 
 	if (!ids)
 		return;
-	ORMA_LIST_FOR_EACH (port, &session->service->producers, link) {
+	ORMA_LIST_FOR_EACH (port, &session->service->producers.list, link) {
 		size_t count = collect(port, session, is_concerned, ids);
 
 		if (count && port->callbacks.clear_incremental_state)
@@ -87,18 +97,19 @@ void orma_service_incremental_clear(struct orma_service_session *session)
 static void on_period(struct orma_service_timer *timer)
 {
 	struct orma_service_session *session =
-		ORMA_CONTAINER_OF(timer, struct orma_service_session, clear_timer);
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, incremental.timer);
 
-	orma_service_arm_aligned(session->service, timer, session->clear_period_ms);
+	orma_service_arm_aligned(session->service, timer, session->incremental.period_ms);
 	ask(session, concerns_all);
 }
 
 void orma_service_incremental_start(struct orma_service_session *session)
 {
-	if (!session->clear_period_ms)
+	if (!session->incremental.period_ms)
 		return;
-	session->clear_timer.fn = on_period;
-	orma_service_arm_aligned(session->service, &session->clear_timer, session->clear_period_ms);
+	session->incremental.timer.fn = on_period;
+	orma_service_arm_aligned(session->service, &session->incremental.timer,
+				 session->incremental.period_ms);
 }
 
 /* --- by bytes --------------------------------------------------------------------------------- */
@@ -137,11 +148,11 @@ static bool has_written_its_share(const struct orma_service_instance *instance)
 static void on_share_written(struct orma_service_timer *timer)
 {
 	struct orma_service_session *session =
-		ORMA_CONTAINER_OF(timer, struct orma_service_session, clear_timer);
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, incremental.timer);
 	struct orma_service_instance *instance;
 
 	ask(session, has_written_its_share);
-	ORMA_LIST_FOR_EACH (instance, &session->instances, session_link)
+	ORMA_LIST_FOR_EACH (instance, &session->instances.list, session_link)
 		if (has_written_its_share(instance))
 			get_grant(instance)->has_written = false;
 	for (size_t i = 0; i < session->buffer_count; i++)
@@ -182,6 +193,6 @@ void orma_service_incremental_written(struct orma_service_grant *grant)
 	buffer->cleared_at_bytes = stats->bytes_written;
 	buffer->overwritten_at_bytes = stats->bytes_overwritten;
 	buffer->is_clear_due = true;
-	orma_service_timer_arm(&service->timers, &session->clear_timer,
+	orma_service_timer_arm(&service->timers, &session->incremental.timer,
 			       orma_service_now_ns(service), on_share_written);
 }

@@ -116,7 +116,7 @@
 #define ORMA_SERVICE_TRIGGERS_PER_CONFIG   256u
 #define ORMA_SERVICE_TRIGGERS_PER_CALL     64u    /* names in one activation; the rest is ignored */
 #define ORMA_SERVICE_TRIGGER_HITS_KEPT     1024u  /* of a session, the newest */
-#define ORMA_SERVICE_LATE_HITS_MAX         256u   /* delayed notifications of a session */
+#define ORMA_SERVICE_PENDING_HITS_MAX      256u   /* delayed notifications of a session */
 #define ORMA_SERVICE_TRIGGER_USES_KEPT     16384u /* of 24 hours, all names */
 #define ORMA_SERVICE_TRIGGER_USES_PER_NAME 1024u
 #define ORMA_SERVICE_TRIGGER_WINDOW_NS     (UINT64_C(86400) * ORMA_NS_PER_SEC)

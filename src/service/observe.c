@@ -7,9 +7,16 @@
  */
 #include <errno.h>
 
+#include "base/buf.h"
+#include "base/list.h"
 #include "proto/writer.h"
 #include "schema/gen/observable_events.pb.h"
-#include "service/state.h"
+#include "service/consumer_port.h"
+#include "service/limits.h"
+#include "service/observe.h"
+#include "service/producer/producer.h"
+#include "service/session_state.h"
+#include "service/source_instance.h"
 
 static void write_change(struct orma_proto_writer *writer,
 			 const struct orma_service_instance *instance)
@@ -125,7 +132,7 @@ static void report_all(struct orma_consumer_port *port)
 	struct orma_buf buf = {0};
 
 	orma_proto_heap_writer_init(&heap, &buf);
-	ORMA_LIST_FOR_EACH (instance, &port->session->instances, session_link) {
+	ORMA_LIST_FOR_EACH (instance, &port->session->instances.list, session_link) {
 		instance->reported = ORMA_SERVICE_REPORTED_NOTHING;
 		if (!note_change(instance))
 			continue;

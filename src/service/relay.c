@@ -23,16 +23,27 @@
  * see clocks go back).
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/macros.h"
 #include "base/options.h"
 #include "proto/writer.h"
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/remote_clock_sync.pb.h"
 #include "schema/gen/system_info.pb.h"
+#include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "service/state.h"
+#include "service/limits.h"
+#include "service/read/batch.h"
+#include "service/read/clock_snapshot.h"
+#include "service/relay.h"
+#include "service/service_state.h"
+#include "service/session_state.h"
 
 int orma_relay_port_open(struct orma_service *service, const struct orma_relay_info *info,
 			 struct orma_relay_port **ret)
@@ -43,15 +54,15 @@ int orma_relay_port_open(struct orma_service *service, const struct orma_relay_i
 	if (!service || !info || !ret || orma_base_options_copy(&whole, sizeof(whole), info) < 0 ||
 	    whole.machine_id == 0)
 		return -EINVAL;
-	if (service->relay_count >= ORMA_SERVICE_RELAYS_MAX)
+	if (service->relays.count >= ORMA_SERVICE_RELAYS_MAX)
 		return -ENOSPC;
 	port = orma_base_zalloc(sizeof(*port));
 	if (!port)
 		return -ENOMEM;
 	port->service = service;
 	port->machine_id = whole.machine_id;
-	orma_base_list_append(&service->relays, &port->link);
-	service->relay_count++;
+	orma_base_list_append(&service->relays.list, &port->link);
+	service->relays.count++;
 	*ret = port;
 	return 0;
 }
@@ -61,7 +72,7 @@ void orma_relay_port_close(struct orma_relay_port *port)
 	if (!port)
 		return;
 	orma_base_list_remove(&port->link);
-	port->service->relay_count--;
+	port->service->relays.count--;
 	orma_base_buf_done(&port->system_info);
 	orma_base_free(port);
 }
@@ -89,7 +100,7 @@ int orma_relay_port_set_system_info(struct orma_relay_port *port, const void *sy
 	port->system_info = copy;
 	copy = old;
 	if (port->info_news == 0 && size > 0)
-		port->info_news = ++port->service->last_relay_news;
+		port->info_news = ++port->service->relays.last_news;
 	return 0;
 }
 
@@ -142,7 +153,7 @@ static void number_rounds(struct orma_relay_port *port)
 		count--;
 	if (count == 0 || port->syncs[count - 1].news)
 		return;
-	port->clock_news = ++port->service->last_relay_news;
+	port->clock_news = ++port->service->relays.last_news;
 	port->clock_news_ns = orma_service_now_ns(port->service);
 	if (!port->first_clock_news)
 		port->first_clock_news = port->clock_news;
@@ -189,7 +200,7 @@ static bool is_told_by_other(const struct orma_relay_port *port, bool of_clocks)
 {
 	const struct orma_relay_port *other;
 
-	ORMA_LIST_FOR_EACH (other, &port->service->relays, link) {
+	ORMA_LIST_FOR_EACH (other, &port->service->relays.list, link) {
 		if (other == port)
 			return false;
 		if (other->machine_id == port->machine_id &&
@@ -206,15 +217,6 @@ static void write_head(struct orma_relay_port *port, struct orma_proto_writer *w
 				(uint64_t)(int64_t)(int32_t)port->service->uid);
 }
 
-static int finish_packet(struct orma_service *service, struct orma_proto_heap_writer *heap)
-{
-	int r = orma_proto_heap_writer_finish(heap);
-
-	return r < 0 ? r
-		     : orma_service_batch_add_own(service, service->scratch.data,
-						  service->scratch.size);
-}
-
 static int write_info(struct orma_relay_port *port)
 {
 	struct orma_proto_heap_writer heap;
@@ -225,7 +227,7 @@ static int write_info(struct orma_relay_port *port)
 	write_head(port, &heap.writer);
 	orma_proto_write_varint(&heap.writer, ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID,
 				ORMA_SERVICE_SEQUENCE_ID);
-	return finish_packet(port->service, &heap);
+	return orma_service_own_end_bare(port->service, &heap);
 }
 
 static void write_clock(struct orma_proto_writer *writer, uint32_t id, uint64_t timestamp)
@@ -271,7 +273,7 @@ static int write_clocks(struct orma_relay_port *port, uint64_t told)
 		if (port->syncs[i].news > told)
 			write_sync(&heap.writer, &port->syncs[i]);
 	orma_proto_nested_end(&heap.writer, &nested);
-	return finish_packet(port->service, &heap);
+	return orma_service_own_end_bare(port->service, &heap);
 }
 
 int orma_service_relays_write_infos(struct orma_service_session *session)
@@ -282,17 +284,17 @@ int orma_service_relays_write_infos(struct orma_service_session *session)
 	struct orma_relay_port *port;
 	int r = 0;
 
-	if (session->relay_infos_told == service->last_relay_news ||
+	if (session->relays.infos_written == service->relays.last_news ||
 	    (builtin && builtin->disable_system_info))
 		return 0;
-	ORMA_LIST_FOR_EACH (port, &service->relays, link) {
-		if (port->info_news > session->relay_infos_told && port->system_info.size &&
+	ORMA_LIST_FOR_EACH (port, &service->relays.list, link) {
+		if (port->info_news > session->relays.infos_written && port->system_info.size &&
 		    !is_told_by_other(port, false))
 			r = write_info(port);
 		if (r < 0)
 			return r;
 	}
-	session->relay_infos_told = service->last_relay_news;
+	session->relays.infos_written = service->relays.last_news;
 	return 0;
 }
 
@@ -313,18 +315,18 @@ int orma_service_relays_write_clocks(struct orma_service_session *session)
 	struct orma_relay_port *port;
 	int r = 0;
 
-	if (session->relay_clocks_told == service->last_relay_news ||
+	if (session->relays.clocks_written == service->relays.last_news ||
 	    (builtin && builtin->disable_clock_snapshotting))
 		return 0;
-	ORMA_LIST_FOR_EACH (port, &service->relays, link) {
-		if (port->first_clock_news > session->relay_clocks_told)
+	ORMA_LIST_FOR_EACH (port, &service->relays.list, link) {
+		if (port->first_clock_news > session->relays.clocks_written)
 			number_rounds(port);
-		if (has_clock_news(port, session->relay_clocks_told) &&
+		if (has_clock_news(port, session->relays.clocks_written) &&
 		    !is_told_by_other(port, true))
-			r = write_clocks(port, session->relay_clocks_told);
+			r = write_clocks(port, session->relays.clocks_written);
 		if (r < 0)
 			return r;
 	}
-	session->relay_clocks_told = service->last_relay_news;
+	session->relays.clocks_written = service->relays.last_news;
 	return 0;
 }

@@ -8,11 +8,17 @@
  * none, and the kernel would lock the address space against the service's own page faults), doing
  * it when the loop is idle (a busy service would keep the memory).
  */
+#include "service/retire.h"
 #include "base/alloc.h"
-#include "service/state.h"
+#include "base/list.h"
+#include "base/macros.h"
+#include "buffer/trace_buffer.h"
+#include "service/limits.h"
+#include "service/service_state.h"
+#include "service/timer.h"
 
 struct retired {
-	struct orma_list link; /* service->retired */
+	struct orma_list link; /* service->retired.list */
 	struct orma_trace_buffer *buffer;
 };
 
@@ -25,12 +31,12 @@ static void free_retired(struct retired *retired)
 
 static void on_step(struct orma_service_timer *timer)
 {
-	struct orma_service *service = ORMA_CONTAINER_OF(timer, struct orma_service, retire_timer);
-	struct retired *first = ORMA_LIST_ENTRY(service->retired.next, struct retired, link);
+	struct orma_service *service = ORMA_CONTAINER_OF(timer, struct orma_service, retired.timer);
+	struct retired *first = ORMA_LIST_ENTRY(service->retired.list.next, struct retired, link);
 
 	if (!orma_trace_buffer_shrink(first->buffer, ORMA_SERVICE_RETIRE_STEP_BYTES))
 		free_retired(first);
-	if (!orma_base_list_is_empty(&service->retired))
+	if (!orma_base_list_is_empty(&service->retired.list))
 		orma_service_timer_arm(&service->timers, timer,
 				       orma_service_now_ns(service) + ORMA_SERVICE_STEP_PAUSE_NS,
 				       on_step);
@@ -47,15 +53,15 @@ void orma_service_retire_buffer(struct orma_service *service, struct orma_trace_
 		return;
 	}
 	retired->buffer = buffer;
-	orma_base_list_append(&service->retired, &retired->link);
-	if (!service->retire_timer.is_armed)
-		orma_service_timer_arm(&service->timers, &service->retire_timer,
+	orma_base_list_append(&service->retired.list, &retired->link);
+	if (!service->retired.timer.is_armed)
+		orma_service_timer_arm(&service->timers, &service->retired.timer,
 				       orma_service_now_ns(service), on_step);
 }
 
 void orma_service_retired_done(struct orma_service *service)
 {
-	orma_service_timer_disarm(&service->retire_timer);
-	while (!orma_base_list_is_empty(&service->retired))
-		free_retired(ORMA_LIST_ENTRY(service->retired.next, struct retired, link));
+	orma_service_timer_disarm(&service->retired.timer);
+	while (!orma_base_list_is_empty(&service->retired.list))
+		free_retired(ORMA_LIST_ENTRY(service->retired.list.next, struct retired, link));
 }

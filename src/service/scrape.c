@@ -12,17 +12,29 @@
  * (wakes an idle daemon), all in one go (two hundred large memories take seconds), a list of
  * producers to visit (memory that could be missing).
  */
+#include "service/scrape.h"
 #include "base/alloc.h"
+#include "base/list.h"
 #include "base/log_message.h"
-#include "service/state.h"
+#include "base/macros.h"
+#include "service/limits.h"
+#include "service/producer/chunk_store.h"
+#include "service/producer/producer.h"
+#include "service/producer/producer_memory.h"
+#include "service/service_state.h"
+#include "service/session_events.h"
+#include "service/session_state.h"
 #include "service/steps.h"
+#include "service/timer.h"
+#include "shm/abi.h"
+#include "shm/view.h"
 
 /* session: NULL for any, here and below. */
 static bool has_grant_of(const struct orma_producer_port *port,
 			 const struct orma_service_session *session)
 {
-	for (size_t i = 0; i < port->grant_count; i++)
-		if (!session || port->grants[i].buffer->session == session)
+	for (size_t i = 0; i < port->grants.count; i++)
+		if (!session || port->grants.items[i].buffer->session == session)
 			return true;
 	return false;
 }
@@ -30,7 +42,7 @@ static bool has_grant_of(const struct orma_producer_port *port,
 static bool is_scraped(const struct orma_producer_port *port,
 		       const struct orma_service_session *session)
 {
-	return port->is_scraped && port->memory.start && port->writers.count > 0 &&
+	return port->is_scraped && port->memory.shared.start && port->writers.count > 0 &&
 	       has_grant_of(port, session);
 }
 
@@ -65,26 +77,27 @@ static bool scrape_some(const struct orma_service_session *session, struct orma_
 	uint8_t *copy = get_copy(port->service);
 	struct orma_shm_chunk chunk;
 
-	while (copy && *budget_bytes > 0 && position->page_idx < port->view.page_count) {
+	while (copy && *budget_bytes > 0 && position->page_idx < port->memory.view.page_count) {
 		if (position->chunk_idx == 0)
 			position->page_idx = orma_service_memory_next_used(port, position->page_idx,
 									   budget_bytes);
-		if (*budget_bytes <= 0 || position->page_idx == port->view.page_count)
+		if (*budget_bytes <= 0 || position->page_idx == port->memory.view.page_count)
 			break;
 		*budget_bytes -= ORMA_SERVICE_SCRAPE_LOOK_BYTES;
-		if (orma_shm_view_next_in_page(&port->view, position, &chunk))
+		if (orma_shm_view_next_in_page(&port->memory.view, position, &chunk))
 			scrape_chunk(session, port, &chunk, copy, budget_bytes);
 	}
 	/* By the next step the page may have been cut anew. */
 	position->chunk_idx = 0;
-	return !copy || position->page_idx >= port->view.page_count;
+	return !copy || position->page_idx >= port->memory.view.page_count;
 }
 
-bool orma_service_leave_step(struct orma_producer_port *port)
+bool orma_service_disconnect_step(struct orma_producer_port *port)
 {
 	int64_t budget_bytes = ORMA_SERVICE_SCRAPE_STEP_BYTES;
 
-	if (is_scraped(port, NULL) && !scrape_some(NULL, port, &port->left_position, &budget_bytes))
+	if (is_scraped(port, NULL) &&
+	    !scrape_some(NULL, port, &port->drained_position, &budget_bytes))
 		return false;
 	port->is_scraped = false;
 	return true;
@@ -97,7 +110,7 @@ static bool step(struct orma_service_session *session)
 	int64_t budget_bytes = ORMA_SERVICE_SCRAPE_STEP_BYTES;
 	struct orma_producer_port *port;
 
-	ORMA_LIST_FOR_EACH (port, &session->service->producers, link) {
+	ORMA_LIST_FOR_EACH (port, &session->service->producers.list, link) {
 		if (port->serial < scrape->serial || !is_scraped(port, session))
 			continue;
 		if (port->serial > scrape->last_serial)
@@ -138,7 +151,7 @@ static void go_on(struct orma_service_session *session)
 		orma_base_log(ORMA_LOG_WARNING,
 			      "session %llu: no time to look through all shared memory",
 			      (unsigned long long)session->id);
-	orma_service_session_scraped(session);
+	service->events->scraped(session);
 }
 
 void orma_service_scrape_begin(struct orma_service_session *session, uint64_t deadline_ns)
@@ -146,7 +159,7 @@ void orma_service_scrape_begin(struct orma_service_session *session, uint64_t de
 	uint64_t min_ns = orma_service_now_ns(session->service) + ORMA_SERVICE_SCRAPE_NS_MIN;
 
 	session->scrape.serial = 0;
-	session->scrape.last_serial = session->service->producers_seen;
+	session->scrape.last_serial = session->service->producers.seen_count;
 	session->scrape.deadline_ns = ORMA_MAX(deadline_ns, min_ns);
 	go_on(session);
 }

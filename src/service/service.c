@@ -13,8 +13,22 @@
 
 #include "base/alloc.h"
 #include "base/clock_ns.h"
+#include "base/list.h"
+#include "base/map.h"
 #include "base/options.h"
-#include "service/state.h"
+#include "service/clone/clone.h"
+#include "service/config/enable.h"
+#include "service/consumer_port.h"
+#include "service/filter/regex.h"
+#include "service/output/output.h"
+#include "service/output/output_file.h"
+#include "service/relay.h"
+#include "service/retire.h"
+#include "service/service_state.h"
+#include "service/session_events.h"
+#include "service/session_life.h"
+#include "service/session_state.h"
+#include "service/timer.h"
 
 #ifndef ORMA_VERSION_STRING
 #define ORMA_VERSION_STRING "unknown"
@@ -57,24 +71,24 @@ static void take_options(struct orma_service *service, const struct orma_service
 	service->ctx = options->ctx;
 	service->set_priority = options->set_priority;
 	service->close_fd = options->close_fd;
-	service->scrape_by_default = options->scrape_by_default;
+	service->scrapes_by_default = options->scrape_by_default;
 	service->regex_ops = orma_service_regex_ops_posix;
 	(void)orma_base_options_copy(&service->regex_ops, sizeof(service->regex_ops),
 				     options->regex_ops);
 	if (options->compressor_ops) {
-		(void)orma_base_options_copy(&service->compressor_ops,
-					     sizeof(service->compressor_ops),
+		(void)orma_base_options_copy(&service->compressor.ops,
+					     sizeof(service->compressor.ops),
 					     options->compressor_ops);
-		service->compressor_ctx = options->compressor_ctx;
+		service->compressor.ctx = options->compressor_ctx;
 	}
-	service->file_ops = orma_service_file_ops_sync;
-	service->file_ctx = service;
+	service->files.ops = orma_service_file_ops_sync;
+	service->files.ctx = service;
 	if (options->file_ops) {
-		memset(&service->file_ops, 0, sizeof(service->file_ops));
-		(void)orma_base_options_copy(&service->file_ops, sizeof(service->file_ops),
+		memset(&service->files.ops, 0, sizeof(service->files.ops));
+		(void)orma_base_options_copy(&service->files.ops, sizeof(service->files.ops),
 					     options->file_ops);
-		service->file_ctx = options->ctx;
-		service->has_async_files = true;
+		service->files.ctx = options->ctx;
+		service->files.are_async = true;
 	}
 }
 
@@ -93,6 +107,17 @@ static bool are_ops_whole(const struct orma_service_options *options)
 	       (!options->compressor_ops ||
 		(compressor.open && compressor.submit && compressor.take && compressor.close));
 }
+
+static const struct orma_service_session_events session_events = {
+	.stored = orma_service_output_stored,
+	.scraped = orma_service_session_scraped,
+	.clone_flushed = orma_service_clone_flushed,
+	.created = orma_service_session_begin_created,
+	.must_end = orma_service_session_disable,
+	.file_closed = orma_service_session_finish,
+	.clone_written = orma_service_clone_written,
+	.freed = orma_service_clone_freed,
+};
 
 int orma_service_new(const struct orma_service_options *options, struct orma_service **ret)
 {
@@ -114,29 +139,18 @@ int orma_service_new(const struct orma_service_options *options, struct orma_ser
 	}
 	service->uid = whole.has_uid ? whole.uid : geteuid();
 	service->random(service->ctx, &service->name_seed, sizeof(service->name_seed));
+	service->events = &session_events;
 	orma_service_timers_init(&service->timers);
-	orma_base_list_init(&service->producers);
-	orma_base_list_init(&service->consumers);
-	orma_base_list_init(&service->sessions);
-	orma_base_list_init(&service->data_sources);
+	orma_base_list_init(&service->producers.list);
+	orma_base_list_init(&service->consumers.list);
+	orma_base_list_init(&service->sessions.list);
+	orma_base_list_init(&service->data_sources.list);
 	orma_base_list_init(&service->clones);
-	orma_base_list_init(&service->relays);
-	orma_base_list_init(&service->retired);
-	orma_base_list_init(&service->answered_flushes);
+	orma_base_list_init(&service->relays.list);
+	orma_base_list_init(&service->retired.list);
+	orma_base_list_init(&service->flushes.answered);
 	*ret = service;
 	return 0;
-}
-
-void orma_service_free_caches(struct orma_service *service)
-{
-	orma_service_batch_done(&service->batch);
-	memset(&service->batch, 0, sizeof(service->batch));
-	orma_base_buf_done(&service->reply);
-	orma_base_buf_done(&service->scratch);
-	orma_base_buf_done(&service->block);
-	orma_base_free(ORMA_TAKE(service->iov));
-	orma_base_free(ORMA_TAKE(service->preambles));
-	orma_base_free(ORMA_TAKE(service->scrape_copy));
 }
 
 void orma_service_free(struct orma_service *service)
@@ -145,23 +159,23 @@ void orma_service_free(struct orma_service *service)
 
 	if (!service)
 		return;
-	while (!orma_base_list_is_empty(&service->consumers))
-		orma_consumer_port_close(
-			ORMA_LIST_ENTRY(service->consumers.next, struct orma_consumer_port, link));
-	ORMA_LIST_FOR_EACH_SAFE (session, next_session, &service->sessions, link)
+	while (!orma_base_list_is_empty(&service->consumers.list))
+		orma_consumer_port_close(ORMA_LIST_ENTRY(service->consumers.list.next,
+							 struct orma_consumer_port, link));
+	ORMA_LIST_FOR_EACH_SAFE (session, next_session, &service->sessions.list, link)
 		orma_service_session_free(session);
-	while (!orma_base_list_is_empty(&service->producers))
-		orma_producer_port_close(
-			ORMA_LIST_ENTRY(service->producers.next, struct orma_producer_port, link));
-	while (!orma_base_list_is_empty(&service->relays))
+	while (!orma_base_list_is_empty(&service->producers.list))
+		orma_producer_port_close(ORMA_LIST_ENTRY(service->producers.list.next,
+							 struct orma_producer_port, link));
+	while (!orma_base_list_is_empty(&service->relays.list))
 		orma_relay_port_close(
-			ORMA_LIST_ENTRY(service->relays.next, struct orma_relay_port, link));
+			ORMA_LIST_ENTRY(service->relays.list.next, struct orma_relay_port, link));
 	orma_service_retired_done(service);
-	orma_base_map_done(&service->producers_by_id);
-	orma_base_map_done(&service->instances_by_id);
-	orma_base_map_done(&service->by_name);
+	orma_base_map_done(&service->producers.by_id);
+	orma_base_map_done(&service->instances.by_id);
+	orma_base_map_done(&service->data_sources.by_name);
 	orma_service_free_caches(service);
-	orma_base_free(service->trigger_uses);
+	orma_base_free(service->trigger_history.items);
 	orma_base_free(service->version);
 	orma_base_free(service);
 }
@@ -195,7 +209,7 @@ void orma_service_file_event(struct orma_service *service, uint64_t session_id, 
 		return;
 	if (orma_service_clone_file_event(service, session_id, status))
 		return;
-	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link) {
+	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions.list, link) {
 		if (session->id == session_id) {
 			orma_service_output_event(session, status);
 			return;
@@ -209,44 +223,10 @@ void orma_service_compressor_event(struct orma_service *service, uint64_t sessio
 
 	if (!service)
 		return;
-	ORMA_LIST_FOR_EACH (session, &service->sessions, link) {
+	ORMA_LIST_FOR_EACH (session, &service->sessions.list, link) {
 		if (session->id == session_id) {
-			orma_service_compression_event(session);
+			orma_service_output_compressed(session);
 			return;
 		}
 	}
-}
-
-uint64_t orma_service_now_ns(const struct orma_service *service)
-{
-	return service->clock_ns(service->ctx, CLOCK_MONOTONIC);
-}
-
-uint64_t orma_service_boot_ns(const struct orma_service *service)
-{
-	return service->clock_ns(service->ctx, CLOCK_BOOTTIME);
-}
-
-uint64_t orma_service_realtime_ns(const struct orma_service *service)
-{
-	return service->clock_ns(service->ctx, CLOCK_REALTIME);
-}
-
-void orma_service_arm_aligned(struct orma_service *service, struct orma_service_timer *timer,
-			      uint32_t period_ms)
-{
-	uint64_t wall_ms = orma_service_realtime_ns(service) / ORMA_NS_PER_MS;
-	uint64_t delay_ms = period_ms - wall_ms % period_ms;
-
-	orma_service_timer_arm(&service->timers, timer,
-			       orma_service_now_ns(service) + delay_ms * ORMA_NS_PER_MS, timer->fn);
-}
-
-uint64_t orma_service_tsc(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#else
-	return 0;
-#endif
 }

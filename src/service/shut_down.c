@@ -10,9 +10,14 @@
  * orma_service_free() (it would have to run a loop of its own), a longer wait for producers that do
  * not answer (whoever ends the service is waiting).
  */
-#include "service/state.h"
-
-enum { FLUSH_FLAGS_STOP = 0x12 };
+#include "base/clock_ns.h"
+#include "base/list.h"
+#include "base/macros.h"
+#include "service/flush.h"
+#include "service/service_state.h"
+#include "service/session_life.h"
+#include "service/session_state.h"
+#include "service/timer.h"
 
 static void on_flushed(struct orma_service_session *session, bool is_complete)
 {
@@ -33,8 +38,8 @@ static void end(struct orma_service_session *session, uint32_t timeout_ms)
 		orma_service_session_disable(session, true, NULL);
 		break;
 	case ORMA_SERVICE_SESSION_STARTED:
-		orma_service_flush_begin(session, timeout_ms, FLUSH_FLAGS_STOP, on_flushed, NULL,
-					 NULL);
+		orma_service_flush_begin(session, timeout_ms, ORMA_SERVICE_FLUSH_FLAGS_STOP,
+					 on_flushed, NULL, NULL);
 		break;
 	case ORMA_SERVICE_SESSION_STOPPING:
 		/* Else all have stopped, and the last scrape is under way. */
@@ -63,7 +68,7 @@ void orma_service_shut_down(struct orma_service *service, uint32_t timeout_ms)
 	if (!service || service->is_shutting_down)
 		return;
 	service->is_shutting_down = true;
-	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions, link)
+	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions.list, link)
 		if (has_open_file(session))
 			end(session, timeout_ms);
 }
@@ -74,7 +79,7 @@ bool orma_service_has_open_files(const struct orma_service *service)
 
 	if (!service)
 		return false;
-	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
+	ORMA_LIST_FOR_EACH (session, &service->sessions.list, link)
 		if (has_open_file(session))
 			return true;
 	return false;

@@ -20,7 +20,7 @@ bool orma_service_commit_step(struct orma_producer_port *port, const struct orma
  * Takes what a producer that is leaving has left in its memory; true when that was all, and
  * orma_producer_port_close() has nothing more to take. In between it is still there, and silent.
  */
-bool orma_service_leave_step(struct orma_producer_port *port);
+bool orma_service_disconnect_step(struct orma_producer_port *port);
 /*
  * orma_consumer_port_read(), but a packet of megabytes comes in parts of at most max_bytes: the last
  * slice of a batch need not end its packet, which goes on in the next batch then.

@@ -10,6 +10,7 @@
  * a timer wheel (wakes an idle daemon). The bytes live in the timers' owners.
  */
 #include "service/timer.h"
+#include "base/list.h"
 
 void orma_service_timers_init(struct orma_service_timers *timers)
 {

@@ -22,43 +22,33 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
 #include "base/error_message.h"
 #include "base/fd.h"
+#include "base/list.h"
+#include "base/macros.h"
 #include "base/options.h"
+#include "buffer/trace_buffer.h"
 #include "proto/writer.h"
 #include "schema/gen/service_event.pb.h"
+#include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_stats.pb.h"
-#include "service/state.h"
-
-/* Flush flags: initiator traced, reason clone, and the target bugreport. */
-enum { FLUSH_FLAGS_CLONE = 0x13, FLUSH_FLAGS_BUGREPORT = 0x100 };
-
-struct clone_buffer {
-	struct orma_trace_buffer *buffer;    /* whole */
-	struct orma_trace_buffer_copy *copy; /* being made */
-	uint64_t boot_ns;
-};
-
-struct orma_service_clone {
-	struct orma_list link;
-	struct orma_service *service;
-	struct orma_consumer_port *port;
-	struct orma_service_session *source; /* until both groups are flushed */
-	struct orma_service_session *session;
-	bool is_known; /* the session is the port's */
-	orma_clone_done_fn *done;
-	void *done_ctx;
-	struct orma_service_timer step_timer;
-	unsigned steps_in_row; /* since the last pause */
-	unsigned groups_pending;
-	bool has_flush_failed;
-	uint64_t started_ns;
-	bool has_file;
-	int file_fd; /* until the file is opened; -1 = none */
-	struct clone_buffer *buffers;
-	size_t buffer_count, buffer_idx; /* all before it are whole */
-	char error[256];                 /* "" = none */
-};
+#include "service/clone/clone.h"
+#include "service/config/enable.h"
+#include "service/consumer_port.h"
+#include "service/filter/filter.h"
+#include "service/flush.h"
+#include "service/limits.h"
+#include "service/output/output.h"
+#include "service/output/output_file.h"
+#include "service/read/service_event.h"
+#include "service/retire.h"
+#include "service/service_state.h"
+#include "service/session_buffer.h"
+#include "service/session_life.h"
+#include "service/session_state.h"
+#include "service/timer.h"
 
 static void set_error(struct orma_service_clone *clone, const char *error)
 {
@@ -124,29 +114,6 @@ static void report(struct orma_service_clone *clone)
 		done(done_ctx, &result);
 }
 
-int orma_service_clone_check_places(const struct orma_consumer_port *port,
-				    struct orma_error *reterr)
-{
-	const struct orma_service *service = port->service;
-	const struct orma_service_session *session;
-	const struct orma_service_clone *clone;
-	struct orma_service_places places = {
-		.uid = port->uid,
-		.has_rights = port->has_rights,
-		.user_max = ORMA_SERVICE_CLONES_PER_UID,
-		.shared_max = ORMA_SERVICE_CLONES_MAX,
-		.first_max = ORMA_SERVICE_CLONES_FIRST,
-	};
-
-	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
-		if (session->state == ORMA_SERVICE_SESSION_CLONED)
-			orma_service_places_add(&places, session->uid, session->has_rights);
-	ORMA_LIST_FOR_EACH (clone, &service->clones, link)
-		if (!clone->is_known)
-			orma_service_places_add(&places, clone->port->uid, clone->port->has_rights);
-	return orma_service_places_check(&places, "clones", reterr);
-}
-
 /* --- making one ------------------------------------------------------------------------------- */
 
 static int take_trigger(struct orma_service_session *session,
@@ -176,7 +143,7 @@ static int make_session(struct orma_service_clone *clone, const struct orma_clon
 	if (r < 0)
 		return r;
 	clone->session = session;
-	session->id = ++clone->service->last_session_id;
+	session->id = ++clone->service->sessions.last_id;
 	r = orma_service_session_decode(session, source->config_bytes.data,
 					source->config_bytes.size, reterr);
 	if (r < 0)
@@ -189,7 +156,7 @@ static int make_session(struct orma_service_clone *clone, const struct orma_clon
 		return -ENOMEM;
 	if (session->config->trace_filter && !skips_filter)
 		r = orma_service_filter_new(clone->service, session->config->trace_filter,
-					    &session->filter, reterr);
+					    &session->filter.program, reterr);
 	return r < 0 ? r : take_trigger(session, request);
 }
 
@@ -265,7 +232,7 @@ static int clear_buffers(struct orma_service_session *source)
 
 static void take_buffer(struct orma_service_clone *clone, size_t idx)
 {
-	struct clone_buffer *buffer = &clone->buffers[idx];
+	struct orma_service_clone_buffer *buffer = &clone->buffers[idx];
 	struct orma_service_session_buffer *from = &clone->source->buffers[idx];
 	int r;
 
@@ -306,8 +273,8 @@ static void take_state(struct orma_service_clone *clone)
 	int r;
 
 	for (size_t i = 0; i < clone->buffer_count; i++)
-		session->buffers[i].size_kb = source->buffers[i].size_kb;
-	session->final_flush_outcome =
+		clone->buffers[i].size_kb = source->buffers[i].size_kb;
+	session->flush.final_outcome =
 		clone->has_flush_failed
 			? ORMA_PB_TRACE_STATS_FINAL_FLUSH_OUTCOME_FINAL_FLUSH_FAILED
 			: ORMA_PB_TRACE_STATS_FINAL_FLUSH_OUTCOME_FINAL_FLUSH_SUCCEEDED;
@@ -374,7 +341,7 @@ static int copy_some(struct orma_service_clone *clone)
 	uint64_t spent_bytes = 0;
 
 	for (; clone->buffer_idx < clone->buffer_count; clone->buffer_idx++) {
-		struct clone_buffer *buffer = &clone->buffers[clone->buffer_idx];
+		struct orma_service_clone_buffer *buffer = &clone->buffers[clone->buffer_idx];
 		int r;
 
 		if (!buffer->copy)
@@ -396,20 +363,12 @@ static int copy_some(struct orma_service_clone *clone)
 static int give_buffers(struct orma_service_clone *clone)
 {
 	struct orma_service_session *session = clone->session;
+	int r = 0;
 
-	for (size_t i = 0; i < clone->buffer_count; i++) {
-		struct orma_service_session_buffer *buffer = &session->buffers[i];
-
-		buffer->session = session;
-		buffer->idx = (uint32_t)i;
-		buffer->trace_buffer = ORMA_TAKE(clone->buffers[i].buffer);
-		buffer->id = orma_service_pick_buffer_id(clone->service);
-		session->buffer_count++;
-		clone->service->buffer_count++;
-		if (buffer->id == 0)
-			return -ENOSPC;
-	}
-	return 0;
+	for (size_t i = 0; i < clone->buffer_count && r == 0; i++)
+		r = orma_service_buffers_append(session, ORMA_TAKE(clone->buffers[i].buffer),
+						clone->buffers[i].size_kb);
+	return r;
 }
 
 static void make_known(struct orma_service_clone *clone)
@@ -419,8 +378,8 @@ static void make_known(struct orma_service_clone *clone)
 
 	clone->is_known = true;
 	session->has_said_disabled = true;
-	orma_base_list_append(&service->sessions, &session->link);
-	service->session_count++;
+	orma_base_list_append(&service->sessions.list, &session->link);
+	service->sessions.count++;
 	session->consumer = clone->port;
 	clone->port->session = session;
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_CLONED);
@@ -499,7 +458,8 @@ static void begin(struct orma_service_clone *clone, const struct orma_clone_requ
 {
 	struct orma_service_session *source = clone->source;
 	bool is_for_bugreport = request->is_for_bugreport || request->session_id == UINT64_MAX;
-	uint64_t flags = FLUSH_FLAGS_CLONE | (is_for_bugreport ? FLUSH_FLAGS_BUGREPORT : 0);
+	uint64_t flags = ORMA_SERVICE_FLUSH_FLAGS_CLONE |
+			 (is_for_bugreport ? ORMA_SERVICE_FLUSH_FLAGS_BUGREPORT : 0);
 
 	clone->started_ns = orma_service_boot_ns(clone->service);
 	orma_service_event_add(source, ORMA_PB_TRACING_SERVICE_EVENT_FLUSH_STARTED, true);

@@ -9,7 +9,14 @@
 #include <string.h>
 
 #include "base/error_message.h"
-#include "service/state.h"
+#include "base/list.h"
+#include "service/clone/clone.h"
+#include "service/consumer_port.h"
+#include "service/limits.h"
+#include "service/output/output_file.h"
+#include "service/quota.h"
+#include "service/service_state.h"
+#include "service/session_state.h"
 
 static bool is_wanted(const struct orma_service_session *session,
 		      const struct orma_clone_request *request)
@@ -30,7 +37,7 @@ static int find_source(const struct orma_service *service, const struct orma_clo
 {
 	struct orma_service_session *session, *best = NULL;
 
-	ORMA_LIST_FOR_EACH (session, &service->sessions, link)
+	ORMA_LIST_FOR_EACH (session, &service->sessions.list, link)
 		if (is_wanted(session, request) &&
 		    (!best || session->config->bugreport_score > best->config->bugreport_score))
 			best = session;
@@ -48,6 +55,28 @@ static int find_source(const struct orma_service *service, const struct orma_clo
 		request->unique_session_name ? request->unique_session_name : "");
 }
 
+static int check_quota(const struct orma_consumer_port *port, struct orma_error *reterr)
+{
+	const struct orma_service *service = port->service;
+	const struct orma_service_session *session;
+	const struct orma_service_clone *clone;
+	struct orma_service_quota quota = {
+		.uid = port->uid,
+		.has_rights = port->has_rights,
+		.user_max = ORMA_SERVICE_CLONES_PER_UID,
+		.shared_max = ORMA_SERVICE_CLONES_MAX,
+		.first_max = ORMA_SERVICE_CLONES_FIRST,
+	};
+
+	ORMA_LIST_FOR_EACH (session, &service->sessions.list, link)
+		if (session->state == ORMA_SERVICE_SESSION_CLONED)
+			orma_service_quota_add(&quota, session->uid, session->has_rights);
+	ORMA_LIST_FOR_EACH (clone, &service->clones, link)
+		if (!clone->is_known)
+			orma_service_quota_add(&quota, clone->port->uid, clone->port->has_rights);
+	return orma_service_quota_check(&quota, "clones", reterr);
+}
+
 static int check_port(const struct orma_consumer_port *port, struct orma_error *reterr)
 {
 	const struct orma_service *service = port->service;
@@ -61,7 +90,7 @@ static int check_port(const struct orma_consumer_port *port, struct orma_error *
 			"this consumer has a session already (FreeBuffers ends it)");
 	if (service->is_shutting_down)
 		return orma_base_error_set(reterr, -ESTALE, "the service is ending");
-	return orma_service_clone_check_places(port, reterr);
+	return check_quota(port, reterr);
 }
 
 static int check_source(const struct orma_consumer_port *port,
@@ -80,7 +109,7 @@ static int check_source(const struct orma_consumer_port *port,
 					   "session %llu writes into a file: a clone needs a file "
 					   "descriptor to copy it to",
 					   (unsigned long long)source->id);
-	if (!orma_service_output_takes(request->file_fd))
+	if (!orma_service_output_is_writable(request->file_fd))
 		return orma_base_error_set(reterr, -EINVAL,
 					   "the file descriptor cannot be written to");
 	if (!source->output.file)
@@ -91,7 +120,7 @@ static int check_source(const struct orma_consumer_port *port,
 		return orma_base_error_set(reterr, -ENOTSUP,
 					   "session %llu rotates its files: copy those",
 					   (unsigned long long)source->id);
-	if (!port->service->file_ops.copy)
+	if (!port->service->files.ops.copy)
 		return orma_base_error_set(reterr, -ENOTSUP,
 					   "session %llu writes into a file, and this service "
 					   "cannot copy files",

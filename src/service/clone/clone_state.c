@@ -11,7 +11,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "service/state.h"
+#include "base/buf.h"
+#include "base/macros.h"
+#include "service/clone/clone.h"
+#include "service/packet_sequence.h"
+#include "service/read/service_event.h"
+#include "service/service_state.h"
+#include "service/session_state.h"
 
 static void copy_identity(const struct orma_service_session *source,
 			  struct orma_service_session *session)
@@ -23,24 +29,25 @@ static void copy_identity(const struct orma_service_session *source,
 	service->random(service->ctx, &word, sizeof(word));
 	session->uuid_msb = (word & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
 	session->uuid_lsb = source->uuid_lsb;
-	session->last_sequence_id = source->last_sequence_id;
+	session->sequences.last_id = source->sequences.last_id;
 	session->duration_ms = source->duration_ms;
 	session->started_realtime_ns = source->started_realtime_ns;
 	session->started_boot_ns = source->started_boot_ns;
-	session->invalid_packets = source->invalid_packets;
-	session->flushes_requested = source->flushes_requested;
-	session->flushes_succeeded = source->flushes_succeeded;
-	session->flushes_failed = source->flushes_failed;
-	session->initial_clocks = source->initial_clocks;
-	memcpy(session->clocks, source->clocks, sizeof(session->clocks));
-	session->clocks_count = source->clocks_count;
+	session->read.invalid_packet_count = source->read.invalid_packet_count;
+	session->flush.requested_count = source->flush.requested_count;
+	session->flush.succeeded_count = source->flush.succeeded_count;
+	session->flush.failed_count = source->flush.failed_count;
+	session->clocks.initial = source->clocks.initial;
+	memcpy(session->clocks.snapshots, source->clocks.snapshots,
+	       sizeof(session->clocks.snapshots));
+	session->clocks.count = source->clocks.count;
 }
 
 static int copy_events(const struct orma_service_session *source,
 		       struct orma_service_session *session)
 {
-	for (size_t i = 0; i < source->event_count; i++) {
-		const struct orma_service_event *event = &source->events[i];
+	for (size_t i = 0; i < source->events.count; i++) {
+		const struct orma_service_event *event = &source->events.items[i];
 		struct orma_buf data = {0};
 		int r = event->data.size
 				? orma_base_buf_append(&data, event->data.data, event->data.size)
@@ -59,33 +66,34 @@ static int copy_events(const struct orma_service_session *source,
 static int copy_concurrent_events(const struct orma_service_session *source,
 				  struct orma_service_session *session)
 {
-	size_t count = source->concurrent_count;
+	size_t count = source->concurrent.count;
 
 	if (count == 0)
 		return 0;
-	session->concurrent_events = orma_base_memdup(source->concurrent_events,
-						      count * sizeof(*source->concurrent_events));
-	if (!session->concurrent_events)
+	session->concurrent.items = orma_base_memdup(source->concurrent.items,
+						     count * sizeof(*source->concurrent.items));
+	if (!session->concurrent.items)
 		return -ENOMEM;
-	session->concurrent_count = session->concurrent_capacity = count;
+	session->concurrent.count = session->concurrent.capacity = count;
 	for (size_t i = 0; i < count; i++)
-		if (source->concurrent_events[i].name)
-			session->concurrent_events[i].name =
-				orma_base_strdup(source->concurrent_events[i].name);
+		if (source->concurrent.items[i].name)
+			session->concurrent.items[i].name =
+				orma_base_strdup(source->concurrent.items[i].name);
 	return 0;
 }
 
 static void move_hits(struct orma_service_session *source, struct orma_service_session *session)
 {
-	session->hits = ORMA_TAKE(source->hits);
-	session->hit_count = session->hit_capacity = source->hit_count;
-	source->hit_count = source->hit_capacity = source->hits_emitted = 0;
+	session->triggers.hits = ORMA_TAKE(source->triggers.hits);
+	session->triggers.hit_count = session->triggers.hit_capacity = source->triggers.hit_count;
+	source->triggers.hit_count = source->triggers.hit_capacity =
+		source->triggers.written_hit_count = 0;
 }
 
 int orma_service_clone_copy_state(struct orma_service_session *source,
 				  struct orma_service_session *session)
 {
-	int r = orma_service_session_sequences_share(source, session);
+	int r = orma_service_packet_sequences_share(source, session);
 
 	copy_identity(source, session);
 	if (r == 0)

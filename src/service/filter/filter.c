@@ -28,7 +28,7 @@
 #include "schema/gen/trace.pb.h"
 #include "service/filter/filter_bytecode.h"
 #include "service/filter/filter_string.h"
-#include "service/state.h"
+#include "service/service_state.h"
 
 struct level {
 	size_t rest;      /* see above */

@@ -15,6 +15,12 @@ struct orma_service_filter_stats {
 	uint64_t input_packets, input_bytes, output_bytes, errors, time_taken_ns;
 };
 
+/* The filter of a session. */
+struct orma_service_session_filter {
+	struct orma_service_filter *program; /* NULL = none */
+	struct orma_service_filter_stats stats;
+};
+
 /* `config` must outlive the filter. -EINVAL (`reterr` names the field), -ENOMEM. */
 int orma_service_filter_new(const struct orma_service *service,
 			    const struct orma_pb_trace_config_trace_filter *config,

@@ -27,7 +27,7 @@
 #include "base/alloc.h"
 #include "base/error_message.h"
 #include "base/macros.h"
-#include "service/state.h"
+#include "service/service_state.h"
 
 enum policy {
 	MATCH_REDACT =

@@ -14,85 +14,30 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/error_message.h"
-#include "base/fd.h"
+#include "base/arena.h"
+#include "base/macros.h"
 #include "proto/wire.h"
 #include "schema/gen/trace.pb.h"
-#include "service/state.h"
-
-enum { FLUSH_FLAGS_PERIODIC = 0x11 };
+#include "schema/gen/trace_config.pb.h"
+#include "service/consumer_port.h"
+#include "service/flush.h"
+#include "service/limits.h"
+#include "service/output/output.h"
+#include "service/output/output_compress.h"
+#include "service/output/output_create.h"
+#include "service/output/output_file.h"
+#include "service/output/output_rotate.h"
+#include "service/service_state.h"
+#include "service/session_events.h"
+#include "service/session_state.h"
+#include "service/timer.h"
 
 static void drain(struct orma_service_session *session);
-
-/* No more data comes into its buffers. */
-static bool has_ended(const struct orma_service_session *session)
-{
-	return session->state == ORMA_SERVICE_SESSION_DISABLED ||
-	       session->state == ORMA_SERVICE_SESSION_CLONED;
-}
-
-/* What an error means for a file. */
-static const char *describe(int error)
-{
-	switch (error) {
-	case EPIPE:
-		return "the reader of the pipe is gone";
-	case EBADF:
-	case EINVAL:
-		return "the descriptor cannot be written to";
-	case ENOTSUP:
-		return "the descriptor is neither that of a file or device, nor of a pipe or a "
-		       "connected stream socket";
-	case ETIMEDOUT:
-		return "the file takes no data";
-	case EBUSY:
-		return "it is being replaced";
-	case EEXIST:
-		return "a file of that name exists already";
-	case ESTALE:
-		return "it was completed meanwhile";
-	case ESPIPE:
-		return "what was written cannot be read again";
-	case ENOENT:
-		return "its folder does not exist";
-	case ELOOP:
-		return "a symbolic link is in its path";
-	case EPERM:
-		return "permission denied";
-	default:
-		return orma_base_error_words(error);
-	}
-}
-
-void orma_service_output_explain(char *text, size_t size, const char *what, int error)
-{
-	snprintf(text, size, "%s: %s", what, describe(error));
-}
-
-/* In the calling thread; see output_create.c for the other way. */
-static int create_file(const char *path, struct orma_error *reterr)
-{
-	int fd = orma_base_fd_avoid_standard(
-		open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-	char text[128];
-
-	if (fd < 0) {
-		int error = errno;
-
-		orma_service_output_explain(text, sizeof(text),
-					    "output_path: the file cannot be created", error);
-		return orma_base_error_set(reterr, -error, "%s", text);
-	}
-	/* Traces are for everybody to read; a file system that has no modes does not matter. */
-	(void)fchmod(fd, 0644);
-	return fd;
-}
 
 static void take_settings(struct orma_service_session *session)
 {
@@ -109,14 +54,14 @@ static void take_settings(struct orma_service_session *session)
 	case ORMA_PB_TRACE_CONFIG_WRITE_FLUSH_MODE_WRITE_FLUSH_DISABLED:
 		break;
 	case ORMA_PB_TRACE_CONFIG_WRITE_FLUSH_MODE_WRITE_FLUSH_ENABLED:
-		session->flush_strategy = ORMA_SERVICE_FLUSH_ON_WRITE;
+		session->flush.strategy = ORMA_SERVICE_FLUSH_ON_WRITE;
 		break;
 	default:
 		if (output->period_ms > ORMA_SERVICE_FILE_PERIOD_MS) {
-			session->flush_strategy = ORMA_SERVICE_FLUSH_ON_WRITE;
+			session->flush.strategy = ORMA_SERVICE_FLUSH_ON_WRITE;
 		} else {
-			session->flush_strategy = ORMA_SERVICE_FLUSH_PERIODIC;
-			session->flush_period_ms = ORMA_SERVICE_FILE_PERIOD_MS;
+			session->flush.strategy = ORMA_SERVICE_FLUSH_PERIODIC;
+			session->flush.period_ms = ORMA_SERVICE_FILE_PERIOD_MS;
 		}
 	}
 }
@@ -134,102 +79,16 @@ int orma_service_output_init(struct orma_service_session *session, struct orma_e
 	return session->output.path ? orma_service_rotation_init(session, reterr) : -ENOMEM;
 }
 
-int orma_service_output_open(struct orma_service_session *session, int file_fd,
-			     struct orma_error *reterr)
-{
-	struct orma_service *service = session->service;
-	const char *path = session->output.path;
-	int fd, r;
-
-	if (!session->config->write_into_file)
-		return 0;
-	if (path) {
-		r = orma_service_rotation_check_names(session, reterr);
-		if (r < 0)
-			return r;
-		fd = create_file(path, reterr);
-		if (fd < 0)
-			return fd;
-	} else {
-		fd = orma_base_fd_duplicate(file_fd);
-		if (fd < 0)
-			return orma_base_error_set(reterr, fd,
-						   "write_into_file: no file descriptor is left");
-	}
-	r = service->file_ops.open(service->file_ctx, fd, session->id, &session->output.file);
-	if (r < 0 && path)
-		(void)unlink(path);
-	if (r < 0)
-		return orma_base_error_set(reterr, r, "write_into_file: %s", describe(-r));
-	return 0;
-}
-
-bool orma_service_output_takes(int fd)
-{
-	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
-
-	/* Not "!= O_RDONLY": what O_PATH makes of the mode depends on the C library. */
-	return flags >= 0 && (mode == O_WRONLY || mode == O_RDWR);
-}
-
-int orma_service_output_open_copy(struct orma_service_session *session, int *file_fd,
-				  struct orma_service_session *source)
-{
-	struct orma_service *service = session->service;
-	struct orma_service_output *output = &session->output;
-	int r = source->output.file ? 0 : -ESTALE;
-
-	if (r == 0) {
-		r = service->file_ops.open(service->file_ctx, *file_fd, session->id, &output->file);
-		*file_fd = -1;
-	}
-	if (r == 0)
-		r = service->file_ops.copy(service->file_ctx, output->file, source->output.file,
-					   source->output.written_bytes);
-	/* What was read and is on its way. */
-	if (r == 0 && source->output.carried.size)
-		r = orma_base_buf_append(&output->refused,
-					 source->output.carried.data + source->output.carried_at,
-					 source->output.carried.size - source->output.carried_at);
-	if (r == 0)
-		r = orma_service_compression_copy(source, &output->refused);
-	if (r < 0)
-		orma_service_output_explain(session->error, sizeof(session->error),
-					    "the session's file", -r);
-	return r;
-}
-
 /* --- writing ---------------------------------------------------------------------------------- */
-
-static void close_file(struct orma_service_session *session, bool sync)
-{
-	struct orma_service *service = session->service;
-	struct orma_service_output *output = &session->output;
-	void *file = ORMA_TAKE(output->file);
-
-	orma_service_timer_disarm(&session->write_timer);
-	orma_service_timer_disarm(&session->step_timer);
-	orma_base_buf_done(&output->refused);
-	orma_service_rotation_done(session);
-	output->is_draining = false;
-	output->is_waiting = false;
-	output->is_closing = service->has_async_files;
-	service->file_ops.close(service->file_ctx, file, sync);
-}
-
-void orma_service_output_drop(struct orma_service_session *session)
-{
-	close_file(session, false);
-}
 
 /* May free the session. */
 static void close_and_end(struct orma_service_session *session, bool sync, const char *error)
 {
-	close_file(session, sync);
-	if (!has_ended(session))
-		orma_service_session_disable(session, false, error);
+	orma_service_output_close(session, sync);
+	if (!orma_service_session_has_ended(session))
+		session->service->events->must_end(session, false, error);
 	else if (!session->output.is_closing)
-		orma_service_session_finish(session);
+		session->service->events->file_closed(session);
 }
 
 static void fail(struct orma_service_session *session, int error)
@@ -240,38 +99,6 @@ static void fail(struct orma_service_session *session, int error)
 	if (session->error[0] == '\0')
 		memcpy(session->error, text, sizeof(text));
 	close_and_end(session, false, text);
-}
-
-static int keep_refused(struct orma_service_output *output, const struct iovec *iov, int iov_count)
-{
-	for (int i = 0; i < iov_count; i++) {
-		int r = orma_base_buf_append(&output->refused, iov[i].iov_base, iov[i].iov_len);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-int orma_service_output_put(struct orma_service_session *session, const struct iovec *iov,
-			    int iov_count)
-{
-	struct orma_service *service = session->service;
-	struct orma_service_output *output = &session->output;
-	int r = -EAGAIN;
-
-	if (iov_count == 0)
-		return 0;
-	for (int i = 0; i < iov_count; i++) {
-		output->written_bytes += iov[i].iov_len;
-		output->pass_bytes += iov[i].iov_len;
-	}
-	if (!output->is_waiting)
-		r = service->file_ops.write(service->file_ctx, output->file, iov, iov_count);
-	if (r != -EAGAIN)
-		return r;
-	output->is_waiting = true;
-	return keep_refused(output, iov, iov_count);
 }
 
 /* The next slices up to the end of a packet: how many, and their bytes. */
@@ -307,60 +134,44 @@ static int put_batch(struct orma_service_session *session)
 
 	while (at < batch->count && r == 0) {
 		size_t bytes, slices = measure_packet(batch, at, &bytes);
-		size_t preamble_bytes = make_preamble(service->preambles[iov_count], bytes);
+		size_t preamble_bytes = make_preamble(service->files.preambles[iov_count], bytes);
 
 		planned_bytes += preamble_bytes + bytes;
 		if (output->max_bytes && planned_bytes >= output->max_bytes) {
-			r = orma_service_output_put(session, service->iov, (int)iov_count);
+			r = orma_service_output_put(session, service->files.iov, (int)iov_count);
 			if (r == 0 && output->max_files)
 				return orma_service_rotation_carry(session, at);
 			return r < 0 ? r : 1;
 		}
-		service->iov[iov_count] =
-			(struct iovec){service->preambles[iov_count], preamble_bytes};
+		service->files.iov[iov_count] =
+			(struct iovec){service->files.preambles[iov_count], preamble_bytes};
 		iov_count++;
 		for (; slices > 0 && r == 0; slices--, at++) {
 			if (iov_count == ORMA_SERVICE_IOV_MAX) {
-				r = orma_service_output_put(session, service->iov, (int)iov_count);
+				r = orma_service_output_put(session, service->files.iov,
+							    (int)iov_count);
 				iov_count = 0;
 			}
-			service->iov[iov_count++] = (struct iovec){
+			service->files.iov[iov_count++] = (struct iovec){
 				(void *)(uintptr_t)batch->slices[at].data, batch->slices[at].size};
 		}
 		if (iov_count == ORMA_SERVICE_IOV_MAX && r == 0) {
-			r = orma_service_output_put(session, service->iov, (int)iov_count);
+			r = orma_service_output_put(session, service->files.iov, (int)iov_count);
 			iov_count = 0;
 		}
 	}
-	return r < 0 ? r : orma_service_output_put(session, service->iov, (int)iov_count);
-}
-
-static int put_refused(struct orma_service_session *session)
-{
-	struct orma_service *service = session->service;
-	struct orma_service_output *output = &session->output;
-	struct iovec iov = {output->refused.data, output->refused.size};
-	int r;
-
-	if (output->refused.size == 0)
-		return 0;
-	r = service->file_ops.write(service->file_ctx, output->file, &iov, 1);
-	if (r == -EAGAIN) {
-		output->is_waiting = true;
-		return 0;
-	}
-	orma_base_buf_done(&output->refused);
-	return r;
+	return r < 0 ? r : orma_service_output_put(session, service->files.iov, (int)iov_count);
 }
 
 static int reserve_step(struct orma_service *service)
 {
-	if (!service->iov)
-		service->iov = orma_base_alloc_array(ORMA_SERVICE_IOV_MAX, sizeof(*service->iov));
-	if (!service->preambles)
-		service->preambles =
-			orma_base_alloc_array(ORMA_SERVICE_IOV_MAX, sizeof(*service->preambles));
-	return service->iov && service->preambles ? 0 : -ENOMEM;
+	if (!service->files.iov)
+		service->files.iov =
+			orma_base_alloc_array(ORMA_SERVICE_IOV_MAX, sizeof(*service->files.iov));
+	if (!service->files.preambles)
+		service->files.preambles = orma_base_alloc_array(ORMA_SERVICE_IOV_MAX,
+								 sizeof(*service->files.preambles));
+	return service->files.iov && service->files.preambles ? 0 : -ENOMEM;
 }
 
 /* One step: 1 = more to do, 0 = the buffers are empty or the file waits, 2 = maximum size, or an
@@ -371,7 +182,7 @@ static int step(struct orma_service_session *session)
 	int more, r = reserve_step(session->service);
 
 	if (r == 0)
-		r = put_refused(session);
+		r = orma_service_output_put_refused(session);
 	if (r == 0 && output->is_at_max && !output->is_waiting)
 		return 2;
 	if (r == 0)
@@ -404,7 +215,7 @@ static int step(struct orma_service_session *session)
 
 static void on_step(struct orma_service_timer *timer)
 {
-	drain(ORMA_CONTAINER_OF(timer, struct orma_service_session, step_timer));
+	drain(ORMA_CONTAINER_OF(timer, struct orma_service_session, output.step_timer));
 }
 
 /* The buffers are empty and the file has everything. May free the session. */
@@ -415,10 +226,10 @@ static void on_drained(struct orma_service_session *session)
 	bool is_sync_due = output->is_sync_due;
 
 	output->is_sync_due = false;
-	if (has_ended(session))
+	if (orma_service_session_has_ended(session))
 		close_and_end(session, true, NULL);
-	else if (output->is_synced && is_sync_due && service->file_ops.sync)
-		service->file_ops.sync(service->file_ctx, output->file);
+	else if (output->is_synced && is_sync_due && service->files.ops.sync)
+		service->files.ops.sync(service->files.ctx, output->file);
 }
 
 static void drain(struct orma_service_session *session)
@@ -428,7 +239,7 @@ static void drain(struct orma_service_session *session)
 
 	if (!output->file || output->is_waiting)
 		return;
-	orma_service_timer_disarm(&session->step_timer);
+	orma_service_timer_disarm(&session->output.step_timer);
 	for (unsigned i = 0; i < ORMA_SERVICE_FILE_STEPS_PER_RUN && r == 1; i++) {
 		r = step(session);
 		if (session->service->batch.is_out_of_time)
@@ -439,17 +250,24 @@ static void drain(struct orma_service_session *session)
 	} else if (r == 2) {
 		close_and_end(session, true, NULL);
 	} else if (r == 1) {
-		orma_service_timer_arm(&session->service->timers, &session->step_timer,
+		orma_service_timer_arm(&session->service->timers, &session->output.step_timer,
 				       orma_service_now_ns(session->service), on_step);
 	} else if (!output->is_waiting && !session->compression.is_waiting) {
 		on_drained(session);
 	}
 }
 
-void orma_service_output_continue(struct orma_service_session *session)
+void orma_service_output_compressed(struct orma_service_session *session)
 {
-	if (session->output.is_draining)
+	struct orma_consumer_port *port = session->consumer;
+
+	if (!session->compression.is_waiting)
+		return;
+	session->compression.is_waiting = false;
+	if (session->output.file && session->output.is_draining)
 		drain(session);
+	else if (!session->output.file && port && port->callbacks.readable)
+		port->callbacks.readable(port->ctx);
 }
 
 static void begin_drain(struct orma_service_session *session, bool is_flushed)
@@ -477,7 +295,7 @@ void orma_service_output_drain_soon(struct orma_service_session *session)
 	output->stored_bytes = 0;
 	output->is_draining = true;
 	if (!output->is_waiting)
-		orma_service_timer_arm(&service->timers, &session->step_timer,
+		orma_service_timer_arm(&service->timers, &session->output.step_timer,
 				       orma_service_now_ns(service), on_step);
 }
 
@@ -496,12 +314,13 @@ void orma_service_output_stored(struct orma_service_session *session, size_t byt
 static void on_period(struct orma_service_timer *timer)
 {
 	struct orma_service_session *session =
-		ORMA_CONTAINER_OF(timer, struct orma_service_session, write_timer);
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, output.write_timer);
 
 	orma_service_arm_aligned(session->service, timer, session->output.period_ms);
-	if (session->flush_strategy == ORMA_SERVICE_FLUSH_ON_WRITE &&
+	if (session->flush.strategy == ORMA_SERVICE_FLUSH_ON_WRITE &&
 	    session->state == ORMA_SERVICE_SESSION_STARTED)
-		orma_service_flush_begin(session, 0, FLUSH_FLAGS_PERIODIC, begin_drain, NULL, NULL);
+		orma_service_flush_begin(session, 0, ORMA_SERVICE_FLUSH_FLAGS_PERIODIC, begin_drain,
+					 NULL, NULL);
 	else
 		begin_drain(session, false);
 }
@@ -510,8 +329,8 @@ void orma_service_output_start(struct orma_service_session *session)
 {
 	if (!session->output.file)
 		return;
-	session->write_timer.fn = on_period;
-	orma_service_arm_aligned(session->service, &session->write_timer,
+	session->output.write_timer.fn = on_period;
+	orma_service_arm_aligned(session->service, &session->output.write_timer,
 				 session->output.period_ms);
 }
 
@@ -519,17 +338,17 @@ void orma_service_output_finish(struct orma_service_session *session)
 {
 	struct orma_service_output *output = &session->output;
 
-	orma_service_timer_disarm(&session->write_timer);
+	orma_service_timer_disarm(&session->output.write_timer);
 	if (output->is_closing)
 		return;
 	if (!output->file) {
-		orma_service_session_finish(session);
+		session->service->events->file_closed(session);
 		return;
 	}
 	/* Buffers that a started drain has passed already may have got their last data since. */
-	session->read_buffer_idx = 0;
+	session->read.buffer_idx = 0;
 	orma_service_compression_extend(session);
-	orma_service_timer_disarm(&session->step_timer);
+	orma_service_timer_disarm(&session->output.step_timer);
 	output->is_draining = true;
 	drain(session);
 }
@@ -549,8 +368,8 @@ void orma_service_output_event(struct orma_service_session *session, int status)
 			orma_service_output_explain(session->error, sizeof(session->error),
 						    "write_into_file", -status);
 		output->is_closing = false;
-		if (has_ended(session))
-			orma_service_session_finish(session);
+		if (orma_service_session_has_ended(session))
+			session->service->events->file_closed(session);
 		return;
 	}
 	if (!output->file)
@@ -561,10 +380,4 @@ void orma_service_output_event(struct orma_service_session *session, int status)
 		output->is_waiting = false;
 		drain(session);
 	}
-}
-
-void orma_service_output_done(struct orma_service_session *session)
-{
-	if (session->output.file)
-		close_file(session, false);
 }

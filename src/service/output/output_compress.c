@@ -16,15 +16,21 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/macros.h"
 #include "proto/wire.h"
-#include "schema/gen/trace.pb.h"
+#include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "service/state.h"
+#include "service/limits.h"
+#include "service/output/output_compress.h"
+#include "service/read/batch.h"
+#include "service/read/read.h"
+#include "service/service_state.h"
+#include "service/session_state.h"
 
 static bool has_codec(const struct orma_service *service, enum orma_codec codec)
 {
-	return service->compressor_ops.codecs >> codec & 1;
+	return service->compressor.ops.codecs >> codec & 1;
 }
 
 int orma_service_compression_pick(const struct orma_service *service,
@@ -94,7 +100,7 @@ static int open_stream(struct orma_service_session *session)
 	struct orma_service *service = session->service;
 	int level, codec = orma_service_compression_pick(service, session->config, &level);
 
-	return service->compressor_ops.open(service->compressor_ctx, (enum orma_codec)codec, level,
+	return service->compressor.ops.open(service->compressor.ctx, (enum orma_codec)codec, level,
 					    session->id, &session->compression.stream);
 }
 
@@ -109,7 +115,7 @@ static int submit_block(struct orma_service_session *session)
 		r = fill_block(session);
 	if (r < 0 || service->block.size == 0)
 		return r;
-	r = service->compressor_ops.submit(service->compressor_ctx, compression->stream,
+	r = service->compressor.ops.submit(service->compressor.ctx, compression->stream,
 					   service->block.data, service->block.size);
 	if (r == 0 && session->output.file)
 		r = orma_base_buf_append(&compression->blocks[compression->outstanding],
@@ -161,7 +167,7 @@ static int take_result(struct orma_service_session *session)
 	service->batch.is_out_of_time = is_out_of_time;
 	if (compression->outstanding == 0)
 		return 0;
-	r = service->compressor_ops.take(service->compressor_ctx, compression->stream, &data,
+	r = service->compressor.ops.take(service->compressor.ctx, compression->stream, &data,
 					 &size);
 	if (r == 0)
 		return 0;
@@ -215,19 +221,6 @@ void orma_service_compression_extend(struct orma_service_session *session)
 	session->compression.is_pass_over = false;
 }
 
-void orma_service_compression_event(struct orma_service_session *session)
-{
-	struct orma_consumer_port *port = session->consumer;
-
-	if (!session->compression.is_waiting)
-		return;
-	session->compression.is_waiting = false;
-	if (session->output.file)
-		orma_service_output_continue(session);
-	else if (port && port->callbacks.readable)
-		port->callbacks.readable(port->ctx);
-}
-
 int orma_service_compression_copy(const struct orma_service_session *session, struct orma_buf *to)
 {
 	const struct orma_service_compression *compression = &session->compression;
@@ -247,5 +240,5 @@ void orma_service_compression_done(struct orma_service_session *session)
 	for (size_t i = 0; i < ORMA_COMPRESSOR_BLOCKS_MAX; i++)
 		orma_base_buf_done(&session->compression.blocks[i]);
 	if (stream)
-		service->compressor_ops.close(service->compressor_ctx, stream);
+		service->compressor.ops.close(service->compressor.ctx, stream);
 }

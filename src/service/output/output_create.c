@@ -17,12 +17,20 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/clock_ns.h"
 #include "base/error_message.h"
-#include "service/state.h"
+#include "base/macros.h"
+#include "service/limits.h"
+#include "service/output/output_create.h"
+#include "service/output/output_file.h"
+#include "service/service_state.h"
+#include "service/session_events.h"
+#include "service/session_state.h"
+#include "service/timer.h"
 
 bool orma_service_creation_is_wanted(const struct orma_service_session *session)
 {
-	const struct orma_service_file_ops *ops = &session->service->file_ops;
+	const struct orma_service_file_ops *ops = &session->service->files.ops;
 
 	return session->output.path &&
 	       (session->has_rights ? ops->create != NULL : ops->create_for_other != NULL);
@@ -31,13 +39,13 @@ bool orma_service_creation_is_wanted(const struct orma_service_session *session)
 static void on_timeout(struct orma_service_timer *timer)
 {
 	struct orma_service_session *session =
-		ORMA_CONTAINER_OF(timer, struct orma_service_session, step_timer);
+		ORMA_CONTAINER_OF(timer, struct orma_service_session, output.step_timer);
 	char text[128];
 
 	snprintf(text, sizeof(text),
 		 "output_path: the file system has not answered for %u s; nothing is recorded",
 		 ORMA_SERVICE_FILE_CREATE_MS / 1000);
-	orma_service_session_disable(session, true, text);
+	session->service->events->must_end(session, true, text);
 }
 
 int orma_service_creation_refuse(struct orma_error *reterr)
@@ -64,9 +72,10 @@ static int create(struct orma_service_session *session, struct orma_error *reter
 	int r;
 
 	if (session->has_rights)
-		return service->file_ops.create(service->file_ctx, output->path, output->max_files,
-						session->id, &output->file);
-	r = service->file_ops.create_for_other(service->file_ctx, &request, &output->file, reterr);
+		return service->files.ops.create(service->files.ctx, output->path,
+						 output->max_files, session->id, &output->file);
+	r = service->files.ops.create_for_other(service->files.ctx, &request, &output->file,
+						reterr);
 	return r == -EACCES && !reterr->message[0] ? orma_service_creation_refuse(reterr) : r;
 }
 
@@ -80,7 +89,7 @@ int orma_service_creation_begin(struct orma_service_session *session, struct orm
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "output_path: the file cannot be used");
 	session->state = ORMA_SERVICE_SESSION_OPENING;
-	orma_service_timer_arm(&service->timers, &session->step_timer,
+	orma_service_timer_arm(&service->timers, &session->output.step_timer,
 			       orma_service_now_ns(service) +
 				       ORMA_SERVICE_FILE_CREATE_MS * ORMA_NS_PER_MS,
 			       on_timeout);
@@ -93,8 +102,8 @@ void orma_service_creation_event(struct orma_service_session *session, int statu
 	char text[160];
 
 	if (status == ORMA_FILE_CREATED) {
-		orma_service_timer_disarm(&session->step_timer);
-		orma_service_session_begin_created(session);
+		orma_service_timer_disarm(&session->output.step_timer);
+		session->service->events->created(session);
 		return;
 	}
 	if (status >= 0)
@@ -109,5 +118,5 @@ void orma_service_creation_event(struct orma_service_session *session, int statu
 	else
 		orma_service_output_explain(text, sizeof(text),
 					    "output_path: the file cannot be created", -status);
-	orma_service_session_disable(session, true, text);
+	session->service->events->must_end(session, true, text);
 }

@@ -45,14 +45,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
+#include "base/clock_ns.h"
 #include "base/error_message.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "buffer/trace_buffer.h"
 #include "proto/reader.h"
-#include "service/state.h"
-
-enum { FLUSH_FLAGS_PERIODIC = 0x11 };
+#include "schema/gen/trace_config.pb.h"
+#include "service/flush.h"
+#include "service/incremental.h"
+#include "service/limits.h"
+#include "service/output/output.h"
+#include "service/output/output_compress.h"
+#include "service/output/output_file.h"
+#include "service/output/output_hold.h"
+#include "service/output/output_rotate.h"
+#include "service/read/batch.h"
+#include "service/read/clock_snapshot.h"
+#include "service/read/own_packets.h"
+#include "service/read/read_filter.h"
+#include "service/service_state.h"
+#include "service/session_state.h"
+#include "service/timer.h"
 
 /* That a file was there is to be known now, and not after hours of recording. */
 int orma_service_rotation_check_names(const struct orma_service_session *session,
@@ -116,13 +133,13 @@ static void forget_initial(struct orma_service_session *session)
 	const struct orma_pb_trace_config_builtin_data_source *builtin =
 		session->config->builtin_data_sources;
 
-	session->has_emitted_initial = false;
-	session->hits_emitted = 0;
-	session->relay_infos_told = session->relay_clocks_told = 0;
-	session->emits_sync_marker = true;
-	session->emits_stats = true;
+	session->read.has_emitted_initial = false;
+	session->triggers.written_hit_count = 0;
+	session->relays.infos_written = session->relays.clocks_written = 0;
+	session->read.emits_sync_marker = true;
+	session->read.emits_stats = true;
 	if (!builtin || !builtin->disable_clock_snapshotting)
-		orma_service_clocks_take(session->service, &session->initial_clocks);
+		orma_service_clocks_take(session->service, &session->clocks.initial);
 }
 
 static int put_initial(struct orma_service_session *session)
@@ -157,8 +174,8 @@ static int begin_file(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
 	struct orma_service_output *output = &session->output;
-	int r = service->file_ops.rotate(service->file_ctx, output->file, output->path,
-					 output->max_files);
+	int r = service->files.ops.rotate(service->files.ctx, output->file, output->path,
+					  output->max_files);
 
 	if (r < 0)
 		return r;
@@ -215,12 +232,12 @@ int orma_service_rotation_continue(struct orma_service_session *session)
 
 /* --- the cut ---------------------------------------------------------------------------------- */
 
-static void on_late(struct orma_service_timer *timer)
+static void on_cut_timeout(struct orma_service_timer *timer)
 {
 	struct orma_service_output *output =
 		ORMA_CONTAINER_OF(timer, struct orma_service_output, cut_timer);
 
-	output->cut = ORMA_SERVICE_CUT_LATE;
+	output->cut = ORMA_SERVICE_CUT_TIMED_OUT;
 	orma_service_output_drain_soon(
 		ORMA_CONTAINER_OF(output, struct orma_service_session, output));
 }
@@ -238,9 +255,9 @@ static void on_cut_flushed(struct orma_service_session *session, bool is_complet
 	orma_service_timer_arm(&service->timers, &output->cut_timer,
 			       orma_service_now_ns(service) +
 				       ORMA_SERVICE_CUT_TIMEOUT_MS * ORMA_NS_PER_MS,
-			       on_late);
+			       on_cut_timeout);
 	/* Buffers that a pass has left behind may have got something since. */
-	session->read_buffer_idx = 0;
+	session->read.buffer_idx = 0;
 	orma_service_compression_extend(session);
 	orma_service_output_drain_soon(session);
 }
@@ -255,8 +272,8 @@ static void on_cut(struct orma_service_timer *timer)
 	orma_service_incremental_clear(session);
 	output->cut_flush_count++;
 	/* A session that stops has no more flushes: on_cut_flushed() is called at once. */
-	(void)orma_service_flush_begin(session, ORMA_SERVICE_CUT_TIMEOUT_MS, FLUSH_FLAGS_PERIODIC,
-				       on_cut_flushed, NULL, NULL);
+	orma_service_flush_begin(session, ORMA_SERVICE_CUT_TIMEOUT_MS,
+				 ORMA_SERVICE_FLUSH_FLAGS_PERIODIC, on_cut_flushed, NULL, NULL);
 }
 
 size_t orma_service_rotation_step_bytes(const struct orma_service_session *session)
@@ -295,41 +312,6 @@ void orma_service_rotation_check(struct orma_service_session *session, bool has_
 			       on_cut);
 }
 
-/* Without memory a sequence stays in the old file. */
-bool orma_service_rotation_is_for_next(struct orma_service_session *session, uint32_t sequence_id,
-				       const struct orma_trace_slice *slices, size_t count)
-{
-	struct orma_service_output *output = &session->output;
-
-	return orma_base_map_get(&output->crossed, sequence_id) ||
-	       (orma_service_packet_begins_state(slices, count) &&
-		orma_base_map_put(&output->crossed, sequence_id, output) == 0);
-}
-
-int orma_service_rotation_hold(struct orma_service_session *session, size_t begin)
-{
-	struct orma_service_batch *batch = &session->service->batch;
-	int r = orma_service_batch_encode(batch, begin, &session->output.held);
-
-	if (r < 0)
-		return r;
-	for (size_t i = begin; i < batch->count; i++) {
-		session->output.pass_bytes += batch->slices[i].size;
-		batch->bytes -= batch->slices[i].size;
-		batch->packet_count -= batch->slices[i].ends_packet;
-	}
-	batch->count = begin;
-	return 0;
-}
-
-bool orma_service_rotation_is_full(const struct orma_service_session *session)
-{
-	const struct orma_service_output *output = &session->output;
-
-	return output->cut && !output->is_held_readable &&
-	       output->held.size >= output->reserve_bytes;
-}
-
 static bool has_begun_packet(const struct orma_service_session *session)
 {
 	for (size_t i = 0; i < session->buffer_count; i++)
@@ -352,7 +334,7 @@ bool orma_service_rotation_is_due(const struct orma_service_session *session)
 	case ORMA_SERVICE_CUT_ANSWERED:
 		return session->state == ORMA_SERVICE_SESSION_DISABLED || is_full ||
 		       !has_begun_packet(session);
-	case ORMA_SERVICE_CUT_LATE:
+	case ORMA_SERVICE_CUT_TIMED_OUT:
 		break;
 	}
 	return true;
@@ -369,34 +351,6 @@ int orma_service_rotation_cut(struct orma_service_session *session)
 		return 0;
 	}
 	return begin_file(session);
-}
-
-int orma_service_rotation_read_held(struct orma_service_session *session, size_t max_bytes)
-{
-	struct orma_service_output *output = &session->output;
-	struct orma_proto_reader reader;
-	struct orma_proto_field field;
-	size_t bytes = 0;
-	int r = 0;
-
-	if (!output->is_held_readable)
-		return 0;
-	/* The batch of the call before this one pointed into it. */
-	if (output->held_at == output->held.size) {
-		orma_base_buf_done(&output->held);
-		output->held_at = 0;
-		output->is_held_readable = false;
-		return 0;
-	}
-	orma_proto_reader_init(&reader, output->held.data + output->held_at,
-			       output->held.size - output->held_at);
-	while (bytes < max_bytes && r == 0 && orma_proto_reader_next(&reader, &field) > 0) {
-		r = orma_service_batch_add_borrowed(session->service, field.bytes.data,
-						    field.bytes.size);
-		bytes += field.bytes.size + 1;
-		output->held_at = (size_t)(reader.at - output->held.data);
-	}
-	return r < 0 ? r : 1;
 }
 
 void orma_service_rotation_done(struct orma_service_session *session)

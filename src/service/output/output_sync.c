@@ -12,11 +12,11 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "service/state.h"
+#include "base/macros.h"
+#include "service/output/output_file.h"
 
 #define ORMA_SERVICE_FILE_WAIT_MS 1000
 

@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "fixture.h"
-#include "service/state.h"
+#include "service/service_state.h"
 
 ORMA_TEST(descriptors_are_checked)
 {

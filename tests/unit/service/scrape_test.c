@@ -278,7 +278,7 @@ ORMA_TEST(producers_may_come_and_go_while_memory_is_scraped)
 static bool leave_once(struct scene *s)
 {
 	uint64_t before = chunks_written(&s->consumer);
-	bool is_over = orma_service_leave_step(s->producers[0].port);
+	bool is_over = orma_service_disconnect_step(s->producers[0].port);
 
 	CHECK(chunks_written(&s->consumer) - before <=
 	      ORMA_SERVICE_SCRAPE_STEP_BYTES / (PAGE_KB << 10) + 1);
@@ -369,7 +369,7 @@ ORMA_TEST(a_session_may_end_while_a_producer_leaves)
 	consumer_close(&s.consumer);
 	while (orma_service_next_deadline_ns(s.world.service) <= START_NS + s.world.passed_ns)
 		orma_service_run(s.world.service);
-	CHECK(orma_service_leave_step(s.producers[0].port));
+	CHECK(orma_service_disconnect_step(s.producers[0].port));
 	producer_close(&s.producers[0]);
 	close_scene(&s);
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clone.h - a clone under construction; see clone.c.
+ *
+ * Invariants: the consumer's port owns it, and port->clone is it; it is in service->clones; `source` is set
+ * exactly while groups of its buffers are still to be flushed.
+ */
+#ifndef ORMA_SERVICE_CLONE_H
+#define ORMA_SERVICE_CLONE_H
+
+#include <orma/service.h>
+
+#include "base/list.h"
+#include "service/flush.h"
+#include "service/timer.h"
+
+struct orma_service_session;
+
+struct orma_service_clone_buffer {
+	struct orma_trace_buffer *buffer;    /* whole */
+	struct orma_trace_buffer_copy *copy; /* being made */
+	uint64_t boot_ns;
+	uint32_t size_kb;
+};
+
+struct orma_service_clone {
+	struct orma_list link;
+	struct orma_service *service;
+	struct orma_consumer_port *port;
+	struct orma_service_session *source; /* until both groups are flushed */
+	struct orma_service_session *session;
+	bool is_known; /* the session is the port's */
+	orma_clone_done_fn *done;
+	void *done_ctx;
+	struct orma_service_timer step_timer;
+	unsigned steps_in_row; /* since the last pause */
+	unsigned groups_pending;
+	bool has_flush_failed;
+	uint64_t started_ns;
+	bool has_file;
+	int file_fd; /* until the file is opened; -1 = none */
+	struct orma_service_clone_buffer *buffers;
+	size_t buffer_count, buffer_idx; /* all before it are whole */
+	char error[256];                 /* "" = none */
+};
+
+/* One group of a source's buffers was flushed, or will not be. */
+void orma_service_clone_flushed(struct orma_service_clone *clone,
+				enum orma_service_flush_group group, bool is_complete);
+/* True when the file is a clone's that is not in the list of sessions yet. */
+bool orma_service_clone_file_event(struct orma_service *service, uint64_t session_id, int status);
+/* The file of a clone is closed. May free the session. */
+void orma_service_clone_written(struct orma_service_session *session);
+/* The session goes, perhaps a clone whose file is being written. */
+void orma_service_clone_freed(struct orma_service_session *session);
+/* The consumer leaves: the clone is freed, and no end is reported. NULL is none. */
+void orma_service_clone_cancel(struct orma_service_clone *clone);
+
+/* Which session the request means; see clone_source.c. */
+int orma_service_clone_find_source(const struct orma_consumer_port *port,
+				   const struct orma_clone_request *request,
+				   struct orma_service_session **ret, struct orma_error *reterr);
+/* Copies what clones have in common with their source except the buffers; see clone_state.c. Trigger
+ * hits are moved. */
+int orma_service_clone_copy_state(struct orma_service_session *source,
+				  struct orma_service_session *session);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * output_hold.c - packets that were read while a file is being cut and belong into the next file.
+ */
+#include "service/output/output_hold.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "proto/reader.h"
+#include "service/read/batch.h"
+#include "service/read/packet_check.h"
+#include "service/service_state.h"
+#include "service/session_state.h"
+
+/* Without memory a sequence stays in the old file. */
+bool orma_service_rotation_is_for_next(struct orma_service_session *session, uint32_t sequence_id,
+				       const struct orma_trace_slice *slices, size_t count)
+{
+	struct orma_service_output *output = &session->output;
+
+	return orma_base_map_get(&output->crossed, sequence_id) ||
+	       (orma_service_packet_begins_state(slices, count) &&
+		orma_base_map_put(&output->crossed, sequence_id, output) == 0);
+}
+
+int orma_service_rotation_hold(struct orma_service_session *session, size_t begin)
+{
+	struct orma_service_batch *batch = &session->service->batch;
+	int r = orma_service_batch_encode(batch, begin, &session->output.held);
+
+	if (r < 0)
+		return r;
+	for (size_t i = begin; i < batch->count; i++) {
+		session->output.pass_bytes += batch->slices[i].size;
+		batch->bytes -= batch->slices[i].size;
+		batch->packet_count -= batch->slices[i].ends_packet;
+	}
+	batch->count = begin;
+	return 0;
+}
+
+bool orma_service_rotation_is_full(const struct orma_service_session *session)
+{
+	const struct orma_service_output *output = &session->output;
+
+	return output->cut && !output->is_held_readable &&
+	       output->held.size >= output->reserve_bytes;
+}
+
+int orma_service_rotation_read_held(struct orma_service_session *session, size_t max_bytes)
+{
+	struct orma_service_output *output = &session->output;
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	size_t bytes = 0;
+	int r = 0;
+
+	if (!output->is_held_readable)
+		return 0;
+	/* The batch of the call before this one pointed into it. */
+	if (output->held_at == output->held.size) {
+		orma_base_buf_done(&output->held);
+		output->held_at = 0;
+		output->is_held_readable = false;
+		return 0;
+	}
+	orma_proto_reader_init(&reader, output->held.data + output->held_at,
+			       output->held.size - output->held_at);
+	while (bytes < max_bytes && r == 0 && orma_proto_reader_next(&reader, &field) > 0) {
+		r = orma_service_batch_add_borrowed(session->service, field.bytes.data,
+						    field.bytes.size);
+		bytes += field.bytes.size + 1;
+		output->held_at = (size_t)(reader.at - output->held.data);
+	}
+	return r < 0 ? r : 1;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * output_hold.h - packets for the next file; see output_hold.c.
+ */
+#ifndef ORMA_SERVICE_OUTPUT_HOLD_H
+#define ORMA_SERVICE_OUTPUT_HOLD_H
+
+#include <orma/service.h>
+
+struct orma_service_session;
+
+/* A packet of a producer, not filtered yet: is it for the next file? Only while there is a cut. */
+bool orma_service_rotation_is_for_next(struct orma_service_session *session, uint32_t sequence_id,
+				       const struct orma_trace_slice *slices, size_t count);
+/* Keeps the batch's packets from a slice on for the next file, and takes them out of the batch. */
+int orma_service_rotation_hold(struct orma_service_session *session, size_t begin);
+/* Fills the batch with what was held, once its file has begun: 1 = with some, 0 = there is none. */
+int orma_service_rotation_read_held(struct orma_service_session *session, size_t max_bytes);
+/* True when no more may be held. */
+bool orma_service_rotation_is_full(const struct orma_service_session *session);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * chunk_commit.c - chunks on their way from a producer's memory into the buffers: committed, patched.
+ *
+ * A chunk is taken when the producer names it, or when it is found unfinished or unsaid (scrape.c).
+ * Indices, ids and buffers in a commit are the producer's words: what does not check out is dropped
+ * and counted, and the rest of the commit goes on. Chunks inside commits (emulation) count only
+ * from producers that cannot pass descriptors, and only with a length that a chunk can have.
+ *
+ * A commit of thousands of chunks into memory that nobody has touched takes tens of milliseconds,
+ * so it can be made in steps: entries are independent of each other, and a commit that stands still
+ * is to everybody else one that has not come yet; the flush that it answers is answered by its end.
+ * Rejected: copying what is left of it (megabytes from a frame of 128 KiB), disconnecting liars
+ * (upstream's own clients race with session ends and are liars by accident).
+ */
+#include <string.h>
+
+#include "base/macros.h"
+#include "buffer/trace_buffer.h"
+#include "service/flush.h"
+#include "service/limits.h"
+#include "service/packet_sequence.h"
+#include "service/producer/chunk_store.h"
+#include "service/producer/producer.h"
+#include "service/producer/producer_memory.h"
+#include "service/service_state.h"
+#include "service/steps.h"
+#include "shm/abi.h"
+#include "shm/view.h"
+
+static void move_emulated(struct orma_producer_port *port, const struct orma_chunk_move *move)
+{
+	struct orma_shm_chunk chunk = {0};
+	uint16_t packets;
+
+	if (!port->is_emulated || !port->memory.is_made ||
+	    move->size <= ORMA_SERVICE_EMULATED_CHUNK_MIN ||
+	    move->size > ORMA_SERVICE_EMULATED_CHUNK_MAX) {
+		port->service->chunks_discarded++;
+		return;
+	}
+	memcpy(&chunk.chunk_id, move->data, sizeof(chunk.chunk_id));
+	memcpy(&chunk.writer_id, (const uint8_t *)move->data + 4, sizeof(chunk.writer_id));
+	memcpy(&packets, (const uint8_t *)move->data + 6, sizeof(packets));
+	chunk.fragment_count = packets & ORMA_SHM_FRAGMENT_COUNT_MASK;
+	chunk.flags = (uint8_t)(packets >> ORMA_SHM_FLAGS_SHIFT);
+	orma_service_store_chunk(port, &chunk,
+				 (const uint8_t *)move->data + sizeof(struct orma_shm_chunk_header),
+				 move->size - sizeof(struct orma_shm_chunk_header),
+				 move->target_buffer, !move->is_incomplete);
+}
+
+/* What it was worth, in bytes. */
+static size_t move_chunk(struct orma_producer_port *port, const struct orma_chunk_move *move)
+{
+	struct orma_shm_chunk chunk;
+
+	if (move->data) {
+		move_emulated(port, move);
+		return ORMA_SERVICE_COMMIT_LOOK_BYTES + move->size;
+	}
+	if (!port->memory.shared.start || move->page_idx >= port->memory.view.page_count ||
+	    !orma_service_memory_is_used(port, move->page_idx) ||
+	    orma_shm_view_begin_read(&port->memory.view, move->page_idx, move->chunk_idx, &chunk) <
+		    0) {
+		port->service->chunks_discarded++;
+		return ORMA_SERVICE_COMMIT_LOOK_BYTES;
+	}
+	orma_service_store_chunk(port, &chunk, chunk.payload, chunk.payload_bytes,
+				 move->target_buffer, true);
+	(void)orma_shm_view_end_read(&port->memory.view, &chunk);
+	return ORMA_SERVICE_COMMIT_LOOK_BYTES + chunk.payload_bytes;
+}
+
+static void apply_patches(struct orma_producer_port *port, const struct orma_chunk_patch *patch)
+{
+	struct orma_service *service = port->service;
+	const struct orma_service_grant *grant =
+		orma_service_producer_grant(port, patch->target_buffer);
+	struct orma_trace_buffer *buffer = grant ? grant->buffer->trace_buffer : NULL;
+	struct orma_trace_buffer_patch patches[64];
+	uint32_t sequence_id;
+	size_t count;
+
+	if (!buffer || patch->writer_id == 0 || patch->writer_id > UINT16_MAX ||
+	    patch->count > ORMA_SERVICE_PATCHES_PER_CHUNK) {
+		service->patches_discarded += patch->count;
+		return;
+	}
+	/* The chunk may be one of a producer that had this id before. */
+	sequence_id =
+		orma_service_sequence_find_id(grant->buffer, port, (uint16_t)patch->writer_id);
+	if (!orma_trace_buffer_has_sequence(buffer, (uint16_t)port->id, (uint16_t)patch->writer_id,
+					    sequence_id)) {
+		orma_trace_buffer_patches_failed(buffer, patch->count);
+		return;
+	}
+	for (size_t at = 0; at < patch->count || at == 0; at += count) {
+		bool is_last;
+
+		count = ORMA_MIN(patch->count - at, ORMA_ARRAY_SIZE(patches));
+		is_last = at + count == patch->count;
+		for (size_t i = 0; i < count; i++) {
+			patches[i].offset_untrusted = patch->patches[at + i].offset;
+			memcpy(patches[i].data, patch->patches[at + i].data,
+			       sizeof(patches[i].data));
+		}
+		(void)orma_trace_buffer_patch(buffer, (uint16_t)port->id,
+					      (uint16_t)patch->writer_id, patch->chunk_id, patches,
+					      count, patch->has_more_patches || !is_last);
+		if (count == 0)
+			break;
+	}
+}
+
+/* Moves come first, then patches: entries of one count. What it was worth, in bytes. */
+static size_t do_entry(struct orma_producer_port *port, const struct orma_commit *commit, size_t at)
+{
+	const struct orma_chunk_patch *patch;
+
+	if (at < commit->move_count)
+		return move_chunk(port, &commit->moves[at]);
+	patch = &commit->patches[at - commit->move_count];
+	apply_patches(port, patch);
+	return ORMA_SERVICE_COMMIT_LOOK_BYTES + patch->count * sizeof(*patch->patches);
+}
+
+/* Goes on until some bytes' worth is done, or all: true. */
+static bool do_some(struct orma_producer_port *port, const struct orma_commit *commit, size_t *at)
+{
+	size_t count = commit->move_count + commit->patch_count;
+
+	for (size_t bytes = 0; *at < count && bytes < ORMA_SERVICE_COMMIT_LOOK_AT_CLOCK; ++*at)
+		bytes += do_entry(port, commit, *at);
+	if (*at < count)
+		return false;
+	if (commit->flush_request_id)
+		orma_service_flush_acknowledge(port, commit->flush_request_id);
+	return true;
+}
+
+bool orma_service_commit_step(struct orma_producer_port *port, const struct orma_commit *commit,
+			      size_t *at)
+{
+	uint64_t end_ns;
+
+	if (do_some(port, commit, at))
+		return true;
+	end_ns = orma_service_now_ns(port->service) + ORMA_SERVICE_COMMIT_STEP_NS;
+	do
+		if (do_some(port, commit, at))
+			return true;
+	while (orma_service_now_ns(port->service) < end_ns);
+	return false;
+}
+
+void orma_producer_port_commit(struct orma_producer_port *port, const struct orma_commit *commit)
+{
+	size_t at = 0;
+
+	if (!port || !commit)
+		return;
+	while (!do_some(port, commit, &at))
+		;
+}

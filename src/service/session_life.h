@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session_life.h - what makes a session start, stop, end and go; see session_life.c.
+ */
+#ifndef ORMA_SERVICE_SESSION_LIFE_H
+#define ORMA_SERVICE_SESSION_LIFE_H
+
+#include <orma/service.h>
+
+struct orma_service_session;
+
+void orma_service_session_start(struct orma_service_session *session);
+/* `error` (may be NULL) is what the consumer is told. May free the session. */
+void orma_service_session_disable(struct orma_service_session *session, bool at_once,
+				  const char *error);
+/* Ends any session that is in the service's list, and frees it. */
+void orma_service_session_free(struct orma_service_session *session);
+/* Frees a half-built session, which is in no list. */
+void orma_service_session_delete(struct orma_service_session *session);
+/* Flushes, then disables. */
+void orma_service_session_flush_and_disable(struct orma_service_session *session);
+/* Takes the session away from its consumer: it ends, its file is completed, then it is freed. */
+void orma_service_session_abandon(struct orma_service_session *session, const char *error);
+/* Ends any session. Its data are lost except for what its file has; its consumer is told why. */
+void orma_service_session_abort(struct orma_service_session *session, const char *error);
+/* Tells the consumer once that the session is disabled. */
+void orma_service_session_say_disabled(struct orma_service_session *session);
+/* The last byte of its file is out, or there is no file. May free the session. */
+void orma_service_session_finish(struct orma_service_session *session);
+/* What was left in the producers' memory has been copied. May free the session. */
+void orma_service_session_scraped(struct orma_service_session *session);
+void orma_service_session_check_started(struct orma_service_session *session);
+void orma_service_session_check_stopped(struct orma_service_session *session);
+
+#endif
