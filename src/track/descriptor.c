@@ -132,12 +132,12 @@ bool orma_track_write_thread_time(struct orma_packet *slot, uint64_t now_ns)
 	return orma_track_packet_end(slot);
 }
 
-bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns)
+bool orma_track_describe_thread(struct orma_packet *slot, bool is_first, uint64_t now_ns)
 {
 	struct orma_track_sequence *sequence = slot->state;
 	struct orma_track_thread as;
 
-	orma_track_thread_look(&as);
+	orma_track_thread_look(is_first, &as);
 	if (!orma_track_write_thread(slot, sequence->tid, &as, now_ns) ||
 	    !orma_track_write_process(slot, now_ns) || !orma_track_write_root(slot, now_ns) ||
 	    (orma_track_process.parent_pid != 0 && !write_parent(slot, now_ns)) ||

@@ -71,9 +71,12 @@ static void make_key(void)
 /* The calling thread's; NULL without memory. */
 static struct thread *self_get(void)
 {
-	int32_t tid = (int32_t)gettid();
 	struct thread *thread = self;
+	int32_t tid;
 
+	if (thread && thread->tid != 0)
+		return thread;
+	tid = (int32_t)gettid();
 	pthread_once(&key_once, make_key);
 	if (!thread && has_key) {
 		thread = orma_base_zalloc(sizeof(*thread));
@@ -85,7 +88,7 @@ static struct thread *self_get(void)
 		}
 		orma_base_list_init(&thread->item);
 	}
-	if (thread && thread->tid != tid) {
+	if (thread) {
 		pthread_mutex_lock(&mutex);
 		thread->tid = tid;
 		orma_base_list_remove(&thread->item);
@@ -113,14 +116,23 @@ static void name_locked(const struct thread *thread, const char *comm,
 	bool is_given = thread->given[0] && strcmp(thread->given_kernel, comm) == 0;
 
 	*ret = thread->as;
-	snprintf(ret->name, sizeof(ret->name), "%s", is_given ? thread->given : comm);
+	if (is_given)
+		memcpy(ret->name, thread->given, sizeof(thread->given));
+	else
+		memcpy(ret->name, comm, ORMA_TRACK_COMM_BYTES);
 }
 
-void orma_track_thread_look(struct orma_track_thread *ret)
+void orma_track_thread_look(bool asks_kernel, struct orma_track_thread *ret)
 {
 	struct thread *thread = self_get();
 	char comm[ORMA_TRACK_COMM_BYTES] = "";
 
+	if (thread && thread->as.name[0] && !asks_kernel) {
+		pthread_mutex_lock(&mutex);
+		*ret = thread->as;
+		pthread_mutex_unlock(&mutex);
+		return;
+	}
 	prctl(PR_GET_NAME, comm);
 	comm[sizeof(comm) - 1] = '\0';
 	*ret = (struct orma_track_thread){0};
@@ -171,7 +183,10 @@ void orma_track_thread_look_at(int32_t tid, struct orma_track_thread *ret)
 void orma_track_process_look(struct orma_track_process_texts *ret)
 {
 	pthread_mutex_lock(&mutex);
-	*ret = texts;
+	memcpy(ret->name, texts.name, sizeof(ret->name));
+	ret->rank = texts.rank;
+	ret->cmdline_size = texts.cmdline_size;
+	memcpy(ret->cmdline, texts.cmdline, texts.cmdline_size);
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -353,7 +368,7 @@ static void tell_self(const struct thread *thread)
 {
 	struct seen seen = {.tid = thread->tid};
 
-	orma_track_thread_look(&seen.as);
+	orma_track_thread_look(true, &seen.as);
 	orma_track_tell(write_thread, &seen);
 }
 

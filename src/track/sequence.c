@@ -134,9 +134,12 @@ bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t 
 {
 	const struct orma_track_instance *instance = &orma_track_instances[idx];
 	struct orma_track_sequence *sequence = slot->state;
+	const struct orma_track_line line = sequence->known.line; /* no reader knows of it */
+	bool is_first = sequence->tid == 0;
 
 	slot->needs_state = false;
 	memset(&sequence->known, 0, sizeof(sequence->known));
+	sequence->known.line = line;
 	sequence->unit_ns = instance->unit_ns;
 	sequence->clock_id = instance->clock_id;
 	sequence->is_incremental = instance->is_incremental;
@@ -145,9 +148,10 @@ bool orma_track_sequence_begin(struct orma_packet *slot, uint32_t idx, uint64_t 
 	sequence->samples_time = instance->samples_time;
 	sequence->time_step_ns = instance->time_step_ns;
 	sequence->known.last_ns = now_ns / sequence->unit_ns * sequence->unit_ns;
-	sequence->tid = (int32_t)gettid();
+	if (is_first)
+		sequence->tid = (int32_t)gettid();
 	orma_track_set_done(&sequence->tracks);
-	return write_state(slot, now_ns) && orma_track_describe_thread(slot, now_ns);
+	return write_state(slot, now_ns) && orma_track_describe_thread(slot, is_first, now_ns);
 }
 
 void orma_track_sequence_lost(void *state, bool is_new)

@@ -137,8 +137,9 @@ struct orma_track_process_texts {
 	char cmdline[ORMA_TRACK_CMDLINE_BYTES]; /* arguments, each with its NUL */
 };
 
-/* The calling thread, which is described so from now on; any thread of the process. */
-void orma_track_thread_look(struct orma_track_thread *ret);
+/* The calling thread, which is described so from now on: as the kernel has it, or as it was
+ * described last, if it was; any thread of the process. */
+void orma_track_thread_look(bool asks_kernel, struct orma_track_thread *ret);
 void orma_track_thread_look_at(int32_t tid, struct orma_track_thread *ret);
 void orma_track_process_look(struct orma_track_process_texts *ret);
 /* True when it is another than before. */
@@ -227,7 +228,7 @@ bool orma_track_write_process(struct orma_packet *slot, uint64_t now_ns);
 bool orma_track_write_thread_time(struct orma_packet *slot, uint64_t now_ns);
 uint64_t orma_track_thread_time_uuid(int32_t tid);
 /* Both, of the calling thread, at the beginning of its sequence. */
-bool orma_track_describe_thread(struct orma_packet *slot, uint64_t now_ns);
+bool orma_track_describe_thread(struct orma_packet *slot, bool is_first, uint64_t now_ns);
 
 /* --- sequences -------------------------------------------------------------------------------- */
 
