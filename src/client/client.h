@@ -70,6 +70,9 @@ struct orma_client_instance {
 	/* Which instance this is; never used twice in a process. Written before its stamp, relaxed.
 	 */
 	_Atomic uint64_t generation;
+	/* Slots with an older stamp must not wait for a chunk to begin their state anew: see thread.c.
+	 * Written before the stamp, relaxed. */
+	_Atomic uint64_t clear_at_once_stamp;
 	_Atomic uint64_t dropped; /* added to by emitters, relaxed; guards nothing */
 
 	/* Changed by the loop thread under the mutex. */
@@ -80,7 +83,8 @@ struct orma_client_instance {
 	enum orma_shm_policy policy;
 
 	/* The loop thread's. */
-	bool is_startup;      /* no session has adopted it: `service_id` means nothing */
+	bool is_clear_lazy; /* slots may still wait for their next chunk to begin their state anew */
+	bool is_startup;    /* no session has adopted it: `service_id` means nothing */
 	uint32_t reservation; /* what its first writers have for a target buffer; 0 = nothing */
 	struct orma_buf startup_config;
 	struct orma_client_link *link; /* NULL = gone */
@@ -94,6 +98,9 @@ struct orma_client_instance {
 
 /* What src/track/ needs beyond the public options. */
 struct orma_client_source_extra {
+	/* Clearing may wait for the next chunk: see thread.c. The source calls
+	 * orma_client_slot_note_state() in the packet that begins a state. */
+	bool clears_by_chunk;
 	/* Is in ORMA_CLIENT_HOT_PLACE and no other, so that emitters find slots and stamps without
 	 * asking for the source. */
 	bool is_hot;
@@ -269,6 +276,10 @@ struct orma_packet {
 	struct orma_client_user *user; /* NULL = none yet */
 	bool needs_state;
 	bool is_user_outdated; /* user->incremental_state is of the past */
+	bool is_clear_due;     /* as soon as there is another chunk than that of the state */
+	/* What orma_shm_writer_next_chunk_id() was when the sequence last began its state: as long as
+	 * it is the same, the state lies in the chunk in hand. */
+	uint32_t state_chunk_id;
 	/*
 	 * The owner is using the slot; the members above are the loop thread's otherwise, once the
 	 * instance has stopped: see thread.c. Accessed by orma_client_slot_is_open() and so on.
@@ -346,13 +357,26 @@ static inline struct orma_packet *orma_client_slot_get(struct orma_data_source *
 
 void orma_client_slot_lost(struct orma_packet *slot);
 
-/* After a packet: notes whether it was lost. True when it was not. */
+/* After a packet: notes whether it was lost. True when it was not. The sequence may have to begin
+ * its state anew in any case. */
 static inline bool orma_client_slot_check(struct orma_packet *slot)
 {
+	if (ORMA_UNLIKELY(slot->is_clear_due) &&
+	    orma_shm_writer_next_chunk_id(slot->writer) != slot->state_chunk_id) {
+		slot->is_clear_due = false;
+		slot->needs_state = slot->is_user_outdated = true;
+	}
 	if (ORMA_LIKELY(orma_shm_writer_lost_packets(slot->writer) == slot->lost_seen))
 		return true;
 	orma_client_slot_lost(slot);
 	return false;
+}
+
+/* The open packet begins the sequence's state. */
+static inline void orma_client_slot_note_state(struct orma_packet *slot)
+{
+	slot->state_chunk_id = orma_shm_writer_next_chunk_id(slot->writer);
+	slot->is_clear_due = false;
 }
 
 /* The calling thread's own writer of an instance. */

@@ -431,6 +431,20 @@ void orma_client_end_source(struct orma_data_source *source)
 
 /* --- flushing --------------------------------------------------------------------------------- */
 
+/* Has slots begin their incremental state anew: at once, or at their next chunk. */
+static void clear_slots(struct place place, bool at_once)
+{
+	uint64_t stamp;
+
+	at(place)->is_clear_lazy = !at_once;
+	pthread_mutex_lock(&orma_client.mutex);
+	stamp = orma_client_stamp_locked();
+	if (at_once)
+		atomic_store_explicit(&at(place)->clear_at_once_stamp, stamp, memory_order_relaxed);
+	atomic_store_explicit(&place.source->stamps[place.idx], stamp, memory_order_release);
+	pthread_mutex_unlock(&orma_client.mutex);
+}
+
 static void flush_instance(struct place place, struct orma_client_flush *flush, uint64_t flags)
 {
 	struct orma_instance info = describe(place);
@@ -448,6 +462,9 @@ static void flush_instance(struct place place, struct orma_client_flush *flush, 
 			pthread_mutex_unlock(&orma_client.mutex);
 		}
 	}
+	/* What is emitted from here on is readable without what the flush hands over. */
+	if (at(place)->is_clear_lazy)
+		clear_slots(place, true);
 	orma_client_self_flush(place.source, place.idx);
 }
 
@@ -506,10 +523,7 @@ void orma_client_clear_state(void *ctx, const uint64_t *instance_ids, size_t cou
 			continue;
 		options = &place.source->options;
 		info = describe(place);
-		pthread_mutex_lock(&orma_client.mutex);
-		atomic_store_explicit(&place.source->stamps[place.idx], orma_client_stamp_locked(),
-				      memory_order_release);
-		pthread_mutex_unlock(&orma_client.mutex);
+		clear_slots(place, !place.source->extra.clears_by_chunk);
 		if (options->on_clear_incremental_state)
 			options->on_clear_incremental_state(options->ctx, &info);
 	}

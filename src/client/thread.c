@@ -9,6 +9,15 @@
  * freed, one for the instance that is there is made, or (same generation: incremental state was
  * cleared) only the state is forgotten.
  *
+ * Clearing may wait. A ring loses its oldest data by the chunk, so a second state in a chunk is of no
+ * use to a reader. When the chunk in hand has a state, a sequence of track events begins the next one
+ * in its next chunk; otherwise it does so at its next event. So states take a part of the ring that
+ * does not depend on how often the service asks. A flush ends the waiting: the service cuts its
+ * files at a request for clearing and a flush, and each file is to be readable alone. The first event
+ * of the next chunk comes before the state, because only then is it known that there is a next chunk.
+ * Rejected: to leave the chunk in hand early (an unused rest in each chunk, for one event in the
+ * oldest chunk of each thread).
+ *
  * Why no lock is needed against an instance that stops meanwhile: the writer belongs to the thread
  * while it is in the slot (`is_open`), and keeps the arbiter and its memory alive; a packet that is
  * finished too late goes into a chunk that the service ignores or nobody reads.
@@ -138,6 +147,7 @@ static void slot_forget(struct orma_packet *slot, const struct orma_data_source 
 			bool is_new)
 {
 	slot->needs_state = slot->is_user_outdated = true;
+	slot->is_clear_due = false;
 	if (slot->state && source->extra.state_lost)
 		source->extra.state_lost(slot->state, is_new);
 	else if (slot->state)
@@ -270,6 +280,16 @@ static struct orma_packet *slot_find(uint32_t place, uint32_t idx)
 	return slots ? &slots[idx] : NULL;
 }
 
+/* The chunk in hand has a state already, so another one is of use in the next chunk only. */
+static bool may_clear_wait(const struct orma_packet *slot)
+{
+	return slot->source->extra.clears_by_chunk && !slot->needs_state &&
+	       slot->state_chunk_id == orma_shm_writer_next_chunk_id(slot->writer) &&
+	       atomic_load_explicit(&slot->stamp, memory_order_relaxed) >=
+		       atomic_load_explicit(&slot->instance->clear_at_once_stamp,
+					    memory_order_relaxed);
+}
+
 /* The slot is entered. */
 static int slot_update(struct orma_packet *slot, struct orma_data_source *source, uint32_t idx)
 {
@@ -284,8 +304,13 @@ static int slot_update(struct orma_packet *slot, struct orma_data_source *source
 	}
 	if (slot->writer && slot->instance == instance &&
 	    slot->generation == atomic_load_explicit(&instance->generation, memory_order_relaxed)) {
+		bool may_wait = may_clear_wait(slot);
+
 		atomic_store_explicit(&slot->stamp, stamp, memory_order_relaxed);
-		slot_forget(slot, source, false);
+		if (may_wait)
+			slot->is_clear_due = true;
+		else
+			slot_forget(slot, source, false);
 		return 0;
 	}
 	return slot_renew(slot, source, idx);

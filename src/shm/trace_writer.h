@@ -110,6 +110,12 @@ static inline uint32_t orma_shm_writer_id(const struct orma_shm_writer *writer)
 	return writer->id;
 }
 
+/* The id that the next chunk will have: it changes when a chunk is taken. */
+static inline uint32_t orma_shm_writer_next_chunk_id(const struct orma_shm_writer *writer)
+{
+	return writer->next_chunk_id;
+}
+
 /* Grows by one for each packet that is not whole in shared memory: compare before and after. */
 static inline uint64_t orma_shm_writer_lost_packets(const struct orma_shm_writer *writer)
 {

@@ -53,6 +53,9 @@ static bool emit_short(struct orma_packet *slot, const struct orma_track_event *
 	end = orma_track_encode(sequence, begin, event);
 	if (!end || !copy_into_chunk(slot, begin, (size_t)(end - begin)))
 		return false;
+	/* It was the first event of a chunk that is to begin with a state. */
+	if (ORMA_UNLIKELY(slot->needs_state))
+		orma_track_become_not_plain(sequence);
 	if (is_end)
 		orma_track_nesting_end_written(&sequence->nesting);
 	else if (event->type == ORMA_EVENT_BEGIN && !is_elsewhere)

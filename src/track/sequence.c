@@ -7,9 +7,11 @@
  *   3. descriptor of the process's track
  *   4. when asked for, that of the counter of the thread's CPU time
  *
- * They come before the first event, after each loss and when the service asks for it. When the
- * first is lost, the others are not tried: whoever emits tries again at its next event. Timestamps
- * are deltas to the previous packet on clock 64, in the config's unit, and never negative.
+ * They come before the first event, after each loss and when the service asks for it, but then at
+ * most once per chunk (client/thread.c). When the first is lost, the others are not tried: the next
+ * event tries again. The kernel is asked for the thread's id and name only the first time; renames.c
+ * notices later names. Timestamps are deltas to the previous packet on clock 64, in the config's
+ * unit, and never negative.
  */
 #include <unistd.h>
 
@@ -114,6 +116,7 @@ static bool write_state(struct orma_packet *slot, uint64_t now_ns)
 	struct orma_proto_writer *writer = orma_shm_writer_packet_begin(slot->writer);
 	struct orma_proto_nested snapshot;
 
+	orma_client_slot_note_state(slot);
 	/* Its own time is absolute: nothing else is known yet. */
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, now_ns);
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID,

@@ -92,6 +92,7 @@ static int register_source(void)
 	const struct orma_client_source_extra extra = {
 		.is_hot = true,
 		.thread_state_bytes = sizeof(struct orma_track_sequence),
+		.clears_by_chunk = true,
 		.state_lost = orma_track_sequence_lost,
 		.state_done = orma_track_sequence_done,
 		.forked = on_forked,

@@ -2,8 +2,8 @@
  * ring_test.c - what a reader can decode of a ring that has wrapped, by the rules of Perfetto's
  * Trace Processor: the program uses the library, the ring is the daemon's.
  *
- * The program waits for a flush after every few KiB. So the tests do not depend on the speed of the
- * machine: requests of the service reach the program before it has written the next few.
+ * The programs wait for the service after every few KiB. So the tests do not depend on the speed of
+ * the machine: requests of the service reach the program before it has written the next few.
  */
 #include <orma/track_event.h>
 
@@ -20,6 +20,17 @@ enum {
 	BURSTS = 5 * RING_BYTES / 2 / BURST_BYTES,
 	PERCENT = 95,
 };
+
+/* Many threads in a small ring: each has a few KiB of it. */
+enum {
+	THREADS = 100,
+	ROUND_SLICES =
+		4, /* of each thread; all of them together are less than a share of the ring */
+	ROUNDS = 150,
+	SMALL_RING_EVENTS_MIN = 18000, /* without any states there is room for 30,000 */
+};
+
+#define SMALL_CONFIG "buffers { size_kb: 512 } data_sources { config { name: \"track_event\" } }"
 
 #define CONFIG                                                                                     \
 	"buffers { size_kb: 1024 } unique_session_name: \"ring\" "                                 \
@@ -72,8 +83,8 @@ static void *emit_seldom(void *ctx)
 	return NULL;
 }
 
-static struct orma_session *open_ring(struct daemon *daemon,
-				      const struct orma_session_options *options)
+static struct orma_session *
+open_ring(struct daemon *daemon, const struct orma_session_options *options, const char *config)
 {
 	const struct orma_init_options init = {.struct_size = sizeof(init),
 					       .producer_socket = daemon->producer};
@@ -84,7 +95,7 @@ static struct orma_session *open_ring(struct daemon *daemon,
 	CHECK_INT(orma_track_event_register(), 0);
 	CHECK_INT(orma_sync(WAIT_MS), 0);
 	session = session_new(options);
-	session_enable(session, CONFIG);
+	session_enable(session, config);
 	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
 	return session;
 }
@@ -111,7 +122,7 @@ ORMA_TEST(a_ring_that_wraps_can_be_decoded_and_so_can_each_clone_of_it)
 	daemon_addresses(&daemon);
 	const struct orma_session_options options = {.struct_size = sizeof(options),
 						     .consumer_socket = daemon.consumer};
-	session = open_ring(&daemon, &options);
+	session = open_ring(&daemon, &options, CONFIG);
 	CHECK_INT(sem_init(&semaphores[0], 0, 0), 0);
 	CHECK_INT(sem_init(&semaphores[1], 0, 0), 0);
 	CHECK_INT(pthread_create(&thread, NULL, emit_seldom, semaphores), 0);
@@ -128,4 +139,54 @@ ORMA_TEST(a_ring_that_wraps_can_be_decoded_and_so_can_each_clone_of_it)
 	check_decodable(session, RING_BYTES / 50);
 	orma_shutdown();
 	daemon_stop(&daemon);
+}
+
+/* --- many threads ----------------------------------------------------------------------------- */
+
+struct rounds {
+	pthread_barrier_t begin, end;
+};
+
+static void *emit_rounds(void *ctx)
+{
+	struct rounds *rounds = ctx;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&rounds->begin);
+		for (int k = 0; k < ROUND_SLICES; k++) {
+			ORMA_SCOPE(ring, "one of many threads", "number", k);
+		}
+		pthread_barrier_wait(&rounds->end);
+	}
+	return NULL;
+}
+
+ORMA_TEST(a_small_ring_of_many_threads_holds_events_that_can_be_decoded)
+{
+	struct orma_session *session;
+	pthread_t threads[THREADS];
+	struct daemon daemon;
+	struct rounds rounds;
+
+	daemon_addresses(&daemon);
+	const struct orma_session_options options = {.struct_size = sizeof(options),
+						     .consumer_socket = daemon.consumer};
+	session = open_ring(&daemon, &options, SMALL_CONFIG);
+	CHECK_INT(pthread_barrier_init(&rounds.begin, NULL, THREADS + 1), 0);
+	CHECK_INT(pthread_barrier_init(&rounds.end, NULL, THREADS + 1), 0);
+	for (size_t i = 0; i < THREADS; i++)
+		CHECK_INT(pthread_create(&threads[i], NULL, emit_rounds, &rounds), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&rounds.begin);
+		pthread_barrier_wait(&rounds.end);
+		CHECK_INT(orma_sync(WAIT_MS), 0);
+	}
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	session_stop(session);
+	check_decodable(session, SMALL_RING_EVENTS_MIN);
+	orma_shutdown();
+	daemon_stop(&daemon);
+	pthread_barrier_destroy(&rounds.begin);
+	pthread_barrier_destroy(&rounds.end);
 }
