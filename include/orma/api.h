@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/api.h - what marks a symbol as part of the stable ABI; structs with a size, in C and in C++.
+ * orma/api.h - the mark of symbols of the stable ABI; initialising structs with a size in C and C++.
  */
 #ifndef ORMA_API_H
 #define ORMA_API_H
 
 /*
- * With ORMA_STATIC, for a library of one's own that contains orma and shall not show it: a plugin
- * that two versions of orma may meet in. Such a copy has a connection of its own.
+ * Define ORMA_STATIC for a library that contains orma but must not export its symbols, for example a
+ * plugin of a process that may contain another version of orma. Such a copy has its own connection.
  */
 #ifdef ORMA_STATIC
 #define ORMA_API __attribute__((visibility("hidden")))
@@ -14,12 +14,12 @@
 #define ORMA_API __attribute__((visibility("default")))
 #endif
 
-/* The argument with this number, from 1, must not be NULL: compilers warn, and nothing checks it. */
+/* The argument with this number, from 1, must not be NULL. Compilers warn; nothing checks at run time. */
 #define ORMA_NOT_NULL_(number) __attribute__((nonnull(number)))
 
 /*
- * A struct that begins with struct_size: all zero but for that. For C++, which has designated
- * initialisers from C++20 on only, and for whoever likes it better:
+ * A struct that begins with struct_size, with every other member zero. Needed in C++ before C++20,
+ * which has no designated initialisers; an alternative to them elsewhere:
  *
  *	struct orma_init_options options = ORMA_SIZED(struct orma_init_options);
  *	options.clock = ORMA_CLOCK_MONOTONIC;
@@ -33,7 +33,7 @@ template <class OrmaStruct> inline OrmaStruct orma_sized()
 	sized.struct_size = sizeof(OrmaStruct);
 	return sized;
 }
-/* Compilers warn of a static_cast to the type that a value already has. */
+/* A cast without the warning that compilers give when the value already has the type. */
 template <class OrmaTo> struct orma_cast {
 	template <class OrmaFrom> static constexpr OrmaTo of(OrmaFrom value)
 	{
@@ -50,12 +50,12 @@ template <class OrmaTo> struct orma_cast {
 #define ORMA_SIZED(type) ((type){.struct_size = sizeof(type)})
 #endif
 
-/* The headers' own: what both languages and all their warnings agree with. */
+/* For these headers only: expressions that C and C++ accept without any warning. */
 /* clang-format off */
 #ifdef __cplusplus
 #define ORMA_NULL_           nullptr
 #define ORMA_ZERO_           {}
-#define ORMA_INLINE_         constexpr inline /* what it makes can be static data */
+#define ORMA_INLINE_         constexpr inline /* results can be static data */
 #define ORMA_CAST_(type, x)  orma_cast<type>::of(x)
 #define ORMA_ADDRESS_(value) reinterpret_cast<uintptr_t>(value)
 #else

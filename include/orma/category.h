@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/category.h - categories: groups of events that a session switches on together.
+ * orma/category.h - categories: groups of events that a session enables together.
  *
  *	ORMA_CATEGORY_DECLARE(gfx);                                 // in a header
  *	ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames and drawing");     // in one .c file
  *	ORMA_CATEGORY_DEFINE_TAGGED(gfx_verbose, "gfx.verbose", "Every draw call", "gfx,slow");
  *
- * An event may belong to several: a category whose name lists them is a *group*, enabled when any
- * of them is, each judged by itself. They need not be defined; those that are have their own tags,
- * the others the group's. Events of a group carry the names of all its members.
+ * An event may belong to several categories. A category whose name lists several is a *group*. A
+ * group is enabled when any of its members is enabled; each member is decided separately. Members
+ * need not be defined. A defined member has its own tags, any other has the tags of the group.
+ * Events of a group carry the names of all its members.
  *
  *	ORMA_CATEGORY_DEFINE(upload, "gfx,net", "Textures on their way");
  *
- * The service is told of up to 126 KiB of categories, some thousands of them, for people who ask
- * which there are: with descriptions while these fit, groups not at all. What a session enables
- * does not depend on that.
+ * The library lists the categories to the service, so that users can ask for them: up to 126 KiB,
+ * some thousands of categories, with descriptions while these fit, and without groups. A session
+ * can also enable categories that the list leaves out.
  *
- * A category announces itself when its program or library is loaded, and leaves with it; one that
- * is loaded while a session runs takes part at once.
+ * A category is registered when its program or library is loaded, and removed when that is
+ * unloaded. If it is loaded while a session runs, it joins that session at once.
  *
- * Which categories a session enables: its TrackEventConfig is asked for exact names first, then for
- * patterns (one '*' at the end), then for the lone "*"; each time enabled_categories enable,
- * disabled_categories disable, disabled_tags disable, enabled_tags enable, in this order. Where
- * nothing matches, the category is enabled. When the config names no tags at all, "slow" and
- * "debug" are disabled ones.
+ * A session enables categories by its TrackEventConfig. Exact names are matched first, then
+ * patterns (one '*' at the end), then the lone "*". At each of these three levels the lists apply in
+ * this order: enabled_categories enable, disabled_categories disable, disabled_tags disable,
+ * enabled_tags enable. A category that nothing matches is enabled. If the config names no tags at
+ * all, "slow" and "debug" count as disabled tags.
  *
- * Threads: all of it from any thread.
+ * Threads: everything here may be used on any thread.
  */
 #ifndef ORMA_CATEGORY_H
 #define ORMA_CATEGORY_H
@@ -40,44 +41,44 @@ extern "C" {
 
 struct orma_category_watch;
 
-/* A category; static, zero-initialised but for its texts. */
+/* A category: static, with all members but its texts zero. */
 struct orma_category {
-	const char *name;        /* with commas: a group of several */
+	const char *name;        /* a name with commas makes a group */
 	const char *description; /* may be NULL */
 	struct orma_category *next;
-	/* bit i = instance i of the data source wants it; written by the library, read relaxed */
+	/* bit i = instance i of the data source enables it; written by the library, read relaxed */
 	uint32_t enabled;
 	uint32_t id; /* given at registration; 0 = not registered */
-	/* comma-separated, may be NULL; "slow" and "debug" are off unless asked for */
+	/* comma-separated, may be NULL; "slow" and "debug" are disabled unless a config enables them */
 	const char *tags;
-	/* The library's. */
+	/* Used by the library only. */
 	struct orma_category **link;
 	struct orma_category_watch *watch;
 };
 
 /* Called by ORMA_CATEGORY_DEFINE's constructor. */
 ORMA_API void orma_category_add(struct orma_category *category);
-/* Called by its destructor: a module that is unloaded takes its categories along. No thread may be
- * inside the module's code then; a callback that is under way is waited for. */
+/* Called by its destructor, so that a module's categories are removed when it is unloaded. No thread
+ * may be inside the module's code then. Waits for a callback that is running. */
 ORMA_API void orma_category_remove(struct orma_category *category);
 
-/* `is_change`: the instance is the first that wants the category, or was the last. */
+/* `is_change`: the instance is the first to enable the category, or was the last that enabled it. */
 typedef void orma_category_fn(void *ctx, struct orma_category *category, uint32_t instance_idx,
 			      bool is_enabled, bool is_change);
 /**
- * orma_category_set_callback() - be told when instances begin and cease to want a category.
- * @fn:  NULL = no more; replaces the one before. Called on the library's thread (or inside
- *       orma_dispatch()), soon also for instances that want the category already.
+ * orma_category_set_callback() - call a function when an instance enables or disables a category.
+ * @fn:  replaces the function before; NULL = none. Called on the library's thread (or inside
+ *       orma_dispatch()), also soon after this call for instances that enable the category now.
  * @ctx: borrowed until the callback is replaced or the category removed.
  *
- * When this returns, on another thread than the library's, the callback before is not running and
- * will not be called. Returns 0, -EINVAL (NULL, or not added), -ENOMEM.
+ * When this returns, on a thread other than the library's, the replaced callback is not running and
+ * will not be called again. Returns 0, -EINVAL (NULL, or not added), -ENOMEM.
  */
 ORMA_API int orma_category_set_callback(struct orma_category *category, orma_category_fn *fn,
 					void *ctx);
 
-/* Enabled by every instance: the category of events that name theirs at run time, with
- * ORMA_CATEGORY(). */
+/* The category of events that name their category at run time, with ORMA_CATEGORY(). Every instance
+ * enables it. */
 ORMA_API extern struct orma_category orma_category_dynamic;
 
 #define ORMA_CATEGORY_DECLARE(id) extern struct orma_category orma_category_##id

@@ -8,15 +8,15 @@
  *		if (orma_field_find(instance->config, instance->config_size, 1000, &field) > 0)
  *			take(field.data, field.size);
  *
- * or, for all of them in their order:
+ * or, for all fields in order:
  *
  *	while (orma_field_next(&data, &size, &field) > 0)
  *
- * Nested messages are fields of type BYTES, whose bytes are read in the same way; so are packed
- * numbers, which are values one behind the other. Bytes of any origin can be read: nothing outside
- * of them is.
+ * Nested messages are fields of type BYTES; read their bytes in the same way. Packed numbers are
+ * fields of type BYTES too, whose bytes are the values one after the other. The functions accept
+ * bytes of any origin and never read outside of them.
  *
- * Ownership: nothing is copied; what a field points to is in the message.
+ * Ownership: nothing is copied; a field points into the message.
  * Threads:   plain data; the functions are MT-safe.
  */
 #ifndef ORMA_FIELD_H
@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-/* How a field is written; several types of .proto files share one. */
+/* The encoding of a field; several types of .proto files share one. */
 enum orma_field_type {
 	ORMA_FIELD_VARINT = 0,  /* int32 to uint64, sint32, sint64, bool, enum: `value` */
 	ORMA_FIELD_FIXED64 = 1, /* fixed64, sfixed64, double: `value` */
@@ -41,25 +41,25 @@ enum orma_field_type {
 struct orma_field {
 	uint32_t id;
 	uint32_t type; /* enum orma_field_type */
-	/* Of signed types: cast to int64_t, of sfixed32 to int32_t; see orma_field_sint(). */
+	/* Cast to int64_t for signed types, to int32_t for sfixed32; see orma_field_sint(). */
 	uint64_t value;
 	const void *data; /* not NUL-terminated */
 	size_t size;
 };
 
 /**
- * orma_field_next() - the first field of a message, which is then what follows it.
- * @data: moved behind the field.
- * @size: what is left there.
+ * orma_field_next() - read the next field of a message and advance.
+ * @data: advanced past the field.
+ * @size: reduced to the bytes that are left.
  * @ret:  set when 1 is returned.
  *
- * Returns 1, 0 (the message ends here), -EBADMSG (it does not decode from here on), -EINVAL (NULL).
+ * Returns 1, 0 (end of the message), -EBADMSG (the rest does not decode), -EINVAL (NULL).
  */
 ORMA_API int orma_field_next(const void **data, size_t *size, struct orma_field *ret);
 /**
- * orma_field_find() - the last field with a number, which is the one that counts.
+ * orma_field_find() - find a field by number. If there are several, the last one counts.
  *
- * Returns 1, 0 (there is none), -EBADMSG (the message does not decode as a whole), -EINVAL (NULL).
+ * Returns 1, 0 (not found), -EBADMSG (the message does not decode as a whole), -EINVAL (NULL).
  */
 ORMA_API int orma_field_find(const void *data, size_t size, uint32_t id, struct orma_field *ret);
 /** orma_field_sint() - the value of a sint32 or sint64. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/log.h - what the library would say to the person who runs the program.
+ * orma/log.h - the library's messages to the person who runs the program.
  *
- * The library prints nothing, unless ORMA_LOG in the environment asks for it (orma/init.h). Few
- * things are worth a word beside the error that a function returns: why there is no connection to a
- * daemon, and that there is one now; in a process with a service of its own, a producer that was
- * refused, a data source that did not stop in time. Messages of level ORMA_LOG_DEBUG say what else
- * happens to the connection and to instances. Without a sink they vanish.
+ * The library prints nothing unless ORMA_LOG in the environment asks for it (orma/init.h). It logs
+ * what no function can return: why there is no connection to a daemon, and when there is one; in a
+ * process with its own service, that a producer was refused or a data source did not stop in time.
+ * Messages of level ORMA_LOG_DEBUG describe everything else that happens to the connection and to
+ * instances. Without a sink, messages are discarded.
  *
- * Threads: the sink is called on any thread that is inside the library, several at once; it must not
- *          call the library.
+ * Threads: the sink is called on any thread that is inside the library, on several at once. It must
+ *          not call the library.
  */
 #ifndef ORMA_LOG_H
 #define ORMA_LOG_H
@@ -26,11 +26,11 @@ enum orma_log_level {
 	ORMA_LOG_ERROR = 3,
 };
 
-/* `message` is one line without its end, valid during the call. */
+/* `message` is one line without a line break, valid during the call. */
 typedef void orma_log_fn(void *ctx, enum orma_log_level level, const char *message);
 
 /**
- * orma_log_set_sink() - where messages go, for the whole process; NULL = nowhere.
+ * orma_log_set_sink() - set the receiver of messages, for the whole process; NULL = none.
  *
  * Thread-safety: call it before other threads use the library.
  */

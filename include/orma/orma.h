@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * orma/orma.h - all of orma's public interface.
  *
- * Three tiers, each usable without the next: events on a timeline, packets of one's own format,
- * and services and sessions. Any of the headers can be included by itself.
+ * The interface has three tiers, and each can be used without the next: events on a timeline,
+ * packets of your own format, and services and sessions. Each header can be included alone.
  *
  *	#include <orma/orma.h>
  *
@@ -21,32 +21,33 @@
  *	cc app.c $(pkg-config --cflags --libs orma)
  *	orma record -t 5s & ./app
  *
- * orma/init.h:        once per process: joining the tracing system, leaving it, fork and dlclose
- * orma/category.h:    groups of events that a session switches on together
+ * orma/init.h:        once per process: connecting to the tracing system, fork and dlclose
+ * orma/category.h:    groups of events that a session enables together
  * orma/track_event.h: slices, instants, counters, states
- * orma/event_item.h:  what events carry: arguments, flows, times, places in the source
- * orma/track.h:       the lines that events lie on; names of threads and processes
+ * orma/event_item.h:  the contents of events: arguments, flows, times, source locations
+ * orma/track.h:       the tracks that events are on; names of threads and processes
  *
- * orma/data_source.h: packets of one's own format, when a session asks for them
- * orma/packet.h:      writing their fields; `orma protogen` makes setters from a .proto file
+ * orma/data_source.h: packets of your own format, when a session asks for them
+ * orma/packet.h:      writing their fields; `orma protogen` generates setters from a .proto file
+ * orma/field.h:       reading the fields of a config or packet
  *
  * orma/session.h:     being a consumer: configure, start, stop and read back a recording
- * orma/stats.h:       what became of a session's data
- * orma/state.h:       who is connected to a service
- * orma/service.h:     a service for programs that bring processes together by themselves
- * orma/transport.h:   a connection to a service over a transport of the program's own
+ * orma/stats.h:       counts of a session's data and losses
+ * orma/state.h:       the producers and sessions of a service
+ * orma/service.h:     a service inside a program that connects processes by itself
+ * orma/transport.h:   a connection to a service over the program's own transport
  *
- * orma/error.h:       what went wrong, in words
- * orma/log.h:         where the library's own messages go
+ * orma/error.h:       error descriptions in words
+ * orma/log.h:         the library's own messages
  *
- * Errors: functions that can fail return a negative errno value; the pages say which, and what
- *         each means. Nothing here exits, aborts, prints, or waits without a bound.
- * NULL:   where there has to be something, functions that return int return -EINVAL, and all
+ * Errors: functions that can fail return a negative errno value. Each page lists the values and
+ *         their meaning. No function exits, aborts, prints, or waits without a bound.
+ * NULL:   where a pointer is required, functions that return int return -EINVAL for NULL, and all
  *         others do nothing and return 0, false or NULL, unless their pages say otherwise. The
- *         functions behind the macros of events (orma/track_event.h) do not look.
- * Units: the ends of names tell them: _ns, _ms, _bytes.
- * Ownership: arguments are borrowed for the call and results belong to the caller, where the pages
- *         do not say otherwise.
+ *         functions behind the event macros (orma/track_event.h) do not check.
+ * Units:  names end with them: _ns, _ms, _bytes.
+ * Ownership: arguments are borrowed for the call, and results belong to the caller, unless the
+ *         pages say otherwise.
  */
 #ifndef ORMA_ORMA_H
 #define ORMA_ORMA_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * orma/packet.h - writing the fields of one trace packet straight into shared memory.
  *
- * A packet is a protobuf message (TracePacket); its fields are written in any order by field
- * number. Writing never fails and never blocks beyond the data source's policy: what does not fit
- * is dropped as a whole packet and counted. With NULL for the packet, as orma_packet_begin() returns
- * it while nobody records, and with NULL for bytes of some size, nothing is written.
+ * A packet is a protobuf message (TracePacket). Its fields are written by number, in any order.
+ * Writing never fails, and never blocks beyond the data source's policy: a packet that does not fit
+ * is dropped as a whole and counted. With NULL for the packet, which orma_packet_begin() returns
+ * while nobody records, or with NULL for bytes of a size above 0, nothing is written.
  *
- * Threads: a packet belongs to the thread that began it, until it ended it. One packet per thread
- *          and data source instance at a time.
+ * Threads: a packet belongs to the thread that began it until that thread ends it. A thread can have
+ *          one open packet per data source instance.
  */
 #ifndef ORMA_PACKET_H
 #define ORMA_PACKET_H
@@ -23,11 +23,11 @@ extern "C" {
 
 struct orma_packet;
 
-/* Numbers of the fields of TracePacket that packets of one's own may need beside their own. */
+/* Numbers of those fields of TracePacket that custom packets may need beside their own. */
 enum {
 	/* uint64: nanoseconds of CLOCK_BOOTTIME, or of the clock in TIMESTAMP_CLOCK_ID */
 	ORMA_PACKET_TIMESTAMP = 8,
-	ORMA_PACKET_TIMESTAMP_CLOCK_ID = 58, /* uint32: enum BuiltinClock, or of one's own */
+	ORMA_PACKET_TIMESTAMP_CLOCK_ID = 58, /* uint32: enum BuiltinClock, or a custom clock */
 	ORMA_PACKET_TRACK_EVENT = 11,
 	ORMA_PACKET_INTERNED_DATA = 12,
 	ORMA_PACKET_SEQUENCE_FLAGS = 13, /* uint32: ORMA_SEQUENCE_... bits */
@@ -35,16 +35,16 @@ enum {
 	ORMA_PACKET_TRACK_DESCRIPTOR = 60,
 };
 enum {
-	ORMA_SEQUENCE_STATE_CLEARED = 1, /* this packet says everything anew */
-	ORMA_SEQUENCE_NEEDS_STATE = 2,   /* it refers to what earlier ones said */
+	ORMA_SEQUENCE_STATE_CLEARED = 1, /* this packet begins a new incremental state */
+	ORMA_SEQUENCE_NEEDS_STATE = 2,   /* this packet refers to the incremental state */
 };
 
-/* A nested message from begin to end; lives on the caller's stack. Contents are the library's. */
+/* A nested message from begin to end; lives on the caller's stack. Only the library uses the contents. */
 struct orma_nested {
 	void *opaque[4];
 };
 
-/* One field of that number each, by its type in the .proto file: uint32, uint64 */
+/* Each function writes one field. Choose it by the field's type in the .proto file: uint32, uint64 */
 ORMA_API void orma_packet_varint(struct orma_packet *packet, uint32_t field_id, uint64_t value);
 /* int32, int64, enum */
 ORMA_API void orma_packet_int(struct orma_packet *packet, uint32_t field_id, int64_t value);
@@ -60,10 +60,10 @@ ORMA_API void orma_packet_string(struct orma_packet *packet, uint32_t field_id, 
 /* bytes, messages */
 ORMA_API void orma_packet_bytes(struct orma_packet *packet, uint32_t field_id, const void *data,
 				size_t size);
-/* Already encoded fields, tags included. */
+/* Fields that are already encoded, with their tags. */
 ORMA_API void orma_packet_raw(struct orma_packet *packet, const void *data, size_t size);
 /*
- * Nested messages end in the reverse order of their beginnings; ending an outer one ends those
+ * End nested messages in the reverse order of their begins. Ending an outer message also ends those
  * inside it.
  */
 ORMA_API void orma_packet_nested_begin(struct orma_packet *packet, struct orma_nested *nested,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/state.h - who is connected to a service, what they offer, and which sessions it has.
+ * orma/state.h - the producers of a service, their data sources, and the service's sessions.
  *
- * From orma_session_read_state(), or by orma_service_state_parse() from a serialized
- * TracingServiceState message, which orma_session_query_state() and
- * orma_consumer_port_query_state() have. Texts are never NULL; what a service does not tell is ""
- * or 0.
+ * orma_session_read_state() returns the struct. orma_service_state_parse() makes it from a
+ * serialized TracingServiceState message, which orma_session_query_state() and
+ * orma_consumer_port_query_state() return. Texts are never NULL; a member that a service does not
+ * send is "" or 0.
  *
  * Threads: plain data; the functions are MT-safe.
  */
@@ -59,21 +59,21 @@ struct orma_service_state {
 	size_t producer_count, data_source_count;
 	const struct orma_producer_state *const *producers;
 	const struct orma_data_source_state *const *data_sources;
-	/* The asking user's sessions; for root all. Old services do not list any. */
+	/* The sessions of the user that asks, or all sessions for root. Old services list none. */
 	bool lists_sessions;
 	size_t listed_count;
 	const struct orma_session_state *const *sessions;
 };
 
 /**
- * orma_service_state_parse() - a serialized TracingServiceState message as a struct.
+ * orma_service_state_parse() - decode a serialized TracingServiceState message.
  * @ret: set on success only; owned by the caller, see orma_service_state_free().
  *
- * Returns 0, -EBADMSG (`data` does not decode), -EINVAL, -ENOMEM (also for more than 64 MiB of it).
+ * Returns 0, -EBADMSG (`data` does not decode), -EINVAL, -ENOMEM (also if it needs more than 64 MiB).
  */
 ORMA_API int orma_service_state_parse(const void *data, size_t size,
 				      struct orma_service_state **ret);
-/** orma_service_state_free() - frees the struct and all in it. NULL is fine. */
+/** orma_service_state_free() - free the struct and everything in it. NULL is fine. */
 ORMA_API void orma_service_state_free(struct orma_service_state *state);
 
 #ifdef __cplusplus
