@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/api.h - the mark of symbols of the stable ABI; initialising structs with a size in C and C++.
+ * orma/api.h - the mark of symbols of the stable ABI; initialising structs with a size in C and
+ * C++.
  */
 #ifndef ORMA_API_H
 #define ORMA_API_H
 
 /*
- * Define ORMA_STATIC for a library that contains orma but must not export its symbols, for example a
- * plugin of a process that may contain another version of orma. Such a copy has its own connection.
+ * Define ORMA_STATIC for a library that contains orma but must not export its symbols, for example
+ * a plugin of a process that may contain another version of orma. Such a copy has its own
+ * connection.
  */
 #ifdef ORMA_STATIC
 #define ORMA_API __attribute__((visibility("hidden")))
@@ -14,7 +16,8 @@
 #define ORMA_API __attribute__((visibility("default")))
 #endif
 
-/* The argument with this number, from 1, must not be NULL. Compilers warn; nothing checks at run time. */
+/* The argument with this number, from 1, must not be NULL. Compilers warn; nothing checks at run
+ * time. */
 #define ORMA_NOT_NULL_(number) __attribute__((nonnull(number)))
 
 /*

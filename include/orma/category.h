@@ -20,8 +20,8 @@
  * unloaded. If it is loaded while a session runs, it joins that session at once.
  *
  * A session enables categories by its TrackEventConfig. Exact names are matched first, then
- * patterns (one '*' at the end), then the lone "*". At each of these three levels the lists apply in
- * this order: enabled_categories enable, disabled_categories disable, disabled_tags disable,
+ * patterns (one '*' at the end), then the lone "*". At each of these three levels the lists apply
+ * in this order: enabled_categories enable, disabled_categories disable, disabled_tags disable,
  * enabled_tags enable. A category that nothing matches is enabled. If the config names no tags at
  * all, "slow" and "debug" count as disabled tags.
  *
@@ -49,7 +49,8 @@ struct orma_category {
 	/* bit i = instance i of the data source enables it; written by the library, read relaxed */
 	uint32_t enabled;
 	uint32_t id; /* given at registration; 0 = not registered */
-	/* comma-separated, may be NULL; "slow" and "debug" are disabled unless a config enables them */
+	/* comma-separated, may be NULL; "slow" and "debug" are disabled unless a config enables
+	 * them */
 	const char *tags;
 	/* Used by the library only. */
 	struct orma_category **link;
@@ -58,11 +59,12 @@ struct orma_category {
 
 /* Called by ORMA_CATEGORY_DEFINE's constructor. */
 ORMA_API void orma_category_add(struct orma_category *category);
-/* Called by its destructor, so that a module's categories are removed when it is unloaded. No thread
- * may be inside the module's code then. Waits for a callback that is running. */
+/* Called by its destructor, so that a module's categories are removed when it is unloaded. No
+ * thread may be inside the module's code then. Waits for a callback that is running. */
 ORMA_API void orma_category_remove(struct orma_category *category);
 
-/* `is_change`: the instance is the first to enable the category, or was the last that enabled it. */
+/* `is_change`: the instance is the first to enable the category, or was the last that enabled it.
+ */
 typedef void orma_category_fn(void *ctx, struct orma_category *category, uint32_t instance_idx,
 			      bool is_enabled, bool is_change);
 /**

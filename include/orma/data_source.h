@@ -2,8 +2,8 @@
  * orma/data_source.h - custom data sources: packets of your own format, recorded when a session
  * asks for them.
  *
- * A data source is registered once. Each session that names it creates an *instance* of it, which is
- * set up, started and later stopped. While it exists, an instance has an index between 0 and
+ * A data source is registered once. Each session that names it creates an *instance* of it, which
+ * is set up, started and later stopped. While it exists, an instance has an index between 0 and
  * ORMA_INSTANCES_MAX-1.
  *
  *	ORMA_FOR_EACH_INSTANCE(my_source, idx) {
@@ -40,7 +40,8 @@ extern "C" {
 struct orma_data_source;
 
 enum orma_exhausted_policy {
-	/* when the shared memory is full, drop the packet, count it, and mark the gap in the trace */
+	/* when the shared memory is full, drop the packet, count it, and mark the gap in the trace
+	 */
 	ORMA_EXHAUSTED_DROP = 0,
 	/* wait for room up to stall_timeout_ms, then drop until there is room. The library never
 	 * aborts, even if a config asks for that. */
@@ -85,8 +86,8 @@ struct orma_data_source_options {
 	enum orma_completion (*on_stop)(void *ctx, const struct orma_instance *instance);
 	enum orma_completion (*on_flush)(void *ctx, const struct orma_instance *instance);
 	/* The service asks at intervals, or each time a share of a ring buffer was written. If this
-	 * callback writes, it should write little or limit its rate, because the bytes that it writes
-	 * count towards the next call. */
+	 * callback writes, it should write little or limit its rate, because the bytes that it
+	 * writes count towards the next call. */
 	void (*on_clear_incremental_state)(void *ctx, const struct orma_instance *instance);
 	void (*on_destroy)(void *ctx, const struct orma_instance *instance);
 	/* The service neither waits for an instance to stop nor hears that it has stopped. */
@@ -94,11 +95,11 @@ struct orma_data_source_options {
 	/*
 	 * State that each thread keeps for an instance. It is created on that thread, by the first
 	 * orma_packet_thread_state() or orma_packet_incremental_state(). It is deleted, on any
-	 * thread, after the instance has stopped or the thread has ended, and at the latest with the
-	 * source, unless a packet of it never ends. The incremental state describes what a reader of
-	 * the sequence knows. It is cleared when the service asks for that and after each loss; if
-	 * clear_incremental_state is NULL or returns false, it is deleted and created again. These
-	 * functions must not call the library.
+	 * thread, after the instance has stopped or the thread has ended, and at the latest with
+	 * the source, unless a packet of it never ends. The incremental state describes what a
+	 * reader of the sequence knows. It is cleared when the service asks for that and after each
+	 * loss; if clear_incremental_state is NULL or returns false, it is deleted and created
+	 * again. These functions must not call the library.
 	 */
 	void *(*create_thread_state)(void *ctx, struct orma_data_source *source, uint32_t idx);
 	void (*delete_thread_state)(void *ctx, void *state);
@@ -106,9 +107,9 @@ struct orma_data_source_options {
 	bool (*clear_incremental_state)(void *ctx, void *state);
 	void (*delete_incremental_state)(void *ctx, void *state);
 	/*
-	 * Decides if a session with `config` may adopt an instance that orma_startup_tracing() began
-	 * with `startup_config` (serialized DataSourceConfigs). NULL = it may if the two are equal
-	 * except for fields that the service fills in.
+	 * Decides if a session with `config` may adopt an instance that orma_startup_tracing()
+	 * began with `startup_config` (serialized DataSourceConfigs). NULL = it may if the two are
+	 * equal except for fields that the service fills in.
 	 */
 	bool (*may_adopt)(void *ctx, const void *startup_config, size_t startup_size,
 			  const void *config, size_t size);
@@ -126,15 +127,15 @@ ORMA_API int orma_data_source_register(const struct orma_data_source_options *op
 /**
  * orma_data_source_unregister() - stop its instances (on_stop, on_destroy) and withdraw it.
  *
- * Other threads may emit to it or exit meanwhile. The call waits for open packets, and for functions
- * that delete state, for at most 200 ms; later packets are ignored. The handle stays usable in this
- * way until 32 sources of other names have been unregistered, or until orma_shutdown(). Registering
- * the same name again returns the same handle. Unregistering NULL or an unregistered handle does
- * nothing.
+ * Other threads may emit to it or exit meanwhile. The call waits for open packets, and for
+ * functions that delete state, for at most 200 ms; later packets are ignored. The handle stays
+ * usable in this way until 32 sources of other names have been unregistered, or until
+ * orma_shutdown(). Registering the same name again returns the same handle. Unregistering NULL or
+ * an unregistered handle does nothing.
  * Stops and flushes that callbacks have postponed count as complete; do not call
- * orma_data_source_complete() for them any more. Do not call this from callbacks or inside a packet.
- * With caller_drives, call it on the thread that dispatches. Where the kernel or a system call filter
- * does not allow membarrier(), no other thread may emit during the call.
+ * orma_data_source_complete() for them any more. Do not call this from callbacks or inside a
+ * packet. With caller_drives, call it on the thread that dispatches. Where the kernel or a system
+ * call filter does not allow membarrier(), no other thread may emit during the call.
  */
 ORMA_API void orma_data_source_unregister(struct orma_data_source *source);
 /** Replaces the further descriptor fields. Returns 0, -EINVAL (also if unregistered), -EMSGSIZE (as
@@ -175,8 +176,8 @@ ORMA_API void orma_packet_end(struct orma_packet *packet);
  */
 ORMA_API bool orma_packet_take_needs_state(struct orma_packet *packet);
 /**
- * orma_packet_thread_state(), orma_packet_incremental_state() - this thread's state for the packet's
- * instance.
+ * orma_packet_thread_state(), orma_packet_incremental_state() - this thread's state for the
+ * packet's instance.
  *
  * Creates the state if there is none. Returns what the create callback returned, or NULL without
  * such a callback. Valid until the packet ends. If the incremental state is new, the caller has to
@@ -186,11 +187,12 @@ ORMA_API bool orma_packet_take_needs_state(struct orma_packet *packet);
 ORMA_API void *orma_packet_thread_state(struct orma_packet *packet);
 ORMA_API void *orma_packet_incremental_state(struct orma_packet *packet);
 /**
- * orma_data_source_lock_instance() - get the instance's context (stored by on_setup), which is valid
- * until orma_data_source_unlock_instance().
+ * orma_data_source_lock_instance() - get the instance's context (stored by on_setup), which is
+ * valid until orma_data_source_unlock_instance().
  *
- * While it is locked, other threads that lock it wait, and so does on_destroy: keep that short. Returns
- * false if there is no such instance. Do not lock twice on one thread, nor in on_setup or on_destroy.
+ * While it is locked, other threads that lock it wait, and so does on_destroy: keep that short.
+ * Returns false if there is no such instance. Do not lock twice on one thread, nor in on_setup or
+ * on_destroy.
  */
 ORMA_API bool orma_data_source_lock_instance(struct orma_data_source *source, uint32_t idx,
 					     void **ret_ctx);

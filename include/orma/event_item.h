@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/event_item.h - what an event carries beside its name: arguments, flows, a track, a time.
+ * orma/event_item.h - the contents of an event beside its name: arguments, flows, a track, a time.
  *
  *	ORMA_INSTANT(gfx, "retry", "attempt", 3, "reason", text, ORMA_FLOW(request));
  *
- * The values behind an event's name are *items*, read from left to right, at most 64 of them, and
- * as many in each ORMA_DICT and ORMA_ARRAY. A string where a key is expected is a key, and the item
- * behind it its value; the special items below stand for themselves. bool, integers, float, double,
- * strings and pointers become items by themselves, in C++ also values of an `enum class`,
- * std::string and whatever else has c_str(), and std::string_view and its like, which need not end
- * with NUL (in C: ORMA_TEXT). A key without a value is written with its name alone, a value without
- * a key is left out.
+ * The values after an event's name are *items*. They are read from left to right. An event can have
+ * at most 64, and so can each ORMA_DICT and ORMA_ARRAY. A string where a key is expected is a key,
+ * and the next item is its value. The special items below need no key. bool, integers, float,
+ * double, strings and pointers convert to items implicitly. In C++ so do values of an `enum class`,
+ * std::string and other types with c_str(), and types like std::string_view, whose text need not
+ * end with NUL (in C, use ORMA_TEXT for such text). A key without a value is written without one; a
+ * value without a key is left out.
  *
- * In C before C23 `true`, `false` and comparisons are of type int, and arrive as numbers, 1 and 0:
- * ORMA_BOOL(n > 1) makes them booleans, in all versions of C and C++, and so does (bool). A
- * bit-field needs a + in front, or a cast: some compilers give it a type of its own.
+ * In C before C23, `true`, `false` and comparisons have the type int, and are recorded as the
+ * numbers 1 and 0. ORMA_BOOL(n > 1) or a cast to bool records a boolean in all versions of C and
+ * C++. Write a unary + or a cast before a bit-field, because some compilers give it a type of its
+ * own.
  *
- * Keys that are spelled as literals cost next to nothing; others are looked up by their text.
- * Strings are copied when the event is emitted. Bytes that are no UTF-8 arrive as '?'. NULL is the
- * text "NULL". Items are values: what they point to is borrowed until the event is emitted, for
- * ORMA_DICT and ORMA_ARRAY until the end of the statement.
+ * Keys that are string literals cost almost nothing; other keys are looked up by their text.
+ * Strings are copied when the event is emitted. Bytes that are not valid UTF-8 are replaced by '?'.
+ * NULL is recorded as the text "NULL". Data that items point to is borrowed until the event is
+ * emitted, for ORMA_DICT and ORMA_ARRAY until the end of the statement.
  */
 #ifndef ORMA_EVENT_ITEM_H
 #define ORMA_EVENT_ITEM_H
@@ -38,25 +39,25 @@ struct orma_category;
 struct orma_track;
 
 enum orma_item_kind {
-	ORMA_ITEM_NONE = 0, /* stands for nothing */
+	ORMA_ITEM_NONE = 0, /* ignored */
 	ORMA_ITEM_BOOL = 1,
 	ORMA_ITEM_INT = 2,
 	ORMA_ITEM_UINT = 3,
 	ORMA_ITEM_DOUBLE = 4,
 	ORMA_ITEM_TEXT = 5,
-	ORMA_ITEM_LITERAL = 6, /* as TEXT; the text at this address never changes */
+	ORMA_ITEM_LITERAL = 6, /* like TEXT; the text at this address never changes */
 	ORMA_ITEM_POINTER = 7,
 	ORMA_ITEM_DICT = 8,        /* `number` items: keys and values */
 	ORMA_ITEM_ARRAY = 9,       /* `number` items: values */
-	ORMA_ITEM_TEXT_SIZED = 10, /* as TEXT, but `number` bytes */
+	ORMA_ITEM_TEXT_SIZED = 10, /* like TEXT, but `number` bytes */
 
-	/* From here on those that stand for themselves. */
-	ORMA_ITEM_FLOW = 16, /* `number` 1: the id is used as it is, see ORMA_FLOW_GLOBAL */
+	/* Items without a key. */
+	ORMA_ITEM_FLOW = 16, /* `number` 1: the id is global, see ORMA_FLOW_GLOBAL */
 	ORMA_ITEM_TERMINATING_FLOW = 17,
 	ORMA_ITEM_CORRELATION = 18,
 	ORMA_ITEM_CORRELATION_TEXT = 19,
 	ORMA_ITEM_TRACK = 20,
-	ORMA_ITEM_TIME = 21, /* `number`: the clock, 0 = the trace's */
+	ORMA_ITEM_TIME = 21, /* `number` is the clock, 0 = the trace's clock */
 	ORMA_ITEM_NAME = 22,
 	ORMA_ITEM_NO_INTERN = 23,
 	ORMA_ITEM_CATEGORY = 24,
@@ -65,7 +66,7 @@ enum orma_item_kind {
 	ORMA_ITEM_COUNTER_DOUBLE = 27,
 	ORMA_ITEM_STATE = 28,
 
-	/* Fields of the message TrackEvent; `number` is the field's. */
+	/* Fields of the message TrackEvent; `number` is the field's number. */
 	ORMA_ITEM_FIELD_VARINT = 32,
 	ORMA_ITEM_FIELD_FIXED64 = 33,
 	ORMA_ITEM_FIELD_FIXED32 = 34,
@@ -89,7 +90,7 @@ struct orma_items {
 struct orma_source_location {
 	const char *file, *function;
 	uint32_t line;
-	uint32_t id; /* of the library; zero */
+	uint32_t id; /* zero; used by the library only */
 };
 
 struct orma_item {
@@ -111,7 +112,7 @@ struct orma_item {
 	} value;
 };
 
-/* --- how they are made: values ---------------------------------------------------------------- */
+/* --- implementation: values ------------------------------------------------------------------- */
 
 static inline struct orma_item orma_item_bool(bool value, bool is_literal)
 {
@@ -289,7 +290,7 @@ static inline struct orma_item orma_item_of_location(struct orma_source_location
 }
 #endif
 
-/* --- how they are made: from values to items -------------------------------------------------- */
+/* --- implementation: from values to items ----------------------------------------------------- */
 
 #ifdef __cplusplus
 inline orma_item orma_item_of(bool value, long)
@@ -360,7 +361,7 @@ template <size_t size> inline orma_item orma_item_of(char (&value)[size], int)
 {
 	return orma_item_text(value, false);
 }
-/* A literal, unless it is an array whose content the compiler does not know. */
+/* A string literal, unless it is an array whose content the compiler does not know. */
 template <size_t size>
 __attribute__((always_inline)) inline orma_item orma_item_of(const char (&value)[size], int)
 {
@@ -385,14 +386,14 @@ inline auto orma_item_of(const OrmaString &value, int)
 {
 	return orma_item_text(value.c_str(), false);
 }
-/* A type with substr() is a text. Arrays of characters do not have it. */
+/* A type with substr() is text; arrays of characters have no such member. */
 template <class OrmaView>
 inline auto orma_item_of(const OrmaView &value, long)
 	-> decltype(value.substr(0, 0), orma_item_text_sized(value.data(), value.size()))
 {
 	return orma_item_text_sized(value.data(), value.size());
 }
-/* The number behind a value of an enum: as the language converts it, or of its underlying type. */
+/* The number of an enum's value: implicitly converted, or converted to the underlying type. */
 template <class OrmaEnum> inline auto orma_number_of(OrmaEnum value, int) -> decltype(+value)
 {
 	return +value;
@@ -408,7 +409,7 @@ orma_item_of(OrmaEnum value, long)
 {
 	return orma_item_of(orma_number_of(value, 0), 0L);
 }
-/* Texts that have to end with NUL. */
+/* Text that has to end with NUL. */
 inline const char *orma_text_of(const char *text)
 {
 	return text;
@@ -482,52 +483,53 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 				    ORMA_COUNT_(__VA_ARGS__)})
 #endif
 
-/* --- items that are more than values ---------------------------------------------------------- */
+/* --- special items ---------------------------------------------------------------------------- */
 
-/* Ids and times of any integer type. */
+/* Ids and times may be of any integer type. */
 #define ORMA_U64_(value) ORMA_CAST_(uint64_t, value)
 
-/* A boolean, also where the language has an int: ORMA_BOOL(true), ORMA_BOOL(n > 1). */
+/* A boolean, also from an expression of type int: ORMA_BOOL(true), ORMA_BOOL(n > 1). */
 #define ORMA_BOOL(value) orma_item_bool((value), false)
 
-/* A text that need not end with NUL; NULL is an empty one here. */
+/* Text with a size, which need not end with NUL; NULL counts as empty here. */
 #define ORMA_TEXT(text, size) orma_item_text_sized((text), (size))
 
-/* Values of an argument: ORMA_DICT("x", 1, "y", 2), ORMA_ARRAY(1, 2, 3). */
+/* An argument of several values: ORMA_DICT("x", 1, "y", 2), ORMA_ARRAY(1, 2, 3). */
 #define ORMA_DICT(...)  ORMA_ITEMS_OF_KIND_(ORMA_ITEM_DICT, __VA_ARGS__)
 #define ORMA_ARRAY(...) ORMA_ITEMS_OF_KIND_(ORMA_ITEM_ARRAY, __VA_ARGS__)
 
-/* Events with the same id are connected by arrows, in the order of their times. The ids are the
- * process's own; GLOBAL ones connect processes. */
+/* Viewers connect events with the same flow id by arrows, in the order of their times. Ids are
+ * local to the process; global ids connect events of several processes. */
 #define ORMA_FLOW(id)             orma_item_of_number(ORMA_ITEM_FLOW, 0, ORMA_U64_(id))
 #define ORMA_TERMINATING_FLOW(id) orma_item_of_number(ORMA_ITEM_TERMINATING_FLOW, 0, ORMA_U64_(id))
 #define ORMA_FLOW_GLOBAL(id)      orma_item_of_number(ORMA_ITEM_FLOW, 1, ORMA_U64_(id))
 #define ORMA_TERMINATING_FLOW_GLOBAL(id)                                                           \
 	orma_item_of_number(ORMA_ITEM_TERMINATING_FLOW, 1, ORMA_U64_(id))
-/* Belongs to the same request or frame as others with this number, or this text. */
+/* The event belongs to the same request or frame as other events with this number or text. */
 #define ORMA_CORRELATION(id) orma_item_of_number(ORMA_ITEM_CORRELATION, 0, ORMA_U64_(id))
 #define ORMA_CORRELATION_TEXT(text)                                                                \
 	orma_item_of_text(ORMA_ITEM_CORRELATION_TEXT, 0, ORMA_TEXT_(text))
-/* Not on the thread's track but on this one: a const struct orma_track *. */
+/* Puts the event on this track (const struct orma_track *) instead of the thread's track. */
 #define ORMA_ON(track) orma_item_of_track(track)
-/* Not now: nanoseconds of the trace's clock (orma_now_ns()), or of the clock with this number
- * (enum BuiltinClock). */
+/* The time of the event instead of the current time: nanoseconds of the trace's clock (as returned
+ * by orma_now_ns()), or of the clock with this id (enum BuiltinClock). */
 #define ORMA_AT(time_ns)           orma_item_of_number(ORMA_ITEM_TIME, 0, ORMA_U64_(time_ns))
 #define ORMA_AT_CLOCK(time, clock) orma_item_of_number(ORMA_ITEM_TIME, (clock), ORMA_U64_(time))
-/* In the place of the name: one that is known only at run time. */
+/* Takes the place of the name: a name that is known only at run time. */
 #define ORMA_DYNAMIC(text) ORMA_NULL_, orma_item_of_text(ORMA_ITEM_NAME, 0, ORMA_TEXT_(text))
-/* The category of an event of `dynamic`, see orma/category.h: ORMA_INSTANT(dynamic, "x",
- * ORMA_CATEGORY(text)), or several: "a,b". The end of a slice needs none, it goes by the beginning.
- */
+/* The category, or categories ("a,b"), of an event whose category argument is `dynamic`, see
+ * orma/category.h: ORMA_INSTANT(dynamic, "x", ORMA_CATEGORY(text)). The end of a slice needs none,
+ * because its begin has it. */
 #define ORMA_CATEGORY(text) orma_item_of_text(ORMA_ITEM_CATEGORY, 0, ORMA_TEXT_(text))
-/* The same with tags: name and tags of a const struct orma_category *, which is not added. */
+/* The same with tags: name and tags of a const struct orma_category *, which need not be
+ * registered. */
 #define ORMA_CATEGORY_OF(category) orma_item_of_category(category)
-/* Where in the source the event is: file, function and line. */
+/* The event's source location: file, function and line. */
 #define ORMA_HERE orma_item_of_location(ORMA_LOCATION_(__FILE__, __func__, __LINE__))
-/* The name is written out in this event, and not remembered. */
+/* The name is written in full in this event and is not interned. */
 #define ORMA_NO_INTERN orma_item_of_number(ORMA_ITEM_NO_INTERN, 0, 0)
 
-/* Fields of the message TrackEvent that the rest has no words for, by their numbers. */
+/* Fields of the message TrackEvent by number, for which there is no item above. */
 #define ORMA_FIELD_VARINT(id, value)                                                               \
 	orma_item_of_number(ORMA_ITEM_FIELD_VARINT, (id), ORMA_U64_(value))
 #define ORMA_FIELD_FIXED64(id, value)                                                              \
@@ -538,13 +540,13 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 #define ORMA_FIELD_FLOAT(id, value)      orma_item_of_float_field((id), (value))
 #define ORMA_FIELD_STRING(id, text)      orma_item_of_text(ORMA_ITEM_FIELD_TEXT, (id), ORMA_TEXT_(text))
 #define ORMA_FIELD_BYTES(id, data, size) orma_item_of_bytes((id), ORMA_BYTES_((data), (size)))
-/* Its items are fields. */
+/* The items inside are fields. */
 #define ORMA_FIELD_NESTED(id, ...) orma_item_of_nested((id), ORMA_NESTED_(__VA_ARGS__))
 
-/* --- how they are made: lists ----------------------------------------------------------------- */
+/* --- implementation: lists -------------------------------------------------------------------- */
 
 /* clang-format off */
-/* How many there are, up to 68. */
+/* The number of arguments, up to 68. */
 #define ORMA_COUNT_(...) ORMA_COUNT_PICK_(__VA_ARGS__, 68, 67, 66, 65, 64, 63, 62, 61, 60, 59,	\
 	58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37,	\
 	36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15,	\

@@ -59,7 +59,8 @@ enum orma_backend {
 /* The clock of track events. ORMA_CLOCK=auto, tsc, boottime, monotonic or monotonic_raw in the
  * environment replaces ORMA_CLOCK_AUTO. */
 enum orma_clock {
-	/* CLOCK_BOOTTIME, derived from the processor's cycle counter where that is safe and faster */
+	/* CLOCK_BOOTTIME, derived from the processor's cycle counter where that is safe and faster
+	 */
 	ORMA_CLOCK_AUTO = 0,
 	/* the same, even if the kernel does not consider the counter reliable */
 	ORMA_CLOCK_TSC = 1,
@@ -83,12 +84,13 @@ struct orma_init_options {
 	bool caller_drives; /* no background thread: see orma_poll_fd() */
 	/* forbids the service to read unfinished chunks from the shared memory */
 	bool disable_scraping;
-	/* With ORMA_BACKEND_CUSTOM: copied. The context must live until orma_shutdown() has returned. */
+	/* With ORMA_BACKEND_CUSTOM: copied. The context must live until orma_shutdown() has
+	 * returned. */
 	const struct orma_transport_ops *transport;
 	void *transport_ctx;
 	enum orma_clock clock;
-	/* The policy of track events when the session's config has none: enum orma_exhausted_policy,
-	 * and the longest wait (orma/data_source.h). */
+	/* The policy of track events when the session's config has none: enum
+	 * orma_exhausted_policy, and the longest wait (orma/data_source.h). */
 	uint32_t event_policy;
 	uint32_t event_stall_timeout_ms; /* 0 = 30 s */
 	/*
@@ -111,9 +113,9 @@ struct orma_init_options {
  *
  * Returns 0 (also if no daemon runs yet, or if the socket's address is malformed, which is logged:
  * see orma/log.h), -EALREADY (a second call; the options of the first stay), -EINVAL (struct_size,
- * unknown backends, clock or policy, page size, trusted_services, a transport that is missing or not
- * asked for), -ENOTSUP (in-process, in a library without the service), -ENOMEM, -EAGAIN (no thread
- * could be created).
+ * unknown backends, clock or policy, page size, trusted_services, a transport that is missing or
+ * not asked for), -ENOTSUP (in-process, in a library without the service), -ENOMEM, -EAGAIN (no
+ * thread could be created).
  */
 ORMA_API int orma_init(const struct orma_init_options *options);
 
@@ -171,8 +173,8 @@ ORMA_API int orma_startup_tracing(const struct orma_startup_options *options);
  * @names: borrowed for this call; at most 16 KiB in total.
  * @ttl_ms: services that connect within this time also receive the triggers; 0 = none.
  *
- * Sends the triggers to every connected service, without waiting. Returns 0, -EINVAL (no name, or an
- * empty one), -EMSGSIZE, -ENOMEM, -ENOTCONN (not initialised).
+ * Sends the triggers to every connected service, without waiting. Returns 0, -EINVAL (no name, or
+ * an empty one), -EMSGSIZE, -ENOMEM, -ENOTCONN (not initialised).
  */
 ORMA_API int orma_activate_triggers(const char *const *names, size_t count, uint32_t ttl_ms);
 
@@ -182,8 +184,8 @@ ORMA_API int orma_activate_triggers(const char *const *names, size_t count, uint
  *
  * All callbacks of data sources then run inside orma_dispatch(). The descriptor belongs to the
  * library. It is -1 without caller_drives or before orma_init(). orma_dispatch() never blocks; it
- * returns 0 or -ENOTCONN (not initialised, or no caller_drives). Any thread may dispatch, but only one
- * at a time; orma_sync(), orma_startup_tracing() and orma_shutdown() dispatch too.
+ * returns 0 or -ENOTCONN (not initialised, or no caller_drives). Any thread may dispatch, but only
+ * one at a time; orma_sync(), orma_startup_tracing() and orma_shutdown() dispatch too.
  */
 ORMA_API int orma_poll_fd(void);
 ORMA_API int orma_dispatch(void);

@@ -6,8 +6,8 @@
  * is dropped as a whole and counted. With NULL for the packet, which orma_packet_begin() returns
  * while nobody records, or with NULL for bytes of a size above 0, nothing is written.
  *
- * Threads: a packet belongs to the thread that began it until that thread ends it. A thread can have
- *          one open packet per data source instance.
+ * Threads: a packet belongs to the thread that began it until that thread ends it. A thread can
+ *          have one open packet per data source instance.
  */
 #ifndef ORMA_PACKET_H
 #define ORMA_PACKET_H
@@ -39,12 +39,14 @@ enum {
 	ORMA_SEQUENCE_NEEDS_STATE = 2,   /* this packet refers to the incremental state */
 };
 
-/* A nested message from begin to end; lives on the caller's stack. Only the library uses the contents. */
+/* A nested message from begin to end; lives on the caller's stack. Only the library uses the
+ * contents. */
 struct orma_nested {
 	void *opaque[4];
 };
 
-/* Each function writes one field. Choose it by the field's type in the .proto file: uint32, uint64 */
+/* Each function writes one field. Choose it by the field's type in the .proto file: uint32, uint64
+ */
 ORMA_API void orma_packet_varint(struct orma_packet *packet, uint32_t field_id, uint64_t value);
 /* int32, int64, enum */
 ORMA_API void orma_packet_int(struct orma_packet *packet, uint32_t field_id, int64_t value);

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  * orma/session.h - being a consumer: configure, start, stop and read back one tracing session.
  *
- * A session object is one connection to a service, a daemon's or the one of this process, and at
- * most one tracing session of it.
+ * A session object is one connection to a service (a daemon, or the service of this process) with
+ * at most one tracing session.
  *
  *	new -> enable -> (start) -> running -> stop or duration over -> stopped -> read -> free
  *	  \-> attach ------^   \-> detach
  *	  \-> clone -> read -> free
  *
- * Two forms: what needs the service's answer comes as a function that waits for it, and as one
- * with the suffix _async that returns at once and calls back when the answer is there. The callback
- * runs exactly once, unless the session is freed before.
+ * A function that needs the service's answer comes in two forms. One waits for the answer. The
+ * other has the suffix _async: it returns at once and calls back when the answer is there. The
+ * callback runs exactly once, unless the session is freed before.
  *
- * Blocking:  the functions without suffix wait as long as they say, else timeout_ms of the options
- *            at most (-ETIMEDOUT); nothing else here blocks. Long answers may take longer in all:
- *            each part of one starts the time anew.
- * Polled:    poll orma_session_poll_fd() for reading, then call orma_session_dispatch(): all
- *            callbacks run in there (or inside functions that wait).
- * Callbacks: run on the thread that dispatches or waits. They must not free the session, and
- *            functions that wait return -EBUSY in them; the _async ones are fine.
- * Threads:   one at a time, whichever: no locks inside. orma_session_request_stop() is the
- *            exception: any thread at any time.
+ * Blocking:  functions without the suffix wait as long as their page says, otherwise for timeout_ms
+ *            of the options (-ETIMEDOUT). Nothing else blocks. A long answer may take longer in
+ *            total, because each part of it restarts the timeout.
+ * Polling:   poll orma_session_poll_fd() for reading, then call orma_session_dispatch(). Callbacks
+ *            run inside it, or inside functions that wait.
+ * Callbacks: run on the thread that dispatches or waits. They must not free the session. Functions
+ *            that wait return -EBUSY in callbacks; _async functions are allowed.
+ * Threads:   any thread may use a session, but only one at a time; there are no locks inside. The
+ *            exception is orma_session_request_stop(), which any thread may call at any time.
  * In process: with caller_drives (orma/init.h), use such sessions on the thread that dispatches;
- *            waits dispatch meanwhile.
- * Ownership: arguments are borrowed for the call, except contexts, which are merely handed back.
- * fork:      a session is its creator's process's, and goes on there. In a child its functions
- *            return -ECONNRESET, and orma_session_free() does nothing.
+ *            functions that wait dispatch meanwhile.
+ * Ownership: arguments are borrowed for the call, except contexts, which callbacks receive.
+ * fork:      a session belongs to the process that created it, and continues there. In a child its
+ *            functions return -ECONNRESET, and orma_session_free() does nothing.
  * Cancelling: no function here is a cancellation point of pthread_cancel().
- * Errors:    -EINVAL stands for NULL, or no number of anything, where there has to be something.
- *            Every function that talks to the service may also return -ECONNRESET (the connection
- *            is lost, now or before), -ENOTCONN (connects_later, and not connected yet), -ENOMEM,
- *            -EBUSY (inside a callback, or too many calls under way), -ENOTSUP (an old service does
- *            not know the call), and those that wait -ETIMEDOUT.
+ * Errors:    -EINVAL means NULL, or a count of 0, where a value is required. Every function that
+ *            talks to the service may also return -ECONNRESET (the connection is lost), -ENOTCONN
+ *            (connects_later, and not connected yet), -ENOMEM, -EBUSY (inside a callback, or too
+ *            many calls under way), -ENOTSUP (an old service does not know the call), and, if it
+ *            waits, -ETIMEDOUT.
  */
 #ifndef ORMA_SESSION_H
 #define ORMA_SESSION_H
@@ -52,22 +52,22 @@ struct orma_session;
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* A data source of a producer began or ended to record for the session. */
+/* A data source of a producer started or stopped recording for the session. */
 struct orma_instance_event {
 	size_t struct_size;
 	const char *producer_name, *data_source_name;
 	bool is_started;
 };
 
-/* A trigger that a CLONE_SNAPSHOT config waits for: whoever observes may clone the session. The
- * members go into orma_session_clone_options as they are. */
+/* A trigger of a CLONE_SNAPSHOT config was activated, so this consumer may clone the session. Pass
+ * the members to orma_session_clone_options. */
 struct orma_trigger_event {
 	size_t struct_size;
 	uint64_t session_id;
 	const char *trigger_name, *producer_name;
 	uint32_t producer_uid;
 	uint64_t boot_time_ns; /* CLOCK_BOOTTIME of the service's machine */
-	uint64_t delay_ms;     /* that the config asked for; it has passed */
+	uint64_t delay_ms;     /* the delay in the config, which has passed */
 };
 
 struct orma_session_options {
@@ -78,30 +78,31 @@ struct orma_session_options {
 	uint32_t timeout_ms; /* for each wait and each answer; 0 = 10 s */
 	void *ctx;           /* first argument of the callbacks below; each may be NULL */
 	/*
-	 * The session ended (duration over, stopped, or refused by the service); error is NULL or
-	 * says why. Once per enabled or attached session.
+	 * The session ended: its duration is over, it was stopped, or the service refused it. error
+	 * is NULL or names the reason. Called once per enabled or attached session.
 	 */
 	void (*on_stopped)(void *ctx, const char *error);
 	/* A serialized ObservableEvents message; see orma_session_observe(). */
 	void (*on_events)(void *ctx, const void *events, size_t size);
-	/* Every data source has started. Once per enabled session at most; services before 2021 do
-	 * not say so. */
+	/* Every data source has started. Called at most once per enabled session; services before
+	 * 2021 do not report it. */
 	void (*on_started)(void *ctx);
 	/*
 	 * The service refused the session (-EPROTO; before on_stopped), or the connection was lost
-	 * (-ECONNRESET; before on_stopped when a session was running). Not for what a function or
-	 * its callback reports.
+	 * (-ECONNRESET; before on_stopped if a session was running). Errors that a function returns
+	 * or its callback receives are not reported here.
 	 */
 	void (*on_error)(void *ctx, const struct orma_error *error);
-	/* orma_session_new() does not wait; on_connected tells when the session can be used. */
+	/* orma_session_new() does not wait; on_connected runs when the session can be used. */
 	bool connects_later;
-	/* With connects_later, once: error is NULL or says why there is no connection. */
+	/* With connects_later, called once. error is NULL, or tells why there is no connection. */
 	void (*on_connected)(void *ctx, const struct orma_error *error);
-	/* What on_events is told, event by event, as structs; valid during the call. */
+	/* The events of on_events as structs, one by one; valid during the call. */
 	void (*on_instance)(void *ctx, const struct orma_instance_event *event);
 	void (*on_trigger)(void *ctx, const struct orma_trigger_event *event);
-	/* Whose service the session talks to, as orma_init_options.trusted_services says; NULL:
-	 * also at addresses that consumer_socket or PERFETTO_CONSUMER_SOCK_NAME names. */
+	/* The users whose services the session may connect to, as in
+	 * orma_init_options.trusted_services; with NULL, also the user of a service at the address
+	 * in consumer_socket or PERFETTO_CONSUMER_SOCK_NAME. */
 	const char *trusted_services;
 };
 
@@ -109,34 +110,34 @@ struct orma_session_options {
  * orma_session_new() - connect to a service as a consumer.
  * @options: may be NULL: the daemon's default socket.
  * @ret: set on success only; owned by the caller, see orma_session_free().
- * @reterr: may be NULL; says the error in words.
+ * @reterr: may be NULL; describes the error in words.
  *
  * Waits until connected, unless connects_later is set. Returns 0, -ECONNREFUSED or -ENOENT (no
- * service there), -EACCES, -EPERM (a user that trusted_services does not cover runs it), -EPROTO
- * (something else answers), -ETIMEDOUT, -ENOTCONN (in_process without that backend), -ENOTSUP
- * (in_process, in a library without the service), -EINVAL (options; the address), -ENOMEM.
+ * service there), -EACCES, -EPERM (trusted_services does not cover the user who runs it), -EPROTO
+ * (the peer does not speak the protocol), -ETIMEDOUT, -ENOTCONN (in_process without that backend),
+ * -ENOTSUP (in_process, in a library without the service), -EINVAL (options; the address), -ENOMEM.
  */
 ORMA_API int orma_session_new(const struct orma_session_options *options, struct orma_session **ret,
 			      struct orma_error *reterr);
 /**
- * orma_session_free() - leave; a session that still runs is ended by the service, and what is in
- * its buffers is gone. NULL is fine.
+ * orma_session_free() - disconnect and free. If the session still runs, the service ends it and
+ * discards its buffers. NULL is fine.
  */
 ORMA_API void orma_session_free(struct orma_session *session);
 
 /* --- the config ------------------------------------------------------------------------------- */
 
 /**
- * orma_config_parse() - a TraceConfig in text form to its serialized form.
- * @name: what to call the text in errors, e.g. the file's name; NULL = "config".
- * @ret_config: owned by the caller, to be freed with orma_config_free().
+ * orma_config_parse() - convert a TraceConfig from text form to its serialized form.
+ * @name: the name of the text in errors, for example the file's name; NULL = "config".
+ * @ret_config: owned by the caller; free it with orma_config_free().
  *
  * Returns 0, -EBADMSG (`reterr` has line, column and the offending text), -EINVAL, -ENOMEM.
  * Thread-safety: MT-safe.
  */
 ORMA_API int orma_config_parse(const char *name, const char *text, size_t size, void **ret_config,
 			       size_t *ret_size, struct orma_error *reterr);
-/** orma_config_free() - frees what this header hands out as `void **`. NULL is fine. MT-safe. */
+/** orma_config_free() - free data that this header returns as `void **`. NULL is fine. MT-safe. */
 ORMA_API void orma_config_free(void *config);
 
 /* --- one session's life ----------------------------------------------------------------------- */
@@ -147,14 +148,14 @@ ORMA_API void orma_config_free(void *config);
  * @config: a serialized TraceConfig.
  * @file_fd: output of a write_into_file config, -1 = none; duplicated.
  *
- * Does not wait: a refusal arrives through on_error and on_stopped, or from any later call as its
- * error. Returns 0, -EBUSY (enabled before), -EMSGSIZE (config too large for a frame, about 128
- * KiB).
+ * Does not wait. If the service refuses the config, on_error and on_stopped run, and later calls
+ * return the error. Returns 0, -EBUSY (enabled before), -EMSGSIZE (the config exceeds a frame,
+ * about 128 KiB).
  */
 ORMA_API int orma_session_enable(struct orma_session *session, const void *config, size_t size,
 				 int file_fd);
 /**
- * orma_session_enable_text() - the same from a config in text form.
+ * orma_session_enable_text() - the same with a config in text form.
  * @name: NULL = "config"; as in orma_config_parse(), whose errors it may also return.
  */
 ORMA_API int orma_session_enable_text(struct orma_session *session, const char *name,
@@ -163,7 +164,7 @@ ORMA_API int orma_session_enable_text(struct orma_session *session, const char *
 /**
  * orma_session_start() - start a session with deferred_start; waits for the service's answer.
  *
- * Returns 0, -EPROTO (the service refuses; `reterr` says why).
+ * Returns 0, -EPROTO (the service refuses; `reterr` has its reason).
  */
 ORMA_API int orma_session_start(struct orma_session *session, struct orma_error *reterr);
 /**
@@ -175,73 +176,74 @@ ORMA_API int orma_session_wait_started(struct orma_session *session, uint32_t ti
 /**
  * orma_session_change_config() - change a session that was enabled.
  *
- * What can be changed are the producers that a data source admits (producer_name_filter and
- * producer_name_regex_filter); names can be added. Everything else in the config is ignored. Waits
- * until the service has seen it; the protocol has no way to say that it did not take it. Returns 0,
+ * Only the producers that a data source admits can be changed (producer_name_filter and
+ * producer_name_regex_filter), by adding names. Everything else in the config is ignored. Waits
+ * until the service has received the config; the protocol cannot report a refusal. Returns 0,
  * -ESTALE (not enabled, or ended), -EMSGSIZE.
  */
 ORMA_API int orma_session_change_config(struct orma_session *session, const void *config,
 					size_t size);
 /**
- * orma_session_flush() - ask all data sources for what they have.
+ * orma_session_flush() - ask all data sources to commit the data that they hold.
  * @timeout_ms: for the data sources; 0 = the service's default (5 s).
- * @flags: 0 = as a consumer's explicit flush; otherwise the protocol's flush flags.
+ * @flags: 0 = an explicit flush of a consumer; otherwise the protocol's flush flags.
  *
- * Waits for the service timeout_ms and then as for any answer. Returns 0, -EIO (some data source
+ * Waits timeout_ms in addition to the usual timeout of an answer. Returns 0, -EIO (some data source
  * did not answer in time, or nothing is enabled).
  */
 ORMA_API int orma_session_flush(struct orma_session *session, uint32_t timeout_ms, uint64_t flags);
 /**
  * orma_session_stop() - ask the service to stop; on_stopped follows. Does not wait.
  *
- * What a thread's last, unfinished chunk holds may be missing, of producers that are not scraped:
- * orma_session_flush() before it makes sure. A session that ends with its duration is flushed by
- * the service.
+ * For producers that are not scraped, the content of each thread's last, unfinished chunk may be
+ * missing from the trace unless orma_session_flush() is called before. When the duration of a
+ * session is over, the service itself flushes.
  */
 ORMA_API int orma_session_stop(struct orma_session *session);
 /**
  * orma_session_request_stop() - the same, from any thread and from signal handlers.
  *
- * It is done when the session is dispatched or waited for next; a wait that is under way, and a
- * poll of the session's descriptor, notice at once. Not while the session is being freed.
+ * The request is sent by the next dispatch or wait; it wakes a wait that is under way, and a poll
+ * of the session's descriptor. Do not call it while the session is being freed.
  */
 ORMA_API void orma_session_request_stop(struct orma_session *session);
 /**
  * orma_session_wait_stopped() - wait until the session has ended.
  *
- * Returns 0, -ETIMEDOUT (it goes on), -ESTALE (there is none), -EPROTO (it was refused; the
- * service's own words are in `reterr`).
+ * Returns 0, -ETIMEDOUT (it still runs), -ESTALE (there is none), -EPROTO (the service refused it;
+ * its reason is in `reterr`).
  */
 ORMA_API int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms,
 				       struct orma_error *reterr);
-/** orma_session_is_stopped() - whether an enabled session has ended. Asks nobody. */
+/** orma_session_is_stopped() - tell if an enabled session has ended, as far as the library knows.
+ */
 ORMA_API bool orma_session_is_stopped(const struct orma_session *session);
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /*
- * One whole packet, serialized TracePacket, valid during the call; a negative return ends the
- * reading and is passed on.
+ * Receives one whole packet, a serialized TracePacket, valid during the call. A negative return
+ * value ends the reading and becomes its result.
  */
 typedef int orma_packet_fn(void *ctx, const void *packet, size_t size);
 /**
- * orma_session_read() - read what is in the buffers now, to the end. What was read is gone.
+ * orma_session_read() - read and remove everything that is in the buffers now.
  *
- * Returns 0, the callback's error, -ESTALE (nothing to read from: not enabled, or the session
- * writes into a file), -EMSGSIZE (a packet of more than 256 MiB), -EBADMSG.
+ * Returns 0, the callback's error, -ESTALE (not enabled, or the session writes into a file),
+ * -EMSGSIZE (a packet of more than 256 MiB), -EBADMSG.
  */
 ORMA_API int orma_session_read(struct orma_session *session, orma_packet_fn *fn, void *ctx);
 /**
  * orma_session_read_into_fd() - the same into a descriptor, as a trace file.
- * @ret_bytes: how many were written; may be NULL.
+ * @ret_bytes: the number of bytes written; may be NULL.
  *
- * Waits for the descriptor as write() does; one that is O_NONBLOCK may take nothing for timeout_ms
- * of the options. SIGPIPE is not raised. Returns what orma_session_read() returns, or the error of
- * write(). After an error of write() the packets that were not written are lost. A program that
- * wants to write them elsewhere reads them with orma_session_read().
+ * Waits for the descriptor as write() does; if it is O_NONBLOCK, waits at most timeout_ms of the
+ * options for it to take more. Never raises SIGPIPE. Returns what orma_session_read() returns, or
+ * the error of write(). After an error of write() the packets that were not written are lost. A
+ * program that wants to write them elsewhere reads them with orma_session_read().
  */
 ORMA_API int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *ret_bytes);
-/** orma_session_free_buffers() - end the session and give its buffers back, unread. */
+/** orma_session_free_buffers() - end the session and discard its buffers. */
 ORMA_API int orma_session_free_buffers(struct orma_session *session);
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -254,8 +256,8 @@ ORMA_API int orma_session_free_buffers(struct orma_session *session);
  */
 ORMA_API int orma_session_read_stats(struct orma_session *session, struct orma_trace_stats **ret);
 /**
- * orma_session_read_state() - who is connected to the service, and what it has to do.
- * @sessions_only: leaves producers and data sources out.
+ * orma_session_read_state() - read the service's producers, data sources and sessions.
+ * @sessions_only: leave producers and data sources out.
  * @ret: owned by the caller, see orma_service_state_free().
  *
  * Returns 0, -ENOTSUP (services before 2020), -EBADMSG.
@@ -265,7 +267,7 @@ ORMA_API int orma_session_read_state(struct orma_session *session, bool sessions
 /**
  * orma_session_get_stats(), orma_session_query_state(), orma_session_query_capabilities() -
  * serialized TraceStats, TracingServiceState, TracingServiceCapabilities.
- * @ret_data: owned by the caller, freed with orma_config_free().
+ * @ret_data: owned by the caller; free it with orma_config_free().
  *
  * Returns 0, -ESTALE (stats: not enabled), -EMSGSIZE.
  */
@@ -280,11 +282,11 @@ ORMA_API int orma_session_query_capabilities(struct orma_session *session, void 
 enum {
 	ORMA_OBSERVE_INSTANCES = 1,     /* each data source instance that starts or stops */
 	ORMA_OBSERVE_ALL_STARTED = 2,   /* all data sources have started */
-	ORMA_OBSERVE_CLONE_TRIGGER = 4, /* a trigger of a CLONE_SNAPSHOT config was hit */
+	ORMA_OBSERVE_CLONE_TRIGGER = 4, /* a trigger of a CLONE_SNAPSHOT config was activated */
 };
 /**
- * orma_session_observe() - choose the events that on_events, on_instance and on_trigger are told.
- * @event_types: ORMA_OBSERVE_... bits; 0 = none any more.
+ * orma_session_observe() - choose the events that on_events, on_instance and on_trigger receive.
+ * @event_types: ORMA_OBSERVE_... bits; 0 = none.
  *
  * Does not wait.
  */
@@ -293,8 +295,8 @@ ORMA_API int orma_session_observe(struct orma_session *session, uint32_t event_t
 /* --- leaving a session and taking one over ---------------------------------------------------- */
 
 /**
- * orma_session_detach() - leave a running session to itself under a key; the object is then without
- * one. No on_stopped follows.
+ * orma_session_detach() - let a running session continue without this object, which has no session
+ * afterwards. The key identifies the session for orma_session_attach(). on_stopped does not run.
  *
  * Returns 0, -ESTALE (not enabled, or ended), -EEXIST (the service refuses: the key is in use),
  * -EINVAL (no key).
@@ -314,10 +316,10 @@ struct orma_session_clone_options {
 	const char *unique_session_name;
 	bool skips_trace_filter;
 	bool is_for_bugreport;
-	/* Takes the clone of a session that writes into a file; 0 or -1 = none. Borrowed. */
+	/* The file for the clone if the session writes into a file; 0 or -1 = none. Borrowed. */
 	int file_fd;
-	/* The trigger that was the reason, for the trace, as a CLONE_TRIGGER_HIT event tells it;
-	 * NULL = none. */
+	/* The trigger that is the reason for the clone, copied from a CLONE_TRIGGER_HIT event into
+	 * the trace; NULL = none. */
 	const char *trigger_name;
 	const char *trigger_producer_name;
 	uint32_t trigger_producer_uid;
@@ -328,16 +330,17 @@ struct orma_session_clone_options {
 struct orma_session_clone_result {
 	size_t struct_size;
 	uint64_t uuid_msb, uuid_lsb; /* of the clone's trace */
-	/* The whole trace is in file_fd already, and there is nothing to read. */
+	/* The whole trace is in file_fd already, so there is nothing to read. */
 	bool was_write_into_file;
 };
 
 /**
- * orma_session_clone() - make this session, not enabled so far, a copy of another one, to be read.
- * @ret: its struct_size is set by the caller, and no more than that is filled; may be NULL.
+ * orma_session_clone() - make this session, which must not be enabled, a readable copy of another.
+ * @ret: the caller sets struct_size, and only that many bytes are filled; may be NULL.
  *
- * The other session goes on. Waits for the service's answer, which comes after a flush. Returns 0,
- * -EBUSY (enabled before), -EINVAL, -EPROTO (refused; the service's own text is in `reterr`).
+ * The other session continues. Waits for the service's answer, which comes after a flush. Returns
+ * 0,
+ * -EBUSY (enabled before), -EINVAL, -EPROTO (refused; the service's reason is in `reterr`).
  */
 ORMA_API int orma_session_clone(struct orma_session *session,
 				const struct orma_session_clone_options *options,
@@ -347,20 +350,20 @@ ORMA_API int orma_session_clone(struct orma_session *session,
 
 /**
  * orma_session_poll_fd() - the descriptor to poll for reading; it belongs to the session.
- * orma_session_dispatch() - do what is to be done; never blocks. 0 or -ECONNRESET.
+ * orma_session_dispatch() - process what has arrived. Never blocks. Returns 0 or -ECONNRESET.
  */
 ORMA_API int orma_session_poll_fd(struct orma_session *session);
 ORMA_API int orma_session_dispatch(struct orma_session *session);
 
 /*
- * The end of an _async call: error is NULL on success, else what the waiting form would have
- * returned, with words; -ETIMEDOUT included. Valid during the call.
+ * Called at the end of an _async call. error is NULL on success, otherwise it has the code that the
+ * waiting form would have returned (-ETIMEDOUT too) and a text. Valid during the call.
  */
 typedef void orma_session_done_fn(void *ctx, const struct orma_error *error);
 /* The same with a serialized message, which is valid during the call; NULL on errors. */
 typedef void orma_session_data_fn(void *ctx, const struct orma_error *error, const void *data,
 				  size_t size);
-/* The same with how many bytes were written, in any case. */
+/* The same with the number of bytes that were written, also on errors. */
 typedef void orma_session_file_fn(void *ctx, const struct orma_error *error, uint64_t bytes);
 typedef void orma_session_clone_fn(void *ctx, const struct orma_error *error,
 				   const struct orma_session_clone_result *result);
@@ -373,10 +376,10 @@ enum orma_session_query {
 };
 
 /**
- * The _async forms. Each returns 0, and then the callback runs once from orma_session_dispatch() or
- * a wait, or a negative errno value (those above that need no answer), and then it never runs. The
- * packet callback of a read runs in between, many times. The result of a clone has the library's
- * struct_size.
+ * The _async forms. If the function returns 0, the callback runs once, inside
+ * orma_session_dispatch() or a wait. If it returns a negative errno value (one of those above that
+ * need no answer), the callback never runs. The packet callback of a read runs many times in
+ * between. The result of a clone has the library's struct_size.
  */
 ORMA_API int orma_session_start_async(struct orma_session *session, orma_session_done_fn *done,
 				      void *ctx);
@@ -384,10 +387,11 @@ ORMA_API int orma_session_flush_async(struct orma_session *session, uint32_t tim
 				      uint64_t flags, orma_session_done_fn *done, void *ctx);
 ORMA_API int orma_session_read_async(struct orma_session *session, orma_packet_fn *packet,
 				     orma_session_done_fn *done, void *ctx);
-/* The descriptor must stay open until the end. It may be a pipe, a socket, or whatever else takes
- * nothing for a while: dispatching does not wait for it, and nothing is lost. Meanwhile the session
- * receives no other answers either; a service of ours gives up on a session that has received
- * nothing for 10 s. The poll descriptor tells when it goes on. */
+/* The descriptor must stay open until the callback runs. It may be a pipe, a socket, or anything
+ * else that takes nothing for a while: dispatching does not wait for it, and no data is lost.
+ * Meanwhile the session receives no other answers either, and orma's daemon disconnects a session
+ * that has received nothing for 10 s. The poll descriptor becomes readable when writing can
+ * continue. */
 ORMA_API int orma_session_read_into_fd_async(struct orma_session *session, int fd,
 					     orma_session_file_fn *done, void *ctx);
 ORMA_API int orma_session_query_async(struct orma_session *session, enum orma_session_query what,

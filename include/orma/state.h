@@ -69,7 +69,8 @@ struct orma_service_state {
  * orma_service_state_parse() - decode a serialized TracingServiceState message.
  * @ret: set on success only; owned by the caller, see orma_service_state_free().
  *
- * Returns 0, -EBADMSG (`data` does not decode), -EINVAL, -ENOMEM (also if it needs more than 64 MiB).
+ * Returns 0, -EBADMSG (`data` does not decode), -EINVAL, -ENOMEM (also if it needs more than 64
+ * MiB).
  */
 ORMA_API int orma_service_state_parse(const void *data, size_t size,
 				      struct orma_service_state **ret);

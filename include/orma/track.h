@@ -184,7 +184,8 @@ ORMA_INLINE_ struct orma_track orma_track_under(const struct orma_track *parent,
 
 /* --- naming and describing tracks ------------------------------------------------------------- */
 
-/* Combined with an id by ^, these give the uuid of a NamedTrack or StateTrack of Perfetto's C++ SDK. */
+/* Combined with an id by ^, these give the uuid of a NamedTrack or StateTrack of Perfetto's C++
+ * SDK. */
 #define ORMA_TRACK_ID_CPP_NAMED UINT64_C(0xcd571ec5ead37024)
 #define ORMA_TRACK_ID_CPP_STATE (UINT64_C(0x2e2398ec92e89138) ^ UINT64_C(0x9b6c5d2f1e3a47c8))
 
@@ -193,7 +194,8 @@ ORMA_INLINE_ struct orma_track orma_track_under(const struct orma_track *parent,
  * @track: NULL = the thread's own track.
  *
  * For tracks under a process it is known after orma_track_event_register(), and it changes in the
- * child of a fork(). Only the first ORMA_TRACK_PARENTS_MAX parents count, so a cycle of parents ends.
+ * child of a fork(). Only the first ORMA_TRACK_PARENTS_MAX parents count, so a cycle of parents
+ * ends.
  */
 ORMA_API uint64_t orma_track_uuid(const struct orma_track *track);
 #define ORMA_TRACK_PARENTS_MAX 16
@@ -214,34 +216,35 @@ ORMA_API int orma_track_register(struct orma_track *track);
  * Returns 0, -EINVAL, -ENOMEM.
  */
 ORMA_API int orma_track_new(const struct orma_track *model, struct orma_track **ret);
-/* No thread may be emitting to the track; if it is of kind ORMA_TRACK_GLOBAL, to any track. NULL does
- * nothing. */
+/* No thread may be emitting to the track; if it is of kind ORMA_TRACK_GLOBAL, to any track. NULL
+ * does nothing. */
 ORMA_API void orma_track_free(struct orma_track *track);
 
 /**
- * orma_track_announce() - describe a track now, in every trace that is being recorded, even if it was
- * described before.
+ * orma_track_announce() - describe a track now, in every trace that is being recorded, even if it
+ * was described before.
  *
  * Use it for tracks without events, and when a rank or description has changed. For tracks of kind
  * ORMA_TRACK_THREAD it is the way to set members other than the name: `rank`, `is_kept_apart`. Once
- * announced, a registered track of kind ORMA_TRACK_GLOBAL is described in every later trace by itself;
- * only the last one that was announced is.
+ * announced, a registered track of kind ORMA_TRACK_GLOBAL is described in every later trace by
+ * itself; only the last one that was announced is.
  */
 ORMA_API void orma_track_announce(const struct orma_track *track);
 
 /**
- * orma_thread_set_name() - name the calling thread in the kernel (the first 15 bytes) and in traces,
- * including those that are being recorded.
+ * orma_thread_set_name() - name the calling thread in the kernel (the first 15 bytes) and in
+ * traces, including those that are being recorded.
  *
  * While a trace is recorded, a name that was set by prctl() or pthread_setname_np() is noticed
  * within a second. Names are cut after 63 bytes. Returns 0, -EINVAL (NULL), -ENOMEM.
  */
 ORMA_API int orma_thread_set_name(const char *name);
-/* The calling thread's rank among the threads, if the root of the trace orders explicitly. Returns 0,
+/* The calling thread's rank among the threads, if the root of the trace orders explicitly. Returns
+ * 0,
  * -ENOMEM. */
 ORMA_API int orma_thread_set_rank(int32_t rank);
-/* The process's name in traces, including those that are being recorded, cut after 127 bytes; NULL =
- * the name in its command line. */
+/* The process's name in traces, including those that are being recorded, cut after 127 bytes; NULL
+ * = the name in its command line. */
 ORMA_API void orma_process_set_name(const char *name);
 ORMA_API void orma_process_set_rank(int32_t rank);
 

@@ -5,31 +5,31 @@
  *	...
  *	orma_init(NULL);
  *	{
- *		ORMA_SCOPE(gfx, "frame", "number", 7, "name", title); // a slice until the end of the block
- *		ORMA_INSTANT(gfx, "retry", "attempt", n);
+ *		ORMA_SCOPE(gfx, "frame", "number", 7, "name", title); // a slice until the end of
+ *		the block ORMA_INSTANT(gfx, "retry", "attempt", n);
  *		ORMA_COUNTER(gfx, "fps", 59.9);
  *	}
  *	ORMA_BEGIN(gfx, "load");
  *	ORMA_END(gfx, "bytes", size);
  *
- * Behind the name come arguments and whatever else there is to say, up to 64 items, a counter's
- * value being one of them: see orma/event_item.h. Names are string literals or constants (what is
- * known only at run time does not compile, in C++ neither; ORMA_DYNAMIC(text) is for that): they are
- * told apart by address at each place. While no session wants the category, an event costs one load
- * and a branch, and its arguments are not evaluated.
+ * After the name an event can have up to 64 items: arguments, flows, a time and others, see
+ * orma/event_item.h. A counter's value counts as one item. Names must be string literals or
+ * constants, because each call site identifies them by address; a name that is known only at run
+ * time does not compile, in C++ neither: use ORMA_DYNAMIC(text). While no session enables the
+ * category, an event costs one load and a branch, and its arguments are not evaluated.
  *
- * Slices may be nested to any depth. Losses keep their structure: the end of a slice whose beginning
- * was lost is not written, the end of one that was written comes late rather than never, with its
- * own time and what it carries: up to 1 KiB encoded, and 4 KiB of all ends of a thread that wait;
- * one that has lost it says so by an argument "orma.items_lost", their number. How many events of
- * which categories a thread lost stands in the trace, as instants "events lost" of the category
- * "orma.loss".
+ * Slices may be nested to any depth, and losses do not break the nesting. If the begin of a slice
+ * is lost, its end is not written. If the begin was written and there is no room for the end, the
+ * end is written later, with its own time and its items. A waiting end keeps up to 1 KiB of encoded
+ * items, and all waiting ends of a thread keep 4 KiB; an end whose items did not fit has an
+ * argument "orma.items_lost" with their number. The trace tells how many events of which categories
+ * a thread has lost, by instants "events lost" of the category "orma.loss".
  *
- * Threads: all of it from any thread. errno is preserved.
- * Signals: in a handler that interrupted an event on the same thread, events are left out; that
- *          event is none the worse. The first event of a thread, and of a place in the code, in each
- *          session allocates memory and takes a lock, and so may a slice for which the shared memory
- *          has no room. A handler that may interrupt malloc() must not emit such an event.
+ * Threads: everything here may be used on any thread. errno is preserved.
+ * Signals: if a handler interrupts an event on the same thread, the handler's events are dropped;
+ *          the interrupted event is unaffected. In each session, the first event of a thread and
+ *          the first event of a call site allocate memory and take a lock; a slice may do so when
+ *          the shared memory is full. Do not emit from handlers that may interrupt malloc().
  */
 #ifndef ORMA_TRACK_EVENT_H
 #define ORMA_TRACK_EVENT_H
@@ -45,20 +45,21 @@
 extern "C" {
 #endif
 
-/* What a call site remembers of one of its keys; zero-initialised, then the library's. */
+/* Data that a call site keeps for one of its keys: zero at first, then written by the library. */
 struct orma_key {
 	const char *text;
 	uint8_t code[8];
 };
 
-/* A place in the code that emits; static, zero-initialised but for its first members. */
+/* A call site: a place in the code that emits. Static; all members but the first are zero at first.
+ */
 struct orma_call_site {
 	struct orma_category *category;
-	const char *name;      /* NULL = none, or among the items */
+	const char *name;      /* NULL = none, or the name is among the items */
 	struct orma_key *keys; /* may be NULL */
 	uint32_t key_count;
 	uint32_t type; /* enum orma_event_type */
-	/* The library's from here on. */
+	/* Written by the library: */
 	uint32_t id;
 	uint32_t reserved;
 	uint8_t blob_size;
@@ -68,7 +69,7 @@ struct orma_call_site {
 /* A slice that ends with its block. */
 struct orma_scope {
 	struct orma_category *category;
-	uint32_t instances; /* bit i = instance i was told of its begin */
+	uint32_t instances; /* bit i = the begin was emitted to instance i */
 };
 
 enum orma_event_type {
@@ -80,46 +81,46 @@ enum orma_event_type {
 };
 
 /**
- * Registers the data source "track_event" with all categories defined so far. orma_init() has done
- * that if there was a category: harmless then. 0, -ENOTCONN, -ENOMEM.
+ * Registers the data source "track_event" with all categories that are defined. orma_init() does
+ * the same if there is a category; a second call is harmless. Returns 0, -ENOTCONN, -ENOMEM.
  */
 ORMA_API int orma_track_event_register(void);
 /*
- * What the macros below call. Site, category and scope are not checked, as each event would pay for
- * that: they must not be NULL.
+ * The macros below call these functions. Site, category and scope must not be NULL; they are not
+ * checked, because the check would cost time in each event.
  *
- * An event of this place in the code, without items.
+ * Emits an event of this call site, without items.
  */
 ORMA_API void orma_event_emit(struct orma_call_site *site) ORMA_NOT_NULL_(1);
-/* Any number of items, also more than a macro takes. Those of a counter begin with its value, those
- * of a state with the state. NULL = none. */
+/* Emits an event with any number of items, even more than a macro takes. The first item of a
+ * counter is its value, the first item of a state is the state. NULL = none. */
 ORMA_API void orma_event_emit_items(struct orma_call_site *site, const struct orma_item *items,
 				    size_t count) ORMA_NOT_NULL_(1);
-/* The same for a begin, an end, a counter's value: shorter ways, without items. */
+/* Faster forms for a begin, an end and a counter's value, without items. */
 ORMA_API void orma_event_emit_begin(struct orma_call_site *site) ORMA_NOT_NULL_(1);
 ORMA_API void orma_event_emit_end(struct orma_category *category) ORMA_NOT_NULL_(1);
 ORMA_API void orma_event_emit_counter_int(struct orma_call_site *site, int64_t value)
 	ORMA_NOT_NULL_(1);
 ORMA_API void orma_event_emit_counter_double(struct orma_call_site *site, double value)
 	ORMA_NOT_NULL_(1);
-/* Emits the begin; the bits of the instances that took it. */
+/* Emits the begin. Returns the bits of the instances to which it was emitted. */
 ORMA_API uint32_t orma_event_scope_begin(struct orma_call_site *site, const struct orma_item *items,
 					 size_t count) ORMA_NOT_NULL_(1);
-/* Emits the end to those that took the begin. */
+/* Emits the end to the instances to which the begin was emitted. */
 ORMA_API void orma_event_scope_end(struct orma_scope *scope) ORMA_NOT_NULL_(1);
 /**
- * orma_event_flush() - hands what the calling thread has emitted over to its sessions now.
+ * orma_event_flush() - commit the events of the calling thread to its sessions now.
  *
- * Otherwise that happens when a chunk is full, the session is flushed or stopped, or the thread
- * ends: this is for who reads a running session and for disable_scraping of orma/init.h, where a
- * service does not look at chunks that are not full.
+ * Without it, events are committed when a chunk is full, when the session is flushed or stopped,
+ * and when the thread ends. Use it when a running session is read, or with disable_scraping
+ * (orma/init.h), where a service does not look at chunks that are not full.
  */
 ORMA_API void orma_event_flush(void);
-/** Now, on the clock of the events' timestamps: nanoseconds of CLOCK_BOOTTIME unless
- * orma_init_options.clock says otherwise. */
+/** The current time on the clock of the events' timestamps: nanoseconds of CLOCK_BOOTTIME unless
+ * orma_init_options.clock names another. */
 ORMA_API uint64_t orma_now_ns(void);
-/** That clock's number, as in ORMA_AT_CLOCK(), and in TracePacket.timestamp_clock_id of packets of
- * one's own: 6 is CLOCK_BOOTTIME, which is what packets mean that say none. */
+/** The id of that clock, for ORMA_AT_CLOCK() and for TracePacket.timestamp_clock_id of custom
+ * packets. 6 is CLOCK_BOOTTIME, the default of packets without a clock id. */
 ORMA_API uint32_t orma_clock_id(void);
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -129,20 +130,21 @@ ORMA_API uint32_t orma_clock_id(void);
 #define ORMA_INSTANT(...) ORMA_EVENT_OF_(ORMA_EVENT_INSTANT, __VA_ARGS__)
 /* (category, items...) */
 #define ORMA_END(...) ORMA_CONCAT(ORMA_END_, ORMA_HAS_MORE_THAN_1_(__VA_ARGS__))(__VA_ARGS__)
-/* (category, name, items...): a slice until the end of the block. Not twice in a line. In C++ it may
- * be the body of an `if`, and ends with that at once. */
+/* (category, name, items...): a slice until the end of the block. Only one per line of source code.
+ * In C++ it may be the whole body of an `if`, and then ends at once. */
 #define ORMA_SCOPE(...) ORMA_CONCAT(ORMA_SCOPE_, ORMA_HAS_MORE_THAN_2_(__VA_ARGS__))(__VA_ARGS__)
-/* (category, name, value, items...): the value, of an integer or floating type, of the process's
- * counter of that name, or of the track in ORMA_ON. */
+/* (category, name, value, items...): sets the counter of that name of the process, or the counter
+ * track in ORMA_ON, to a value of an integer or floating type. */
 #define ORMA_COUNTER(...)                                                                          \
 	ORMA_CONCAT(ORMA_COUNTER_, ORMA_HAS_MORE_THAN_3_(__VA_ARGS__))(__VA_ARGS__)
-/* (category, name, state, items...): from now on the process's state of that name, or the track in
- * ORMA_ON, is in this state, a text; NULL (in C++ nullptr) = in none. */
+/* (category, name, state, items...): sets the state of that name of the process, or the state track
+ * in ORMA_ON, to a text from now on; NULL (in C++ nullptr) = no state. */
 #define ORMA_STATE(...) ORMA_EVENT_OF_(ORMA_EVENT_STATE, __VA_ARGS__)
 
-/* --- how they are made ------------------------------------------------------------------------ */
+/* --- implementation of the macros ------------------------------------------------------------- */
 
-/* In C++ a name of a moment would compile, and be that of the first event for ever. */
+/* Without this, a name computed at run time would compile in C++, and the first event's name would
+ * be used for ever. */
 #if defined(__cplusplus) && defined(__clang__)
 #define ORMA_CALL_SITE_ [[clang::require_constant_initialization]] static struct orma_call_site
 #elif defined(__cplusplus) && __GNUC__ >= 10
@@ -261,8 +263,8 @@ static inline void orma_event_emit_counter_uint(struct orma_call_site *site, uin
 		__attribute__((cleanup(orma_event_scope_end), unused)) = {                         \
 			&orma_category_##id, ORMA_IS_ENABLED(id) ? (begin) : 0}
 /*
- * In C++ one declaration, so that it may be the whole body of an `if`; in C nothing that declares
- * may, and compilers say so.
+ * A single declaration in C++, so that it may be the whole body of an `if`. In C a declaration may
+ * not be the body of an `if`, and compilers report it.
  */
 #ifdef __cplusplus
 #define ORMA_SCOPE_SITE_(...)                                                                      \

@@ -11,14 +11,14 @@
  *	the library --ops-->  program . . . . . . program --orma_producer_port_x()--> the service
  *	the library <--orma_transport_x()-- program . . . . . program <--callbacks--  the service
  *
- * A connection goes through connect() -> orma_transport_up() -> ... -> disconnect(). When it is lost
- * or refused, the program calls orma_transport_down(). The library then connects again after 100 ms,
- * later up to 2 s, and registers everything again.
+ * A connection goes through connect() -> orma_transport_up() -> ... -> disconnect(). When it is
+ * lost or refused, the program calls orma_transport_down(). The library then connects again after
+ * 100 ms, later up to 2 s, and registers everything again.
  *
  * Memory: the two sides either share sealed memory, which the program passes as a descriptor (the
  * service's struct orma_shared_memory), or share none (cannot_pass_fds in the service's options).
- * Without shared memory each commit contains its chunks. The library trusts nothing that the service
- * sends; invalid data ends the connection.
+ * Without shared memory each commit contains its chunks. The library trusts nothing that the
+ * service sends; invalid data ends the connection.
  *
  * Threads: ops are called on the library's thread (with caller_drives: inside orma_dispatch(),
  *          orma_init() and orma_shutdown()), one at a time. They must not block for long, and must
@@ -49,8 +49,8 @@ struct orma_transport;
 struct orma_transport_ops {
 	size_t struct_size;
 	/*
-	 * Begin a connection. `hello` is borrowed and has name, hints and scraping_mode. Its uid and
-	 * pid are claims of this process; the other side should ask the kernel instead. After a
+	 * Begin a connection. `hello` is borrowed and has name, hints and scraping_mode. Its uid
+	 * and pid are claims of this process; the other side should ask the kernel instead. After a
 	 * return of 0, the program calls orma_transport_up() or _down(), inside connect() or later.
 	 * A negative value means that there is no connection; `transport` is not valid then.
 	 */
@@ -63,13 +63,14 @@ struct orma_transport_ops {
 	 * descriptor open until disconnect(). */
 	int (*poll_fd)(void *ctx);
 	void (*readable)(void *ctx);
-	/* While this returns false, the library holds commits back and asks again every millisecond.
-	 * Packets that find no room meanwhile are counted as lost. NULL = there is always room. */
+	/* While this returns false, the library holds commits back and asks again every
+	 * millisecond. Packets that find no room meanwhile are counted as lost. NULL = there is
+	 * always room. */
 	bool (*has_room)(void *ctx);
 
-	/* The descriptors are serialized DataSourceDescriptors. After a negative value the data source
-	 * is not registered and not tried again. Without update_data_source, a changed data source is
-	 * unregistered and registered again while it has no instance. */
+	/* The descriptors are serialized DataSourceDescriptors. After a negative value the data
+	 * source is not registered and not tried again. Without update_data_source, a changed data
+	 * source is unregistered and registered again while it has no instance. */
 	int (*register_data_source)(void *ctx, const void *descriptor, size_t size);
 	int (*update_data_source)(void *ctx, const void *descriptor, size_t size);
 	void (*unregister_data_source)(void *ctx, const char *name);
@@ -79,8 +80,8 @@ struct orma_transport_ops {
 	void (*unregister_writer)(void *ctx, uint32_t writer_id);
 	void (*data_source_started)(void *ctx, uint64_t instance_id);
 	void (*data_source_stopped)(void *ctx, uint64_t instance_id);
-	/* The program calls orma_transport_synced() once the service has received everything that was
-	 * sent before. A negative value means that it will not. */
+	/* The program calls orma_transport_synced() once the service has received everything that
+	 * was sent before. A negative value means that it will not. */
 	int (*sync)(void *ctx);
 	void (*activate_triggers)(void *ctx, const char *const *names, size_t count);
 };
@@ -91,14 +92,14 @@ struct orma_transport_ops {
  * orma_transport_down() - the connection is lost or was refused. This is the last call.
  * @error: a negative errno value; -EPROTO makes the library wait longer before it connects again.
  *
- * These and all functions below return 0, -EINVAL, -ENOMEM, or -ENOBUFS (4,096 commands are waiting);
- * the last two end the connection.
+ * These and all functions below return 0, -EINVAL, -ENOMEM, or -ENOBUFS (4,096 commands are
+ * waiting); the last two end the connection.
  */
 ORMA_API int orma_transport_up(struct orma_transport *transport);
 ORMA_API int orma_transport_down(struct orma_transport *transport, int error);
 /**
- * orma_transport_setup_tracing() - pass the memory. Call it once, before the first data source is set
- * up.
+ * orma_transport_setup_tracing() - pass the memory. Call it once, before the first data source is
+ * set up.
  * @memory_fd: a memfd sealed against shrinking; the library duplicates it. -1 = no shared memory.
  * @page_size_bytes: the size that the service chose.
  *
@@ -122,7 +123,8 @@ ORMA_API int orma_transport_flush(struct orma_transport *transport, uint64_t req
 				  const uint64_t *instance_ids, size_t count, uint64_t flags);
 ORMA_API int orma_transport_clear_incremental_state(struct orma_transport *transport,
 						    const uint64_t *instance_ids, size_t count);
-/** orma_transport_synced() - the answer to one sync(). Returns the values of orma_transport_up(). */
+/** orma_transport_synced() - the answer to one sync(). Returns the values of orma_transport_up().
+ */
 ORMA_API int orma_transport_synced(struct orma_transport *transport);
 
 /**
