@@ -17,12 +17,15 @@
 _Noreturn void orma_base_assert_failed(const char *file, int line, const char *function,
 				       const char *condition);
 
+/* 1 or 0: guards checks that take loops. */
+#define ORMA_ASSERTS_ENABLED 1
 #define ORMA_ASSERT(condition)                                                                     \
 	(__builtin_expect(!(condition), 0)                                                         \
 		 ? orma_base_assert_failed(__FILE__, __LINE__, __func__, #condition)               \
 		 : (void)0)
 #else
 /* The condition is still compiled, so that it cannot rot, but never evaluated. */
+#define ORMA_ASSERTS_ENABLED   0
 #define ORMA_ASSERT(condition) ((void)sizeof(!(condition)))
 #endif
 

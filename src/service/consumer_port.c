@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/error_message.h"
 #include "base/list.h"
 #include "base/options.h"
@@ -63,6 +64,7 @@ void orma_consumer_port_close(struct orma_consumer_port *port)
 	orma_service_clone_cancel(port->clone);
 	if (port->session)
 		orma_service_session_abandon(port->session, NULL);
+	ORMA_ASSERT(!port->session && !port->clone);
 	orma_base_list_remove(&port->link);
 	port->service->consumers.count--;
 	orma_base_free(port);

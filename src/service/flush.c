@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/list.h"
@@ -35,6 +36,8 @@ static void free_flush(struct orma_service_flush *flush)
 	orma_service_timer_disarm(&flush->timer);
 	orma_base_list_remove(&flush->link);
 	orma_base_list_remove(&flush->answered_link);
+	ORMA_ASSERT(flush->session->flush.count > 0);
+	ORMA_ASSERT(flush->session->flush.asked_count >= flush->pending_count);
 	flush->session->flush.count--;
 	flush->session->flush.asked_count -= flush->pending_count;
 	orma_base_free(flush->pending);
@@ -47,6 +50,7 @@ static void finish(struct orma_service_flush *flush)
 	struct orma_service_flush copy = *flush;
 	bool is_complete = flush->is_complete;
 
+	ORMA_ASSERT(flush->state == ORMA_SERVICE_FLUSH_SCRAPED);
 	free_flush(flush);
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_FLUSHED,
 			       true);
@@ -95,6 +99,7 @@ static void scrape_if_answered(struct orma_service_session *session)
 
 static void complete(struct orma_service_flush *flush, bool is_complete)
 {
+	ORMA_ASSERT(flush->state == ORMA_SERVICE_FLUSH_ASKED);
 	flush->state = ORMA_SERVICE_FLUSH_ANSWERED;
 	flush->is_complete = is_complete;
 	orma_service_timer_disarm(&flush->timer);
@@ -245,6 +250,7 @@ static int begin(struct orma_service_flush *flush)
 			flush->pending[flush->pending_count++] = port->id;
 	}
 	orma_base_free(ids);
+	ORMA_ASSERT(flush->pending_count <= capacity);
 	flush->session->flush.asked_count += flush->pending_count;
 	return 0;
 }
@@ -279,6 +285,9 @@ static struct orma_service_flush *new_flush(struct orma_service_session *session
 	orma_base_list_init(&flush->answered_link);
 	flush->id = ++session->service->flushes.last_id;
 	flush->flags = flags;
+	ORMA_ASSERT(orma_base_list_is_empty(&session->flush.list) ||
+		    ORMA_LIST_ENTRY(session->flush.list.prev, struct orma_service_flush, link)->id <
+			    flush->id);
 	orma_base_list_append(&session->flush.list, &flush->link);
 	session->flush.count++;
 	session->flush.requested_count++;

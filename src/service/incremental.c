@@ -65,6 +65,7 @@
  */
 #include "service/incremental.h"
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
@@ -211,6 +212,7 @@ void orma_service_incremental_written(struct orma_service_grant *grant)
 	struct orma_service *service = session->service;
 	const struct orma_trace_buffer_stats *stats = orma_trace_buffer_stats(buffer->trace_buffer);
 
+	ORMA_ASSERT(grant->buffer_id == buffer->id);
 	grant->has_written = true;
 	/* Where a clone took the trace buffer and left a new one, the difference is negative: ask. */
 	if (!buffer->clear_share_bytes ||

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "service/limits.h"
@@ -49,6 +50,7 @@ static uint64_t make_key(uint32_t buffer_idx, const struct orma_producer_port *p
 
 static struct orma_service_sequence *get(const struct orma_service_sequences *sequences, size_t idx)
 {
+	ORMA_ASSERT(idx / PER_BLOCK < sequences->block_capacity);
 	return &sequences->blocks[idx / PER_BLOCK]->items[idx % PER_BLOCK];
 }
 
@@ -81,6 +83,7 @@ uint32_t orma_service_sequence_find_id(const struct orma_service_session_buffer 
 
 static void let_go(struct orma_service_sequence_block *block)
 {
+	ORMA_ASSERT(!block || block->owner_count > 0);
 	if (block && --block->owner_count == 0)
 		orma_base_free(block);
 }
@@ -186,6 +189,7 @@ struct orma_service_sequence *orma_service_sequence_get(struct orma_service_sess
 	int64_t place;
 	uint32_t id;
 
+	ORMA_ASSERT(found <= sequences->count);
 	if (found)
 		return get_own(sequences, found - 1);
 	id = find_id(session, port, writer_id);
@@ -194,7 +198,9 @@ struct orma_service_sequence *orma_service_sequence_get(struct orma_service_sess
 	    orma_base_map_put(&sequences->by_key, key, (void *)((uintptr_t)place + 1)) < 0)
 		return NULL;
 	sequences->count += place == (int64_t)sequences->count;
+	ORMA_ASSERT(sequences->count <= ORMA_SERVICE_SEQUENCES_MAX);
 	sequence = get(sequences, (size_t)place);
+	ORMA_ASSERT(sequences->blocks[(size_t)place / PER_BLOCK]->owner_count == 1);
 	*sequence = (struct orma_service_sequence){
 		.id = id ? id : ++session->sequences.last_id,
 		.producer_id = port->id,

@@ -27,6 +27,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/macros.h"
@@ -141,6 +142,7 @@ static struct orma_service_clock_sync *next_sync(struct orma_relay_port *port,
 			(ORMA_SERVICE_CLOCK_SYNCS_KEPT - 1) * sizeof(port->syncs[0]));
 		port->sync_count--;
 	}
+	ORMA_ASSERT(port->sync_count < ORMA_SERVICE_CLOCK_SYNCS_KEPT);
 	return &port->syncs[port->sync_count++];
 }
 

@@ -10,6 +10,7 @@
  */
 #include "service/retire.h"
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
@@ -32,6 +33,8 @@ static void free_retired(struct retired *retired)
 static void on_step(struct orma_service_timer *timer)
 {
 	struct orma_service *service = ORMA_CONTAINER_OF(timer, struct orma_service, retired.timer);
+	ORMA_ASSERT(!orma_base_list_is_empty(&service->retired.list));
+
 	struct retired *first = ORMA_LIST_ENTRY(service->retired.list.next, struct retired, link);
 
 	if (!orma_trace_buffer_shrink(first->buffer, ORMA_SERVICE_RETIRE_STEP_BYTES))

@@ -14,6 +14,7 @@
  */
 #include "service/scrape.h"
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/log_message.h"
 #include "base/macros.h"
@@ -158,6 +159,7 @@ void orma_service_scrape_begin(struct orma_service_session *session, uint64_t de
 {
 	uint64_t min_ns = orma_service_now_ns(session->service) + ORMA_SERVICE_SCRAPE_NS_MIN;
 
+	ORMA_ASSERT(session->scrape.is_running == session->scrape.timer.is_armed);
 	session->scrape.serial = 0;
 	session->scrape.last_serial = session->service->producers.seen_count;
 	session->scrape.deadline_ns = ORMA_MAX(deadline_ns, min_ns);

@@ -19,7 +19,7 @@ struct orma_service_scrape {
 	bool is_cut; /* the last scrape ended at its deadline */
 };
 
-/* Scrapes all producers of the session from the beginning. events->scraped() reports the end, before
+/* Scrapes all producers of the session from the beginning, also when a scrape runs already. events->scraped() reports the end, before
  * this returns when there is little to do. The scrape ends at the deadline, but has
  * ORMA_SERVICE_SCRAPE_NS_MIN in any case. */
 void orma_service_scrape_begin(struct orma_service_session *session, uint64_t deadline_ns);

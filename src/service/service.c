@@ -24,6 +24,7 @@
 #include "service/output/output_file.h"
 #include "service/relay.h"
 #include "service/retire.h"
+#include "service/service_check.h"
 #include "service/service_state.h"
 #include "service/session_events.h"
 #include "service/session_life.h"
@@ -199,6 +200,7 @@ void orma_service_run(struct orma_service *service)
 		if (!orma_service_timers_run_one(&service->timers) ||
 		    orma_service_now_ns(service) >= end_ns)
 			break;
+	orma_service_check(service);
 }
 
 void orma_service_file_event(struct orma_service *service, uint64_t session_id, int status)

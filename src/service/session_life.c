@@ -16,6 +16,7 @@
 #include "service/session_life.h"
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/list.h"
@@ -278,6 +279,8 @@ static void end(struct orma_service_session *session)
 
 static void conclude(struct orma_service_session *session)
 {
+	ORMA_ASSERT(session->instances.state_counts[ORMA_SERVICE_INSTANCE_STOPPED] ==
+		    session->instances.count);
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_DISABLED);
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED, true);
 	session->read.emits_stats = true;
@@ -436,6 +439,7 @@ void orma_service_session_free(struct orma_service_session *session)
 	if (session->consumer)
 		session->consumer->session = NULL;
 	orma_base_list_remove(&session->link);
+	ORMA_ASSERT(service->sessions.count > 0);
 	service->sessions.count--;
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_DISABLED);
 	orma_service_session_delete(session);
@@ -449,6 +453,9 @@ void orma_service_session_delete(struct orma_service_session *session)
 	struct orma_service *service = session->service;
 	struct orma_producer_port *port;
 
+	ORMA_ASSERT(orma_base_list_is_empty(&session->link));
+	ORMA_ASSERT(session->flush.count == 0 && session->flush.asked_count == 0);
+	ORMA_ASSERT(!session->clone);
 	orma_service_output_done(session);
 	orma_service_compression_done(session);
 	orma_service_events_done(session);

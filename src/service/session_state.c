@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/list.h"
 #include "schema/gen/concurrent_session_event.pb.h"
 #include "schema/gen/trace_config.pb.h"
@@ -89,6 +90,10 @@ void orma_service_session_set_state(struct orma_service_session *session,
 
 	if (session->state == state)
 		return;
+	ORMA_ASSERT(session->state != ORMA_SERVICE_SESSION_CLONED ||
+		    state == ORMA_SERVICE_SESSION_DISABLED);
+	ORMA_ASSERT(state != ORMA_SERVICE_SESSION_STARTED ||
+		    session->state == ORMA_SERVICE_SESSION_CONFIGURED);
 	session->state = state;
 	ORMA_LIST_FOR_EACH (listener, &session->service->sessions.list, link) {
 		const struct orma_pb_trace_config_builtin_data_source *builtin =

@@ -129,7 +129,5 @@ const char *orma_service_session_state_name(const struct orma_service_session *s
 /* NULL = it has gone. */
 struct orma_service_session *orma_service_session_by_id(const struct orma_service *service,
 							uint64_t id);
-/* Checks what holds between calls, in builds with assertions. */
-void orma_service_session_check(const struct orma_service_session *session);
 
 #endif

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/log_message.h"
 #include "base/map.h"
@@ -85,6 +86,8 @@ void orma_service_instance_free(struct orma_service_instance *instance)
 	orma_base_list_remove(&instance->producer_link);
 	orma_base_list_remove(&instance->source_link);
 	orma_base_map_remove(&instance->session->service->instances.by_id, instance->id);
+	ORMA_ASSERT(instance->session->instances.count > 0);
+	ORMA_ASSERT(instance->session->instances.state_counts[instance->state] > 0);
 	instance->session->instances.count--;
 	instance->session->instances.state_counts[instance->state]--;
 	orma_base_free(instance);
@@ -93,6 +96,9 @@ void orma_service_instance_free(struct orma_service_instance *instance)
 void orma_service_instance_set_state(struct orma_service_instance *instance,
 				     enum orma_service_instance_state state)
 {
+	ORMA_ASSERT(instance->session->instances.state_counts[instance->state] > 0);
+	/* States follow each other upwards: see the picture above. */
+	ORMA_ASSERT(state > instance->state);
 	instance->session->instances.state_counts[instance->state]--;
 	instance->session->instances.state_counts[state]++;
 	instance->state = state;

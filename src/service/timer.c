@@ -10,6 +10,7 @@
  * a timer wheel (wakes an idle daemon). The bytes live in the timers' owners.
  */
 #include "service/timer.h"
+#include "base/assert.h"
 #include "base/list.h"
 
 void orma_service_timers_init(struct orma_service_timers *timers)
@@ -46,6 +47,8 @@ void orma_service_timer_arm(struct orma_service_timers *timers, struct orma_serv
 	timer->fn = fn;
 	timer->is_armed = true;
 	orma_base_list_insert_before(find_later(timers, deadline_ns), &timer->link);
+	ORMA_ASSERT(timer->link.prev == &timers->armed || !is_later(timer->link.prev, deadline_ns));
+	ORMA_ASSERT(timer->link.next == &timers->armed || is_later(timer->link.next, deadline_ns));
 }
 
 void orma_service_timer_disarm(struct orma_service_timer *timer)
@@ -86,6 +89,7 @@ bool orma_service_timers_run_one(struct orma_service_timers *timers)
 	if (orma_base_list_is_empty(&timers->due))
 		return false;
 	timer = ORMA_LIST_ENTRY(timers->due.next, struct orma_service_timer, link);
+	ORMA_ASSERT(timer->is_armed && timer->fn);
 	orma_service_timer_disarm(timer);
 	timer->fn(timer);
 	return true;

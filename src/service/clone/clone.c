@@ -23,6 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/error_message.h"
 #include "base/fd.h"
@@ -71,6 +72,7 @@ static void free_clone(struct orma_service_clone *clone)
 	if (clone->source)
 		orma_service_flush_forget_clone(clone->source, clone);
 	orma_base_list_remove(&clone->link);
+	ORMA_ASSERT(clone->port->clone == clone);
 	clone->port->clone = NULL;
 	for (size_t i = 0; i < clone->buffer_count; i++) {
 		if (clone->buffers[i].copy)
@@ -317,6 +319,7 @@ static void step_soon(struct orma_service_clone *clone)
 
 static void take_group(struct orma_service_clone *clone, enum orma_service_flush_group group)
 {
+	ORMA_ASSERT(clone->groups_pending > 0 && clone->source);
 	for (size_t i = 0; i < clone->buffer_count && !clone->error[0]; i++)
 		if (orma_service_flush_concerns(group, clone->source, i))
 			take_buffer(clone, i);
@@ -376,6 +379,7 @@ static void make_known(struct orma_service_clone *clone)
 	struct orma_service_session *session = clone->session;
 	struct orma_service *service = clone->service;
 
+	ORMA_ASSERT(!clone->is_known && !clone->source && !clone->port->session);
 	clone->is_known = true;
 	session->has_said_disabled = true;
 	orma_base_list_append(&service->sessions.list, &session->link);

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/macros.h"
 #include "proto/wire.h"
@@ -115,6 +116,7 @@ static int submit_block(struct orma_service_session *session)
 		r = fill_block(session);
 	if (r < 0 || service->block.size == 0)
 		return r;
+	ORMA_ASSERT(compression->outstanding < ORMA_COMPRESSOR_BLOCKS_MAX);
 	r = service->compressor.ops.submit(service->compressor.ctx, compression->stream,
 					   service->block.data, service->block.size);
 	if (r == 0 && session->output.file)
@@ -145,6 +147,8 @@ static int put_result(struct orma_service_session *session, const void *data, si
 static void forget_oldest(struct orma_service_compression *compression)
 {
 	struct orma_buf oldest = compression->blocks[0];
+
+	ORMA_ASSERT(compression->outstanding > 0);
 
 	/* Its memory is for the next one. */
 	oldest.size = 0;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/error_message.h"
 #include "base/fd.h"
@@ -177,6 +178,8 @@ int orma_service_output_put(struct orma_service_session *session, const struct i
 
 	if (iov_count == 0)
 		return 0;
+	ORMA_ASSERT(output->file);
+	ORMA_ASSERT(output->is_waiting || output->refused.size == 0);
 	for (int i = 0; i < iov_count; i++) {
 		output->written_bytes += iov[i].iov_len;
 		output->pass_bytes += iov[i].iov_len;

@@ -2,6 +2,7 @@
  * output_hold.c - packets that were read while a file is being cut and belong into the next file.
  */
 #include "service/output/output_hold.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "proto/reader.h"
@@ -23,6 +24,8 @@ bool orma_service_rotation_is_for_next(struct orma_service_session *session, uin
 
 int orma_service_rotation_hold(struct orma_service_session *session, size_t begin)
 {
+	ORMA_ASSERT(session->output.cut);
+
 	struct orma_service_batch *batch = &session->service->batch;
 	int r = orma_service_batch_encode(batch, begin, &session->output.held);
 

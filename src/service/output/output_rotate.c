@@ -47,6 +47,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/error_message.h"
@@ -248,6 +249,7 @@ static void on_cut_flushed(struct orma_service_session *session, bool is_complet
 	struct orma_service_output *output = &session->output;
 
 	(void)is_complete;
+	ORMA_ASSERT(output->cut_flush_count > 0);
 	output->cut_flush_count--;
 	if (!output->file || output->cut != ORMA_SERVICE_CUT_ASKED || output->cut_flush_count > 0)
 		return;

@@ -6,6 +6,7 @@
  * claim and is checked here: the buffer, the writer, and that the two belong together.
  */
 #include "service/producer/chunk_store.h"
+#include "base/assert.h"
 #include "buffer/trace_buffer.h"
 #include "service/incremental.h"
 #include "service/packet_sequence.h"
@@ -30,6 +31,7 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 		service->chunks_discarded++;
 		return;
 	}
+	ORMA_ASSERT(grant->buffer_id == grant->buffer->id);
 	sequence = orma_service_sequence_get(grant->buffer, port, chunk->writer_id);
 	if (!sequence) {
 		service->chunks_discarded++;

@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/list.h"
 #include "base/log_message.h"
@@ -230,6 +231,7 @@ int orma_service_memory_create(struct orma_producer_port *port,
 
 static bool is_marked(const struct orma_producer_port *port, uint32_t page_idx)
 {
+	ORMA_ASSERT(page_idx < port->memory.view.page_count);
 	return port->memory.used_pages[page_idx / 8] >> page_idx % 8 & 1;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/options.h"
@@ -137,6 +138,8 @@ void orma_producer_port_close(struct orma_producer_port *port)
 	orma_service_triggers_producer_left(port);
 	memset(&port->callbacks, 0, sizeof(port->callbacks));
 	orma_service_data_sources_close(port);
+	ORMA_ASSERT(orma_base_list_is_empty(&port->instances));
+	ORMA_ASSERT(port->data_source_count == 0 && port->descriptor_bytes == 0);
 	orma_service_flush_forget_producer(port);
 	orma_base_map_remove(&service->producers.by_id, port->id);
 	orma_base_list_remove(&port->link);

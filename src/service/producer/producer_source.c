@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/error_message.h"
 #include "base/list.h"
@@ -68,6 +69,7 @@ static void free_name(struct orma_service *service, struct orma_service_name *na
 	struct orma_service_name *at =
 		orma_base_map_get(&service->data_sources.by_name, name->hash);
 
+	ORMA_ASSERT(orma_base_list_is_empty(&name->data_sources));
 	if (at != name) {
 		while (at->next != name)
 			at = at->next;
@@ -86,6 +88,7 @@ static void free_data_source(struct orma_service_data_source *data_source)
 	struct orma_service *service = data_source->producer->service;
 	struct orma_service_name *name = data_source->name;
 
+	ORMA_ASSERT(orma_base_list_is_empty(&data_source->instances));
 	orma_base_list_remove(&data_source->link);
 	orma_base_list_remove(&data_source->name_link);
 	orma_base_list_remove(&data_source->producer_link);

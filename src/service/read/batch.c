@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
@@ -60,6 +61,7 @@ int orma_service_batch_reserve(struct orma_service_batch *batch, size_t extra)
 static void append(struct orma_service_batch *batch, const void *data, size_t size,
 		   bool ends_packet)
 {
+	ORMA_ASSERT(batch->count < batch->capacity);
 	batch->slices[batch->count++] = (struct orma_trace_slice){data, size, ends_packet};
 	batch->bytes += size;
 	batch->packet_count += ends_packet;
@@ -116,6 +118,9 @@ static size_t put_entry_head(uint8_t head[ORMA_SERVICE_PREAMBLE_BYTES], size_t s
 int orma_service_batch_encode(const struct orma_service_batch *batch, size_t begin,
 			      struct orma_buf *to)
 {
+	ORMA_ASSERT(begin <= batch->count);
+	ORMA_ASSERT(batch->count == 0 || batch->slices[batch->count - 1].ends_packet);
+
 	int r = orma_base_buf_reserve(to, batch->bytes + batch->packet_count *
 								 ORMA_SERVICE_PREAMBLE_BYTES);
 
@@ -144,6 +149,8 @@ static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
 static void make_trailer(struct orma_service_batch *batch,
 			 const struct orma_trace_buffer_writer *writer, uint32_t loss)
 {
+	ORMA_ASSERT(batch->trailer_count < ORMA_SERVICE_BATCH_TRAILERS_MAX);
+
 	uint8_t *begin = batch->trailers[batch->trailer_count++];
 	uint8_t *at = begin;
 
@@ -157,6 +164,7 @@ static void make_trailer(struct orma_service_batch *batch,
 		at = put_field(at, ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED, loss);
 	batch->last_trailer = begin;
 	batch->last_trailer_bytes = (size_t)(at - begin);
+	ORMA_ASSERT(batch->last_trailer_bytes <= ORMA_SERVICE_TRAILER_BYTES);
 	/* One with a loss is for its packet alone. */
 	batch->last_sequence_id = loss ? 0 : writer->sequence_id;
 }

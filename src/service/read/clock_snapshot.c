@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/macros.h"
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/trace_config.pb.h"
@@ -73,5 +74,6 @@ void orma_service_clocks_snapshot(struct orma_service_session *session)
 				sizeof(session->clocks.snapshots[0]));
 		session->clocks.count--;
 	}
+	ORMA_ASSERT(session->clocks.count < ORMA_SERVICE_CLOCK_SNAPSHOTS_KEPT);
 	session->clocks.snapshots[session->clocks.count++] = now;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/macros.h"
 #include "service/filter/filter.h"
 #include "service/limits.h"
@@ -45,10 +46,12 @@ static void filter_packet(struct orma_service_session *session, size_t begin, si
 
 	for (size_t i = begin; i < end; i++)
 		input_bytes += batch->slices[i].size;
+	ORMA_ASSERT(to <= begin && end <= batch->count);
 	output = reserve_output(batch, input_bytes);
 	if (output)
 		r = orma_service_filter_packet(session->filter.program, &batch->slices[begin],
 					       end - begin, output, &output_bytes);
+	ORMA_ASSERT(output_bytes <= input_bytes);
 	stats->input_packets++;
 	stats->input_bytes += input_bytes;
 	stats->output_bytes += output_bytes;

@@ -15,6 +15,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
 #include "service/limits.h"
@@ -65,6 +66,7 @@ int orma_service_large_begin(struct orma_service_session *session,
 	large->trace_buffer = buffer->trace_buffer;
 	large->writer = *packet->writer;
 	large->loss = packet->loss;
+	ORMA_ASSERT(!session->read.large);
 	session->read.large = large;
 	return 0;
 }

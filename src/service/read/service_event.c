@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "schema/gen/service_event.pb.h"
 #include "service/limits.h"
@@ -19,6 +20,7 @@
 
 static void remove_event(struct orma_service_session *session, size_t idx)
 {
+	ORMA_ASSERT(idx < session->events.count);
 	orma_base_buf_done(&session->events.items[idx].data);
 	memmove(&session->events.items[idx], &session->events.items[idx + 1],
 		(session->events.count - idx - 1) * sizeof(session->events.items[0]));

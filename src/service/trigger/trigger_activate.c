@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/list.h"
 #include "base/log_message.h"
@@ -64,6 +65,7 @@ void orma_service_triggers_arm(struct orma_service_session *session)
 
 static void remove_uses(struct orma_service *service, size_t idx, size_t count)
 {
+	ORMA_ASSERT(idx + count <= service->trigger_history.count);
 	memmove(&service->trigger_history.items[idx], &service->trigger_history.items[idx + count],
 		(service->trigger_history.count - idx - count) *
 			sizeof(service->trigger_history.items[0]));

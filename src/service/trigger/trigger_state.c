@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/error_message.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -84,6 +85,7 @@ void orma_service_trigger_hit_done(struct orma_service_trigger_hit *hit)
 
 void orma_service_pending_hit_free(struct orma_service_pending_hit *pending)
 {
+	ORMA_ASSERT(pending->session->triggers.pending_count > 0);
 	pending->session->triggers.pending_count--;
 	orma_service_timer_disarm(&pending->timer);
 	orma_base_list_remove(&pending->link);
