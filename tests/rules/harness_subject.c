@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * harness_subject.c - tests that misbehave in every way that the harness promises to catch;
- * harness-catches runs them.
+ * harness_subject.c - tests that misbehave in each way that the harness catches. harness-catches
+ * runs them.
  */
 #include <fcntl.h>
 #include <signal.h>

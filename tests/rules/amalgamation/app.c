@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * app.c - what somebody builds with orma.c: events, a data source and a session in one process.
- * Compiled as C11 and as C++17. "app system" emits to whoever records on this machine, as soon as
- * somebody does. "app refused" is for a library without the service.
+ * app.c - a program that is built with orma.c: events, a data source and a session in one process.
+ * It is compiled as C11 and as C++17. "app system" waits until something on this machine records
+ * it, and emits. "app refused" tests a library that was built without the service.
  */
 #include <orma.h>
 
@@ -71,7 +71,7 @@ static int fail(const char *what, int result)
 	return 1;
 }
 
-/* Other processes tell nobody when they are ready: asking again is all there is. */
+/* There is no notification when another process records this one, so that this polls. */
 static int emit_to_system(void)
 {
 	int result = orma_init(NULL);
@@ -90,7 +90,7 @@ static int emit_to_system(void)
 	return 0;
 }
 
-/* What a library that was built with ORMA_WITHOUT_SERVICE says of the process's own. */
+/* Without the service, everything that needs a service in the process is refused. */
 static int be_refused(void)
 {
 	struct orma_init_options init = {};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * calls.c - every public function, with NULL for each of its pointers alone and for all at once.
+ * calls.c - calls every public function with NULL for each of its pointers, and for all at once.
  *
- * The calls are generated from the list of exports and the public headers (list-calls), so that a
- * new function is called without a word here. Each call is made in a child process, which must
- * neither crash nor hang. A function that returns int returns -EINVAL, unless the header allows
- * that pointer to be NULL. make_x() below makes a struct orma_x that is alive; what is only memory
- * needs none.
+ * list-calls generates the calls from the list of exports and the public headers, so that a new
+ * function needs no change here. Each call is made in a child process, which must neither crash nor
+ * hang. A function that returns int must return -EINVAL, unless the header allows that pointer to be
+ * NULL. make_x() below makes a struct orma_x that is in use; a struct that is plain memory needs no
+ * such function.
  */
 #include <orma/orma.h>
 
@@ -31,9 +31,9 @@ struct call {
 	uint32_t required; /* bits of the pointers that must not be NULL */
 };
 
-/* --- arguments that are all right ------------------------------------------------------------- */
+/* --- valid arguments -------------------------------------------------------------------------- */
 
-/* Three, as the numbers say. As a message, the bytes are a field 1 of one byte: a name. */
+/* Counts are 3 in all calls. As a message, the bytes are field 1 with one byte: a name. */
 static const char text[] = "\n\1x";
 static const char *const names[] = {"a", "b", "c"};
 static uint64_t scratch[512];
@@ -87,7 +87,7 @@ static int on_sync(void *ctx)
 	return 0;
 }
 
-/* The library with a service of its own and a transport that is connected, and without a thread. */
+/* Starts the library with an in-process service and a connected transport, but without a thread. */
 static void init(void)
 {
 	static const struct orma_transport_ops ops = {
@@ -156,7 +156,7 @@ static struct orma_nested *make_nested(void)
 {
 	static struct orma_nested nested;
 
-	/* Where the packet is NULL, nothing was begun. */
+	/* When the packet is NULL, nothing was begun. */
 	return &nested;
 }
 
@@ -247,7 +247,7 @@ static void print_call(const struct call *call, uint32_t nulls)
 	printf(")");
 }
 
-/* In the child: 0 when it is as the header says. */
+/* Runs in the child. Returns 0 when the call behaves as the header says. */
 static int run(const struct call *call, uint32_t nulls)
 {
 	long result;

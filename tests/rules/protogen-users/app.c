@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * app.c - a program with an extension of TrackEvent: one packet, into the trace file that is named.
- * Compiled as C11 and as C++17.
+ * app.c - writes one packet with an extension of TrackEvent to the trace file that is named. It is
+ * compiled as C11 and as C++17.
  */
 #include <fcntl.h>
 #include <orma/orma.h>

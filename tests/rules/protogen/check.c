@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * check.c - what protogen made of odd.proto and modern.proto compiles and behaves.
+ * check.c - the tables of odd.proto and modern.proto compile and work.
  *
- * Built and run by protogen-works with the generated files beside it. Rejected: comparing the
- * output with a golden file (it would change with every improvement and nobody would read the
- * difference).
+ * protogen-works builds and runs this with the generated files. Rejected: comparing these with
+ * expected files (they would change with every improvement, and nobody would read the difference).
  */
 #include <schema/gen/modern.pb.h> /* made by the test */
 #include <schema/gen/odd.pb.h>
