@@ -127,11 +127,12 @@ void orma_track_thread_look(bool asks_kernel, struct orma_track_thread *ret)
 	struct thread *thread = self_get();
 	char comm[ORMA_TRACK_COMM_BYTES] = "";
 
-	if (thread && thread->as.name[0] && !asks_kernel) {
+	if (thread && !asks_kernel) {
 		pthread_mutex_lock(&mutex);
 		*ret = thread->as;
 		pthread_mutex_unlock(&mutex);
-		return;
+		if (ret->name[0])
+			return;
 	}
 	prctl(PR_GET_NAME, comm);
 	comm[sizeof(comm) - 1] = '\0';
