@@ -45,7 +45,7 @@ static struct orma_trace_buffer_record *record_of(struct orma_trace_buffer *buff
 		buffer, orma_trace_buffer_record_list_get(list_of(buffer, sequence), position));
 }
 
-/* The broken state is discarded with the buffer, which looks at none of it. */
+/* Also frees the buffer, which works in a broken state. */
 static void check_breaks(struct orma_trace_buffer *buffer, int invariant)
 {
 	CHECK_INT(orma_trace_buffer_check(buffer), invariant);
@@ -142,7 +142,7 @@ ORMA_TEST(statistics_that_do_not_add_up_break_invariant_6)
 	check_breaks(buffer, 6);
 }
 
-/* Calls `fn` in a child, which has to die of the assertion. */
+/* Calls `fn` in a child process, which has to abort. */
 static void check_dies(void (*fn)(struct orma_trace_buffer *buffer))
 {
 	pid_t child = fork();
