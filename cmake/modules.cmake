@@ -5,12 +5,13 @@ set(ORMA_HOT_SOURCES
   "proto/(writer|reader|wire)"
   "shm/.*"
   "ipc/(frame|connection)"
-  "buffer/trace_buffer_(index|read|walk|write)"
+  "buffer/trace_buffer_(index|read|write)"
   "service/(packet_sequence|producer/chunk_commit|producer/chunk_store|read/batch|read/packet_check|read/read)"
   "host/host_commit"
   "client/(packet|thread|commit)")
 # Of src/track everything but what runs once per session or thread.
-set(ORMA_COLD_TRACK "category|descriptor|process|renames")
+set(ORMA_COLD_TRACK
+  "category_(descriptor|id|list)|instance_config|process_info|registered_track|rename_watch|startup_match|thread_descriptor|thread_info")
 list(JOIN ORMA_HOT_SOURCES "|" ORMA_HOT_SOURCES)
 
 # orma_is_hot(path ret)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fd.c - new descriptors, closing, complete reads and writes, sealed memory files.
+ * fd.c - new descriptors, closing, whole reads and writes, sealed memory files.
  *
- * Owns the marks: a bit for each descriptor that the child of a fork has to close. A mark is cleared
- * before its descriptor is closed, so a child never closes a number that already has another owner,
- * whatever the threads of its parent were doing. All descriptors are CLOEXEC from the start. Rejected:
- * stdio for reading files, because /proc files have no size and must be read in large pieces; unsealed
- * memory that is checked on use, because a peer that shrinks a mapped file kills this process with
- * SIGBUS.
+ * Owns nothing beyond a call, but the marks: a bit for each descriptor that the child of a fork
+ * must not keep. A mark goes before its descriptor does, so that a child, wherever its parent's
+ * threads were, closes no number that has another owner by now. Everything returned is CLOEXEC from
+ * birth. Rejected: stdio for reading files, because /proc files have no size and must be read in
+ * large pieces; unsealed memory with checks on use, because a peer that shrinks a file we have
+ * mapped kills us with SIGBUS.
  */
 #include "base/fd.h"
 
@@ -24,12 +24,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "base/cancel.h"
 
 enum { READ_STEP_BYTES = 4096, REQUIRED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* Any thread; relaxed, because a descriptor's owner orders its own marking and closing. */
+/* Any thread, relaxed: a descriptor's owner orders its own marking and closing. */
 static _Atomic uint64_t marks[ORMA_BASE_CLOSE_ON_FORK_MAX / 64];
 
 void orma_base_fd_set_close_on_fork(int fd)
@@ -65,8 +64,8 @@ int orma_base_fd_close(int fd)
 		int saved_errno = errno;
 
 		unmark(fd);
-		/* Do not retry after EINTR: Linux has already released the number, and another
-		 * thread may own it. */
+		/* Not repeated on EINTR: Linux has released the number by then, and another thread
+		 * may own it. */
 		close(fd);
 		errno = saved_errno;
 	}
@@ -78,8 +77,8 @@ void orma_base_fd_wake(int fd)
 	int saved_errno = errno;
 	uint64_t one = 1;
 
-	/* This fails only if the counter would overflow, and then it is readable anyway. write()
-	 * would be a cancellation point. */
+	/* The only failure is a counter about to overflow, and then it is readable anyway. Not
+	 * write(), where a thread can be cancelled. */
 	(void)syscall(SYS_write, fd, &one, sizeof(one));
 	errno = saved_errno;
 }
@@ -88,10 +87,9 @@ int orma_base_fd_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owne
 {
 	int saved_errno = errno;
 
-	/* A file that has seals is in memory, whoever made it. */
+	/* What has seals lies in memory, wherever it came from. */
 	if (fd < 0 || !closer || fcntl(fd, F_GET_SEALS) >= 0)
 		return orma_base_fd_close(fd);
-	ORMA_ASSERT(closer->close);
 	unmark(fd);
 	closer->close(closer, fd, owner);
 	errno = saved_errno;
@@ -105,7 +103,7 @@ int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t 
 
 	if (fd < 0 || !closer)
 		return orma_base_fd_close(fd);
-	/* Nothing can arrive after this, so the two recv() see everything that is unread. */
+	/* After this nothing more comes, so what is not there now never will be. */
 	(void)shutdown(fd, SHUT_RDWR);
 	bool has_unread = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ||
 			  recv(fd, &byte, 1, MSG_OOB | MSG_DONTWAIT) > 0;
@@ -139,13 +137,13 @@ int orma_base_socketpair(int ret_fds[2])
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
 		return -errno;
 	fds[0] = orma_base_fd_avoid_standard(fds[0]);
-	int r = fds[0] < 0 ? -errno : 0;
+	int result = fds[0] < 0 ? -errno : 0;
 	fds[1] = orma_base_fd_avoid_standard(fds[1]);
-	r = r == 0 && fds[1] < 0 ? -errno : r;
-	if (r < 0) {
+	result = result == 0 && fds[1] < 0 ? -errno : result;
+	if (result < 0) {
 		orma_base_fd_close(fds[0]);
 		orma_base_fd_close(fds[1]);
-		return r;
+		return result;
 	}
 	memcpy(ret_fds, fds, sizeof(fds));
 	return 0;
@@ -155,7 +153,7 @@ int orma_base_fds_hold_standard(void)
 {
 	int fd;
 
-	/* O_PATH allows no access. /dev/null would silently accept output that is lost. */
+	/* A path without any access, since /dev/null would take what is lost without a word. */
 	do
 		fd = open("/", O_PATH | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
@@ -222,7 +220,7 @@ ssize_t orma_base_fd_write(int fd, const void *data, size_t size)
 		written = write(fd, data, size);
 	while (written < 0 && errno == EINTR);
 	written = written < 0 ? -errno : written;
-	/* Consume the signal that write() raised, but not one that was pending before. */
+	/* The one that it raised, and not one that was there. */
 	if (written == -EPIPE && !sigismember(&pending, SIGPIPE))
 		while (sigtimedwait(&pipe_set, NULL, &zero) < 0 && errno == EINTR)
 			;
@@ -298,15 +296,13 @@ int orma_base_memfd_new(const char *name, size_t size)
 	return ret;
 }
 
-/* TMPFS_MAGIC of the kernel's headers, which not every C library comes with. */
+/* The kernel's TMPFS_MAGIC: its headers are not part of every C library. */
 #define TMPFS_TYPE 0x01021994u
 
-/*
- * Memory files of huge pages have seals too, but their pages come from a pool that may be empty. No seal
- * forbids punching a hole into such a file, and the next access to the hole is then a SIGBUS. st_blksize
- * does not tell, because it is the size of huge pages also where the kernel uses them transparently.
- */
-static bool has_ordinary_pages(int fd)
+/* Memory files of huge pages have seals too, but their pages come from a pool that may be empty: then
+ * a page that a hole was punched into, which no seal forbids, is a SIGBUS at the next access. Not
+ * by st_blksize, which is that of huge pages also where the kernel makes them transparently. */
+static bool is_plain_memory(int fd)
 {
 	struct statfs info;
 
@@ -315,12 +311,12 @@ static bool has_ordinary_pages(int fd)
 
 int orma_base_memfd_check(int fd, size_t *ret_size)
 {
-	/* Only memory files have seals, so this also refuses other kinds of files. */
+	/* Other kinds of files have no seals, so this tells a memory file apart as well. */
 	int seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || (seals & REQUIRED_SEALS) != REQUIRED_SEALS)
 		return -EINVAL;
 	struct stat st;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || !has_ordinary_pages(fd))
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || !is_plain_memory(fd))
 		return -EINVAL;
 	*ret_size = (size_t)st.st_size;
 	return 0;

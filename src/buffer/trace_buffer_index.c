@@ -1,40 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_buffer_index.c - the sequences of a trace buffer, and which records each has.
  *
- * Owns the table of sequences (an array of slots; records name their sequence by slot), the hash from
- * (producer, writer) to slot, the queue of sequences without records, and each sequence's list of its
- * records' offsets.
+ * Owns the table of sequences (an array of slots; records name their sequence by slot), the hash
+ * from (producer, writer) to slot, the queue of sequences without records, and per sequence the
+ * deque of its records' offsets.
  *
- * Invariants: the ids of a list ascend strictly, and all lie within half the circle of 32-bit ids
- * counted from the first, so "id minus first id" orders them. A slot with records is never freed. At
- * most ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX empty sequences are kept; each write frees only a few of
- * those above that number, so that no single write pays for many.
+ * Invariants: the ids of a deque ascend strictly and all lie within half the circle of 32-bit ids
+ * counted from the first, so comparing "id minus first id" orders them; a slot with records is
+ * never freed; at most ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX empty ones are kept (the table shrinks back
+ * to that a few at a time, so that no write pays for all).
  *
- * Cost: a chunk in order takes one comparison and one store. A chunk out of order takes a binary search
- * and a move of the shorter side of the list, which is at most ORMA_TRACE_BUFFER_LATE_MAX entries (256
- * KiB), whatever ids a producer makes up.
+ * Cost: in order, one comparison and one store per chunk. Out of order, a binary search and a move
+ * of the shorter side, of at most ORMA_TRACE_BUFFER_LATE_MAX offsets (128 KiB) whatever ids a producer
+ * makes up.
  *
- * Rejected: links in the records, because a sorted insertion would then walk the list (minutes, with a
- * hostile producer) and the header would outgrow 16 bytes; a balanced tree per sequence, because all
- * honest traffic is appended and removed at the ends, where a deque takes a quarter of the memory and
- * has no cache misses.
+ * Rejected: links in the records, because a sorted insertion then walks the list (minutes for a
+ * hostile producer) and the header outgrows 16 bytes; a balanced tree per sequence, because all
+ * honest traffic is appended and popped at the ends, where a deque needs a quarter of the memory
+ * and no cache miss.
  */
-#include "buffer/trace_buffer_index.h"
+#include "buffer/trace_buffer_layout.h"
 
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "buffer/trace_buffer_save.h"
 
-enum { LIST_KEPT_MAX = 64 }; /* capacity of a list that is kept when the list is empty */
+enum { LIST_KEPT_MAX = 64 }; /* offsets that a sequence keeps room for when it has none */
 
 static uint32_t make_key(uint16_t producer_id, uint16_t writer_id)
 {
 	return (uint32_t)producer_id << 16 | writer_id;
 }
 
-/* The place where the search for a key begins. The table's address is mixed in, so that producers
- * cannot choose ids that collide. */
+/* Where a key's search begins. Mixing the table's address in keeps producers from choosing ids that
+ * collide. */
 static uint32_t key_home(const struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint64_t hash =
@@ -43,7 +42,7 @@ static uint32_t key_home(const struct orma_trace_buffer_sequence_table *table, u
 	return (uint32_t)(hash >> 32) & (table->key_capacity - 1);
 }
 
-/* The place of the key, or the free place where it belongs. */
+/* The place of the key, or the free place where it would go. */
 static uint32_t key_place(const struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint32_t place = key_home(table, key);
@@ -72,7 +71,6 @@ static int keys_grow(struct orma_trace_buffer_sequence_table *table)
 static void key_remove(struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint32_t mask = table->key_capacity - 1, hole = key_place(table, key);
-	ORMA_ASSERT(table->key_count > 0 && table->keys[hole].slot != 0);
 	for (uint32_t i = (hole + 1) & mask; table->keys[i].slot; i = (i + 1) & mask) {
 		uint32_t home = key_home(table, table->keys[i].key);
 		if (((i - home) & mask) < ((i - hole) & mask))
@@ -125,13 +123,13 @@ int orma_trace_buffer_sequence_open(struct orma_trace_buffer *buffer,
 		*ret_sequence = sequence;
 		return 0;
 	}
-	int r = slots_grow(table);
-	if (r == 0)
-		r = keys_grow(table);
-	if (r < 0)
-		return r;
-	/* Producer ids are reused. The records of the former writer keep its sequence, and are read
-	 * under its name. */
+	int result = slots_grow(table);
+	if (result == 0)
+		result = keys_grow(table);
+	if (result < 0)
+		return result;
+	/* Producer ids come round again: what the former owner left is read under the former
+	 * owner's name. */
 	if (sequence) {
 		orma_trace_buffer_sequence_get(buffer, sequence)->is_hashed = false;
 		key_remove(table, key);
@@ -155,9 +153,7 @@ void orma_trace_buffer_sequence_emptied(struct orma_trace_buffer *buffer, uint32
 {
 	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 	struct orma_trace_buffer_sequence *slot = orma_trace_buffer_sequence_get(buffer, sequence);
-	ORMA_ASSERT(slot->is_used && slot->records.count == 0);
-	ORMA_ASSERT(table->empty_last != sequence && slot->previous == 0);
-	/* Otherwise each of a thousand empty sequences would keep the memory of its largest list. */
+	/* Else a thousand empty sequences would each keep the memory of their best day. */
 	if (slot->records.capacity > LIST_KEPT_MAX) {
 		orma_base_free(slot->records.entries);
 		slot->records = (struct orma_trace_buffer_record_list){0};
@@ -176,7 +172,6 @@ void orma_trace_buffer_sequence_filled(struct orma_trace_buffer *buffer, uint32_
 {
 	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 	struct orma_trace_buffer_sequence *slot = orma_trace_buffer_sequence_get(buffer, sequence);
-	ORMA_ASSERT(slot->is_used && slot->records.count == 0 && table->empty_count > 0);
 	if (slot->previous)
 		orma_trace_buffer_sequence_get(buffer, slot->previous)->next = slot->next;
 	else
@@ -193,7 +188,7 @@ void orma_trace_buffer_sequence_forget_oldest(struct orma_trace_buffer *buffer)
 {
 	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 
-	/* On average a write empties less than one sequence, so a few per write catch up. */
+	/* A write empties few sequences on average, so a few per write always catch up. */
 	for (int i = 0; i < 4 && table->empty_count > ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX; i++) {
 		uint32_t sequence = table->empty_first;
 		struct orma_trace_buffer_sequence *slot =
@@ -232,10 +227,9 @@ void orma_trace_buffer_sequences_done(struct orma_trace_buffer_sequence_table *t
 	*table = (struct orma_trace_buffer_sequence_table){0};
 }
 
-/* Moves the list into an array of another capacity, and its head to 0. */
+/* Moves the deque into a ring of another capacity, its head at 0. */
 static int list_resize(struct orma_trace_buffer_record_list *list, uint32_t capacity)
 {
-	ORMA_ASSERT(capacity >= list->count && (capacity & (capacity - 1)) == 0);
 	struct orma_trace_buffer_record_entry *entries =
 		orma_base_alloc((size_t)capacity * sizeof(*entries));
 	if (!entries)
@@ -253,7 +247,7 @@ int orma_trace_buffer_record_list_reserve(struct orma_trace_buffer_record_list *
 {
 	const uint32_t smallest = 4;
 	if (list->count < list->capacity) {
-		/* Do not keep the memory of a burst for ever. If this fails, the list is as it was. */
+		/* A burst must not keep its memory for ever; failing to give back is no failure. */
 		if (list->capacity > LIST_KEPT_MAX && list->count < list->capacity / 8)
 			(void)list_resize(list, list->capacity / 4);
 		return 0;
@@ -302,7 +296,6 @@ void orma_trace_buffer_record_list_insert(struct orma_trace_buffer_record_list *
 					  uint32_t chunk_id)
 {
 	uint32_t mask = list->capacity - 1;
-	ORMA_ASSERT(list->count < list->capacity && position <= list->count);
 	if (position == list->count)
 		list->newest_id = chunk_id;
 	if (position < list->count - position) {
@@ -321,7 +314,6 @@ void orma_trace_buffer_record_list_insert(struct orma_trace_buffer_record_list *
 
 void orma_trace_buffer_record_list_pop(struct orma_trace_buffer_record_list *list)
 {
-	ORMA_ASSERT(list->count > 0);
 	list->head = (list->head + 1) & (list->capacity - 1);
 	list->count--;
 }

@@ -24,12 +24,12 @@
 
 static struct orma_track_gap *places(struct orma_track_nesting *nesting)
 {
-	return nesting->grown ? nesting->grown : nesting->few;
+	return nesting->grown ? nesting->grown : nesting->embedded;
 }
 
 static uint32_t room(const struct orma_track_nesting *nesting)
 {
-	return nesting->grown ? nesting->grown_count : ORMA_TRACK_GAPS_FEW;
+	return nesting->grown ? nesting->grown_count : ORMA_TRACK_GAPS_EMBEDDED;
 }
 
 bool orma_track_nesting_may_begin(const struct orma_track_nesting *nesting)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "track/limits.h"
+#include "track/track_limits.h"
 
 /* Slices from + 1 to `to`, counted from the outermost one, have no begin in the trace. */
 struct orma_track_gap {
@@ -25,7 +25,7 @@ struct orma_track_nesting {
 	uint64_t gap_end; /* `to` of the last gap, never above the depth; 0 = there is no gap */
 	uint32_t gap_count, grown_count;
 	struct orma_track_gap *grown; /* grown_count places; NULL = those in `few` */
-	struct orma_track_gap few[ORMA_TRACK_GAPS_FEW];
+	struct orma_track_gap embedded[ORMA_TRACK_GAPS_EMBEDDED];
 };
 
 /* False: there is no place for another gap, so a begin must not be written. */

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * track_event.c - the data source "track_event": its registration and what its instances ask for.
  *
- * It registers itself at the end of orma_init(), or when the first category comes later: whoever
- * defines categories need not know of it. src/client knows nothing of src/track: a hook is set by
- * the first category's constructor. Rejected: a constructor of our own (programs that link the
- * library for its sessions alone would announce a data source).
+ * The data source registers itself at the end of orma_init(), or with the first category if that comes
+ * later. Programs that define categories need not know of it. src/client knows nothing of src/track:
+ * the constructor of the first category sets a hook that orma_init() calls.
+ *
+ * Rejected: a constructor of the library's own (programs that link the library for its sessions alone
+ * would announce a data source).
  */
 #include <errno.h>
 
 #include "base/buf.h"
 #include "base/cancel.h"
-#include "track/event.h"
-
-/* Written at registration, before any session can enable a category. */
-struct orma_data_source *_Atomic orma_track_source;
+#include "client/client.h"
+#include "track/async_slices.h"
+#include "track/call_site.h"
+#include "track/category_id.h"
+#include "track/category_list.h"
+#include "track/event_clock.h"
+#include "track/instance_config.h"
+#include "track/instances.h"
+#include "track/interned_name.h"
+#include "track/process_info.h"
+#include "track/rename_watch.h"
+#include "track/startup_match.h"
+#include "track/thread_info.h"
 
 /* --- the data source -------------------------------------------------------------------------- */
 
@@ -28,14 +39,19 @@ static void on_setup(void *ctx, const struct orma_instance *instance, void **ret
 static void on_start(void *ctx, const struct orma_instance *instance)
 {
 	(void)ctx;
-	orma_track_clock_check();
-	orma_track_enable(instance->idx);
+	orma_track_clock_refresh();
+	orma_track_categories_enable(instance->idx);
+	orma_track_rename_watch_start();
+	orma_track_categories_notify();
 }
 
 static enum orma_completion on_stop(void *ctx, const struct orma_instance *instance)
 {
 	(void)ctx;
-	orma_track_disable(instance->idx);
+	/* While the instance still takes packets. */
+	orma_track_rename_watch_stop();
+	orma_track_categories_disable(instance->idx);
+	orma_track_categories_notify();
 	return ORMA_COMPLETE;
 }
 
@@ -43,7 +59,7 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *inst
 {
 	(void)ctx;
 	(void)instance;
-	orma_track_renames_check();
+	orma_track_rename_watch_check();
 	return ORMA_COMPLETE;
 }
 
@@ -54,27 +70,32 @@ static void on_destroy(void *ctx, const struct orma_instance *instance)
 	orma_track_unconfigure(instance->idx);
 }
 
-static bool may_adopt(void *ctx, const void *startup_config, size_t startup_size,
-		      const void *config, size_t size)
+static bool on_may_adopt(void *ctx, const void *startup_config, size_t startup_size,
+			 const void *config, size_t size)
 {
 	(void)ctx;
-	return orma_track_may_adopt(startup_config, startup_size, config, size);
+	return orma_track_startup_matches(startup_config, startup_size, config, size);
 }
 
 static void on_forked(void *ctx)
 {
 	(void)ctx;
+	orma_track_rename_watch_forked();
+	orma_track_thread_infos_forked();
+	orma_track_process_forked();
 	orma_track_categories_forked();
-	orma_track_names_forked();
+	orma_track_category_ids_forked();
+	orma_track_instances_forked();
+	orma_track_interned_names_forked();
 	orma_track_sites_forked();
-	orma_track_asyncs_forked();
+	orma_track_async_slices_forked();
 	orma_track_clock_forked();
 }
 
 static void on_revived(void *ctx, int32_t parent)
 {
 	(void)ctx;
-	orma_track_mark_all(0);
+	orma_track_categories_set_all(0);
 	orma_track_process_init(parent);
 	orma_track_clock_init(orma_client.options.clock);
 }
@@ -110,10 +131,10 @@ static int register_source(void)
 		.on_stop = on_stop,
 		.on_flush = on_flush,
 		.on_destroy = on_destroy,
-		.may_adopt = may_adopt,
+		.may_adopt = on_may_adopt,
 	};
 	struct orma_data_source *source;
-	int r = orma_track_describe(&descriptor);
+	int r = orma_track_categories_describe(&descriptor);
 
 	if (r < 0)
 		return r;
@@ -171,11 +192,18 @@ uint32_t orma_clock_id(void)
 	return orma_track_clock_id();
 }
 
-void orma_track_event_want(void)
+/* There is a category. */
+static void want(void)
 {
 	atomic_store_explicit(&orma_client_on_init, orma_track_event_register,
 			      memory_order_release);
-	/* A category of a library that was loaded later, the first of all. */
+	/* orma_init() may be over: the first category is that of a library that was loaded later. */
 	if (!atomic_load_explicit(&orma_track_source, memory_order_acquire))
 		orma_track_event_register();
+}
+
+void orma_category_add(struct orma_category *category)
+{
+	if (category && category->name && orma_track_category_add(category))
+		want();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alloc_test.c - planned failures, overflow of sizes, copies.
+ * alloc_test.c - planned failures, overflow checks, copies.
  */
 #include "base/alloc.h"
 

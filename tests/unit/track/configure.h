@@ -8,7 +8,7 @@
 #include "harness.h"
 #include "proto/codec.h"
 #include "schema/gen/data_source_config.pb.h"
-#include "track/track.h"
+#include "track/instance_config.h"
 
 /* The config inside of a DataSourceConfig, whose field it is. */
 static inline void configure(uint32_t idx, const char *text)

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "track/event.h"
+#include "track/track_limits.h"
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 

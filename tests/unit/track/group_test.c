@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "track/category_list.h"
+#include "track/lookup.h"
 #include "unit/client/fixture.h"
 #include "unit/track/configure.h"
 
@@ -24,9 +26,9 @@ static bool is_enabled_by(const char *config, struct orma_category *category)
 	bool is_enabled;
 
 	configure(3, config);
-	orma_track_enable(3);
+	orma_track_categories_enable(3);
 	is_enabled = category->enabled >> 3 & 1;
-	orma_track_disable(3);
+	orma_track_categories_disable(3);
 	orma_track_unconfigure(3);
 	return is_enabled;
 }
@@ -180,16 +182,16 @@ ORMA_TEST(events_of_a_group_of_strangers_are_wanted_by_their_names)
 	static struct orma_track_sequence sequence;
 
 	configure(2, "disabled_categories: '*' enabled_categories: 'net'");
-	orma_track_enable(2);
-	CHECK(orma_track_dynamic_is_wanted(&sequence, 2, "a,net", NULL));
-	CHECK(!orma_track_dynamic_is_wanted(&sequence, 2, "a,b", NULL));
-	CHECK(!orma_track_dynamic_is_wanted(&sequence, 2, ",", NULL));
-	orma_track_disable(2);
+	orma_track_categories_enable(2);
+	CHECK(orma_track_named_category_is_wanted(&sequence, 2, "a,net", NULL));
+	CHECK(!orma_track_named_category_is_wanted(&sequence, 2, "a,b", NULL));
+	CHECK(!orma_track_named_category_is_wanted(&sequence, 2, ",", NULL));
+	orma_track_categories_disable(2);
 	configure(2, "");
-	orma_track_enable(2);
+	orma_track_categories_enable(2);
 	memset(&sequence, 0, sizeof(sequence));
-	CHECK(orma_track_dynamic_is_wanted(&sequence, 2, "heavy,light", NULL));
-	CHECK(!orma_track_dynamic_is_wanted(&sequence, 2, "heavy,light", "debug"));
-	orma_track_disable(2);
+	CHECK(orma_track_named_category_is_wanted(&sequence, 2, "heavy,light", NULL));
+	CHECK(!orma_track_named_category_is_wanted(&sequence, 2, "heavy,light", "debug"));
+	orma_track_categories_disable(2);
 	orma_track_unconfigure(2);
 }

@@ -4,12 +4,14 @@
 #include <stdio.h>
 
 #include "harness.h"
-#include "track/event.h"
+#include "track/async_slices.h"
+#include "track/interned_name.h"
+#include "track/loss.h"
 
 ORMA_TEST(nothing_is_kept_of_slices_while_nothing_is_lost)
 {
 	orma_track_async_begin(0, 7, true);
-	CHECK(!orma_track_has_asyncs());
+	CHECK(!orma_track_has_async_slices());
 	CHECK(orma_track_async_end(0, 7));
 	CHECK(orma_track_async_end(0, 7));
 }
@@ -24,7 +26,7 @@ ORMA_TEST(the_end_of_a_lost_begin_is_left_out_and_those_inside_and_around_are_no
 	CHECK(orma_track_async_end(1, 7));
 	CHECK(orma_track_async_end(0, 7));
 	CHECK(!orma_track_async_end(0, 7));
-	CHECK(!orma_track_has_asyncs());
+	CHECK(!orma_track_has_async_slices());
 	CHECK(orma_track_async_end(0, 7));
 }
 
@@ -35,7 +37,7 @@ ORMA_TEST(an_instance_that_begins_anew_takes_its_tracks_along)
 	orma_track_async_forget(0);
 	CHECK(orma_track_async_end(0, 7));
 	CHECK(!orma_track_async_end(1, 7));
-	CHECK(!orma_track_has_asyncs());
+	CHECK(!orma_track_has_async_slices());
 }
 
 ORMA_TEST(more_tracks_than_there_are_places_for_are_not_judged)
@@ -44,7 +46,7 @@ ORMA_TEST(more_tracks_than_there_are_places_for_are_not_judged)
 		orma_track_async_begin(0, uuid, false);
 	for (uint64_t uuid = 1; uuid <= ORMA_TRACK_ASYNC_MAX + 10; uuid++)
 		CHECK(orma_track_async_end(0, uuid) == (uuid > ORMA_TRACK_ASYNC_MAX));
-	CHECK(!orma_track_has_asyncs());
+	CHECK(!orma_track_has_async_slices());
 }
 
 ORMA_TEST(losses_are_counted_by_category_and_the_last_place_is_for_the_others)

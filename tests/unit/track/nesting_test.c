@@ -79,7 +79,7 @@ ORMA_TEST(without_memory_begins_are_lost_until_the_last_gap_has_ended)
 	static struct pair pair;
 
 	orma_base_alloc_fail_nth(1);
-	for (int i = 0; i < ORMA_TRACK_GAPS_FEW; i++) {
+	for (int i = 0; i < ORMA_TRACK_GAPS_EMBEDDED; i++) {
 		CHECK(begin(&pair, true));
 		CHECK(!begin(&pair, false));
 	}
@@ -87,7 +87,7 @@ ORMA_TEST(without_memory_begins_are_lost_until_the_last_gap_has_ended)
 	/* There is memory again, but it is asked for with the next gap. */
 	for (int i = 0; i < 10; i++)
 		CHECK(!begin(&pair, true));
-	CHECK_INT(pair.nesting.gap_count, ORMA_TRACK_GAPS_FEW);
+	CHECK_INT(pair.nesting.gap_count, ORMA_TRACK_GAPS_EMBEDDED);
 	for (int i = 0; i < 11; i++)
 		end(&pair);
 	CHECK(begin(&pair, true));
@@ -123,7 +123,7 @@ ORMA_TEST(a_begin_that_is_lost_where_no_gap_can_be_leaves_the_others_as_they_are
 	static struct pair pair;
 
 	orma_base_alloc_fail_nth(1);
-	for (int i = 0; i < ORMA_TRACK_GAPS_FEW; i++) {
+	for (int i = 0; i < ORMA_TRACK_GAPS_EMBEDDED; i++) {
 		begin(&pair, true);
 		begin(&pair, false);
 	}

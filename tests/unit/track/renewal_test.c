@@ -6,7 +6,7 @@
 #include <orma/track_event.h>
 
 #include "client/client.h"
-#include "track/event.h"
+#include "track/instances.h"
 #include "unit/client/fixture.h"
 
 ORMA_CATEGORY_DEFINE(on, "on", NULL);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * declare.c - everything that the reader has to know before it can read an event.
+ *
+ * Names, keys and categories are not declared here: they travel in the event's own packet, see
+ * encode_event.c.
+ */
+#include "track/declare.h"
+
+#include "base/assert.h"
+#include "track/async_slices.h"
+#include "track/call_site.h"
+#include "track/catch_up.h"
+#include "track/track_descriptor.h"
+#include "track/track_uuid.h"
+
+/* False: the sequence has to begin before anything can be read in it, and has not. */
+static bool begin_if_necessary(struct orma_packet *slot, uint32_t idx,
+			       const struct orma_track_event *event,
+			       const struct orma_track_lookup *lookup)
+{
+	const struct orma_track_sequence *sequence = slot->state;
+
+	if (!slot->needs_state)
+		return true;
+	/* Also for an end that is not wanted: there may be room now for pending ends. */
+	if (!lookup->is_wanted && sequence->pending_ends.count == 0)
+		return false;
+	if (orma_track_catch_up(slot, idx, event->now_ns))
+		return true;
+	slot->needs_state = true;
+	return false;
+}
+
+/* False: the event is a begin, and nothing could remember whether it is in the trace. */
+static bool may_write(const struct orma_track_sequence *sequence, uint32_t idx,
+		      const struct orma_track_event *event, const struct orma_track_lookup *lookup)
+{
+	if (event->type != ORMA_EVENT_BEGIN)
+		return true;
+	return lookup->slice_uuid ? orma_track_async_may_begin(idx, lookup->slice_uuid)
+				  : orma_track_nesting_may_begin(&sequence->nesting);
+}
+
+bool orma_track_declare(struct orma_packet *slot, uint32_t idx,
+			const struct orma_track_event *event, struct orma_track_lookup *lookup)
+{
+	struct orma_track_sequence *sequence = slot->state;
+
+	if (!begin_if_necessary(slot, idx, event, lookup) || !lookup->is_wanted ||
+	    !may_write(sequence, idx, event, lookup))
+		return false;
+	ORMA_ASSERT(sequence->unit_ns > 0 && sequence->tid > 0);
+	lookup->can_learn_site = event->site && sequence->known.allows_fast_path &&
+				 !orma_track_is_fast(sequence, event->site) &&
+				 orma_track_site_arm(event);
+	if (!lookup->track)
+		return true;
+	lookup->track_uuid = orma_track_uuid_at(sequence->tid, lookup->track);
+	return orma_track_describe(slot, lookup->track, event->now_ns);
+}
