@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * boost.c - priority_boost: the priority of the service's thread.
+ *
+ * The thread has the highest of the priorities that sessions ask for, from when they begin until
+ * they are freed, through the embedder's set_priority(). A session whose file is still being
+ * created has not begun. Nothing is stored per session: the priority is computed from the sessions
+ * that exist, so no end of a session can be forgotten. Rejected: changing the priority unless the
+ * embedder offers it (a library does not do that to its process).
  */
 #include <errno.h>
 
@@ -12,7 +18,7 @@
 #include "service/service_state.h"
 #include "service/session_state.h"
 
-/* Real-time before any nice value, then by number. */
+/* Real-time policies are above any nice value; within a policy the number counts. */
 static uint64_t rank(const struct orma_service_boost *boost)
 {
 	return (uint64_t)boost->policy << 32 | boost->priority;
@@ -27,7 +33,7 @@ static struct orma_service_boost wanted_by(const struct orma_pb_trace_config *co
 	return (struct orma_service_boost){(uint32_t)boost->policy, boost->priority};
 }
 
-/* The highest that anybody wants, `config` (may be NULL) included. */
+/* The highest that the sessions and `config` (may be NULL) ask for. */
 static struct orma_service_boost highest(const struct orma_service *service,
 					 const struct orma_pb_trace_config *config)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config_source.c - one entry of TraceConfig.data_sources: which producers it is for, and the config that
- * they get.
+ * config_source.c - one entry of TraceConfig.data_sources: which producers it selects, and the
+ * config that they get.
  *
  * A producer receives the bytes of the consumer's DataSourceConfig as they came, unknown fields
- * included, without the fields that are the service's to say; those are appended. Rejected: decode,
- * change, encode (loses what the tables do not know inside oneofs, and costs more), one config per
- * instance (all producers get the same one). The encoded config lives in the source, the names in
- * the session's arena.
+ * included, but without the fields that the service sets; those are appended. The encoded config
+ * belongs to the source, the names to the session's arena. Rejected: decode, change, encode (it
+ * loses unknown fields inside oneofs, and costs more), one config per instance (all producers get
+ * the same one).
  */
 #include <errno.h>
 #include <string.h>
@@ -120,8 +120,8 @@ static bool is_the_services(uint32_t field_id)
 	}
 }
 
-/* Appends the fields of an encoded message that pass; several occurrences of one message are its
- * parts. */
+/* Appends the fields of an encoded message except the service's own. When a message occurs
+ * several times, its occurrences are parts of one. */
 static int copy_foreign_fields(const void *data, size_t size, struct orma_buf *buf)
 {
 	struct orma_proto_reader reader;
@@ -225,7 +225,7 @@ static bool machine_matches(const struct orma_service_session *session,
 	return false;
 }
 
-/* A producer may be matched with all of them in one turn. */
+/* The steps for one expression: one producer may be matched with all expressions in one turn. */
 static uint32_t name_steps(const struct orma_service_session *session)
 {
 	size_t steps = ORMA_SERVICE_REGEX_NAME_STEPS_ALL / (session->sources.regex_count + 1);

@@ -29,7 +29,7 @@ struct orma_service_source {
 struct orma_service_sources {
 	struct orma_service_source *items;
 	size_t count;
-	size_t regex_count; /* of all sources */
+	size_t regex_count; /* total over all sources */
 };
 
 int orma_service_source_init(struct orma_service_session *session, size_t source_idx,

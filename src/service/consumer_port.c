@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * consumer_port.c - consumers: opening and closing their ports, and the calls that act on a consumer's
- * session.
+ * consumer_port.c - consumers: their ports, and the calls that act on a consumer's session.
  *
- * A consumer has at most one session. Closing its port, or freeing the buffers, lets go of the
- * session: it ends, its file is completed, and then it goes away by itself (session.c). Detaching
- * keeps it running under a key that only the same user can name. Rejected: several sessions per
+ * A consumer has at most one session. Closing its port, or freeing the buffers, abandons the
+ * session: it ends, its file is completed, and then it is freed (session_life.c). Detaching keeps
+ * the session running under a key that only the same user can name. Rejected: several sessions per
  * consumer (the protocol's calls name none), an empty detach key (upstream: it matches any attached
  * session of that user).
  */
@@ -117,7 +116,7 @@ int orma_consumer_port_flush(struct orma_consumer_port *port, uint32_t timeout_m
 {
 	if (!port)
 		return -EINVAL;
-	/* Before the file is there no producer knows of the session: there is nothing to ask for. */
+	/* Before its file exists no producer knows the session, so there is nothing to flush. */
 	bool is_opening = port->session && port->session->state == ORMA_SERVICE_SESSION_OPENING;
 
 	if (!port->session || is_opening) {
@@ -195,7 +194,7 @@ int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key)
 		return -EINVAL;
 	if (!session)
 		return -ENOENT;
-	/* Nobody would ever free what has ended already. */
+	/* A session that has ended would never be freed. */
 	if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
 	    session->state == ORMA_SERVICE_SESSION_CLONED)
 		return -ESTALE;

@@ -19,7 +19,7 @@ struct orma_consumer_port {
 	bool has_rights; /* root or the service's own user */
 	struct orma_consumer_callbacks callbacks;
 	void *ctx;
-	struct orma_service_session *session; /* whose `consumer` is this port; may be NULL */
+	struct orma_service_session *session; /* its `consumer` is this port; may be NULL */
 	struct orma_service_clone *clone;     /* being made; may be NULL */
 	uint32_t observed;                    /* ObservableEvents.Type bits */
 };

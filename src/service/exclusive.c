@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * exclusive.c - sessions that want the machine: exclusive ones, and those that boost the service's
- * thread.
+ * exclusive.c - exclusive sessions.
  *
- * exclusive_prio: while such a session runs, only one of a higher number begins, and it ends all
- * others. That is for root and the service's own user, because it is power over everybody's
- * sessions. Clones record nothing and stay. priority_boost: the service's thread has the highest of
- * the priorities that sessions ask for, from their beginning to when they are freed, through the
- * embedder's boost(). A session whose file is still being created has not begun: it neither keeps
- * others away nor is ended by them, and is checked anew when it begins. Nothing is stored here:
- * both are worked out from the sessions there are, so no end of a session can be forgotten.
- * Rejected: ending the others while the config is still being checked (upstream: a config that is
- * then refused has ended them all the same), changing the priority without being asked to by the
- * embedder (a library does not do that to its process).
+ * While a session with exclusive_prio runs, only one of a higher priority may begin, and it ends
+ * all others. Only root and the service's own user may ask for it, because it is power over
+ * everybody's sessions. Clones record nothing and stay. A session whose file is still being created
+ * has not begun: it neither blocks others nor is ended by them, and it is checked again when it
+ * begins. Rejected: ending the others while the config is still being checked (upstream: a config
+ * that is then refused has ended them nevertheless).
  */
 #include <errno.h>
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * flush.c - asking producers to hand over what they hold, and waiting for them.
+ * flush.c - flushes: asks producers to hand over what they hold, and waits for them.
+ *
+ *   ASKED --all answered, or timeout--> ANSWERED --> SCRAPING --scrape done--> SCRAPED --> reported
  *
  * A flush lists the producers that were asked; each answer (a commit with this request's id or a
- * later one) takes one off. With the last one, or at the timeout, the session is scraped (scrape.c,
- * perhaps over several turns; a flush waits for a scrape that began after its answers), and whoever
- * asked is told. A producer that leaves counts as having answered. Ids grow over the whole service,
- * so a session's list is ascending. Rejected: a counter instead of the list (an
- * answer given twice would count twice), a map per producer (a flush has few producers and lives
- * for milliseconds).
+ * later one) takes one off. After the last answer, or at the timeout, the session is scraped
+ * (scrape.c), which may take several turns; a flush waits for a scrape that began after its
+ * answers. Then its end is reported to the session and to the consumer. A producer that disconnects
+ * counts as having answered. Ids ascend over the whole service, so a session's list is ascending.
+ * Rejected: a counter instead of the list (an answer given twice would count twice), a map per
+ * producer (a flush has few producers and lives for milliseconds).
  */
 #include <errno.h>
 #include <string.h>
@@ -66,7 +68,7 @@ static void finish(struct orma_service_flush *flush)
 		copy.after(session, is_complete);
 }
 
-/* Moves the session's flushes from one state on; true when there are any. */
+/* Moves the session's flushes from one state to another; true when there were any. */
 static bool advance(struct orma_service_session *session, enum orma_service_flush_state from,
 		    enum orma_service_flush_state to)
 {
@@ -82,7 +84,7 @@ static bool advance(struct orma_service_session *session, enum orma_service_flus
 	return count > 0;
 }
 
-/* Producers may hold chunks that they could not finish; takes what is there. */
+/* Producers may hold chunks that they could not finish: scrape them. */
 static void scrape_if_answered(struct orma_service_session *session)
 {
 	const struct orma_service_flush *flush;
@@ -127,7 +129,7 @@ void orma_service_flush_scraped(struct orma_service_session *session)
 			if (flush->state == ORMA_SERVICE_FLUSH_SCRAPING)
 				flush->is_complete = false;
 	(void)advance(session, ORMA_SERVICE_FLUSH_SCRAPING, ORMA_SERVICE_FLUSH_SCRAPED);
-	/* What follows a flush may end its session, so look anew each time. */
+	/* A continuation may free the session, so look it up again each time. */
 	while ((session = orma_service_session_by_id(service, id)) &&
 	       (flush = find_scraped(session)))
 		finish(flush);
@@ -206,8 +208,8 @@ static bool is_asked(const struct orma_service_flush *flush,
 	       instance->state != ORMA_SERVICE_INSTANCE_STOPPED;
 }
 
-/* Asks one producer; true when an answer is to be waited for. `ids` has room for all instances of
- * the session. */
+/* Asks one producer; true when it has to answer. `ids` has room for all instances of the
+ * session. */
 static bool ask(struct orma_producer_port *port, struct orma_service_flush *flush, uint64_t *ids)
 {
 	struct orma_service_instance *instance;
@@ -221,8 +223,8 @@ static bool ask(struct orma_producer_port *port, struct orma_service_flush *flus
 		if (is_asked(flush, instance))
 			ids[count++] = instance->id;
 	}
-	/* Memory that we cannot scrape: the producer does it itself when asked, even for nothing.
-	 */
+	/* A producer whose memory we cannot map scrapes it itself when it is asked to flush,
+	 * even without data sources. */
 	if (!takes_part || (count == 0 && !(port->is_emulated && port->is_scraped)) ||
 	    !port->callbacks.flush)
 		return false;
@@ -264,7 +266,7 @@ static void refuse(struct orma_service_session *session, orma_service_flushed_fn
 		after(session, false);
 }
 
-/* Periods that are shorter than the answers take would pile flushes up. */
+/* A period that is shorter than the answers take would pile up flushes. */
 static bool can_flush(const struct orma_service_session *session, uint64_t flags)
 {
 	size_t max = ORMA_SERVICE_FLUSHES_PENDING_MAX;
@@ -386,7 +388,8 @@ static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
 			orma_service_timer_disarm(&flush->timer);
 		}
 	}
-	/* One answer may be to a thousand flushes, which share a scrape. Sessions may end. */
+	/* One answer may complete a thousand flushes, which share a scrape. Sessions may be
+	 * freed here. */
 	while ((flush = first_answered(port->service))) {
 		orma_base_list_remove(&flush->answered_link);
 		if (flush->state == ORMA_SERVICE_FLUSH_ANSWERED)

@@ -32,7 +32,8 @@ enum orma_service_flush_strategy {
 	ORMA_SERVICE_FLUSH_ON_WRITE,
 };
 
-/* Which buffers' data sources are asked: clones flush transferred buffers and the others separately. */
+/* Which buffers' data sources are asked: clones flush transferred buffers and the others
+ * separately. */
 enum orma_service_flush_group {
 	ORMA_SERVICE_FLUSH_ALL,
 	ORMA_SERVICE_FLUSH_TRANSFERRED,
@@ -72,14 +73,14 @@ struct orma_service_flush {
 struct orma_service_flushes {
 	struct orma_list list; /* oldest first */
 	size_t count, asked_count;
-	struct orma_service_timer timer; /* of ORMA_SERVICE_FLUSH_PERIODIC */
+	struct orma_service_timer timer; /* for ORMA_SERVICE_FLUSH_PERIODIC */
 	enum orma_service_flush_strategy strategy;
 	uint32_t period_ms, timeout_ms;
 	uint32_t final_outcome; /* TraceStats.FinalFlushOutcome */
 	uint64_t requested_count, succeeded_count, failed_count;
 };
 
-/* Of the whole service. */
+/* The service's flushes. */
 struct orma_service_flush_queue {
 	struct orma_list answered; /* still to be finished; empty between calls */
 	uint64_t last_id;
@@ -107,7 +108,8 @@ void orma_service_flush_scraped(struct orma_service_session *session);
 void orma_service_flush_cancel_all(struct orma_service_session *session);
 void orma_service_flush_forget_clone(struct orma_service_session *session,
 				     const struct orma_service_clone *clone);
-/* The consumer and the session part: the consumer's flushes have failed. It is told so unless is_gone. */
+/* The consumer and the session part: the consumer's flushes have failed. It is told so unless
+ * is_gone. */
 void orma_service_flush_forget_consumer(struct orma_service_session *session, bool is_gone);
 
 #endif

@@ -9,61 +9,60 @@
  *   by bytes  The config does not have it: each time that a share of a ring was written, the
  *             instances that write into that ring. A period of 0 switches both rules off.
  *
- * How large a share is. Of each sequence, a reader cannot use what lies between the oldest byte of
- * the ring and the first state in it. With one state per share that is half a share on average and
- * a share at most, and in addition what was written while the request was on its way. The share is
- * a 32nd part: of 5 % that may be lost, two are left for the way, because a small ring is filled in
- * milliseconds. Bytes arrive by the chunk, and a share has a minimum. The request goes out from a
- * timer that is due at once, because callbacks must not come back into the service in the middle of
- * a commit.
+ * THE SHARE. A reader cannot use the packets of a sequence between the oldest byte of the ring and
+ * the first state in it. With one state per share that is half a share on average and a share at
+ * most, plus what was written while the request was on its way. The share is a 32nd part: of 5 %
+ * that may be lost, two are left for the way, because a small ring is filled in milliseconds. Bytes
+ * arrive by the chunk, and a share has a minimum. The request goes out from a timer that is due at
+ * once, because callbacks must not come back into the service in the middle of a commit.
  *
- * What states take. Let n sequences write into a ring of R bytes, and let a state take s bytes, 200
- * to 300. A library that begins a state at each request spends x = n s / share of the ring on
+ * THE COST OF STATES. Let n sequences write into a ring of R bytes, and let a state take s bytes,
+ * 200 to 300. A library that begins a state at each request spends x = n s / share of the ring on
  * states, and loses (1 + x) / 2 of a share, because a round whose state is lost is lost as a whole.
  * To lose at most 5 % it needs n s / R <= 0.1 x / (1 + x). When states may take half of the ring,
  * that is R >= 30 n s, which is 7.5 KB per thread; 100 threads in 512 KiB would have to spend 91 %
  * on states. No size of a share changes that. Therefore this library begins at most one state per
  * chunk, and does so at the beginning of the chunk (client/thread.c): a ring loses whole chunks, so
- * more is of no use. Then states take s / max(chunk, share / n) of the ring. That is 7 % with chunks
- * of 4 KiB, and a fifth with the smaller ones that many threads get. When each chunk has a state,
- * nearly nothing is lost.
+ * more is of no use. Then states take s / max(chunk, share / n) of the ring. That is 7 % with
+ * chunks of 4 KiB, and a fifth with the smaller ones that many threads get. When each chunk has a
+ * state, nearly nothing is lost.
  *
  * Measured with 280,000 slices per second, with this library and with one that begins a state at
  * each request; the events of the ring, and how many of them decode:
  *
- *	                      this library     a state at each request
- *	512 KiB, 100 threads   25,800  99.6 %   12,900  93 %
- *	512 KiB, 200 threads   18,900  98 %      8,400  88 %
- *	64 KiB,   16 threads    3,400  99.5 %    3,200  77 %
- *	64 KiB,  200 threads    2,050  95 %      1,300  62 %
- *	2 MiB,   100 threads  106,000  99.9 %   69,500  98 %
+ * 	                      this library     a state at each request
+ * 	512 KiB, 100 threads   25,800  99.6 %   12,900  93 %
+ * 	512 KiB, 200 threads   18,900  98 %      8,400  88 %
+ * 	64 KiB,   16 threads    3,400  99.5 %    3,200  77 %
+ * 	64 KiB,  200 threads    2,050  95 %      1,300  62 %
+ * 	2 MiB,   100 threads  106,000  99.9 %   69,500  98 %
  *
  * Without states the ring of 512 KiB holds 32,000 events, none of which decode.
  *
- * What a request costs. A thread needs about 1 us for a state of 300 bytes, and 5 us when neither its
- * code nor its data is in the caches. At 40 million events per second of 12.5 bytes each, 16 KiB, the
- * share of a ring of 512 KiB, are written in 32 us, so a state costs 3 % there. For less than 2 % there
- * could be one request in 50 us at most, or in 250 us with cold caches. In 50 us the thread writes
- * 26 KB, a 20th part of the ring, which leaves nothing of the 5 % for chunks and the way. Even a
- * state that cost no more per byte than events would take 300 bytes of 16 KiB, which is 1.8 %. So a
- * ring that is filled within a few milliseconds cannot have both. The share of a ring of 2 MiB takes
- * four times as long, and there is room for both.
+ * THE COST OF A REQUEST. A thread needs about 1 us for a state of 300 bytes, and 5 us when neither
+ * its code nor its data is in the caches. At 40 million events per second of 12.5 bytes each, 16
+ * KiB, the share of a ring of 512 KiB, are written in 32 us, so a state costs 3 % there. For less
+ * than 2 % there could be one request in 50 us at most, or in 250 us with cold caches. In 50 us the
+ * thread writes 26 KB, a 20th part of the ring, which leaves nothing of the 5 % for chunks and the
+ * way. Even a state that cost no more per byte than events would take 300 bytes of 16 KiB, which is
+ * 1.8 %. So a ring that is filled within a few milliseconds cannot have both. The share of a ring
+ * of 2 MiB takes four times as long, and there is room for both.
  *
- * A producer is asked only if it has written into the ring since it was asked last. The first
- * packet that a silent one writes begins a new state anyway. So a busy program wakes no idle ones,
- * and a program that is stopped in a debugger finds one request, not a queue full of them.
+ * A producer is asked only if it has written into the ring since the last request. The first packet
+ * of a silent producer begins a new state anyway. So a busy program wakes no idle ones, and a
+ * program that was stopped in a debugger finds one request, not a queue of them.
  *
- * A buffer that discards keeps the packets that declared things. A ring that is drained into a file
- * keeps them in the file, unless it overwrites chunks that were not read: then the next share asks.
- * With max_file_count each file is to be readable alone; there, shares are of a file, and where a
- * file ends depends on them (output_rotate.c).
+ * A buffer that discards keeps the packets with declarations. A ring that is drained into a file
+ * has them in the file, unless it overwrites chunks that were not read; in that case the next share
+ * sends a request. With max_file_count each file must be readable alone, so shares are those of a
+ * file; output_rotate.c depends on them.
  *
  * Rejected: a period in the recorder's default configs (a ring may wrap in 50 ms or in a week, and
- * a config made by hand would stay without); renewal by the library after some bytes (it does not
+ * a config made by hand would have no period); renewal by the library after some bytes (it does not
  * know the size of the ring, and upstream's SDKs would not profit); a share that grows with the
- * number of sequences, up to a 16th part (with a state at each request, 30 and 60 threads in 512 KiB
- * kept no more events than before); a minimum of time between requests (see above); rebuilding lost
- * state in the service (it would have to understand each data source's state, such as the
+ * number of sequences, up to a 16th part (with a state at each request, 30 and 60 threads in 512
+ * KiB kept no more events than before); a minimum of time between requests (see above); rebuilding
+ * lost state in the service (it would have to understand each data source's state, such as the
  * differences of timestamps and counters).
  */
 #include "service/incremental.h"
@@ -80,7 +79,7 @@
 #include "service/source_instance.h"
 #include "service/timer.h"
 
-/* Says whether an instance is to be asked. */
+/* True when the instance is to be asked. */
 typedef bool is_concerned_fn(const struct orma_service_instance *instance);
 
 static size_t collect(const struct orma_producer_port *port,
@@ -98,7 +97,7 @@ static size_t collect(const struct orma_producer_port *port,
 	return count;
 }
 
-/* Without memory nobody is asked; the next request makes up for it. */
+/* Without memory no producer is asked; the next request makes up for it. */
 static void ask(struct orma_service_session *session, is_concerned_fn *is_concerned)
 {
 	uint64_t *ids = orma_base_alloc_array(session->instances.count + 1, sizeof(*ids));
@@ -194,9 +193,9 @@ static void on_share_written(struct orma_service_timer *timer)
 }
 
 /*
- * What is written until the next request. Bytes arrive by the chunk, and a chunk of upstream's
- * writers is nearly as large as a share of 512 KiB: the request goes out at the chunk that ends
- * nearest to the share, and not behind it.
+ * The bytes until the next request. Bytes arrive by the chunk, and a chunk of upstream's writers is
+ * nearly as large as a share of 512 KiB. So the request goes out at the chunk that ends nearest to
+ * the share, and not after it.
  */
 static uint64_t get_share_bytes(const struct orma_service_session_buffer *buffer,
 				const struct orma_trace_buffer_stats *stats)
@@ -217,7 +216,8 @@ void orma_service_incremental_written(struct orma_service_grant *grant)
 
 	ORMA_ASSERT(grant->buffer_id == buffer->id);
 	grant->has_written = true;
-	/* Where a clone took the trace buffer and left a new one, the difference is negative: ask. */
+	/* When a clone has taken the trace buffer and left a new one, the difference wraps around:
+	 * ask. */
 	if (!buffer->clear_share_bytes ||
 	    stats->bytes_written - buffer->cleared_at_bytes < get_share_bytes(buffer, stats) ||
 	    session->state != ORMA_SERVICE_SESSION_STARTED)

@@ -11,10 +11,10 @@
 #define ORMA_SERVICE_PRODUCER_ID_MAX      65535u
 #define ORMA_SERVICE_NAME_BYTES_MAX       1024u /* producer, data source, buffer, session names */
 #define ORMA_SERVICE_SOURCES_PER_PRODUCER 4096u
-/* One descriptor, with what the state query adds, is to fit a frame of 128 KiB. */
+/* One descriptor, with what the state query adds, must fit a frame of 128 KiB. */
 #define ORMA_SERVICE_DESCRIPTOR_BYTES_MAX      ((128u << 10) - 512)
 #define ORMA_SERVICE_DESCRIPTORS_BYTES_MAX     (4u << 20)  /* all descriptors of one producer */
-#define ORMA_SERVICE_ALL_DESCRIPTORS_BYTES_MAX (16u << 20) /* of all; a query encodes them */
+#define ORMA_SERVICE_ALL_DESCRIPTORS_BYTES_MAX (16u << 20) /* all in a query */
 #define ORMA_SERVICE_WRITER_ID_MAX             32767u
 #define ORMA_SERVICE_PATCHES_PER_CHUNK         1024u
 
@@ -23,11 +23,11 @@
 #define ORMA_SERVICE_PAGE_BYTES_DEFAULT 4096u
 #define ORMA_SERVICE_SHM_BYTES_MAX      (32u << 20)
 #define ORMA_SERVICE_SHM_BYTES_DEFAULT  (256u << 10)
-/* Of all producers of one user; the default size is given beyond it. */
+/* Shared by all producers of one user; beyond it a producer gets the default size. */
 #define ORMA_SERVICE_SHM_BYTES_PER_USER (128u << 20)
-/* For upstream's libraries, which take a lock for each page. */
+/* Upstream's libraries take a lock for each page, so they get larger ones. */
 #define ORMA_SERVICE_PAGE_BYTES_UPSTREAM (16u << 10)
-#define ORMA_SERVICE_SHM_BYTES_UPSTREAM  (1u << 20) /* wishes up to this get larger pages */
+#define ORMA_SERVICE_SHM_BYTES_UPSTREAM  (1u << 20) /* requests up to this size get larger pages */
 #define ORMA_SERVICE_EMULATED_CHUNK_MIN  8u         /* the chunk header */
 #define ORMA_SERVICE_EMULATED_CHUNK_MAX  ORMA_SERVICE_PAGE_BYTES_MAX
 
@@ -35,20 +35,21 @@
 #define ORMA_SERVICE_RELAYS_MAX            256u
 #define ORMA_SERVICE_SYSTEM_INFO_BYTES_MAX 4096u
 #define ORMA_SERVICE_RELAY_CLOCKS_MAX      32u /* in one reading */
-#define ORMA_SERVICE_CLOCK_SYNCS_KEPT      5u  /* of one relay, the newest */
-/* Traces that are being streamed hear of a relay's clocks no more often; upstream's relay measures
- * every 30 s. */
+#define ORMA_SERVICE_CLOCK_SYNCS_KEPT      5u  /* the newest readings of a relay */
+/* The shortest time between two clock rounds of a relay in a trace; upstream's relay measures every
+ * 30 s. */
 #define ORMA_SERVICE_CLOCK_NEWS_NS (25 * ORMA_NS_PER_SEC)
 
 /* --- sessions --------------------------------------------------------------------------------- */
-/* Of all users but root and the service's own; then so many more, of users that have none. */
+/* SESSIONS_MAX is for all users but root and the service's own; SESSIONS_FIRST more are for
+ * users that have none (quota.c). */
 #define ORMA_SERVICE_SESSIONS_MAX       15u
 #define ORMA_SERVICE_SESSIONS_FIRST     17u
 #define ORMA_SERVICE_SESSIONS_PER_UID   5u
 #define ORMA_SERVICE_STATSD_UID         1066u /* Android's; harmless elsewhere */
 #define ORMA_SERVICE_SESSIONS_OF_STATSD 10u
 #define ORMA_SERVICE_SOURCES_PER_CONFIG 4096u
-/* With what the service adds; what tells a producer of it is to fit a frame of 128 KiB. */
+/* Including what the service adds: the message to the producer must fit a frame of 128 KiB. */
 #define ORMA_SERVICE_SOURCE_BYTES_MAX      ((128u << 10) - 160)
 #define ORMA_SERVICE_FILTERS_PER_SOURCE    1024u
 #define ORMA_SERVICE_REGEXES_PER_CONFIG    512u
@@ -59,16 +60,16 @@
 #define ORMA_SERVICE_CONFIG_ARENA_MAX      (16u << 20)
 #define ORMA_SERVICE_BUFFERS_PER_SESSION   128u
 #define ORMA_SERVICE_BUFFER_ID_MAX         65535u
-/* Producers are told of all at once. */
+/* All instances are set up in one turn. */
 #define ORMA_SERVICE_INSTANCES_PER_SESSION 12288u
-/* Pairs of an entry of the config and a data source; an expression is worth some of them. */
+/* Pairs of a config entry and a data source; matching an expression counts as several pairs. */
 #define ORMA_SERVICE_MATCHES_AT_ONCE       (4u << 20)
 #define ORMA_SERVICE_MATCHES_PER_REGEX     32u
 #define ORMA_SERVICE_NAMES_PER_MATCH       16u
 #define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
 #define ORMA_SERVICE_REGEX_GROUPS_MAX      32u     /* capturing ones */
-#define ORMA_SERVICE_REGEX_NAME_STEPS      2000u   /* of one match of a producer's name, */
-#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL  100000u /* of it by all expressions of a config, */
+#define ORMA_SERVICE_REGEX_NAME_STEPS      2000u   /* for one match of a producer's name, */
+#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL  100000u /* for its match with all expressions, */
 #define ORMA_SERVICE_REGEX_NAME_STEPS_MIN  200u    /* but never less */
 #define ORMA_SERVICE_REGEX_POSIX_BYTES_MAX 512u
 #define ORMA_SERVICE_REGEX_POSIX_TEXT_MAX  2048u
@@ -78,46 +79,47 @@
 #define ORMA_SERVICE_FILTER_DEPTH_MAX      1024u        /* messages within messages */
 #define ORMA_SERVICE_FILTER_RULES_MAX      256u         /* for strings */
 #define ORMA_SERVICE_FILTER_TYPES_MAX      128u         /* semantic types that a rule may name */
-#define ORMA_SERVICE_FILTER_STEPS          200000u      /* of one match, and: */
+#define ORMA_SERVICE_FILTER_STEPS          200000u      /* for one match, and: */
 #define ORMA_SERVICE_FILTER_STEP_BYTES     (32u << 20)  /* steps x bytes of the string */
 #define ORMA_SERVICE_FILTER_STEPS_MIN      64u
 #define ORMA_SERVICE_FILTER_PACKET_NS      (10 * ORMA_NS_PER_MS) /* string rules in one packet, */
 #define ORMA_SERVICE_FILTER_BYTE_NS        250u                  /* and for each of its bytes */
 #define ORMA_SERVICE_FILTER_BATCH_NS       (5 * ORMA_NS_PER_MS)  /* after which a batch ends */
 #define ORMA_SERVICE_FLUSHES_PENDING_MAX   1000u
-#define ORMA_SERVICE_PERIODIC_PENDING_MAX  8u /* of a session, before the next period is skipped */
-#define ORMA_SERVICE_ANSWERS_PENDING_MAX   8192u /* of a session, of producers to all its flushes */
-/* Scraping at a time; a page or a chunk that is looked at is worth some bytes, too. */
+#define ORMA_SERVICE_PERIODIC_PENDING_MAX  8u /* per session, before the next period is skipped */
+#define ORMA_SERVICE_ANSWERS_PENDING_MAX   8192u /* per session, to all its flushes */
+/* The size of one scrape step; looking at a page or a chunk costs LOOK_BYTES of it. */
 #define ORMA_SERVICE_SCRAPE_STEP_BYTES (2u << 20)
 #define ORMA_SERVICE_SCRAPE_LOOK_BYTES 512u
-/* What a scrape may take when its flush has no time left. */
+/* The time that a scrape has even when its flush has none left. */
 #define ORMA_SERVICE_SCRAPE_NS_MIN ORMA_NS_PER_SEC
-/* Committing at a time: how often the clock is looked at, and what an entry is worth by itself. */
+/* One step of a commit: its time, the bytes between two readings of the clock, and the cost of
+ * an entry without data. */
 #define ORMA_SERVICE_COMMIT_STEP_NS       ORMA_NS_PER_MS
 #define ORMA_SERVICE_COMMIT_LOOK_AT_CLOCK (64u << 10)
 #define ORMA_SERVICE_COMMIT_LOOK_BYTES    64u
 #define ORMA_SERVICE_CONSUMERS_MAX        4096u
 #define ORMA_SERVICE_EVENT_BYTES_MAX      (96u << 10) /* one ObservableEvents message */
 
-/* How often producers begin their incremental state anew while a ring is filled once, and what is
- * written in between at least. */
+/* How often producers begin their incremental state anew while a ring is filled once, and the
+ * minimum of bytes in between. */
 #define ORMA_SERVICE_CLEARS_PER_RING 32u
 #define ORMA_SERVICE_CLEAR_BYTES_MIN (4u << 10)
 
-/* Made or being made, as with sessions. */
+/* Finished clones and those under construction; the limits work as those of sessions. */
 #define ORMA_SERVICE_CLONES_MAX         15u
 #define ORMA_SERVICE_CLONES_FIRST       17u
 #define ORMA_SERVICE_CLONES_PER_UID     5u
-#define ORMA_SERVICE_CLONE_STEP_BYTES   (256u << 10) /* copied at a time */
-#define ORMA_SERVICE_RETIRE_STEP_BYTES  (4u << 20) /* of a buffer's memory, given back at a time */
-#define ORMA_SERVICE_CLONE_STEPS_IN_ROW 4u         /* of one clone, each in a turn of its own */
-/* And then the thread sleeps: one that never does loses its turn on a busy machine. */
+#define ORMA_SERVICE_CLONE_STEP_BYTES   (256u << 10) /* copied per step */
+#define ORMA_SERVICE_RETIRE_STEP_BYTES  (4u << 20)   /* given back per step */
+#define ORMA_SERVICE_CLONE_STEPS_IN_ROW 4u           /* per clone, each in a turn of its own */
+/* Then the thread sleeps: the scheduler penalises one that never does. */
 #define ORMA_SERVICE_STEP_PAUSE_NS         (ORMA_NS_PER_MS / 2)
 #define ORMA_SERVICE_TRIGGERS_PER_CONFIG   256u
 #define ORMA_SERVICE_TRIGGERS_PER_CALL     64u    /* names in one activation; the rest is ignored */
-#define ORMA_SERVICE_TRIGGER_HITS_KEPT     1024u  /* of a session, the newest */
+#define ORMA_SERVICE_TRIGGER_HITS_KEPT     1024u  /* per session, the newest */
 #define ORMA_SERVICE_PENDING_HITS_MAX      256u   /* delayed notifications of a session */
-#define ORMA_SERVICE_TRIGGER_USES_KEPT     16384u /* of 24 hours, all names */
+#define ORMA_SERVICE_TRIGGER_USES_KEPT     16384u /* in 24 hours, all names */
 #define ORMA_SERVICE_TRIGGER_USES_PER_NAME 1024u
 #define ORMA_SERVICE_TRIGGER_WINDOW_NS     (UINT64_C(86400) * ORMA_NS_PER_SEC)
 
@@ -134,14 +136,15 @@
 #define ORMA_SERVICE_SUSPEND_CHECK_NS                                                              \
 	ORMA_NS_PER_SEC /* how late a suspend-aware deadline may be noticed */
 
-/* Of one session, remembered; then the next takes the place of one whose writer has gone. As many
- * are sorted and told of at once. */
+/* Sequences that a session remembers; then a new one replaces one whose writer is gone. A query
+ * sorts and writes all of them in one turn. */
 #define ORMA_SERVICE_SEQUENCES_MAX      (1u << 17)
-#define ORMA_SERVICE_SEQUENCES_PER_LOOK 64u /* that are looked at for a new one's place */
+#define ORMA_SERVICE_SEQUENCES_PER_LOOK 64u /* records examined to reuse one */
 #define ORMA_SERVICE_SEQUENCE_ID        1u  /* the service's own packets */
-/* Stats of more are asked for without them: no frame holds so many, and all take a second to sort. */
+/* With more writers a query leaves them out: no frame holds so many, and sorting them takes a
+ * second. */
 #define ORMA_SERVICE_WRITERS_PER_QUERY 8192u
-/* What each writer did is in the trace's last stats; in those on the way only of so many. */
+/* The trace's last stats list all writers; earlier stats list them only up to this number. */
 #define ORMA_SERVICE_WRITERS_PER_PERIOD 1024u
 #define ORMA_SERVICE_HISTOGRAM_BUCKETS  11u
 
@@ -150,7 +153,7 @@
 #define ORMA_SERVICE_BATCH_SLICES_MAX   (1u << 16)
 #define ORMA_SERVICE_IOV_MAX            1024u
 #define ORMA_SERVICE_LARGE_BYTES        (1u << 20) /* packets from here on take several turns */
-#define ORMA_SERVICE_LARGE_CHECK_FIELDS 65536u     /* of such a one, checked at a time */
+#define ORMA_SERVICE_LARGE_CHECK_FIELDS 65536u     /* fields of a large packet, checked per step */
 #define ORMA_SERVICE_TRAILER_BYTES      48u
 #define ORMA_SERVICE_PREAMBLE_BYTES     11u /* Trace.packet: tag and length */
 #define ORMA_SERVICE_FILE_STEP_BYTES    (1u << 20)
@@ -158,22 +161,23 @@
 #define ORMA_SERVICE_FILE_PERIOD_MS_MIN 100u
 #define ORMA_SERVICE_FILE_STEPS_PER_RUN 4u
 #define ORMA_SERVICE_FILE_CREATE_MS     10000u /* how long a session waits for its file */
-#define ORMA_SERVICE_FILES_MAX          100u   /* of one session with max_file_count */
-/* Of each of them, beside what it begins with. */
+#define ORMA_SERVICE_FILES_MAX          100u   /* per session with max_file_count */
+/* The minimum size of such a file, without its initial packets. */
 #define ORMA_SERVICE_ROTATED_BYTES_MIN (64u << 10)
-/* With max_file_count: what of a file is left for what comes in while it is being cut (a quarter of
- * a small file); how often buffers are drained while so much comes in; how long producers have. */
+/* With max_file_count: the reserve of a file for data that come in while it is being cut (for a
+ * small file, a share of it), how often buffers are drained while a reserve comes in, and the time
+ * that producers have. */
 #define ORMA_SERVICE_CUT_RESERVE_MAX    (8u << 20)
 #define ORMA_SERVICE_CUT_RESERVE_SHARE  4u
 #define ORMA_SERVICE_DRAINS_PER_RESERVE 8u
 #define ORMA_SERVICE_CUT_TIMEOUT_MS     1000u
-/* Of the smallest buffer: what may wait in it for the answers. */
+/* The share of the smallest buffer that may fill while the answers are awaited. */
 #define ORMA_SERVICE_CUT_BUFFER_SHARE 4u
-/* What is compressed at once; a packet that is larger is a block of its own. */
+/* The size of a block; a larger packet is a block of its own. */
 #define ORMA_SERVICE_BLOCK_BYTES       (256u << 10)
 #define ORMA_SERVICE_BLOCK_BYTES_MIN   (4u << 10)
 #define ORMA_SERVICE_BATCHES_PER_BLOCK 8u
-/* What zstd takes; memory does not depend on it, see the compressor. */
+/* The levels that zstd accepts; the memory does not depend on them, see the compressor. */
 #define ORMA_SERVICE_ZSTD_LEVEL_MIN   (-131072)
 #define ORMA_SERVICE_ZSTD_LEVEL_MAX   22
 #define ORMA_SERVICE_COMPRESSED_SLICE ((128u << 10) - 512)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * observe.c - ObservableEvents: what a consumer wants to be told of its session.
+ * observe.c - ObservableEvents: the changes that a consumer wants to hear of.
  *
  * An instance is reported as started or stopped, and only when that has changed since the last
- * report, which is kept in the instance. Nothing is queued here. Rejected: reporting each internal
+ * report, which the instance remembers. Nothing is queued here. Rejected: reporting each internal
  * state (the message has two), batching with a timer (the transport batches).
  */
 #include <errno.h>

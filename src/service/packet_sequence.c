@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * packet_sequence.c - the packet sequences of a session: their ids, and how full their chunks were.
  *
- * A sequence is one writer of one producer; its id counts from 2 in each session (1 is the
- * service). A writer that writes to two buffers has one id and two records, because the histograms
- * are told per buffer. The records die with the session. Producers are told apart by how many came
- * before them, for their ids are used again.
+ * A sequence is one writer of one producer. Its id counts from 2 in each session (1 is the
+ * service). A writer that writes to two buffers has one id and two records, because histograms are
+ * reported per buffer. The records are freed with the session. Records name a producer by its
+ * serial, because producer ids are reused.
  *
- * They lie in blocks, and a clone shares its source's: there may be very many of them, and to copy
- * all would hold up other sessions. Whoever is about to change a block that is shared gets one of
- * its own first. A clone has no keys, because nobody writes to it. When there are too many, a new
- * one takes the place of one whose writer has gone, so that a session may go on for as long as it
- * likes; a writer finds no place, and its chunks are counted as discarded, only while nearly all
- * the others are there. Rejected: ids at read time (the trace buffer carries them for us),
+ * Records are kept in blocks, and a clone shares the blocks of its source: there may be very many
+ * records, and copying all of them would delay other sessions. A shared block is copied before it
+ * is changed. A clone has no keys, because nothing is written to it. When the maximum is reached, a
+ * new sequence replaces one whose writer is gone, so a session may run for any length of time. Only
+ * while nearly all known writers still exist is a new one refused, and its chunks are counted as
+ * discarded.
+ *
+ * Invariants: a block's owner_count is the number of sessions that point to it; every value of
+ * by_key is at most `count`. Rejected: ids at read time (the trace buffer carries them for us),
  * histograms in the trace buffer (it forgets sequences that are empty).
  */
 #include <errno.h>
@@ -29,7 +32,7 @@
 enum { PER_BLOCK = 256 };
 
 struct orma_service_sequence_block {
-	uint32_t owner_count; /* sessions */
+	uint32_t owner_count; /* how many sessions point to it */
 	struct orma_service_sequence items[PER_BLOCK];
 };
 
@@ -54,7 +57,7 @@ static struct orma_service_sequence *get(const struct orma_service_sequences *se
 	return &sequences->blocks[idx / PER_BLOCK]->items[idx % PER_BLOCK];
 }
 
-/* The index + 1; 0 = there is none. */
+/* Returns the index + 1; 0 = there is none. */
 static size_t find(const struct orma_service_sequences *sequences, uint64_t key)
 {
 	return (uintptr_t)orma_base_map_get(&sequences->by_key, key);
@@ -88,7 +91,7 @@ static void let_go(struct orma_service_sequence_block *block)
 		orma_base_free(block);
 }
 
-/* One that may be changed; NULL without memory. */
+/* A record that may be changed; NULL without memory. */
 static struct orma_service_sequence *get_own(struct orma_service_sequences *sequences, size_t idx)
 {
 	struct orma_service_sequence_block **block = &sequences->blocks[idx / PER_BLOCK], *own;
@@ -104,7 +107,7 @@ static struct orma_service_sequence *get_own(struct orma_service_sequences *sequ
 	return get(sequences, idx);
 }
 
-/* Room for one more. */
+/* Makes room for one more record. */
 static int reserve(struct orma_service_sequences *sequences)
 {
 	size_t block_idx = sequences->count / PER_BLOCK;
@@ -141,7 +144,7 @@ static bool has_gone(const struct orma_service *service,
 	       orma_service_producer_writer_buffer(port, sequence->writer_id) == 0;
 }
 
-/* One whose writer has gone is forgotten: the index of its place, or a negative errno. */
+/* Drops a record whose writer is gone; returns its index, or a negative errno. */
 static int64_t take_place(struct orma_service_session *session)
 {
 	struct orma_service_sequences *sequences = &session->sequences;
@@ -165,7 +168,7 @@ static int64_t take_place(struct orma_service_session *session)
 	return -ENOSPC;
 }
 
-/* The index of a new one's place, or a negative errno. */
+/* The index for a new record, or a negative errno. */
 static int64_t find_place(struct orma_service_session *session)
 {
 	struct orma_service_sequences *sequences = &session->sequences;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * quota.c - how many sessions, or clones, there may be at once, and of which users.
+ * quota.c - limits how many sessions, or clones, exist at once, per user and in all.
  *
- *   the user                         | has a place
+ *   the user                         | may have one more
  *   root, the service's own user     | always, up to the limit of one user
  *   any other user                   | while these others together have fewer than `shared_max`
- *   one of them that has none yet    | also when they have, up to `first_max` more
+ *   one of them that has none yet    | also beyond that, up to `first_max` more
  *
- * So a few users that take all they may get leave a place for each further one, and neither they nor
- * many users together keep the administrator out. Rejected: one limit for all (three users with
- * five sessions each refused root the sixteenth), fewer sessions per user (upstream's numbers are
- * what recorders count on).
+ * So a few users that take all they can still leave room for the first session of each further
+ * user. Neither they nor many users together keep the administrator out. Rejected: one limit for
+ * all (three users with five sessions each refused root the sixteenth), fewer sessions per user
+ * (recorders rely on upstream's numbers).
  */
 #include <errno.h>
 

@@ -11,7 +11,7 @@ struct orma_service_quota {
 	uid_t uid;
 	bool has_rights;
 	uint32_t user_max, shared_max, first_max;
-	/* What exists: of this user, and of all users but root and the service's own. */
+	/* How many exist: this user's, and those of all users but root and the service's own. */
 	uint32_t user_count, shared_count;
 };
 

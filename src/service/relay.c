@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * relay.c - other machines: what their relays say of them, and how that gets into traces.
+ * relay.c - other machines: what their relays report, and how that gets into traces.
  *
- * A relay passes the connections of its machine's producers on and keeps one of its own, over which
- * it tells what system that is (SystemInfo) and what its clocks show. Two readings make a round:
+ * A relay forwards the connections of its machine's producers. Over a connection of its own it
+ * reports what system that is (SystemInfo) and what its clocks show. Two readings make a round:
  *
  *	relay   c1 --PING-->        c2 --UPDATE-->
  *	service            h1 --reply-->          h2
  *
- * From c1, h1, c2 and h2 whoever reads the trace estimates how far the clocks are apart; the
- * service only keeps the newest readings. All is told in packets with the machine's id, to each
- * session once: what is news gets a number that only grows, and a session remembers up to which
- * number its trace has it. So no session remembers machines; those that come while a trace is being
- * streamed are in it too, and so are the rounds that follow, since clocks drift apart (upstream
- * tells what there is at the first read). A round is news when it is over, but the rounds of one
- * relay not more often than every ORMA_SERVICE_CLOCK_NEWS_NS, unless a session hears of it for the
- * first time.
+ * From c1, h1, c2 and h2 the reader of a trace estimates the offset between the clocks; the service
+ * only keeps the newest readings. All of it is written in packets with the machine's id, once to
+ * each session: news get ascending numbers, and a session remembers the number up to which its
+ * trace has them. So no session has to remember machines. Machines that connect while a trace is
+ * being streamed are in it too, and so are later rounds, since clocks drift apart (upstream writes
+ * what it knows at the first read). A round is news when it is complete, but the rounds of one
+ * relay not more often than every ORMA_SERVICE_CLOCK_NEWS_NS, unless a session hears of the relay
+ * for the first time.
  *
- * Invariants: syncs hold no UPDATE that was not preceded by a PING, though the PING may have been
- * dropped as the oldest; all ids in them are those of clocks that mean the same in every trace;
- * what has a number stands before what has none. Rejected: machines as objects shared by producers
- * and relays (they would only count references), all kept readings in each packet (readers would
- * see clocks go back).
+ * Invariants
+ *  - An UPDATE in `syncs` followed a PING, though the PING may have been dropped as the oldest.
+ *  - All clock ids in `syncs` mean the same in every trace.
+ *  - Readings with a number come before readings without one.
+ *
+ * Rejected: machines as objects shared by producers and relays (they would only count references),
+ * all kept readings in each packet (readers would see clocks go back).
  */
 #include <errno.h>
 #include <string.h>
@@ -92,7 +94,7 @@ int orma_relay_port_set_system_info(struct orma_relay_port *port, const void *sy
 
 	if (size > ORMA_SERVICE_SYSTEM_INFO_BYTES_MAX)
 		return -EMSGSIZE;
-	/* Only whether it does: fields that we do not know are passed on as they are. */
+	/* Decoded only to check it: unknown fields are passed on as they are. */
 	r = orma_pb_system_info_decode(system_info, size, &arena, &decoded);
 	if (r == 0)
 		r = orma_base_buf_append(&copy, system_info, size);
@@ -116,7 +118,7 @@ static int check_clocks(const struct orma_relay_clock *clocks, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		uint32_t id = clocks[i].clock_id;
 
-		/* Other ids mean something within one sequence or one trace. */
+		/* Other clock ids have a meaning only within one sequence or one trace. */
 		if (id == 0 || id > ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MAX_ID ||
 		    clocks[i].timestamp > INT64_MAX || seen >> id & 1)
 			return -EPROTO;
@@ -125,7 +127,7 @@ static int check_clocks(const struct orma_relay_clock *clocks, size_t count)
 	return count ? 0 : -EPROTO;
 }
 
-/* Where the next reading goes; NULL when none can follow the last one. */
+/* The place for the next reading; NULL when this phase cannot follow the last one. */
 static struct orma_service_clock_sync *next_sync(struct orma_relay_port *port,
 						 enum orma_relay_phase phase)
 {
@@ -146,7 +148,7 @@ static struct orma_service_clock_sync *next_sync(struct orma_relay_port *port,
 	return &port->syncs[port->sync_count++];
 }
 
-/* Makes news of the rounds that are over and were none yet. */
+/* Gives a number of news to all complete rounds that have none. */
 static void number_rounds(struct orma_relay_port *port)
 {
 	size_t count = port->sync_count;
@@ -173,7 +175,7 @@ int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_ph
 
 	if (!port || (!clocks && count > 0))
 		return -EINVAL;
-	/* First of all: every moment that passes is a moment of error. */
+	/* Read the clocks first: every delay adds to the error. */
 	orma_service_clocks_take(port->service, &host_clocks);
 	r = check_clocks(clocks, count);
 	if (r < 0)
@@ -197,7 +199,7 @@ int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_ph
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* An older relay of the same machine has told, or tells now. */
+/* True when an older relay of the same machine provides the same. */
 static bool is_told_by_other(const struct orma_relay_port *port, bool of_clocks)
 {
 	const struct orma_relay_port *other;
@@ -261,8 +263,8 @@ static void write_sync(struct orma_proto_writer *writer, const struct orma_servi
 	orma_proto_nested_end(writer, &outer);
 }
 
-/* The readings with a higher number. Of no sequence, as upstream has it: it says nothing that another
- * packet builds upon. */
+/* Writes the readings with a higher number. The packet has no sequence id, as in upstream: no
+ * other packet depends on it. */
 static int write_clocks(struct orma_relay_port *port, uint64_t told)
 {
 	struct orma_proto_heap_writer heap;
@@ -300,7 +302,7 @@ int orma_service_relays_write_infos(struct orma_service_session *session)
 	return 0;
 }
 
-/* What was news may have been dropped since. */
+/* Readings that were news may have been dropped since. */
 static bool has_clock_news(const struct orma_relay_port *port, uint64_t told)
 {
 	for (size_t i = 0; port->clock_news > told && i < port->sync_count; i++)

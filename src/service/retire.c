@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * retire.c - trace buffers that nobody needs any more, given back to the system in steps.
+ * retire.c - gives trace buffers that are not needed any more back to the system in steps.
  *
  * Unmapping a buffer of 256 MiB in pages of 4 KiB takes 10 to 20 ms, in which no session would be
- * served. So the buffers that end wait here, and a timer takes a few megabytes from the first of
- * them at a time; faster than any producer can fill new ones, so they do not pile up. A buffer that
- * is being copied waits until the copy has left it. Rejected: a thread that unmaps (the service has
- * none, and the kernel would lock the address space against the service's own page faults), doing
- * it when the loop is idle (a busy service would keep the memory).
+ * served. So such buffers wait in a list, and a timer unmaps a few megabytes of the first one at a
+ * time. That is faster than producers can fill new buffers, so the list does not grow without
+ * bound. A buffer that is being copied waits until the copy is finished. Rejected: a thread that
+ * unmaps (the service has none, and the kernel would lock the address space against the service's
+ * own page faults), unmapping when the loop is idle (a busy service would keep the memory).
  */
 #include "service/retire.h"
 #include "base/alloc.h"

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scrape.c - copying chunks that nobody has committed: finished and unsaid, or unfinished.
+ * scrape.c - scraping: copies chunks that no producer has committed, complete or not.
  *
- * Done for a session when one of its flushes has been answered and when it stops, and for a
- * producer that leaves. The page stays as it is: the commit that follows is a re-commit of the same
- * chunk id. A session's scrape goes through the producers in the order in which they came, up to
- * those that there were when it began, and is made in bounded steps: hundreds of producers may have
- * shared 32 MiB each. It ends at a deadline, also when it has not seen all, because its flush or its
- * session's end has a timeout. Between steps producers may come and go; one that goes is scraped whole
- * first, for all sessions in one walk, in steps as well when there is more than one: until the last
- * it is still there, and silent. What fits one step is done at once. Rejected: scraping on a period
- * (wakes an idle daemon), all in one go (two hundred large memories take seconds), a list of
- * producers to visit (memory that could be missing).
+ * A session is scraped when one of its flushes has been answered and when it stops; a producer is
+ * scraped when it disconnects. The pages stay as they are: a later commit of the same chunk id
+ * replaces the copy. The scrape of a session goes through the producers in the order in which they
+ * connected, up to the newest one when it began. It works in bounded steps, because hundreds of
+ * producers may have shared 32 MiB each. It stops at a deadline, finished or not, because the flush
+ * or the end of the session has a timeout. Producers may connect and disconnect between the steps.
+ * One that disconnects is scraped first, for all sessions in one walk; it stays in the list,
+ * silent, until the last step. Work that fits one step is done at once.
+ *
+ * Rejected: scraping on a period (it wakes an idle daemon), everything in one call (two hundred
+ * large memories take seconds), a list of producers to visit (it would need memory that may be
+ * missing).
  */
 #include "service/scrape.h"
 #include "base/alloc.h"
@@ -30,7 +32,7 @@
 #include "shm/abi.h"
 #include "shm/view.h"
 
-/* session: NULL for any, here and below. */
+/* `session` may be NULL here and below: any session. */
 static bool has_grant_of(const struct orma_producer_port *port,
 			 const struct orma_service_session *session)
 {
@@ -47,7 +49,7 @@ static bool is_scraped(const struct orma_producer_port *port,
 	       has_grant_of(port, session);
 }
 
-/* Where chunks are copied to first; NULL without memory. */
+/* The buffer for one chunk; NULL without memory. */
 static uint8_t *get_copy(struct orma_service *service)
 {
 	if (!service->scrape_copy)
@@ -71,7 +73,7 @@ static void scrape_chunk(const struct orma_service_session *session,
 					 chunk->state == ORMA_SHM_COMPLETE);
 }
 
-/* True when it has come to the end of the memory. */
+/* True when the end of the memory is reached. */
 static bool scrape_some(const struct orma_service_session *session, struct orma_producer_port *port,
 			struct orma_shm_view_position *position, int64_t *budget_bytes)
 {
@@ -88,7 +90,7 @@ static bool scrape_some(const struct orma_service_session *session, struct orma_
 		if (orma_shm_view_next_in_page(&port->memory.view, position, &chunk))
 			scrape_chunk(session, port, &chunk, copy, budget_bytes);
 	}
-	/* By the next step the page may have been cut anew. */
+	/* The page may have another layout by the next step, so begin it again. */
 	position->chunk_idx = 0;
 	return !copy || position->page_idx >= port->memory.view.page_count;
 }
@@ -104,7 +106,7 @@ bool orma_service_disconnect_step(struct orma_producer_port *port)
 	return true;
 }
 
-/* True when all are scraped. */
+/* True when all producers are scraped. */
 static bool step(struct orma_service_session *session)
 {
 	struct orma_service_scrape *scrape = &session->scrape;

@@ -12,16 +12,16 @@ struct orma_service_session;
 /* The scrape of a session. */
 struct orma_service_scrape {
 	struct orma_service_timer timer;
-	uint64_t serial, last_serial; /* of the producer that is looked at, of the last one */
+	uint64_t serial, last_serial; /* the current producer's and the last one's */
 	struct orma_shm_view_position position;
 	uint64_t deadline_ns;
 	bool is_running;
 	bool is_cut; /* the last scrape ended at its deadline */
 };
 
-/* Scrapes all producers of the session from the beginning, also when a scrape runs already. events->scraped() reports the end, before
- * this returns when there is little to do. The scrape ends at the deadline, but has
- * ORMA_SERVICE_SCRAPE_NS_MIN in any case. */
+/* Scrapes all producers of the session from the beginning, also when a scrape runs already.
+ * events->scraped() reports the end, before this returns when there is little to do. The scrape
+ * ends at the deadline, but has ORMA_SERVICE_SCRAPE_NS_MIN in any case. */
 void orma_service_scrape_begin(struct orma_service_session *session, uint64_t deadline_ns);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * service.c - lifetime of the service, its clocks, and what runs when time passes.
+ * service.c - the service: made, run, freed.
  *
  * The service is a passive object: every effect happens inside a call of a port or of
- * orma_service_run(). Time and randomness come through the options, so that a test owns both.
- * Rejected: an own event loop or thread (an embedder has one already), callbacks that may call back
- * (each loop over a list would have to survive anything).
+ * orma_service_run(). Time and randomness come through the options, so that a test controls both.
+ * This is the highest file of the service: it knows all parts, and it installs the table through
+ * which the lower ones report (session_events.h). Rejected: an own event loop or thread (an
+ * embedder has one already), callbacks that may call the service (each loop over a list would have
+ * to survive any change).
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +37,7 @@
 #define ORMA_VERSION_STRING "unknown"
 #endif
 
-/* What one orma_service_run() serves; the rest stays due, and next_deadline says so. */
+/* The limits of one orma_service_run(). The rest stays due, and the next deadline is now. */
 #define ORMA_SERVICE_TIMERS_PER_RUN 64
 #define ORMA_SERVICE_RUN_NS         (2 * ORMA_NS_PER_MS)
 
@@ -60,7 +62,7 @@ static void read_random(void *ctx, void *data, size_t size)
 		at += got;
 		size -= (size_t)got;
 	}
-	/* A kernel without getrandom(): uniqueness is all that is asked for. */
+	/* The kernel has no getrandom(). Uniqueness is all that the service needs. */
 	for (; size > 0; size--, at++)
 		*at = (uint8_t)(orma_base_clock_ns(CLOCK_MONOTONIC) >> (size % 8 * 4));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * service_state.c - what every other file of the service needs of it: its clocks and its caches.
+ * service_state.c - the clocks of the service and its caches, which every other file needs.
  *
- * This is the lowest file that knows struct orma_service as a whole. It calls nothing but timers and
- * the batch. service.c is the highest: it makes the service and knows all of its parts.
+ * This is the lowest file that knows struct orma_service as a whole. It calls nothing but timers
+ * and the batch.
  */
 #include <string.h>
 

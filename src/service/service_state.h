@@ -11,9 +11,9 @@
  *             +-- relays       (of other machines, the oldest first)
  *             +-- consumers --- session      (at most one, and back; a detached session has none)
  *
- * Each member belongs to the idea that its type is named after; that idea's header says what holds. The
- * order of the layers is in session_state.h. Callbacks never come back into the service, so lists do not
- * change under the loops that call them.
+ * Each member belongs to the idea that its type is named after; that idea's header says what holds.
+ * The order of the layers is in session_state.h. Callbacks never come back into the service, so
+ * lists do not change under the loops that call them.
  */
 #ifndef ORMA_SERVICE_STATE_H
 #define ORMA_SERVICE_STATE_H
@@ -48,7 +48,7 @@ struct orma_service_name_history {
 	size_t count;
 };
 
-/* What the embedder does for the service: see <orma/service.h>. */
+/* The embedder's compressor; see <orma/service.h>. */
 struct orma_service_compressor {
 	struct orma_compressor_ops ops; /* no codecs = none */
 	void *ctx;
@@ -79,7 +79,7 @@ struct orma_service {
 	bool is_shutting_down; /* no session begins any more */
 	char *version;
 	uid_t uid;
-	uint64_t name_seed; /* of hashes of names that peers choose */
+	uint64_t name_seed; /* seeds the hashes of names that peers choose */
 
 	const struct orma_service_session_events *events;
 	struct orma_service_timers timers;
@@ -112,7 +112,8 @@ void orma_service_free_caches(struct orma_service *service);
 uint64_t orma_service_now_ns(const struct orma_service *service);      /* CLOCK_MONOTONIC */
 uint64_t orma_service_boot_ns(const struct orma_service *service);     /* CLOCK_BOOTTIME */
 uint64_t orma_service_realtime_ns(const struct orma_service *service); /* CLOCK_REALTIME */
-/* Arms for the next multiple of the period on the wall clock. The timer's function is set already. */
+/* Arms for the next multiple of the period on the wall clock. The timer's function is set already.
+ * */
 void orma_service_arm_aligned(struct orma_service *service, struct orma_service_timer *timer,
 			      uint32_t period_ms);
 /* One reading of the TSC, or 0 where there is none. */

@@ -2,15 +2,14 @@
  * session_life.c - the life of a session after it was built.
  *
  *   OPENING --file created--> CONFIGURED (output_create.c), or:
- *   CONFIGURED --start--> STARTED --disable--> STOPPING --all stopped, or timeout--> DISABLED -->
- * freed
- *        \____________________\___(at once, or nobody has to acknowledge)______________^
+ *   CONFIGURED --start--> STARTED --disable--> STOPPING --all stopped, or timeout--> DISABLED
+ *        \____________________\___(at once, or no producer has to acknowledge)__________^
  *
  * In DISABLED the last bytes go to the output file, if there is one; only then is the consumer
- * told. A session whose consumer is gone (detached or closed) is freed at that point; one that is
- * still attached stays readable until its buffers are freed. Rejected: writing the whole rest of
- * the file in the call that stops the session (64 MiB on the service thread), freeing on disable
- * (nothing could be read back).
+ * told. A session without a consumer (detached, or its consumer has disconnected) is freed at that
+ * point. One that is still attached stays readable until its consumer frees the buffers. Rejected:
+ * writing the whole rest of the file in the call that stops the session (64 MiB on the service's
+ * thread), freeing on disable (nothing could be read back).
  */
 
 #include "service/session_life.h"
@@ -51,7 +50,7 @@
 #include "service/timer.h"
 #include "service/trigger/trigger_state.h"
 
-/* --- what runs while it is started ------------------------------------------------------------ */
+/* --- timers of a started session -------------------------------------------------------------- */
 
 static void on_final_flush(struct orma_service_session *session, bool is_complete)
 {
@@ -96,7 +95,8 @@ static void arm_duration(struct orma_service_session *session)
 
 	if (session->duration_ms == 0)
 		return;
-	/* The deadlines are on a clock that stands still in suspend, so look again now and then. */
+	/* Timers use a clock that stops during suspend, so check the other clock every now and
+	 * then. */
 	if (session->config->prefer_suspend_clock_for_duration)
 		delay_ns = ORMA_MIN(delay_ns, ORMA_SERVICE_SUSPEND_CHECK_NS);
 	orma_service_timer_arm(&service->timers, &session->duration_timer,
@@ -114,7 +114,7 @@ static void on_flush_period(struct orma_service_timer *timer)
 
 static void on_snapshot_period(struct orma_service_timer *timer);
 
-/* Periods count on the wall clock, which goes on in suspend. */
+/* Periods are those of the wall clock, which runs on during suspend. */
 static uint64_t snapshot_period(const struct orma_service_session *session)
 {
 	return orma_service_realtime_ns(session->service) /
@@ -326,7 +326,7 @@ static void disarm_periods(struct orma_service_session *session)
 	orma_service_timer_disarm(&session->triggers.timer);
 }
 
-/* Nobody but its consumer was told of it, and he may begin another one. */
+/* Only its consumer knows of it; that consumer may begin another session. */
 static void end_opening(struct orma_service_session *session)
 {
 	if (!session->consumer && session->detach_key)
@@ -416,7 +416,7 @@ void orma_service_session_abort(struct orma_service_session *session, const char
 		orma_service_session_abandon(session, NULL);
 		return;
 	}
-	/* A detached one, which nobody can find under its key any more. */
+	/* The session is detached. Without its key no consumer can attach to it any more. */
 	session->is_orphaned = true;
 	orma_base_free(ORMA_TAKE(session->detach_key));
 	orma_service_session_disable(session, true, NULL);

@@ -20,13 +20,13 @@ void orma_service_session_delete(struct orma_service_session *session);
 void orma_service_session_flush_and_disable(struct orma_service_session *session);
 /* Takes the session away from its consumer: it ends, its file is completed, then it is freed. */
 void orma_service_session_abandon(struct orma_service_session *session, const char *error);
-/* Ends any session. Its data are lost except for what its file has; its consumer is told why. */
+/* Ends any session. Its data are lost unless its file has them; its consumer is told why. */
 void orma_service_session_abort(struct orma_service_session *session, const char *error);
 /* Tells the consumer once that the session is disabled. */
 void orma_service_session_say_disabled(struct orma_service_session *session);
 /* The last byte of its file is out, or there is no file. May free the session. */
 void orma_service_session_finish(struct orma_service_session *session);
-/* What was left in the producers' memory has been copied. May free the session. */
+/* The rest of the producers' memory has been copied. May free the session. */
 void orma_service_session_scraped(struct orma_service_session *session);
 void orma_service_session_check_started(struct orma_service_session *session);
 void orma_service_session_check_stopped(struct orma_service_session *session);

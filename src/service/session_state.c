@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_state.c - a session as an object: making an empty one, its state, its error.
+ * session_state.c - a session as an object: an empty one, its state, its error.
  *
  * A change of state is recorded in every session that asked for enable_concurrent_session_events.
  * Nothing here makes a session do anything; session_life.c does.
@@ -21,7 +21,7 @@
 const char *orma_service_session_state_name(const struct orma_service_session *session)
 {
 	switch (session->state) {
-	case ORMA_SERVICE_SESSION_OPENING: /* a word that every reader of states knows */
+	case ORMA_SERVICE_SESSION_OPENING: /* reported with a name that existing clients know */
 	case ORMA_SERVICE_SESSION_CONFIGURED:
 		return "CONFIGURED";
 	case ORMA_SERVICE_SESSION_STARTED:

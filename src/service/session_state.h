@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_state.h - a session: what it consists of, and its state.
+ * session_state.h - a session: its members, and its state.
  *
- * LAYERS. Inside src/service calls go down this list only; tools/check-cycles checks it by symbols. What a
- * lower layer has to say goes up through session_events.h.
+ * LAYERS. Inside src/service calls go down this list, or stay within a line; tools/check-cycles
+ * keeps cycles small. Lower layers report upwards through session_events.h.
  *
- *    service.c                                                  the whole, the table of events
- *    consumer_port, state_query, shut_down, producer/producer_port    the ports that embedders call
- *    producer/chunk_commit, producer/producer_source
- *    clone/, trigger/trigger_activate, config/ (enable)         make sessions, start them, stop them
+ *    service                                              the whole; installs the table of events
+ *    consumer_port, state_query, shut_down, producer/producer_port   the ports of embedders
+ *    producer/chunk_commit, producer/producer_source      what producers say
+ *    clone/, config/, trigger/trigger_activate            make sessions, start and stop them
  *    exclusive
- *    session_life                                               start, stop, end, free
- *    output/                                                    write_into_file
- *    read/                                                      packets out of buffers
+ *    session_life                                         start, stop, end, free
+ *    output/                                              packets into files
+ *    read/, relay, output/output_hold                     packets out of buffers
  *    flush
  *    scrape
- *    producer/chunk_store, incremental                          chunks into buffers
- *    source_instance, config_source, observe
- *    read/service_event, read/clock_snapshot, trigger/trigger_state
- *    session_state, boost
- *    packet_sequence, session_buffer
- *    producer/producer, producer/producer_memory, read/batch
- *    service_state, retire, quota, filter/, timer               clocks, memory, limits
+ *    producer/chunk_store                                 chunks into buffers
+ *    source_instance, then config_source, then observe    data sources in a session
+ *    read/service_event, trigger/trigger_state, then read/clock_snapshot
+ *    session_buffer, then incremental
+ *    session_state, boost                                 a session as an object
+ *    packet_sequence
+ *    producer/producer, producer/producer_memory
+ *    filter/, retire, service_check
+ *    service_state                                        clocks, caches
+ *    read/batch, quota, timer
  *
  * Invariants
- *  - A grant outlives the instance that it was made for, until its session's buffers go: data may still
- *    be on its way when a data source is unregistered.
- *  - `buffers` exist from enable until the session is freed; `output.file` only while it takes data.
- *  - consumer->session is this session exactly while `consumer` is not NULL. A session without a consumer
- *    is detached (detach_key is set) or orphaned, and an orphaned one is freed once its file is closed.
+ *  - A grant outlives the instance that it was made for, until its session's buffers go: data may
+ *    still be on its way when a data source is unregistered.
+ *  - `buffers` exist from enable until the session is freed; `output.file` only while it takes
+ *    data.
+ *  - consumer->session is this session exactly while `consumer` is not NULL. A session without a
+ *    consumer is detached (detach_key is set) or orphaned, and an orphaned one is freed once its
+ *    file is closed.
  */
 #ifndef ORMA_SERVICE_SESSION_STATE_H
 #define ORMA_SERVICE_SESSION_STATE_H
@@ -99,7 +104,7 @@ struct orma_service_session {
 	struct orma_service_incremental incremental;
 	struct orma_service_sequences sequences;
 
-	/* What the next read begins with. */
+	/* The next read begins with these. */
 	struct orma_service_clocks clocks;
 	struct orma_service_events events;
 	struct orma_service_concurrent_events concurrent;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shut_down.c - the service's orderly end: what sessions have for their files is written to the
- * end.
+ * shut_down.c - the orderly end of the service: the files of all sessions are completed.
  *
  *   started --flush, bounded--> stop, bounded --> drain and close, as for any session that ends
  *
- * Only sessions with an output file are ended; the others' packets exist for their consumers alone,
- * who see the connection end. Nothing waits here: the embedder goes on running the service until
- * no file is open, or until it has waited long enough. Rejected: ending the sessions in
+ * Only sessions with an output file are ended. The packets of the others exist for their consumers
+ * alone, which see the connection end. Nothing waits here: the embedder keeps running the service
+ * until no file is open, or until it has waited long enough. Rejected: ending the sessions in
  * orma_service_free() (it would have to run a loop of its own), a longer wait for producers that do
- * not answer (whoever ends the service is waiting).
+ * not answer (somebody is waiting for the service to end).
  */
 #include "base/clock_ns.h"
 #include "base/list.h"
@@ -42,7 +41,8 @@ static void end(struct orma_service_session *session, uint32_t timeout_ms)
 					 on_flushed, NULL, NULL);
 		break;
 	case ORMA_SERVICE_SESSION_STOPPING:
-		/* Else all have stopped, and the last scrape is under way. */
+		/* A timer that is not armed means that all have stopped and the last scrape
+		 * runs. */
 		if (session->stop_timer.is_armed)
 			orma_service_timer_arm(&service->timers, &session->stop_timer,
 					       orma_service_now_ns(service) +
@@ -60,7 +60,7 @@ static bool has_open_file(const struct orma_service_session *session)
 	return session->output.file || session->output.is_closing;
 }
 
-/* Ending one may free it and, through its consumer, nothing else. */
+/* Ending a session may free this session, but no other one. */
 void orma_service_shut_down(struct orma_service *service, uint32_t timeout_ms)
 {
 	struct orma_service_session *session, *next;

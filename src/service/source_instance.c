@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * source_instance.c - a data source of a producer inside a session: made, set up, started, stopped, gone.
+ * source_instance.c - the states of an instance: a data source of a producer inside a session.
  *
  *   CONFIGURED --start--> STARTING --"started"--> STARTED --stop--> STOPPING --"stopped"--> STOPPED
  *                  \__(will_notify_on_start unset)__^  \__(will_notify_on_stop unset)__________^
  *
- * Making an instance is apart from telling the producer, so that enabling a session can fail for
- * lack of memory before anybody has heard of it. Rejected: instances owned by the data source (most
- * questions are asked per session).
+ * Making an instance is separate from telling the producer, so enabling a session can fail for lack
+ * of memory before any producer has heard of it. A stop reaches STOPPED from every state; no state
+ * is left for an earlier one. Rejected: instances owned by the data source (most questions are
+ * asked per session).
  */
 #include <errno.h>
 
@@ -97,7 +98,7 @@ void orma_service_instance_set_state(struct orma_service_instance *instance,
 				     enum orma_service_instance_state state)
 {
 	ORMA_ASSERT(instance->session->instances.state_counts[instance->state] > 0);
-	/* States follow each other upwards: see the picture above. */
+	/* A state is never left for an earlier one; see the picture. */
 	ORMA_ASSERT(state > instance->state);
 	instance->session->instances.state_counts[instance->state]--;
 	instance->session->instances.state_counts[state]++;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * source_instance.h - instances: a data source of a producer inside a session; see source_instance.c.
+ * source_instance.h - instances: a data source of a producer inside a session; see
+ * source_instance.c.
  *
- * Invariant: an instance is in one list each of its session, its producer and its data source, and ends
- * with the first of them.
+ * Invariant: an instance is in one list each of its session, its producer and its data source, and
+ * ends with the first of them.
  */
 #ifndef ORMA_SERVICE_SOURCE_INSTANCE_H
 #define ORMA_SERVICE_SOURCE_INSTANCE_H
@@ -24,7 +25,7 @@ enum orma_service_instance_state {
 	ORMA_SERVICE_INSTANCE_STOPPED,
 };
 
-/* What the consumer was told last; see observe.c. */
+/* The last report to the consumer; see observe.c. */
 enum orma_service_instance_report {
 	ORMA_SERVICE_REPORTED_NOTHING,
 	ORMA_SERVICE_REPORTED_STOPPED,
@@ -55,11 +56,12 @@ struct orma_service_instance_ids {
 	uint64_t last_id;
 };
 
-/* True when no more instances may be made, or no more pairs may be looked at in this turn. Logs that. */
+/* True when no more instances may be made, or no more pairs may be looked at in this turn. Logs
+ * that. */
 bool orma_service_instances_are_full(const struct orma_service_session *session,
 				     size_t looked_at_count);
-/* Makes the instance of one source for one data source. The producer is not told yet. 1 = made, 0 = no
- * match, -ENOMEM. */
+/* Makes the instance of one source for one data source. The producer is not told yet. 1 = made, 0 =
+ * no match, -ENOMEM. */
 int orma_service_instance_new(struct orma_service_session *session,
 			      struct orma_service_source *source,
 			      struct orma_service_data_source *data_source,

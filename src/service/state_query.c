@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_query.c - what consumers may ask: config and stats of their session, the state and abilities of
- * the service.
+ * state_query.c - queries of consumers: config and stats of their session, state and capabilities
+ * of the service.
  *
- * Answers are encoded into the service's one reply buffer and stay there until the next call.
- * Sessions of other users are shown to root only. Rejected: handing out structs (the wire format is
- * the contract, and embedders have the schema).
+ * Answers are encoded into the service's one reply buffer and stay there until the next call. Only
+ * root sees the sessions of other users. Rejected: returning structs (the wire format is the
+ * contract, and embedders have the schema).
  */
 #include <errno.h>
 
@@ -21,10 +21,10 @@
 #include "service/service_state.h"
 #include "service/session_state.h"
 
-static int reply(struct orma_service *service, int status, const void **ret_data, size_t *ret_size)
+static int reply(struct orma_service *service, int r, const void **ret_data, size_t *ret_size)
 {
-	if (status < 0)
-		return status;
+	if (r < 0)
+		return r;
 	*ret_data = service->reply.data;
 	*ret_size = service->reply.size;
 	return 0;

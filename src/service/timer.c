@@ -2,12 +2,12 @@
  * timer.c - the service's deadlines: an intrusive list, ascending.
  *
  * Arming must not fail, because most timers are armed in the middle of a state change that cannot
- * be taken back; so no structure that allocates. A session has eight timers and one for each flush
- * that waits; short periods find their place from the head, growing deadlines from the tail, so the
- * search goes from both ends and takes a step or two. A timer that
- * is armed while due ones run waits for the next run, whatever its deadline, so that work which
- * re-arms itself takes turns with the rest. Rejected: a binary heap (its array can fail to grow),
- * a timer wheel (wakes an idle daemon). The bytes live in the timers' owners.
+ * be undone. So this structure allocates nothing: the owner of a timer embeds it. A session has
+ * eight timers, and each pending flush has one. Short periods find their place from the head and
+ * long deadlines from the tail; the search goes from both ends at once and takes a step or two. A
+ * timer that is armed while due ones run waits for the next run, whatever its deadline, so work
+ * that re-arms itself takes turns with the rest. Rejected: a binary heap (growing its array can
+ * fail), a timer wheel (it wakes an idle daemon).
  */
 #include "service/timer.h"
 #include "base/assert.h"
@@ -24,7 +24,7 @@ static bool is_later(const struct orma_list *link, uint64_t deadline_ns)
 	return ORMA_LIST_ENTRY(link, struct orma_service_timer, link)->deadline_ns > deadline_ns;
 }
 
-/* The first timer that is due after this deadline, or the list's head. */
+/* The first timer with a later deadline, or the list's head. */
 static struct orma_list *find_later(struct orma_service_timers *timers, uint64_t deadline_ns)
 {
 	struct orma_list *head = &timers->armed, *first = head->next, *behind_last = head;
@@ -85,7 +85,7 @@ bool orma_service_timers_run_one(struct orma_service_timers *timers)
 {
 	struct orma_service_timer *timer;
 
-	/* A callback may disarm or free any timer, also one that is due. */
+	/* A callback may disarm or free any timer, even one that is due. */
 	if (orma_base_list_is_empty(&timers->due))
 		return false;
 	timer = ORMA_LIST_ENTRY(timers->due.next, struct orma_service_timer, link);

@@ -32,9 +32,9 @@ void orma_service_timer_arm(struct orma_service_timers *timers, struct orma_serv
 void orma_service_timer_disarm(struct orma_service_timer *timer); /* harmless when not armed */
 /* UINT64_MAX when nothing is armed, 0 when something is left over from a run. */
 uint64_t orma_service_timers_next_ns(const struct orma_service_timers *timers);
-/* Makes due what is due now. */
+/* Moves the timers that are due to the list of due ones. */
 void orma_service_timers_collect(struct orma_service_timers *timers, uint64_t now_ns);
-/* Runs one that is; false: there is none. Callbacks may free their timers. */
+/* Runs one due timer; false = there is none. Callbacks may free their timers. */
 bool orma_service_timers_run_one(struct orma_service_timers *timers);
 
 #endif

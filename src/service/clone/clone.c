@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clone.c - cloning: a consumer gets a copy of a running session, to be read, while the session
- * goes on.
+ * clone.c - cloning: a consumer gets a copy of a running session to read, while the session goes
+ * on.
  *
  *   asked --checks, clear_before_clone--> flushing, in two groups of buffers
- *         --each group flushed--> its buffers are as they are: transferred, or being copied
- *         --both--> the rest of the session's state is copied
- *         --all buffers copied, in bounded steps--> known: a session that was CLONED from birth
+ *         --a group is flushed--> its buffers are fixed: transferred, or being copied
+ *         --both are--> the rest of the session's state is copied
+ *         --all buffers copied, in bounded steps--> listed: a session, CLONED from its start
  *         --write_into_file: file copied, buffers drained into it, closed--> the consumer is told
  *
- * Buffers with transfer_on_clone go over to the clone, and the source gets new ones; they are a
- * group of their own, so that slow producers of such buffers do not blur the moment at which the
- * others are copied. What goes to a file is one group, or packets that the source writes between
- * the two moments would be in the trace twice. The clone under construction is owned by the
- * consumer's port; neither the source's end nor its consumer's matters to it. Rejected: copying in
- * one go (a buffer of 256 MiB keeps the loop for 100 ms), a clone that everybody sees while it
- * grows (each reader of the list of sessions would have to know), counting clones as sessions (five
- * snapshots would keep their user from recording).
+ * Buffers with transfer_on_clone move to the clone, and the source gets new ones. They are a group
+ * of their own, so that slow producers of such buffers do not blur the moment at which the others
+ * are copied. A clone with a file flushes all buffers as one group: otherwise packets that the
+ * source writes to its file between the two moments would be in the clone's trace twice. The clone
+ * under construction is owned by the consumer's port; neither the end of the source nor that of the
+ * source's consumer affects it.
+ *
+ * Rejected: copying in one go (a buffer of 256 MiB blocks the loop for 100 ms), listing the clone
+ * while it grows (each reader of the list of sessions would have to skip it), counting clones as
+ * sessions (five snapshots would keep their user from recording).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +59,7 @@ static void set_error(struct orma_service_clone *clone, const char *error)
 		snprintf(clone->error, sizeof(clone->error), "%s", error);
 }
 
-/* It came from a peer: closing it may take long. */
+/* The descriptor came from a peer: closing it may take long. */
 static void close_foreign(struct orma_service *service, int fd, uid_t owner)
 {
 	if (fd >= 0 && service->close_fd)
@@ -95,7 +97,7 @@ void orma_service_clone_cancel(struct orma_service_clone *clone)
 		free_clone(clone);
 }
 
-/* Tells the consumer; the clone under construction goes. */
+/* Frees the clone under construction, then tells its consumer the result. */
 static void report(struct orma_service_clone *clone)
 {
 	orma_clone_done_fn *done = clone->done;
@@ -195,7 +197,7 @@ static int new_clone(struct orma_consumer_port *port, const struct orma_clone_re
 	return 0;
 }
 
-/* A new one in the place of a buffer that is given away. */
+/* Gives the buffer a new trace buffer and returns the old one. */
 static int replace_buffer(struct orma_service_session_buffer *buffer,
 			  struct orma_trace_buffer **ret_old)
 {
@@ -288,7 +290,8 @@ static void take_state(struct orma_service_clone *clone)
 		return;
 	}
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED, true);
-	/* Now, because what the source writes from here on is in the clone's buffers too. */
+	/* Copy the file now: packets that the source writes later are in the clone's buffers
+	 * too. */
 	if (clone->has_file && orma_service_output_open_copy(session, &clone->file_fd, source) < 0)
 		set_error(clone, session->error);
 }
@@ -338,7 +341,7 @@ void orma_service_clone_flushed(struct orma_service_clone *clone,
 	take_group(clone, group);
 }
 
-/* 1 = there is more to copy, 0 = what was flushed is whole, or an error. */
+/* 1 = there is more to copy, 0 = all flushed buffers are whole, or an error. */
 static int copy_some(struct orma_service_clone *clone)
 {
 	uint64_t spent_bytes = 0;
@@ -356,7 +359,7 @@ static int copy_some(struct orma_service_clone *clone)
 		if (r != 0)
 			return r;
 		buffer->buffer = orma_trace_buffer_copy_take(ORMA_TAKE(buffer->copy));
-		/* More than it was, when much was done before. */
+		/* An upper bound: earlier steps may have copied a part. */
 		spent_bytes += orma_trace_buffer_used_bytes(buffer->buffer);
 	}
 	clone->buffer_idx = 0; /* another group may come */
@@ -389,7 +392,7 @@ static void make_known(struct orma_service_clone *clone)
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_CLONED);
 }
 
-/* Everything that can be done now; true = there is more to do at once. */
+/* Does what can be done now; true = there is more to do at once. */
 static bool go_on(struct orma_service_clone *clone)
 {
 	int r = clone->error[0] ? 0 : copy_some(clone);

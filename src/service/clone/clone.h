@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * clone.h - a clone under construction; see clone.c.
  *
- * Invariants: the consumer's port owns it, and port->clone is it; it is in service->clones; `source` is set
- * exactly while groups of its buffers are still to be flushed.
+ * Invariants: the consumer's port owns it, and port->clone is it; it is in service->clones;
+ * `source` is set exactly while groups of its buffers are still to be flushed.
  */
 #ifndef ORMA_SERVICE_CLONE_H
 #define ORMA_SERVICE_CLONE_H
@@ -59,8 +59,8 @@ void orma_service_clone_cancel(struct orma_service_clone *clone);
 int orma_service_clone_find_source(const struct orma_consumer_port *port,
 				   const struct orma_clone_request *request,
 				   struct orma_service_session **ret, struct orma_error *reterr);
-/* Copies what clones have in common with their source except the buffers; see clone_state.c. Trigger
- * hits are moved. */
+/* Copies what clones have in common with their source except the buffers; see clone_state.c.
+ * Trigger hits are moved. */
 int orma_service_clone_copy_state(struct orma_service_session *source,
 				  struct orma_service_session *session);
 

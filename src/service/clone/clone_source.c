@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clone_source.c - which session a consumer wants to clone, and may it?
+ * clone_source.c - which session does a consumer want to clone, and may it?
  *
- * Everything that can be told before anything changes, in an order in which the first refusal is
- * the most useful one. Rejected: telling strangers that a session is not there (the state query
- * hides it, but its id is no secret).
+ * All checks that need no change, in an order in which the first refusal is the most useful one.
+ * Rejected: telling strangers that a session does not exist (the state query hides it, but its id
+ * is not a secret).
  */
 #include <errno.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static int check_name(const char *name, const char *field, struct orma_error *re
 				   ORMA_SERVICE_NAME_BYTES_MAX);
 }
 
-/* What of the request stays with the clone. */
+/* The clone keeps these fields of the request. */
 static int check_trigger(const struct orma_clone_request *request, struct orma_error *reterr)
 {
 	int r = check_name(request->trigger_name, "clone_trigger_name", reterr);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clone_state.c - what a clone has in common with its source beside the buffers: identity, clocks,
+ * clone_state.c - what a clone copies from its source besides the buffers: identity, clocks,
  * events, sequences, counts.
  *
- * Everything is copied, so that source and clone can end in either order; but the triggers that the
- * source obeyed are moved, because a session that is cloned for hours would tell each time of all
- * there ever were, and sequences are shared, because there may be very many (sequence.c). Rejected:
- * sharing the rest with reference counts (the source goes on to change all of it).
+ * Everything is copied, so source and clone can end in either order. There are two exceptions. The
+ * triggers that the source obeyed are moved, because otherwise each clone of a session that is
+ * cloned for hours would list all of them. Sequences are shared, because there may be very many
+ * (packet_sequence.c). Rejected: sharing the rest with reference counts (the source goes on to
+ * change all of it).
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void copy_identity(const struct orma_service_session *source,
 	struct orma_service *service = source->service;
 	uint64_t word;
 
-	/* The low half ties a trace to what asked for it; the high one is the clone's own. */
+	/* The low half links a trace to its requester; the clone gets a high half of its own. */
 	service->random(service->ctx, &word, sizeof(word));
 	session->uuid_msb = (word & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
 	session->uuid_lsb = source->uuid_lsb;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * change_config.c - ChangeTraceConfig: a session that runs gets more producers.
+ * change_config.c - ChangeTraceConfig: a running session accepts more producers.
  *
- * An entry of the new config goes with the source of the same name and of the same place among
- * those of that name; the producers' names that it has and the source has not are added. Nothing
- * else of the new config counts, and nothing is taken away. Configs may have thousands of entries
- * and of names, so both are looked up by hash, seeded, because consumers choose them. Rejected:
- * comparing each with each (a config of one frame held the service up for half a second), entries
- * by index (upstream; a recorder that sorts its entries would add names to strangers). Names go to
- * the session's arena.
+ * Entries of the new config are paired with the sources of the same name, in order. The producer
+ * names that the entry has and the source has not are added. Nothing else of the new config is
+ * used, and nothing is removed. Configs may have thousands of entries and of names, so both are
+ * looked up by hash; the hash is seeded, because consumers choose them. New names belong to the
+ * session's arena. Rejected: comparing each with each (a config of one frame blocked the service
+ * for half a second), entries by index (upstream; a recorder that sorts its entries would add names
+ * to the wrong sources).
  */
 #include <errno.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static int entries_init(struct entries *entries)
 	return 0;
 }
 
-/* The first entry of that name, which is not found again; NULL = there is none. */
+/* Removes and returns the first entry of that name; NULL = there is none. */
 static const struct orma_pb_trace_config_data_source *entries_take(struct entries *entries,
 								   struct orma_str name)
 {
@@ -91,7 +91,7 @@ static const struct orma_pb_trace_config_data_source *entries_take(struct entrie
 	if (before)
 		entries->next[before - 1] = entries->next[at - 1];
 	else if (entries->next[at - 1])
-		/* Replacing a key that is there needs no memory. */
+		/* Replacing an existing key allocates nothing. */
 		(void)orma_base_map_put(&entries->first, hash,
 					(void *)(uintptr_t)entries->next[at - 1]);
 	else
@@ -101,7 +101,7 @@ static const struct orma_pb_trace_config_data_source *entries_take(struct entrie
 
 /* --- names of producers ----------------------------------------------------------------------- */
 
-/* A set of names; two of one hash are told apart by walking through `names`. */
+/* A set of names; the rare collision of two hashes is resolved by a scan of `names`. */
 struct name_set {
 	const struct orma_service *service;
 	struct orma_map by_hash; /* -> the name */
@@ -128,7 +128,7 @@ static int set_add(struct name_set *set, const char *name)
 				 (void *)(uintptr_t)name);
 }
 
-/* `set` has room for all. */
+/* `set` has room for all names. */
 static int merge_names(struct orma_service_session *session,
 		       const struct orma_service_source *source,
 		       const struct orma_pb_trace_config_data_source *wanted, struct name_set *set)
@@ -194,7 +194,7 @@ static bool has_instance(const struct orma_service_source *source,
 	return false;
 }
 
-/* The source has got the names from `first` on. */
+/* True when one of the names from `first` on, which were added, is that of the producer. */
 static bool is_of_new_name(const struct orma_service_source *source, size_t first,
 			   const struct orma_producer_port *producer)
 {
@@ -204,7 +204,7 @@ static bool is_of_new_name(const struct orma_service_source *source, size_t firs
 	return false;
 }
 
-/* Adds to *looked_at what it cost. */
+/* Adds the number of pairs that were looked at to *looked_at. */
 static int join_new(struct orma_service_session *session, struct orma_service_source *source,
 		    size_t first_name, size_t *looked_at)
 {
@@ -248,7 +248,8 @@ static int change(struct orma_service_session *session, struct entries *entries)
 		const struct orma_pb_trace_config_data_source *entry =
 			entries_take(entries, orma_base_str(source->name));
 
-		/* A source without a filter takes every producer already: only additions count. */
+		/* A source without a filter accepts every producer already, and names are only
+		 * added. */
 		if (!entry || source->producer_name_count + source->producer_regex_count == 0)
 			continue;
 		r = add_names(session, source, entry);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config_check.c - may this consumer have this session? Every answer that needs nothing but the
- * config and the state of the service, given before anything is changed.
+ * config_check.c - may this consumer have this session? Every check that needs only the config and
+ * the state of the service, made before anything changes.
  *
  * The checks are a table of functions, run in order; the first that refuses has filled the error
- * with a text that begins with the field's name. What only trying can tell (expressions, files,
- * memory) is tried in enable.c, which takes everything back. Rejected: checking while building
- * (upstream's way: a refused config has already locked the service or ended other sessions), one
- * function with all checks.
+ * with a text that begins with the field's name. Expressions, files and memory can only be judged
+ * by trying; enable.c tries them and undoes everything on failure. Rejected: checking while
+ * building (upstream's way: a refused config has already locked the service or ended other
+ * sessions), one function with all checks.
  */
 #include <errno.h>
 #include <string.h>
@@ -37,7 +37,7 @@ struct check {
 #define REFUSE(check, ...) orma_base_error_set((check)->reterr, -EINVAL, __VA_ARGS__)
 #define STR_ARGS(str)      (int)ORMA_MIN((str).size, (size_t)64), (str).data ? (str).data : ""
 
-/* ProtoVM, a virtual machine that rewrites packets in the buffers, is not in this service. */
+/* This service does not have ProtoVM, a virtual machine that rewrites packets in the buffers. */
 static int check_unsupported(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;
@@ -368,7 +368,7 @@ static int check_sources(const struct check *c)
 	return r;
 }
 
-/* Lists whose length costs time with every producer or session. */
+/* The length of these lists costs time with every producer or session. */
 static int check_lengths(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;
@@ -430,7 +430,7 @@ static int check_file_count(const struct check *c)
 	return 0;
 }
 
-/* The service creates the file with its own rights, which are not this consumer's. */
+/* The service creates the file with its own rights, which this consumer may not have. */
 static int check_path_rights(const struct check *c)
 {
 	if (!c->config->output_path.size || c->port->has_rights ||

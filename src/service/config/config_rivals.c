@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config_rivals.c - may a session begin beside those that there are? Exclusive ones, names,
- * semaphores, limits per user and for all.
+ * config_rivals.c - may a session begin beside those that exist? Exclusive sessions, names,
+ * semaphores, limits per user and in all.
  *
- * An exclusive session is measured against other exclusive ones only: the rest will have ended when
- * it begins. Rejected: counting clones, which record nothing.
+ * An exclusive session is compared only with other exclusive ones: the rest will have ended when it
+ * begins. Rejected: counting clones, which record nothing.
  */
 #include <errno.h>
 
@@ -30,7 +30,7 @@ struct check {
 
 #define STR_ARGS(str) (int)ORMA_MIN((str).size, (size_t)64), (str).data ? (str).data : ""
 
-/* A lockdown outlives its session and concerns the producers of everybody. */
+/* A lockdown outlives its session and affects the producers of all users. */
 static bool changes_lockdown(const struct check *c)
 {
 	switch (c->config->lockdown_mode) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * enable.c - from the bytes of a TraceConfig to a configured session.
  *
- * Three steps: decode and check (nothing changes), build everything that can fail in a session that
- * nobody can see yet (buffers, expressions, instances, output file - the file last, because it is
- * visible), then make it known, which cannot fail. A failure in the first two leaves the service as
- * it was. Where creating a file may take long (output_create.c), the session waits for it between
- * building what is its own and joining what is everybody's, in the list but known to its consumer
- * alone. Rejected: telling producers while building (upstream: a failed session has already set
- * them up).
+ * Three steps: decode and check, which changes nothing; build everything that can fail in a session
+ * that is not visible yet (buffers, expressions, instances and, last because it is visible outside,
+ * the output file); then list it, which cannot fail. A failure in the first two steps leaves the
+ * service as it was. Where creating a file may take long (output_create.c), the session waits for
+ * its file between building its own parts and joining the producers. Meanwhile it is in the list,
+ * but only its consumer knows it. Rejected: telling producers while building (upstream: a failed
+ * session has already set them up).
  */
 #include <errno.h>
 
@@ -150,7 +150,7 @@ static int make_sources(struct orma_service_session *session, struct orma_error 
 	for (size_t i = 0; i < count; i++) {
 		session->sources.count++;
 		r = orma_service_source_init(session, i, reterr);
-		/* The decoder found as many. */
+		/* The decoder has counted the entries, so there is one more. */
 		if (r == 0 && orma_service_source_entry_next(&reader, &entry) <= 0)
 			r = -EBADMSG;
 		if (r == 0)
@@ -202,7 +202,7 @@ static bool lockdown_after(const struct orma_service_session *session)
 	}
 }
 
-/* What is the session's own. */
+/* Builds the parts that are the session's own. */
 static int build(struct orma_service_session *session, struct orma_error *reterr)
 {
 	int r = take_config(session);
@@ -219,14 +219,14 @@ static int build(struct orma_service_session *session, struct orma_error *reterr
 	return r == 0 ? orma_service_output_init(session, reterr) : r;
 }
 
-/* What concerns others. */
+/* Does what affects producers and other sessions; on failure it is undone. */
 static int join(struct orma_service_session *session, int file_fd, struct orma_error *reterr)
 {
 	struct orma_service *service = session->service;
 	bool was_locked_down = service->is_locked_down;
 	int r;
 
-	/* Which producers take part depends on it. */
+	/* The lockdown decides which producers take part. */
 	service->is_locked_down = lockdown_after(session);
 	r = make_instances(session);
 	if (r == 0)
@@ -246,7 +246,7 @@ static void note_name(struct orma_service *service, struct orma_str name)
 	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, name.data, name.size);
 	size_t at = 0;
 
-	/* The same name's place, a free one, or the oldest. */
+	/* The entry of the same name, a free one, or the oldest. */
 	for (size_t i = 0; i < service->name_history.count; i++) {
 		if (service->name_history.items[i].hash == hash) {
 			at = i;
@@ -301,8 +301,8 @@ static void explain(struct orma_error *error, int r)
 				    orma_base_error_words(r));
 }
 
-/* Others have come and gone meanwhile. It is out of the list until it is clear that it begins, so
- * that nothing measures it against itself. */
+/* Other sessions may have begun or ended since the first check. The session leaves the list for
+ * the second check, so that it is not compared with itself. */
 void orma_service_session_begin_created(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * filter.c - one pass over a packet that copies the fields which the filter allows.
  *
- * Input is a packet in pieces, output one run of bytes that is never longer. What goes through is
- * written again with tags and lengths as short as they can be, except the length of a nested
- * message: it is known when the message ends, so it takes as many bytes as the input's length needs
+ * The input is a packet in pieces, the output one run of bytes that is never longer. Allowed fields
+ * are written again with the shortest tags and lengths, with one exception: the length of a nested
+ * message is known only when the message ends. It takes as many bytes as the input's length needs
  * and is filled in then, redundantly if it has become shorter. These are the bytes that upstream
- * writes. The levels of nesting stand on a stack of fixed size, each with the number of bytes that
- * will be left of the packet when it ends:
+ * writes. The levels of nesting are a stack of fixed size, each with the number of bytes that will
+ * be left of the packet when it ends:
  *
  *   |<- left ------------------------------------------------>|
  *   [ nested message                    ][ fields behind it   ]
  *                                        |<- its rest ------->|
  *
  * Invariant: left >= the top's rest >= the rest of the level below; a message is malformed when a
- * field would break that. A message that is not allowed is skipped like a string, never looked
- * into. Rejected: byte by byte with a state machine (upstream; several times slower), recursion
- * (the packet decides how deep), building a tree.
+ * field would break that. A message that is not allowed is skipped like a string and never parsed.
+ * Rejected: byte by byte with a state machine (upstream; several times slower), recursion (the
+ * packet would decide how deep), building a tree.
  */
 #include "service/filter/filter.h"
 
@@ -31,8 +31,8 @@
 #include "service/service_state.h"
 
 struct level {
-	size_t rest;      /* see above */
-	size_t length_at; /* where in the output its length goes */
+	size_t rest;      /* see the picture above */
+	size_t length_at; /* offset of its length in the output */
 	uint32_t length_bytes, message_idx;
 };
 
@@ -44,20 +44,19 @@ struct orma_service_filter {
 	struct level *levels; /* ORMA_SERVICE_FILTER_DEPTH_MAX */
 };
 
-/* One packet on its way. */
+/* One packet while it is filtered. */
 struct run {
 	struct orma_service_filter *filter;
-	const uint8_t *at, *end;                    /* what is left of the current slice */
+	const uint8_t *at, *end;                    /* rest of the current slice */
 	const struct orma_trace_slice *next, *last; /* slices that follow */
-	size_t later;                               /* bytes in those */
+	size_t later;                               /* bytes in these slices */
 	uint8_t *out;
 	size_t written;
-	size_t depth;                     /* of levels, at least 1 */
-	struct orma_filter_budget budget; /* of its strings */
+	size_t depth;                     /* number of levels, at least 1 */
+	struct orma_filter_budget budget; /* the packet's time for strings */
 };
 
-/* --- reading
- * ----------------------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static size_t left(const struct run *run)
 {
@@ -106,7 +105,7 @@ static int get_varint(struct run *run, uint64_t *ret)
 	return 0;
 }
 
-/* Takes `size` bytes, which are there, to `to`, or nowhere when it is NULL. */
+/* Moves past `size` bytes, which exist, and copies them to `to` unless it is NULL. */
 static void take(struct run *run, uint8_t *to, size_t size)
 {
 	while (size > 0 && next_slice(run)) {
@@ -121,8 +120,7 @@ static void take(struct run *run, uint8_t *to, size_t size)
 	}
 }
 
-/* --- writing
- * ----------------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 static void put_varint(struct run *run, uint64_t value)
 {
@@ -151,8 +149,7 @@ static void end_level(struct run *run)
 	*at = (uint8_t)length;
 }
 
-/* --- fields
- * ------------------------------------------------------------------------------------------------ */
+/* --- fields ---------------------------------------------------------------------------------- */
 
 static int begin_level(struct run *run, size_t size, uint32_t message_idx)
 {
@@ -282,10 +279,9 @@ int orma_service_filter_packet(struct orma_service_filter *filter,
 	return r;
 }
 
-/* --- the filter
- * -------------------------------------------------------------------------------------------- */
+/* --- the filter ------------------------------------------------------------------------------ */
 
-/* Programs are made for whole traces; what is filtered is the packets in them. */
+/* Programs describe whole traces, but single packets are filtered. */
 static int find_root(struct orma_service_filter *filter, const char *name,
 		     struct orma_error *reterr)
 {

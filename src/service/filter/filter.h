@@ -27,11 +27,9 @@ int orma_service_filter_new(const struct orma_service *service,
 			    struct orma_service_filter **ret, struct orma_error *reterr);
 void orma_service_filter_free(struct orma_service_filter *filter);
 bool orma_service_filter_has_rules(const struct orma_service_filter *filter);
-/*
- * Filters one packet, whose pieces the slices are. `out` has room for as many bytes as they have.
- * -EBADMSG (no message, or nested too deeply), -ETIMEDOUT (its strings cost too much): nothing of
- * the packet may be shown.
- */
+/* Filters one packet, given as slices. `out` has room for all of its bytes. -EBADMSG (not a
+ * message, or nested too deeply), -ETIMEDOUT (its strings cost too much): nothing of the packet
+ * may be shown. */
 int orma_service_filter_packet(struct orma_service_filter *filter,
 			       const struct orma_trace_slice *slices, size_t count, uint8_t *out,
 			       size_t *ret_size);

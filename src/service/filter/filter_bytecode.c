@@ -5,21 +5,21 @@
  * as little-endian 32-bit words). A word is `field id << 3 | opcode`:
  *
  *   0          end of this message; the next word begins the message with the next index
- *   id 1       the field goes through
- *   id 2, n    so do the n fields from this one on
+ *   id 1       the field is allowed
+ *   id 2, n    so are the n fields from this one on
  *   id 3, m    the field is a message; m is the index of its own fields
  *   id 4       the field is a string, and string rules apply to it
  *   id 5, t    the same, for rules that know the semantic type t
  *
  * Message 0 is Trace. An overlay is another such run, of (message index, word, argument) in
- * ascending order; its entries add fields or change what happens to them, and it has no opcodes 0,
- * 2, 3. Beside it stands what old services understand.
+ * ascending order; its entries add fields or change their actions, and it has no opcodes 0, 2, 3.
+ * The program beside an overlay is what services without overlays understand.
  *
- * Loaded, each message has a table of the ids below 128 and ascending ranges above, so that a
- * lookup is an index or a binary search. Invariant: every index that a table holds is one of a
- * message that exists; nothing is checked at lookup. A program from outside can blow up: three
- * bytes make a table of 128 entries, hence a limit on what all tables hold. Rejected: running the
- * words as they are (a scan per field), one hash table (slower, and its keys are the stranger's).
+ * After loading, each message has a table of the ids below 128 and ascending ranges above, so a
+ * lookup is an index or a binary search. Invariant: every index in a table is that of an existing
+ * message; nothing is checked at lookup. Three bytes of a hostile program make a table of 128
+ * entries, so the total size of the tables is limited. Rejected: running the words as they are (a
+ * scan per field), one hash table (slower, and a stranger chooses its keys).
  */
 #include "service/filter/filter_bytecode.h"
 
@@ -50,7 +50,7 @@ enum opcode {
 #define OVERLAY_WORDS 3
 #define OVERLAY_NAME  "trace_filter.bytecode_overlay_v54"
 
-/* Words of a program or an overlay that were checked as such. */
+/* The words of a program or an overlay, checksum verified. */
 struct words {
 	uint32_t *items;
 	size_t count;
@@ -60,10 +60,10 @@ struct loader {
 	struct orma_filter_bytecode *bytecode;
 	struct words program, overlay;
 	size_t at;         /* in program */
-	size_t overlay_at; /* in overlay: what is not merged yet */
+	size_t overlay_at; /* in overlay: the next entry to merge */
 	uint32_t direct[ORMA_FILTER_DIRECT_COUNT];
-	uint32_t direct_overlay[ORMA_FILTER_DIRECT_COUNT]; /* wins */
-	size_t first_range;                                /* of this message */
+	uint32_t direct_overlay[ORMA_FILTER_DIRECT_COUNT]; /* takes precedence */
+	size_t first_range;                                /* first range of this message */
 	uint32_t max_message_idx;
 	const char *name;
 	struct orma_error *reterr;
@@ -92,7 +92,7 @@ static uint64_t hash_word(uint64_t hash, uint32_t word)
 	return orma_base_fnv1a(hash, bytes, sizeof(bytes));
 }
 
-/* Splits into words and takes the checksum off. */
+/* Splits the program into words; verifies and removes the checksum. */
 static int parse_words(struct orma_str bytes, const char *name, struct words *ret,
 		       struct orma_error *reterr)
 {
@@ -124,7 +124,7 @@ static int parse_words(struct orma_str bytes, const char *name, struct words *re
 	return 0;
 }
 
-/* Room for one more item of an array. */
+/* Makes room for one more item of an array. */
 static int reserve(void **items, size_t *capacity, size_t count, size_t item_size)
 {
 	size_t wanted = *capacity ? 2 * *capacity : 64;
@@ -150,8 +150,7 @@ static int check_size(const struct loader *loader)
 	return 0;
 }
 
-/* --- the overlay
- * -------------------------------------------------------------------------------------------- */
+/* --- the overlay ----------------------------------------------------------------------------- */
 
 static uint32_t entry_field(const uint32_t *entry)
 {
@@ -205,7 +204,8 @@ static int load_overlay(struct loader *loader, struct orma_str bytes)
 	return r;
 }
 
-/* Takes the next entry if it is for this message and a field below `field_id`, else NULL. */
+/* Takes the next entry if it is for this message and a field below `field_id`; else returns
+ * NULL. */
 static const uint32_t *take_entry_below(struct loader *loader, uint32_t field_id)
 {
 	const uint32_t *entry;
@@ -219,8 +219,7 @@ static const uint32_t *take_entry_below(struct loader *loader, uint32_t field_id
 	return entry;
 }
 
-/* --- the program
- * ------------------------------------------------------------------------------------------- */
+/* --- the program ----------------------------------------------------------------------------- */
 
 static int put_range(struct loader *loader, uint32_t begin, uint32_t end, uint32_t action)
 {
@@ -237,7 +236,7 @@ static int put_range(struct loader *loader, uint32_t begin, uint32_t end, uint32
 	return check_size(loader);
 }
 
-/* The overlay's entries for fields below this one, where tables are in order. */
+/* Merges the overlay's entries for fields below this one, so that ranges stay in order. */
 static int merge_below(struct loader *loader, uint32_t field_id)
 {
 	const uint32_t *entry;
@@ -348,7 +347,7 @@ static int load_field(struct loader *loader, uint32_t word)
 	case OP_NESTED:
 		loader->max_message_idx = ORMA_MAX(loader->max_message_idx, argument);
 		if (argument > ORMA_FILTER_VALUE_MASK)
-			break; /* no such message: said at the end */
+			break; /* the end reports that there is no such message */
 		return put_field(loader, id, ORMA_FILTER_NESTED | argument);
 	case OP_TYPED_STRING:
 		if (argument > TYPE_MAX)

@@ -10,7 +10,7 @@
 
 #include "base/str.h"
 
-/* What is to be done with a field: a kind, and behind it an index or a type. */
+/* The action for a field: a kind, and above it an index or a type. */
 #define ORMA_FILTER_KIND_MASK    (UINT32_C(7) << 29)
 #define ORMA_FILTER_VALUE_MASK   (~ORMA_FILTER_KIND_MASK)
 #define ORMA_FILTER_DENIED       UINT32_C(0)
@@ -26,10 +26,10 @@ struct orma_filter_range {
 
 struct orma_filter_message {
 	uint32_t direct_begin, direct_count; /* in actions, by field id */
-	uint32_t range_begin, range_count;   /* in ranges, ascending, apart */
+	uint32_t range_begin, range_count;   /* in ranges, ascending, disjoint */
 };
 
-/* {0} has no messages and denies all. */
+/* {0} has no messages and denies everything. */
 struct orma_filter_bytecode {
 	struct orma_filter_message *messages;
 	uint32_t *actions;
@@ -39,8 +39,8 @@ struct orma_filter_bytecode {
 	size_t range_count, range_capacity;
 };
 
-/* `overlay` may be empty. -EINVAL (`reterr` says which of the two and why), -ENOMEM; nothing is
- * kept then. */
+/* `overlay` may be empty. -EINVAL (`reterr` says which of the two is wrong and why), -ENOMEM; on
+ * failure *bytecode is empty. */
 int orma_service_bytecode_load(struct orma_filter_bytecode *bytecode, const char *name,
 			       struct orma_str program, struct orma_str overlay,
 			       struct orma_error *reterr);
@@ -49,7 +49,7 @@ uint32_t orma_service_bytecode_find_range(const struct orma_filter_bytecode *byt
 					  const struct orma_filter_message *message,
 					  uint32_t field_id);
 
-/* message_idx < message_count. */
+/* The action for a field; message_idx < message_count. */
 static inline uint32_t orma_service_bytecode_query(const struct orma_filter_bytecode *bytecode,
 						   uint32_t message_idx, uint32_t field_id)
 {

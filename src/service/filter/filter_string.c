@@ -2,20 +2,21 @@
  * filter_string.c - rules that redact strings, one after the other until one of them decides.
  *
  * A rule has an expression and a policy. MATCH policies ask whether the whole string matches; then
- * either its groups are redacted, or (BREAK) the string stays as it is, and no further rule is
- * asked. ATRACE policies look only at strings of the form "B|1234|payload" whose payload starts as
- * the rule says; of these, REPEATED_SEARCH redacts the groups of all matches within the string.
- * Redacted is what is overwritten with "P60REDACTED" and then "-", as long as the group is: no byte
- * of the message around it moves.
+ * either its groups are redacted, or (BREAK) the string stays as it is, and the remaining rules are
+ * skipped. ATRACE policies apply only to strings of the form "B|1234|payload" whose payload starts
+ * as the rule says; among these, REPEATED_SEARCH redacts the groups of all matches within the
+ * string. A redacted group is overwritten with "P60REDACTED" and then with "-" up to its length: no
+ * byte of the surrounding message moves.
  *
- * A rule is asked about fields of its semantic types only; one that names none is for fields
- * without one. A rule of the second chain replaces one of the first that has its name.
+ * A rule applies to fields of its semantic types only; one that names no types applies to fields
+ * without a type. A rule of the second chain replaces the rule of the first chain that has its
+ * name.
  *
- * Where an expression cannot tell (too many steps, too long a text), secrets win: a rule that
- * redacts takes the whole string, a rule that breaks does not. Upstream takes such a rule for one
- * that does not match. All strings of a packet together have a budget of time; it is for configs
- * made to hold the service up, and far beyond what others need. Rejected: limiting a match by time
- * as well (what a trace shows would depend on the machine's load).
+ * When an expression cannot decide (too many steps, too long a text), secrecy wins: a rule that
+ * redacts redacts the whole string, and a rule that breaks does not apply. Upstream treats such a
+ * rule as one that does not match. All strings of a packet together have a time budget. It is far
+ * beyond what ordinary configs need and stops configs that are made to block the service. Rejected:
+ * limiting a match by time as well (the contents of a trace would depend on the machine's load).
  */
 #include "service/filter/filter_string.h"
 
@@ -41,8 +42,7 @@ enum policy {
 		ORMA_PB_TRACE_CONFIG_TRACE_FILTER_STRING_FILTER_POLICY_SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS,
 };
 
-/* --- loading
- * ------------------------------------------------------------------------------------------------ */
+/* --- loading --------------------------------------------------------------------------------- */
 
 static int load_types(struct orma_filter_rule *rule,
 		      const struct orma_pb_trace_config_trace_filter_string_filter_rule *config,
@@ -156,17 +156,16 @@ void orma_service_rules_done(struct orma_filter_rules *rules)
 	*rules = (struct orma_filter_rules){0};
 }
 
-/* --- applying
- * ----------------------------------------------------------------------------------------------- */
+/* --- applying -------------------------------------------------------------------------------- */
 
 struct subject {
 	char *text;
 	size_t size;
 	bool is_parsed;
-	size_t payload_at; /* behind the second "|"; 0 = not an atrace string */
+	size_t payload_at; /* after the second "|"; 0 = not an atrace string */
 };
 
-/* The first "|" stands at index 1, and lines that end a slice ("E") carry nothing. */
+/* The first "|" is at index 1. Lines that end a slice ("E") have no payload. */
 static size_t find_payload(struct subject *subject)
 {
 	const char *bar;
@@ -193,7 +192,7 @@ static bool is_for_payload(const struct orma_filter_rule *rule, struct subject *
 static bool is_for(const struct orma_filter_rule *rule, struct subject *subject,
 		   uint32_t semantic_type)
 {
-	/* A type that no rule can name is for all of them: the safe side. */
+	/* All rules apply to a type that no rule can name: that is the safe side. */
 	if (semantic_type < ORMA_SERVICE_FILTER_TYPES_MAX &&
 	    !(rule->types[semantic_type / 64] >> semantic_type % 64 & 1))
 		return false;
@@ -226,7 +225,7 @@ static uint32_t step_limit(size_t size)
 	return (uint32_t)ORMA_MAX(steps, (size_t)ORMA_SERVICE_FILTER_STEPS_MIN);
 }
 
-/* True when some match was found or could not be ruled out. */
+/* True when a match was found or could not be ruled out. */
 static bool search(const struct orma_filter_rule *rule, struct subject *subject)
 {
 	struct orma_regex_group groups[ORMA_SERVICE_REGEX_GROUPS_MAX + 1];
@@ -240,7 +239,8 @@ static bool search(const struct orma_filter_rule *rule, struct subject *subject)
 		if (r <= 0)
 			break;
 		redact_groups(rule, subject, groups);
-		/* An engine may let a match begin before the offset; it must still go forward. */
+		/* An engine may let a match begin before the offset; the search still has to
+		 * advance. */
 		offset = groups[0].begin == groups[0].end || groups[0].end <= offset
 				 ? ORMA_MAX(groups[0].end, offset) + 1
 				 : groups[0].end;
@@ -250,7 +250,7 @@ static bool search(const struct orma_filter_rule *rule, struct subject *subject)
 	return has_found || r < 0;
 }
 
-/* True when the rule decides: no further one is asked. */
+/* True when the rule decides; then no further rule is applied. */
 static bool apply(const struct orma_filter_rule *rule, struct subject *subject)
 {
 	struct orma_regex_group groups[ORMA_SERVICE_REGEX_GROUPS_MAX + 1];
@@ -269,7 +269,7 @@ static bool apply(const struct orma_filter_rule *rule, struct subject *subject)
 	return r > 0 || (r < 0 && redacts);
 }
 
-/* Strings can cost far more than their bytes. */
+/* A string can cost far more time than its length suggests. */
 static int check_time(const struct orma_filter_rules *rules, struct orma_filter_budget *budget)
 {
 	const struct orma_service *service = rules->service;

@@ -13,25 +13,26 @@
 struct orma_filter_rule {
 	int32_t policy;
 	struct orma_service_regex regex;
-	struct orma_str payload_start, name; /* of the config */
+	struct orma_str payload_start, name; /* belong to the config */
 	uint64_t types[ORMA_SERVICE_FILTER_TYPES_MAX / 64];
 };
 
-/* In the order of their use; {0} has none. */
+/* The rules in order of use; {0} has none. */
 struct orma_filter_rules {
 	struct orma_filter_rule *items;
 	size_t count;
 	const struct orma_service *service;
 };
 
-/* The rules of both chains of the config, which must outlive them. -EINVAL (`reterr` names the
- * field), -ENOMEM; nothing is kept then. */
+/* Loads the rules of both chains of the config, which must outlive them. -EINVAL (`reterr` names
+ * the field), -ENOMEM; on failure *rules is empty. */
 int orma_service_rules_load(struct orma_filter_rules *rules, const struct orma_service *service,
 			    const struct orma_pb_trace_config_trace_filter *config,
 			    struct orma_error *reterr);
 void orma_service_rules_done(struct orma_filter_rules *rules);
-/* The time that the strings of one packet may take. The wall clock is cheap to read and says when to
- * look at the thread's own time, which counts: a busy machine is not the packet's fault. */
+/* The time that the strings of one packet may take. The limit is in the thread's own time, so
+ * that a busy machine does not count. The wall clock is cheaper to read and tells when to read
+ * the other. */
 struct orma_filter_budget {
 	uint64_t limit_ns;
 	uint64_t wall_end_ns;   /* 0 = no expression was tried yet */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * regex.c - regular expressions of configs, whoever's engine they run on.
+ * regex.c - regular expressions of configs, whichever engine runs them.
  *
- * Expressions come from strangers, and so do the texts. The engine bounds what one match may cost,
- * by a number of steps that the caller sets; who matches in a loop bounds the loop. Rejected:
- * compiling per match (a config has few expressions and a trace has millions of strings), refusing
- * expressions that look dangerous (which ones are depends on the engine and the text).
+ * Expressions come from strangers, and so do the texts. The engine bounds the cost of one match by
+ * a number of steps that the caller sets; a caller that matches in a loop bounds the loop.
+ * Rejected: compiling per match (a config has few expressions and a trace has millions of strings),
+ * refusing expressions that look dangerous (which ones are depends on the engine and the text).
  */
 #include "service/filter/regex.h"
 

@@ -16,15 +16,16 @@ struct orma_service_regex {
 	size_t group_count;
 };
 
-/* On failure `reterr` says what is wrong with it; the caller puts the field's name in front. */
+/* On failure `reterr` says what is wrong with the pattern; the caller prefixes the field's name.
+ * */
 int orma_service_regex_compile(const struct orma_service *service, struct orma_str pattern,
 			       bool is_whole, struct orma_service_regex *ret,
 			       struct orma_error *reterr);
-/* As match() of the ops. */
+/* Calls match() of the engine. */
 int orma_service_regex_match(const struct orma_service_regex *regex, struct orma_str text,
 			     size_t offset, uint32_t step_limit, struct orma_regex_group *groups,
 			     size_t group_max);
-/* For producers' names; an expression that cannot tell does not match. */
+/* Matches a producer's name; an expression that exceeds its steps does not match. */
 bool orma_service_regex_matches_name(const struct orma_service_regex *regex, const char *name,
 				     uint32_t step_limit);
 void orma_service_regex_done(struct orma_service_regex *regex);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * regex_posix.c - POSIX extended expressions, for a service without another engine.
  *
- * The C library's engine knows no limits, so they are set before it runs. It expands bounded
+ * The C library's engine has no limits, so they are enforced before it runs. It expands bounded
  * repeats and backtracks over references: the product of all bounds is limited, and references are
- * refused. Texts are limited in length. Configs are written for Perl-like engines; what means
- * something else here or nothing at all ("\d", "(?:", lazy repeats, escapes in brackets) is refused
- * as well: a rule that silently matches something else would let through what it should hide.
- * Rejected: translating that syntax (half an engine), one that is written here (a whole one).
+ * refused. Texts are limited in length. Configs are written for Perl-like engines; syntax that
+ * means something else here, or nothing at all ("\d", "(?:", lazy repeats, escapes in brackets), is
+ * refused as well: a rule that silently matches something else would reveal what it should hide.
+ * Rejected: translating that syntax (half an engine), an engine of our own (a whole one).
  *
  * Whole matches are compiled as "^(" pattern ")$", so their groups are counted from 1 there.
  */
@@ -32,7 +32,8 @@ static bool is_alnum(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Behind "[": skips to behind the "]". -EINVAL when it means something else elsewhere. */
+/* *at is after "["; moves it past the "]". -EINVAL when other engines read the bracket
+ * differently. */
 static int skip_bracket(const char **at)
 {
 	const char *end = *at;
@@ -58,7 +59,8 @@ static int skip_bracket(const char **at)
 	return 0;
 }
 
-/* Behind "{": multiplies its largest bound in; -EINVAL when the product is too much. */
+/* *at is after "{"; multiplies the product by the largest bound. -EINVAL when it is too large.
+ * */
 static int take_bounds(const char **at, uint64_t *product)
 {
 	uint64_t bound = 0, largest = 1;
@@ -145,7 +147,7 @@ static int compile(void *ctx, const char *pattern, size_t size, bool is_whole, v
 }
 
 #ifdef REG_STARTEND
-/* `text` holds no NUL and need not end with one; what is found counts from its begin. */
+/* `text` contains no NUL and need not end with one; results are offsets from its begin. */
 static int search(const regex_t *compiled, const char *text, size_t size, size_t offset,
 		  regmatch_t *found, size_t count)
 {
@@ -182,7 +184,7 @@ static int match(void *opaque, const char *text, size_t size, size_t offset, uin
 	int r;
 
 	(void)step_limit;
-	/* No "." and no bracket matches a NUL. */
+	/* Neither "." nor a bracket matches a NUL. */
 	if (size > ORMA_SERVICE_REGEX_POSIX_TEXT_MAX || memchr(text, '\0', size))
 		return -EMSGSIZE;
 	r = search(&regex->compiled, text, size, offset, found, count);

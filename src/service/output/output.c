@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output.c - write_into_file: the session's packets go to a file while it runs and when it
- * ends.
+ * output.c - write_into_file: the session's packets go to a file while it runs and when it ends.
  *
  *   idle --period (after a flush, if so configured)--> draining --buffers empty--> idle
  *   any  --session disabled--> draining, then close --> closing --closed--> the consumer is told
  *
  * A drain goes in steps of about 1 MiB, a few per call, so that no other session waits for it. A
- * file that takes no more (-EAGAIN) stops the drain; what it refused is kept aside, because the
- * buffers may overwrite it, and goes first when the file is ready. A compressor that has finished
- * nothing stops it too, until its event. An error ends the session and reaches its consumer; the
- * file then holds what it took, maybe with half a packet at its end. Rejected: draining everything
- * in one call (upstream), reading on while the file is stuck (unbounded memory).
+ * file that takes no more data (-EAGAIN) stops the drain. The refused data are kept separately,
+ * because the buffers may overwrite them, and are written first when the file is ready. A
+ * compressor that has finished nothing stops the drain too, until its event. An error ends the
+ * session and reaches its consumer; the file then holds what it took, perhaps with half a packet at
+ * its end. Rejected: draining everything in one call (upstream), reading on while the file is stuck
+ * (unbounded memory).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -101,7 +101,7 @@ static void fail(struct orma_service_session *session, int error)
 	close_and_end(session, false, text);
 }
 
-/* The next slices up to the end of a packet: how many, and their bytes. */
+/* The number of slices up to the end of the packet at `begin`, and their bytes. */
 static size_t measure_packet(const struct orma_service_batch *batch, size_t begin,
 			     size_t *ret_bytes)
 {
@@ -122,7 +122,7 @@ static size_t make_preamble(uint8_t *preamble, size_t packet_bytes)
 	return (size_t)(orma_proto_put_varint(at, packet_bytes) - preamble);
 }
 
-/* 0, 1 = the file's maximum size is reached, or an error. */
+/* 0 = written, 1 = the file's maximum size is reached, or an error. */
 static int put_batch(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
@@ -174,8 +174,8 @@ static int reserve_step(struct orma_service *service)
 	return service->files.iov && service->files.preambles ? 0 : -ENOMEM;
 }
 
-/* One step: 1 = more to do, 0 = the buffers are empty or the file waits, 2 = maximum size, or an
- * error. */
+/* Does one step: 1 = there is more to do, 0 = the buffers are empty or the file waits, 2 = the
+ * maximum size is reached, or an error. */
 static int step(struct orma_service_session *session)
 {
 	struct orma_service_output *output = &session->output;
@@ -196,7 +196,7 @@ static int step(struct orma_service_session *session)
 		return more;
 	r = put_batch(session);
 	if (r > 0) {
-		/* What the file refused is still to be written to it. */
+		/* Data that the file refused has still to be written. */
 		output->is_at_max = true;
 		return output->is_waiting ? 0 : 2;
 	}
@@ -204,7 +204,7 @@ static int step(struct orma_service_session *session)
 		r = orma_service_rotation_continue(session);
 	if (r == 0 && more == 0 && !output->is_waiting && orma_service_rotation_is_due(session)) {
 		r = orma_service_rotation_cut(session);
-		more = 1; /* what was held */
+		more = 1; /* the held packets */
 	}
 	if (r < 0)
 		return r;
@@ -276,7 +276,7 @@ static void begin_drain(struct orma_service_session *session, bool is_flushed)
 
 	(void)is_flushed;
 	output->is_sync_due = true;
-	/* One that is going on takes the new data with it; one that is stuck, later. */
+	/* A running drain includes the new data; one whose file is stuck includes it later. */
 	if (!output->file || output->is_draining)
 		return;
 	output->is_draining = true;
@@ -345,7 +345,7 @@ void orma_service_output_finish(struct orma_service_session *session)
 		session->service->events->file_closed(session);
 		return;
 	}
-	/* Buffers that a started drain has passed already may have got their last data since. */
+	/* Buffers that a running drain has passed already may have got their last data since. */
 	session->read.buffer_idx = 0;
 	orma_service_compression_extend(session);
 	orma_service_timer_disarm(&session->output.step_timer);

@@ -25,10 +25,10 @@ struct orma_service_files {
 /* The end of a file with max_file_count; see output_rotate.c. */
 enum orma_service_cut {
 	ORMA_SERVICE_CUT_NONE,
-	ORMA_SERVICE_CUT_ASKED,    /* producers are to clear their state, then to flush */
-	ORMA_SERVICE_CUT_ANSWERED, /* the file ends with what the buffers hold now, and with the rest
-				      of packets that were begun */
-	ORMA_SERVICE_CUT_TIMED_OUT, /* these did not come in time */
+	ORMA_SERVICE_CUT_ASKED,     /* producers are to clear their state, then to flush */
+	ORMA_SERVICE_CUT_ANSWERED,  /* the buffers are read once more, and packets
+				      that were begun are completed */
+	ORMA_SERVICE_CUT_TIMED_OUT, /* the answers or packets did not come in time */
 };
 
 struct orma_service_output {
@@ -41,7 +41,7 @@ struct orma_service_output {
 	bool is_at_max;                        /* no packet follows those that were read */
 	bool is_closing;                       /* close() was called, its event is awaited */
 	bool is_sync_due;                      /* when what is being drained is written */
-	struct orma_buf refused;               /* what -EAGAIN left over */
+	struct orma_buf refused;               /* data that the file has refused */
 	struct orma_service_timer write_timer; /* the write period */
 	struct orma_service_timer
 		step_timer; /* the next step; while OPENING, the creation's timeout */
@@ -50,7 +50,7 @@ struct orma_service_output {
 	struct orma_buf carried; /* entries that found no room in the last file */
 	size_t carried_at;       /* how much of them was written */
 	uint32_t max_files;      /* 0 = the session ends at max_bytes */
-	uint64_t reserve_bytes;  /* of each file; the cut begins where only this much is left */
+	uint64_t reserve_bytes;  /* the cut of a file begins where only this much is left */
 	uint64_t pass_bytes;     /* written, or held, in this pass over the buffers */
 	uint64_t stored_bytes;   /* came into the session's buffers since this began a drain */
 	struct orma_service_timer cut_timer;
@@ -74,7 +74,8 @@ void orma_service_output_finish(struct orma_service_session *session);
 void orma_service_output_event(struct orma_service_session *session, int status);
 /* The compressor has finished a block. May free the session. */
 void orma_service_output_compressed(struct orma_service_session *session);
-/* What the buffers hold is to be written soon; may be called in the middle of a commit. */
+/* Writes the contents of the buffers soon, from a timer; may be called in the middle of a
+ * commit. */
 void orma_service_output_drain_soon(struct orma_service_session *session);
 /* Bytes came into the session's buffers. */
 void orma_service_output_stored(struct orma_service_session *session, size_t bytes);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output_compress.c - the packets of a session whose config asks for it leave the service compressed.
+ * output_compress.c - compresses the packets of a session on their way out, if its config asks for
+ * it.
  *
  *   buffers --orma_service_read()--> block --submit--> worker --take--> one packet per block
  *
- * A block is a run of encoded Trace.packet entries of about ORMA_SERVICE_BLOCK_BYTES; what the
- * worker makes of it becomes TracePacket.compressed_packets or zstd_compressed_packets. This is
- * the last thing that happens to a packet: filter and statistics come before it. At most
- * ORMA_COMPRESSOR_BLOCKS_MAX blocks of a session are outstanding, so a reader that is slow leaves
- * the rest in the trace buffers, and a worker that is slow sends the reader away until an event.
- * Results are taken in the order of the blocks, so the trace keeps its order. A pass ends with the
- * last block's result. Rejected: one zlib stream over all blocks (a cut file would lose all that
- * follows the cut), compressing when chunks arrive (most rings are never read), batches as blocks
- * (a batch of many small sequences is small).
+ * A block is a run of encoded Trace.packet entries of about ORMA_SERVICE_BLOCK_BYTES; the worker's
+ * result becomes TracePacket.compressed_packets or zstd_compressed_packets. Compression is the last
+ * step: filter and statistics come before it. At most ORMA_COMPRESSOR_BLOCKS_MAX blocks of a
+ * session are outstanding. So a slow reader leaves the rest in the trace buffers, and a slow worker
+ * makes the reader wait for an event. Results are taken in the order of the blocks, so the trace
+ * keeps its order. A pass ends with the last block's result. Rejected: one zlib stream over all
+ * blocks (a truncated file would lose everything after the cut), compressing when chunks arrive
+ * (most rings are never read), batches as blocks (a batch of many small sequences is small).
  */
 #include <errno.h>
 #include <string.h>
@@ -56,7 +56,7 @@ int orma_service_compression_pick(const struct orma_service *service,
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-/* Files that are small by config get blocks of which several fit. */
+/* A file with a small maximum gets smaller blocks, so that several fit. */
 static size_t block_bytes(const struct orma_service_session *session)
 {
 	uint64_t max_bytes = session->output.max_bytes ? session->output.max_bytes / 8
@@ -72,7 +72,7 @@ static uint8_t *put_head(uint8_t *at, uint32_t field_id, size_t size)
 	return orma_proto_put_varint(at, size);
 }
 
-/* Reads up to a block's worth. */
+/* Reads packets up to the size of a block. */
 static int fill_block(struct orma_service_session *session)
 {
 	struct orma_service_compression *compression = &session->compression;
@@ -123,7 +123,7 @@ static int submit_block(struct orma_service_session *session)
 		r = orma_base_buf_append(&compression->blocks[compression->outstanding],
 					 service->block.data, service->block.size);
 	compression->outstanding += r == 0;
-	/* One huge packet is no reason to keep as much. */
+	/* One huge packet does not justify keeping a huge buffer. */
 	if (service->block.capacity > (size_t)4 * ORMA_SERVICE_BLOCK_BYTES)
 		orma_base_buf_done(&service->block);
 	return r;
@@ -150,7 +150,7 @@ static void forget_oldest(struct orma_service_compression *compression)
 
 	ORMA_ASSERT(compression->outstanding > 0);
 
-	/* Its memory is for the next one. */
+	/* The next block reuses its memory. */
 	oldest.size = 0;
 	memmove(&compression->blocks[0], &compression->blocks[1],
 		(ORMA_COMPRESSOR_BLOCKS_MAX - 1) * sizeof(oldest));
@@ -162,7 +162,7 @@ static int take_result(struct orma_service_session *session)
 {
 	struct orma_service_compression *compression = &session->compression;
 	struct orma_service *service = session->service;
-	bool is_out_of_time = service->batch.is_out_of_time; /* the filter, in this call */
+	bool is_out_of_time = service->batch.is_out_of_time; /* set by the filter in this call */
 	const void *data;
 	size_t size;
 	int r;
@@ -179,7 +179,8 @@ static int take_result(struct orma_service_session *session)
 	return r < 0 ? r : put_result(session, data, size) < 0 ? -ENOMEM : 1;
 }
 
-/* As orma_service_read_out(); after an error the pass can go on. */
+/* Does what orma_service_read_out() does for a session with a codec. After an error the pass can go
+ * on. */
 static int read_compressed(struct orma_service_session *session)
 {
 	struct orma_service_compression *compression = &session->compression;

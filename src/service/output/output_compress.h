@@ -16,15 +16,16 @@ struct orma_service_compression {
 	size_t outstanding; /* blocks submitted and not taken; at most ORMA_COMPRESSOR_BLOCKS_MAX */
 	bool is_pass_over;  /* everything was read; the last blocks are outstanding */
 	bool is_waiting;    /* the reader got -EAGAIN; an event brings it back */
-	/* Of a session with a file, which may be cloned: what is outstanding, oldest first. */
+	/* Only for a session with a file, which may be cloned: the outstanding blocks, oldest
+	 * first. */
 	struct orma_buf blocks[ORMA_COMPRESSOR_BLOCKS_MAX];
 };
 
 /* The codec that the config asks for and the service has: 0 = none is wanted, -ENOTSUP. */
 int orma_service_compression_pick(const struct orma_service *service,
 				  const struct orma_pb_trace_config *config, int *ret_level);
-/* As orma_service_read(), but compressed if the config says so. Then also -EAGAIN: nothing is finished
- * yet, an event follows. */
+/* As orma_service_read(), but compressed if the config says so. Then also -EAGAIN: nothing is
+ * finished yet, an event follows. */
 int orma_service_read_out(struct orma_service_session *session, size_t max_bytes, bool takes_parts);
 /* The buffers have got more data: a pass that has read everything reads once more. */
 void orma_service_compression_extend(struct orma_service_session *session);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output_create.c - output_path: a session waits for its file.
+ * output_create.c - output_path: a session waits until its file has been created.
  *
  *   OPENING --created--> checked once more --> begins, as any other
  *           --failed, 10 s, stopped, consumer gone--> DISABLED, closing --closed--> freed
  *
- * A path may lead anywhere, also to a file system that never answers, so the embedder creates the
- * file on a thread of its own and an event tells how that went. Until then the session has a place
- * in the list, its name and its share of the limits, but no instances: no producer knows of it, no
- * other session ends for it, no lockdown is changed. What fails reaches the consumer in the way of
- * every end, as soon as it is known, and leaves him free to begin another session. One that was
- * given up keeps its place until its thread has come back: so a user who names hanging paths runs
- * out of his own sessions, and not the daemon out of threads. Rejected: holding back the consumer's
- * further calls meanwhile (each of them has a meaning here that costs a line), looking at the path
- * first (looking hangs as well as opening).
+ * A path may lead to a file system that never answers, so the embedder creates the file on a thread
+ * of its own, and an event reports the result. Until then the session is in the list and has its
+ * name and its share of the limits, but no instances: no producer knows it, no other session ends
+ * for it, no lockdown changes. A failure reaches the consumer like any other end, as soon as it is
+ * known, and the consumer is free to begin another session. An abandoned session still counts
+ * against its user's limit until its thread returns. So a user that names hanging paths uses up its
+ * own sessions, and not the daemon's threads. Rejected: holding back the consumer's further calls
+ * meanwhile (each of them has a meaning here that costs a line), looking at the path first (that
+ * hangs as well as opening).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,8 @@ int orma_service_creation_refuse(struct orma_error *reterr)
 		"service with `orma traced --output-dir DIR`");
 }
 
-/* With the service's own rights, or only where files of other users may be. */
+/* Creates the file with the service's own rights or, for other users, only where their files may
+ * be. */
 static int create(struct orma_service_session *session, struct orma_error *reterr)
 {
 	struct orma_service *service = session->service;

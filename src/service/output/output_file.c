@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output_file.c - the file of a session: opening it, writing to it, closing it.
+ * output_file.c - the file of a session: open it, write to it, close it.
+ *
+ * Writes never block: what the file refuses with -EAGAIN is kept in `refused`, and everything after
+ * it too, until the file is ready. Invariant: `refused` has data only while, or just after,
+ * `is_waiting`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +23,7 @@
 #include "service/session_state.h"
 #include "service/timer.h"
 
-/* What an error means for a file. */
+/* Says what an error means for a file. */
 static const char *describe(int error)
 {
 	switch (error) {
@@ -57,7 +61,8 @@ void orma_service_output_explain(char *text, size_t size, const char *what, int 
 	snprintf(text, size, "%s: %s", what, describe(error));
 }
 
-/* In the calling thread; see output_create.c for the other way. */
+/* Creates the file in the calling thread; output_create.c is for embedders that have one of
+ * their own for it. */
 static int create_file(const char *path, struct orma_error *reterr)
 {
 	int fd = orma_base_fd_avoid_standard(
@@ -71,7 +76,8 @@ static int create_file(const char *path, struct orma_error *reterr)
 					    "output_path: the file cannot be created", error);
 		return orma_base_error_set(reterr, -error, "%s", text);
 	}
-	/* Traces are for everybody to read; a file system that has no modes does not matter. */
+	/* Every user may read traces. A failure does not matter: some file systems have no
+	 * modes. */
 	(void)fchmod(fd, 0644);
 	return fd;
 }
@@ -110,7 +116,7 @@ bool orma_service_output_is_writable(int fd)
 {
 	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
 
-	/* Not "!= O_RDONLY": what O_PATH makes of the mode depends on the C library. */
+	/* Not "!= O_RDONLY": the mode of an O_PATH descriptor depends on the C library. */
 	return flags >= 0 && (mode == O_WRONLY || mode == O_RDWR);
 }
 
@@ -129,7 +135,7 @@ int orma_service_output_open_copy(struct orma_service_session *session, int *fil
 	if (r == 0)
 		r = service->files.ops.copy(service->files.ctx, output->file, source->output.file,
 					    source->output.written_bytes);
-	/* What was read and is on its way. */
+	/* Packets that were read from the source but are not in its file yet. */
 	if (r == 0 && source->output.carried.size)
 		r = orma_base_buf_append(&output->refused,
 					 source->output.carried.data + source->output.carried_at,

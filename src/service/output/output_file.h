@@ -19,12 +19,12 @@ int orma_service_output_open_copy(struct orma_service_session *session, int *fil
 				  struct orma_service_session *source);
 /* True when a consumer's descriptor is open for writing. */
 bool orma_service_output_is_writable(int fd);
-/* What an error means for a file, as "what: words". */
+/* Writes "what: words", which say what an error means for a file. */
 void orma_service_output_explain(char *text, size_t size, const char *what, int error);
-/* Writes, or keeps for later. */
+/* Writes the data, or keeps them when the file is not ready. */
 int orma_service_output_put(struct orma_service_session *session, const struct iovec *iov,
 			    int iov_count);
-/* Writes what -EAGAIN left over. */
+/* Writes the data that the file has refused. */
 int orma_service_output_put_refused(struct orma_service_session *session);
 void orma_service_output_close(struct orma_service_session *session, bool sync);
 /* Closes the file if there is one. */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output_hold.c - packets that were read while a file is being cut and belong into the next file.
+ * output_hold.c - sorts packets while a file is being cut: those for the next file are held.
+ *
+ * A sequence crosses over with its first packet that begins an incremental state; this packet and
+ * all that follow it are held, filtered and encoded, until the next file has begun. output_rotate.c
+ * explains the cut. read.c calls this file, so it is below the rest of output/.
  */
 #include "service/output/output_hold.h"
 #include "base/assert.h"
@@ -11,7 +15,7 @@
 #include "service/service_state.h"
 #include "service/session_state.h"
 
-/* Without memory a sequence stays in the old file. */
+/* Without memory the sequence stays in the old file. */
 bool orma_service_rotation_is_for_next(struct orma_service_session *session, uint32_t sequence_id,
 				       const struct orma_trace_slice *slices, size_t count)
 {
@@ -58,7 +62,7 @@ int orma_service_rotation_read_held(struct orma_service_session *session, size_t
 
 	if (!output->is_held_readable)
 		return 0;
-	/* The batch of the call before this one pointed into it. */
+	/* Freed only now: the batch of the previous call pointed into it. */
 	if (output->held_at == output->held.size) {
 		orma_base_buf_done(&output->held);
 		output->held_at = 0;

@@ -8,7 +8,8 @@
 
 struct orma_service_session;
 
-/* A packet of a producer, not filtered yet: is it for the next file? Only while there is a cut. */
+/* True when a packet of a producer, not filtered yet, is for the next file. Only called during a
+ * cut. */
 bool orma_service_rotation_is_for_next(struct orma_service_session *session, uint32_t sequence_id,
 				       const struct orma_trace_slice *slices, size_t count);
 /* Keeps the batch's packets from a slice on for the next file, and takes them out of the batch. */

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output_rotate.c - max_file_count: a file that is nearly full is put aside, and the session goes on
- * in a new one.
+ * output_rotate.c - max_file_count: a file that is nearly full is put aside, and the session goes
+ * on in a new one.
  *
  *   NONE --only the reserve is left--> ASKED --flush answered--> ANSWERED --buffers read--> NONE
  *   packets of a sequence:   ....NNNNNNNNNNN | CNNNNNNNNNNNN....    C begins a state, N needs it
  *                            this file         held for the next one
  *
  * Each file can be read by itself: it begins with what the first one began with (clocks, marker,
- * config, uuid, provenance, system), and each sequence in it begins a new incremental state. Put
- * one behind the other the files are the whole trace, and each sequence is in order.
+ * config, uuid, provenance, system), and each sequence in it begins a new incremental state.
+ * Concatenated, the files are the whole trace, and each sequence is in order.
  *
  * THE CUT. When only the reserve of a file is left, the service asks for clearing of incremental
- * state and then for a flush. Producers obey in this order, so behind the flush's answer every
- * later event of a sequence follows a packet that begins a state. From the request on, packets of a
- * sequence go into the old file up to the first one that begins a state; that one and all behind
- * it are held, already filtered and not yet compressed, for the next file. A sequence that has no
- * state stays in the old file. When the flush is answered and the buffers were read once more, the
- * next file begins: initial packets, what was held, and so on. A packet of which only the beginning
- * came is waited for up to a second, and so is an answer.
+ * state and then for a flush. Producers obey in this order, so after the flush's answer every later
+ * event of a sequence follows a packet that begins a state. From the request on, packets of a
+ * sequence go into the old file up to the first one that begins a state; this one and all after it
+ * are held, already filtered and not yet compressed, for the next file (output_hold.c). A sequence
+ * that has no state stays in the old file. When the flush is answered and the buffers were read
+ * once more, the next file begins: initial packets, held packets, and so on. Both the answer and
+ * the rest of a packet whose beginning has arrived are waited for up to a second.
  *
- * THE RESERVE is a quarter of the file (8 MiB at most), and twice what came in at once lately,
- * within 5/8 of the file. To see a file fill in time, the buffers are drained whenever an eighth of
- * the reserve came in, not only each file_write_period_ms.
+ * THE RESERVE is a quarter of the file (8 MiB at most), or twice what recently came in at once if
+ * that is more, but at most 5/8 of the file. To notice in time that a file fills, the buffers are
+ * drained whenever an eighth of the reserve came in, not only each file_write_period_ms.
  *
- * WHAT IS LEFT. In these cases a file begins with events that do not decode; none is lost:
- *   - The old file is full before the answers came (the reserve was too small), or as much is held
- *     as the reserve and a buffer is a quarter full. Where packets find no room they are carried
- *     to the next file encoded, because making its initial packets takes the service's only batch.
+ * LIMITS. In these cases a file begins with events that do not decode; none is lost:
+ *   - The old file is full before the answers came (the reserve was too small), or held packets
+ *     fill the reserve while a buffer is a quarter full. Packets that find no room are carried to
+ *     the next file encoded, because making its initial packets takes the service's only batch.
  *   - A thread was interrupted in the middle of an event, or waits for memory there, while its file
  *     was cut: this event is the first of its sequence in the next file.
  *   - A producer does not answer, or a data source does not clear its state.
  * A packet that is larger than a file gets one of its own. The filter may remove sequence_flags;
- * files are cut by what producers wrote, and what a reader can do without the flags is the filter's
- * business.
+ * files are cut by what producers wrote, and the filter's author decides what a reader gets without
+ * the flags.
  *
- * Names and descriptors are the file operations' business, in order with the writes; here is only
- * which bytes belong into which file. Measured with 280,000 slices per second and files of 1 MB, on
- * one thread, or on four with compression: all of 1,120,112 and 1,680,940 events decode. Rejected:
- * cutting first and asking then (5,845 of a file's 20,463 events did not); cutting at any packet and
- * repeating what was declared before (the service would have to understand each data source's
- * state); rotating by time (what fills a disk is bytes); a name with a number or a time for each
- * new file (readers want the newest under a name that stays).
+ * Names and descriptors belong to the file operations, which act in order with the writes; this
+ * file only decides which bytes go into which file. Measured with 280,000 slices per second and
+ * files of 1 MB, on one thread, or on four with compression: all of 1,120,112 and 1,680,940 events
+ * decode. Rejected: cutting first and asking then (5,845 of a file's 20,463 events did not decode);
+ * cutting at any packet and repeating earlier declarations (the service would have to understand
+ * each data source's state); rotating by time (bytes fill a disk, not time); a name with a number
+ * or a time for each new file (readers want the newest under a stable name).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@
 #include "service/session_state.h"
 #include "service/timer.h"
 
-/* That a file was there is to be known now, and not after hours of recording. */
+/* Report an existing file now, and not after hours of recording. */
 int orma_service_rotation_check_names(const struct orma_service_session *session,
 				      struct orma_error *reterr)
 {
@@ -181,14 +181,14 @@ static int begin_file(struct orma_service_session *session)
 	if (r < 0)
 		return r;
 	output->written_bytes = 0;
-	/* It was filled before anybody could be asked. */
+	/* The file was full before a cut could begin. */
 	if (!output->cut && session->state == ORMA_SERVICE_SESSION_STARTED)
 		orma_service_incremental_clear(session);
 	leave_cut(session);
 	return put_initial(session);
 }
 
-/* Of the carried entries, those that the file has room for, at least one. */
+/* Writes the carried entries that the file has room for, but at least one. */
 static int put_fitting(struct orma_service_session *session)
 {
 	struct orma_service_output *output = &session->output;
@@ -206,7 +206,7 @@ static int put_fitting(struct orma_service_session *session)
 		end = reader.at;
 	}
 	if (end == begin)
-		return -EBADMSG; /* cannot be: the service wrote them */
+		return -EBADMSG; /* impossible: the service has encoded them */
 	output->carried_at += (size_t)(end - begin);
 	iov = (struct iovec){(void *)(uintptr_t)begin, (size_t)(end - begin)};
 	return orma_service_output_put(session, &iov, 1);
@@ -218,7 +218,7 @@ int orma_service_rotation_continue(struct orma_service_session *session)
 	int r = 0;
 
 	while (output->carried_at < output->carried.size && !output->is_waiting && r == 0) {
-		/* Only a packet too large for any file finds an empty one. */
+		/* The file is empty here only when the packet is too large for any file. */
 		if (output->written_bytes > 0)
 			r = begin_file(session);
 		if (r == 0)
@@ -258,7 +258,7 @@ static void on_cut_flushed(struct orma_service_session *session, bool is_complet
 			       orma_service_now_ns(service) +
 				       ORMA_SERVICE_CUT_TIMEOUT_MS * ORMA_NS_PER_MS,
 			       on_cut_timeout);
-	/* Buffers that a pass has left behind may have got something since. */
+	/* Buffers that this pass has read already may have got data since. */
 	session->read.buffer_idx = 0;
 	orma_service_compression_extend(session);
 	orma_service_output_drain_soon(session);
@@ -273,7 +273,7 @@ static void on_cut(struct orma_service_timer *timer)
 
 	orma_service_incremental_clear(session);
 	output->cut_flush_count++;
-	/* A session that stops has no more flushes: on_cut_flushed() is called at once. */
+	/* A session that is stopping cannot flush: on_cut_flushed() is called at once. */
 	orma_service_flush_begin(session, ORMA_SERVICE_CUT_TIMEOUT_MS,
 				 ORMA_SERVICE_FLUSH_FLAGS_PERIODIC, on_cut_flushed, NULL, NULL);
 }
@@ -286,7 +286,7 @@ size_t orma_service_rotation_step_bytes(const struct orma_service_session *sessi
 				 : (size_t)ORMA_SERVICE_FILE_STEP_BYTES;
 }
 
-/* As much may come in while the file is being cut as came at once before. */
+/* Expect as much data during the cut as came in during the last pass. */
 static void adapt_reserve(struct orma_service_output *output)
 {
 	uint64_t wanted = ORMA_MAX(2 * output->pass_bytes,
@@ -346,7 +346,7 @@ int orma_service_rotation_cut(struct orma_service_session *session)
 {
 	struct orma_service_output *output = &session->output;
 
-	/* The end of the session is no reason for one more file. */
+	/* The end of the session does not justify one more file. */
 	if (session->state == ORMA_SERVICE_SESSION_DISABLED &&
 	    output->written_bytes + output->held.size < output->max_bytes) {
 		leave_cut(session);

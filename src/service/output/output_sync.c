@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output_sync.c - the file operations of a service whose embedder brings none: plain writev(), in the
+ * output_sync.c - the file operations of a service whose embedder brings none: writev() in the
  * calling thread.
  *
- * The descriptor is the file. A descriptor that is non-blocking and full is waited for, one second
- * at most, because this side has nobody to tell when it is ready again. SIGPIPE is kept from the
- * host program without touching its handlers: blocked for the call, and taken away if the call
+ * The descriptor is the file. When a non-blocking descriptor is full, the call waits up to one
+ * second, because nothing here could report later that it is ready again. SIGPIPE is kept from the
+ * host program without touching its handlers: it is blocked for the call, and consumed if the call
  * raised it. Rejected: a thread (the library has none of its own here), MSG_NOSIGNAL (sockets
  * only).
  */
@@ -35,13 +35,14 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 		orma_base_fd_close(fd);
 		return r;
 	}
-	/* A child of a fork would keep the end of a pipe from its reader. */
+	/* A forked child that inherits it would keep the reader of a pipe from seeing the end.
+	 * */
 	orma_base_fd_set_close_on_fork(fd);
 	*ret_file = (void *)((intptr_t)fd + 1);
 	return 0;
 }
 
-/* One writev() of what is left behind `skip` bytes; the bytes written or -errno. */
+/* One writev() of everything after `skip` bytes; returns the bytes written or -errno. */
 static ssize_t write_some(int fd, const struct iovec *iov, int iov_count, size_t skip)
 {
 	struct iovec part[64];
@@ -134,7 +135,7 @@ static void close_file(void *ctx, void *file, bool sync)
 	orma_base_fd_close(get_fd(file));
 }
 
-/* The source's trace ends where its descriptor stands. */
+/* The source's trace ends at the offset of its descriptor. */
 static int copy_file(void *ctx, void *file, void *source, uint64_t size)
 {
 	off_t end = lseek(get_fd(source), 0, SEEK_CUR);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * chunk_commit.c - chunks on their way from a producer's memory into the buffers: committed, patched.
+ * chunk_commit.c - commits: a producer names the chunks that it has completed, and patches.
  *
- * A chunk is taken when the producer names it, or when it is found unfinished or unsaid (scrape.c).
- * Indices, ids and buffers in a commit are the producer's words: what does not check out is dropped
- * and counted, and the rest of the commit goes on. Chunks inside commits (emulation) count only
- * from producers that cannot pass descriptors, and only with a length that a chunk can have.
+ * Indices, ids and buffers in a commit are claims of the producer: an entry that fails a check is
+ * dropped and counted, and the rest of the commit goes on. Chunks inside commits (emulation) count
+ * only from producers that cannot pass descriptors, and only with a length that a chunk can have.
  *
- * A commit of thousands of chunks into memory that nobody has touched takes tens of milliseconds,
- * so it can be made in steps: entries are independent of each other, and a commit that stands still
- * is to everybody else one that has not come yet; the flush that it answers is answered by its end.
- * Rejected: copying what is left of it (megabytes from a frame of 128 KiB), disconnecting liars
- * (upstream's own clients race with session ends and are liars by accident).
+ * A commit of thousands of chunks into memory that was never touched takes tens of milliseconds, so
+ * it can be applied in steps. Entries are independent of each other, and to all other peers a
+ * commit that is half applied looks like one that has not arrived; the flush that it answers is
+ * answered by its end. Rejected: copying the rest of the commit (megabytes from a frame of 128
+ * KiB), disconnecting producers whose entries are wrong (upstream's own clients race with the ends
+ * of sessions).
  */
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void move_emulated(struct orma_producer_port *port, const struct orma_chu
 				 move->target_buffer, !move->is_incomplete);
 }
 
-/* What it was worth, in bytes. */
+/* Returns its cost in bytes. */
 static size_t move_chunk(struct orma_producer_port *port, const struct orma_chunk_move *move)
 {
 	struct orma_shm_chunk chunk;
@@ -86,7 +86,7 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 		service->patches_discarded += patch->count;
 		return;
 	}
-	/* The chunk may be one of a producer that had this id before. */
+	/* The chunk may be of a producer that had this id before. */
 	sequence_id =
 		orma_service_sequence_find_id(grant->buffer, port, (uint16_t)patch->writer_id);
 	if (!orma_trace_buffer_has_sequence(buffer, (uint16_t)port->id, (uint16_t)patch->writer_id,
@@ -112,7 +112,7 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 	}
 }
 
-/* Moves come first, then patches: entries of one count. What it was worth, in bytes. */
+/* Entries are counted through: first the moves, then the patches. Returns its cost in bytes. */
 static size_t do_entry(struct orma_producer_port *port, const struct orma_commit *commit, size_t at)
 {
 	const struct orma_chunk_patch *patch;
@@ -124,7 +124,7 @@ static size_t do_entry(struct orma_producer_port *port, const struct orma_commit
 	return ORMA_SERVICE_COMMIT_LOOK_BYTES + patch->count * sizeof(*patch->patches);
 }
 
-/* Goes on until some bytes' worth is done, or all: true. */
+/* Applies entries up to some bytes' cost; true when all are applied. */
 static bool do_some(struct orma_producer_port *port, const struct orma_commit *commit, size_t *at)
 {
 	size_t count = commit->move_count + commit->patch_count;

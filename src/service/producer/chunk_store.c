@@ -2,7 +2,7 @@
  * chunk_store.c - stores one chunk of a producer in the buffer that it is for.
  *
  * Committed chunks (chunk_commit.c) and scraped ones (scrape.c) come through here. The caller has
- * settled which producer it is and where the bytes are; everything else is still the producer's
+ * settled which producer it is and where the bytes are. Everything else is still the producer's
  * claim and is checked here: the buffer, the writer, and that the two belong together.
  */
 #include "service/producer/chunk_store.h"
@@ -48,7 +48,7 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 		.fragment_count = chunk->fragment_count,
 		.flags = chunk->flags,
 		.is_complete = is_complete,
-		/* A chunk that the producer named is BeingRead by now. */
+		/* A committed chunk is BeingRead by now; these two states mean a scraped one. */
 		.is_scraped =
 			chunk->state == ORMA_SHM_COMPLETE || chunk->state == ORMA_SHM_BEING_WRITTEN,
 		.payload_untrusted = payload,

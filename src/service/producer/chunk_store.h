@@ -8,8 +8,8 @@
 
 #include "shm/view.h"
 
-/* The producer and the payload's place are settled; everything else is checked. What does not pass is
- * dropped and counted. */
+/* The producer and the payload's place are settled; everything else is checked. A chunk that
+ * fails is dropped and counted. */
 void orma_service_store_chunk(struct orma_producer_port *port, const struct orma_shm_chunk *chunk,
 			      const void *payload, size_t payload_bytes, uint64_t buffer_id,
 			      bool is_complete);

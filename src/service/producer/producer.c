@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * producer.c - producers: opening and closing their ports, the data sources they register, the
- * writers they name.
+ * producer.c - lookups of producers and names, and which buffers a producer may write to.
  *
- * Nothing that a producer says is believed beyond its limits (limits.h). Which buffers it may write
- * to is decided here alone: a list of grants, made when an instance is set up. Data sources are
- * found by name through one map from the name's hash, because a config may name thousands.
- * Rejected: walking all data sources per config entry (100,000 of them times 1,000 entries),
- * granting by instance (data in flight would be refused once a data source is unregistered).
+ * A producer may write to the buffers that its list of grants names, and to no others. A grant is
+ * made with the first instance of the producer for that buffer. It stays until the buffer goes,
+ * because data may still be on its way when a data source is unregistered. Rejected: granting by
+ * instance (such data would be refused).
  */
 #include <errno.h>
 
@@ -25,7 +23,7 @@ struct orma_producer_port *orma_service_producer_by_id(const struct orma_service
 
 /* --- data sources ----------------------------------------------------------------------------- */
 
-/* From where nobody knows: producers choose the names. */
+/* Seeded: producers choose the names. */
 uint64_t orma_service_name_hash(const struct orma_service *service, struct orma_str text)
 {
 	return orma_base_fnv1a(service->name_seed, text.data, text.size);
@@ -42,7 +40,7 @@ struct orma_service_name *orma_service_name_find(const struct orma_service *serv
 	return name;
 }
 
-/* --- what it may write to --------------------------------------------------------------------- */
+/* --- grants ----------------------------------------------------------------------------------- */
 
 struct orma_service_grant *orma_service_producer_grant(const struct orma_producer_port *port,
 						       uint64_t buffer_id)

@@ -88,7 +88,7 @@ struct orma_service_data_sources {
 	size_t count;
 	size_t descriptor_bytes;
 	struct orma_map by_name; /* name hash -> first struct orma_service_name */
-	uint64_t set_up_count;   /* of instances, ever */
+	uint64_t set_up_count;   /* instances ever set up */
 };
 
 struct orma_service_name *orma_service_name_find(const struct orma_service *service,

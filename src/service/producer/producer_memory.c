@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
- * producer_memory.c - the memory that a producer shares with the service: its sizes, who makes it, when, and
- * which of its pages may be read.
+ * producer_memory.c - the memory that a producer shares with the service: its sizes, which side
+ * makes it and when, and which of its pages may be read.
  *
- * One memory per producer, made lazily at its first instance, never resized. A producer that cannot
+ * One memory per producer, made at its first instance, never resized. A producer that cannot
  * receive descriptors (emulated) gets none: it needs only the page size, and its chunks arrive
- * inside commits. Rejected: one memory per session (upstream's producers expect one), making it at
- * connect (a connected, idle producer would cost 256 KiB of address space and a descriptor). The
- * mapping belongs to the port; the descriptor stays open until the port goes, because a transport
- * may send it later, and because pages are asked for through it.
+ * inside commits. The mapping belongs to the port. The descriptor stays open as long as the port,
+ * because a transport may send it later, and because pages are probed through it. Rejected: one
+ * memory per session (upstream's producers expect one), making it at connect (a connected, idle
+ * producer would cost 256 KiB of address space and a descriptor).
  *
- * Sizes. All producers of one user share at most ORMA_SERVICE_SHM_BYTES_PER_USER. A producer that
- * wishes for more than what is left gets the default size, which everybody gets: it works, and
- * loses data sooner. Memory that a producer brings is not taken then, unless it is as small.
+ * SIZES. All producers of one user share at most ORMA_SERVICE_SHM_BYTES_PER_USER. A producer that
+ * asks for more than what is left gets the default size, which every producer gets: it works, and
+ * loses data sooner. Memory that a producer brings is refused in that case, unless it is no larger
+ * than the default.
  *
- * Upstream's libraries take a lock for each page, about three times, and threads that write at once
- * spend more time handing it over than writing. Fewer pages per byte cure that. So a producer with
- * such a library gets 16 KiB pages, and as many of them as it would get small ones, when neither it
- * nor the config says anything of the page size, when what it wishes for is little, and as far as its
- * user's share reaches. Rejected: taking the chunks later, so that the memory fills and threads sleep
- * (half the effect, and none that can be relied on), the same memory in fewer pages (each thread
- * holds one), larger pages for everybody (orma's library cuts them up as it needs to).
+ * Upstream's libraries take a lock about three times per page, and threads that write at once spend
+ * more time on that lock than on writing. Fewer pages per byte cure it. So a producer with such a
+ * library gets pages of 16 KiB, as many as it would get small ones, under three conditions: neither
+ * it nor the config names a page size, it asks for little memory, and its user's share is large
+ * enough. Rejected: taking the chunks later, so that the memory fills and threads sleep (half the
+ * effect, and not reliable), the same memory in fewer pages (each thread holds one), larger pages
+ * for all producers (orma's library divides pages as it needs to).
  *
- * Holes. Memory that nobody has written to has no pages behind it. A read through the mapping would
+ * HOLES. Memory that was never written has no pages behind it. A read through the mapping would
  * allocate them, to the service's account; pread() does not. So each page's word is read with
- * pread() until it is not 0. Only then is the page marked as used and read through the mapping, and
- * what is scraped from it is copied with pread(), because the end of a chunk may be a hole as well.
- * When the file has no more blocks than there are marked pages, the others need no look. Rejected:
- * lseek(SEEK_DATA). It waits for the inode's lock, and a producer holds that for as long as it
- * likes: by a write() to the file from memory whose page fault is never answered. Also rejected:
- * mincore(). It takes what was swapped out for a hole, and the file's owner blinds it by fchmod().
+ * pread() until it is not 0. Only then is the page marked as used and read through the mapping.
+ * Scraping still copies from it with pread(), because the end of a chunk may be a hole as well.
+ * When the file has no more blocks than there are marked pages, the other pages are holes and need
+ * no probe. Rejected: lseek(SEEK_DATA), which waits for the inode's lock; a producer can hold that
+ * lock for any time by a write() to the file from memory whose page fault is never answered. Also
+ * rejected: mincore(), which reports swapped pages as holes, and which the owner of the file can
+ * blind by fchmod().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,10 +53,10 @@
 #include "service/service_state.h"
 #include "shm/view.h"
 
-/* Where the system's pages are larger, what rests on this is never true, and costs time alone. */
+/* Where the system's pages are larger, checks based on this never hold; that costs only time. */
 enum { SYSTEM_PAGE_BYTES = 4096, STAT_BLOCK_BYTES = 512 };
 
-/* Clamps, then falls back to both defaults when the pair cannot be used. */
+/* Clamps both sizes, and falls back to both defaults when the pair cannot be used. */
 static void correct_sizes(uint64_t *shm_bytes, uint64_t *page_bytes)
 {
 	uint64_t shm = *shm_bytes ? *shm_bytes : ORMA_SERVICE_SHM_BYTES_DEFAULT;
@@ -69,7 +71,7 @@ static void correct_sizes(uint64_t *shm_bytes, uint64_t *page_bytes)
 	*page_bytes = is_valid ? page : ORMA_SERVICE_PAGE_BYTES_DEFAULT;
 }
 
-/* True when the producer may share so much beside all others of its user. */
+/* True when this size, added to what its user's other producers share, is within the limit. */
 static bool is_within_limit(const struct orma_producer_port *port, uint64_t shm_bytes)
 {
 	const struct orma_producer_port *other;
@@ -122,7 +124,8 @@ int orma_service_memory_map_provided(struct orma_producer_port *port, int fd)
 		return r;
 	shm = size;
 	correct_sizes(&shm, &page);
-	/* The memory exists with its size, so only sizes that need no correction fit it. */
+	/* The size of existing memory cannot change, so sizes that need a correction are
+	 * refused. */
 	if (shm != size ||
 	    (port->memory.page_size_hint_bytes && page != port->memory.page_size_hint_bytes))
 		return -EINVAL;
@@ -137,7 +140,7 @@ int orma_service_memory_map_provided(struct orma_producer_port *port, int fd)
 	return r;
 }
 
-/* What the config says of this producer's memory, 0 = nothing. */
+/* The sizes that the config has for this producer; 0 = none. */
 static void find_sizes(const struct orma_producer_port *port,
 		       const struct orma_pb_trace_config *config, uint64_t *ret_shm,
 		       uint64_t *ret_page)
@@ -155,7 +158,8 @@ static void find_sizes(const struct orma_producer_port *port,
 	}
 }
 
-/* A library that says what it is; those of before 2021 do not. */
+/* True for upstream's library, by the version that it sends; those from before 2021 send none.
+ * */
 static bool is_upstreams(const struct orma_producer_port *port)
 {
 	static const char begin[] = "Perfetto ";
@@ -163,7 +167,7 @@ static bool is_upstreams(const struct orma_producer_port *port)
 	return strncmp(port->sdk_version, begin, sizeof(begin) - 1) == 0;
 }
 
-/* True when the producer is to have as many pages, but larger ones. */
+/* True when the producer gets as many pages, but larger ones. */
 static bool wants_large_pages(const struct orma_producer_port *port, uint64_t shm_bytes)
 {
 	return is_upstreams(port) && !port->is_emulated &&
@@ -182,7 +186,7 @@ static void log_limit(const struct orma_producer_port *port, uint64_t shm_bytes)
 		      ORMA_SERVICE_SHM_BYTES_PER_USER >> 20);
 }
 
-/* The config's word, else the producer's, else ours. */
+/* The sizes of the config, else of the producer, else the defaults. */
 static void pick_sizes(const struct orma_producer_port *port,
 		       const struct orma_pb_trace_config *config, uint64_t *ret_shm,
 		       uint64_t *ret_page)
@@ -250,8 +254,8 @@ bool orma_service_memory_is_used(struct orma_producer_port *port, uint32_t page_
 	return true;
 }
 
-/* True when no page is allocated but those that are marked. Where a page of the producer is several
- * of the system's that is not known, and there are few to look at. */
+/* True when only marked pages are allocated. False also when a page of the producer is several
+ * pages of the system: then it is not known, and there are few pages to probe. */
 static bool are_others_holes(const struct orma_producer_port *port)
 {
 	struct stat st;

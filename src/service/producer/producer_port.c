@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * producer_port.c - producers that connect, leave and name their writers.
+ * producer_port.c - producers that connect, disconnect and name their writers.
  *
- * Nothing that a producer says is believed beyond the limits of limits.h.
+ * Nothing that a producer says is believed beyond the limits of limits.h. The memory and the data
+ * sources of a producer have files of their own. A producer that disconnects is scraped, its
+ * instances stop without waiting for it, and the flushes that it owes an answer count it as
+ * answered.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,7 +48,7 @@ static uint32_t pick_id(const struct orma_service *service)
 {
 	uint32_t id = service->producers.last_id;
 
-	/* Ids come back as late as possible: buffers may still hold data of the one who had it. */
+	/* Reuse ids as late as possible: buffers may still hold data of the previous owner. */
 	for (uint32_t tried = 0; tried < ORMA_SERVICE_PRODUCER_ID_MAX; tried++) {
 		id = id % ORMA_SERVICE_PRODUCER_ID_MAX + 1;
 		if (!orma_base_map_get(&service->producers.by_id, id))
@@ -113,7 +116,7 @@ int orma_producer_port_open(struct orma_service *service, const struct orma_prod
 		free_producer(port);
 		return r;
 	}
-	/* A memory that does not pass is not an error: the producer is told and may leave. */
+	/* Memory that is refused is not an error: the producer is told and may disconnect. */
 	if (whole.shm_fd >= 0 && !port->is_emulated)
 		(void)orma_service_memory_map_provided(port, whole.shm_fd);
 	orma_base_list_append(&service->producers.list, &port->link);
@@ -153,8 +156,8 @@ void orma_producer_port_register_writer(struct orma_producer_port *port, uint32_
 	if (!port || writer_id == 0 || writer_id > ORMA_SERVICE_WRITER_ID_MAX ||
 	    target_buffer > ORMA_SERVICE_BUFFER_ID_MAX)
 		return;
-	/* Without memory the writer is as if it had never been named: its chunks count once they
-	 * are committed. */
+	/* Without memory the writer stays unknown: its chunks are not scraped, only committed.
+	 * */
 	(void)orma_base_map_put(&port->writers, writer_id, (void *)((uintptr_t)target_buffer + 1));
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * producer_source.c - the data sources that producers register, and how they join sessions and leave them.
+ * producer_source.c - the data sources that producers register: how they join sessions and leave
+ * them.
  *
  * Data sources are found by name through one map from the name's hash, because a config may name
- * thousands. Rejected: walking all data sources for each entry of a config (100,000 of them times
- * 1,000 entries).
+ * thousands. The hash is seeded, since producers choose the names. Rejected: walking all data
+ * sources for each entry of a config (100,000 of them times 1,000 entries).
  */
 #include <errno.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static void free_name(struct orma_service *service, struct orma_service_name *na
 			at = at->next;
 		at->next = name->next;
 	} else if (name->next) {
-		/* Replacing a key that is there needs no memory. */
+		/* Replacing an existing key allocates nothing. */
 		(void)orma_base_map_put(&service->data_sources.by_name, name->hash, name->next);
 	} else {
 		(void)orma_base_map_remove(&service->data_sources.by_name, name->hash);
@@ -211,7 +212,7 @@ static void data_source_leave(struct orma_service_data_source *data_source, bool
 		orma_service_instance_stop(instance, true);
 		orma_service_instance_free(instance);
 	}
-	/* Some session may have waited for just this one. */
+	/* A session may have been waiting for this data source only. */
 	ORMA_LIST_FOR_EACH_SAFE (session, next_session, &port->service->sessions.list, link) {
 		if (session->state == ORMA_SERVICE_SESSION_STARTED)
 			orma_service_session_check_started(session);
@@ -249,7 +250,7 @@ int orma_producer_port_register_data_source(struct orma_producer_port *port, con
 	    size > ORMA_SERVICE_ALL_DESCRIPTORS_BYTES_MAX -
 			    port->service->data_sources.descriptor_bytes)
 		return -EINVAL;
-	/* Several data sources of one name are legal; two of one id are not. */
+	/* Several data sources may have the same name, but not the same id. */
 	if (decoded->id && find_data_source(port, decoded->name, decoded->id))
 		return -EEXIST;
 	r = add_data_source(port, decoded, descriptor, size, &data_source);
@@ -311,7 +312,7 @@ int orma_producer_port_unregister_data_source(struct orma_producer_port *port, c
 	return 0;
 }
 
-/* An instance of this very producer. */
+/* NULL unless the instance is of this producer. */
 static struct orma_service_instance *find_instance(const struct orma_producer_port *port,
 						   uint64_t instance_id)
 {

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * batch.c - the packets of one read, as slices.
+ * batch.c - the batch: the packets of one read, as slices.
+ *
+ * Slices point into the trace buffers (nothing is copied), into the batch's arena (the service's
+ * own packets) or into its trailers (the trusted fields that end each packet of a producer).
+ * Consecutive packets of one sequence share a trailer. All of it stays valid until the next read,
+ * which may overwrite a buffer. The service has one batch. Rejected: packets as objects (a malloc
+ * per packet).
  */
 #include <errno.h>
 
@@ -145,7 +151,7 @@ static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
 	return orma_proto_put_varint(at, value);
 }
 
-/* The trusted fields; at most 12 + 6 + 12 + 7 + 7 bytes. */
+/* Encodes the trusted fields; at most 12 + 6 + 12 + 7 + 7 bytes. */
 static void make_trailer(struct orma_service_batch *batch,
 			 const struct orma_trace_buffer_writer *writer, uint32_t loss)
 {
@@ -165,13 +171,13 @@ static void make_trailer(struct orma_service_batch *batch,
 	batch->last_trailer = begin;
 	batch->last_trailer_bytes = (size_t)(at - begin);
 	ORMA_ASSERT(batch->last_trailer_bytes <= ORMA_SERVICE_TRAILER_BYTES);
-	/* One with a loss is for its packet alone. */
+	/* A trailer that reports a loss is used for one packet only. */
 	batch->last_sequence_id = loss ? 0 : writer->sequence_id;
 }
 
 int orma_service_batch_append(struct orma_service_batch *batch, const void *data, size_t size)
 {
-	/* For the packet's end, too. */
+	/* Two: one for the packet's end. */
 	int r = orma_service_batch_reserve(batch, 2);
 
 	if (r == 0)

@@ -3,7 +3,7 @@
  *
  * A new reading is kept only when some clock has drifted against CLOCK_BOOTTIME since the last one:
  * the first of two equal readings is worth more, because it is valid for longer. Drift is judged in
- * nanoseconds. The TSC counts ticks, so it takes no part.
+ * nanoseconds. The TSC counts ticks, so it is not compared.
  */
 #include <stdlib.h>
 #include <string.h>

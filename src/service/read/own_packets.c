@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * own_packets.c - the packets that the service itself puts into a trace, and what it collects for
- * them.
+ * own_packets.c - the packets that the service itself writes into a trace.
  *
- * Before the buffers' packets of each read: clock snapshots, sync marker, config, uuid, provenance,
- * system info, other machines, service events, events of other sessions; behind the last one of a
- * pass: "buffers read", and the stats. Snapshots and events are kept as numbers until they are
- * read, in rings with named limits. All timestamps are CLOCK_BOOTTIME, and say so. Drift between
- * clocks is judged in nanoseconds: the TSC counts ticks and takes no part. Rejected: encoding
- * events when they happen (most are never read), one snapshot per event (the first of two equal
- * ones is worth more: it is valid for longer).
+ * Each read begins with clock snapshots, the sync marker, config, uuid, provenance, system info,
+ * news of other machines, service events and events of other sessions; a pass ends with "buffers
+ * read" and the stats. All timestamps are CLOCK_BOOTTIME, and say so. Rejected: one snapshot per
+ * event.
  */
 #include <stdlib.h>
 #include <sys/sysinfo.h>
@@ -88,7 +84,8 @@ static int write_all_clocks(struct orma_service_session *session)
 	return r;
 }
 
-/* Fixed form: the marker is the last field, so that a reader finds the end of a packet. */
+/* The form is fixed: the marker is the last field, so that a reader finds the end of a packet.
+ * */
 static int write_sync_marker(struct orma_service_session *session)
 {
 	struct orma_proto_heap_writer heap;

@@ -8,9 +8,9 @@
 
 struct orma_service_session;
 
-/* What comes before the buffers' packets of each read. */
+/* Writes the packets that begin each read. */
 int orma_service_own_before(struct orma_service_session *session);
-/* What ends a pass: "buffers read", then the statistics. */
+/* Write the packets that end a pass: "buffers read", then the statistics. */
 int orma_service_own_after(struct orma_service_session *session);
 int orma_service_own_stats(struct orma_service_session *session);
 

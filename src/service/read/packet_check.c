@@ -5,11 +5,11 @@
  * The service appends its own fields to each packet, and the last value of a field wins. That is
  * only safe when the producer's part ends exactly between two fields and sets none that the service
  * leaves out. One field belongs to both: what was lost before the packet. The writer's part of it
- * is handed out, so that what the service appends can hold both. One walk over the top level of the
- * packet, which lies in one or more slices; nested messages are not looked into. The walk over a
- * large packet is made in steps, which end between two fields. Rejected:
- * stripping reserved fields (a packet that has them is forged or corrupt), the reader of src/proto
- * (one piece of memory only).
+ * is returned, so that the appended field can combine both. The check is one walk over the top
+ * level of the packet, which lies in one or more slices; nested messages are not entered. The walk
+ * over a large packet is done in steps, which end between two fields. Rejected: stripping reserved
+ * fields (a packet that has them is forged or corrupt), the reader of src/proto (it needs one
+ * contiguous piece of memory).
  */
 #include <errno.h>
 
@@ -20,11 +20,11 @@
 #include "service/read/packet_check.h"
 
 struct cursor {
-	const uint8_t *at, *end; /* what is left of the current piece of a slice */
+	const uint8_t *at, *end; /* rest of the current piece of a slice */
 	const struct orma_trace_slice *slices;
-	size_t count, next, next_offset;           /* of the piece that follows */
+	size_t count, next, next_offset;           /* slice and offset of the next piece */
 	const struct orma_trace_buffer_hold *hold; /* NULL: slices are pieces */
-	bool has_lost;                             /* a piece */
+	bool has_lost;                             /* a piece of a held packet was lost */
 };
 
 enum {
@@ -32,7 +32,7 @@ enum {
 	STATE_CLEARED = ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_INCREMENTAL_STATE_CLEARED,
 };
 
-/* Fields of TracePacket below 192 that are the service's, or the writer's and the service's. */
+/* Fields of TracePacket below 192 that only the service sets, or the writer and the service. */
 static const uint64_t noted[3] = {
 	UINT64_C(1) << 3 | UINT64_C(1) << 10 | UINT64_C(1) << 33 | UINT64_C(1) << 35 |
 		UINT64_C(1) << 36 | UINT64_C(1) << FIELD_LOSS | UINT64_C(1) << 50,
@@ -168,7 +168,8 @@ int orma_service_packet_check_step(struct orma_service_packet_check *check,
 		return -EBADMSG;
 	if (max_fields > 0)
 		return 0;
-	/* The field that follows begins in what is left of the piece before the cursor's next. */
+	/* The next field begins in the rest of the current piece, before the cursor's next
+	 * piece. */
 	left = (size_t)(cursor.end - cursor.at);
 	check->slice = cursor.next;
 	check->offset = cursor.next_offset;

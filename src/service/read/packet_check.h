@@ -13,7 +13,7 @@ bool orma_service_packet_is_valid(const struct orma_trace_slice *slices, size_t 
 				  uint32_t *ret_loss);
 /* The same check of a held packet, some fields at a time; zero at the beginning. */
 struct orma_service_packet_check {
-	size_t slice, offset; /* of the next field */
+	size_t slice, offset; /* where the next field begins */
 	uint32_t loss;
 };
 /* 1 = there is more to check, 0 = it is valid, -EBADMSG, -ENOMEM (it is lost). */

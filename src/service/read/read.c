@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * read.c - taking packets out of a session: its own ones, then its buffers' in the order of the
- * config.
+ * read.c - reads packets out of a session: the service's own, then those of the buffers in the
+ * order of the config.
  *
- * The result is the service's one batch: slices that point into the trace buffers (nothing is
- * copied), into the batch's arena (the service's packets) and into its trailers (the trusted fields
- * appended to each packet of a producer). Consecutive packets of one sequence share a trailer. All
- * of it stays valid until the next call, which may overwrite a buffer. A pass begins with
- * own_before(), goes through the buffers once and ends with own_after(); each call does a bounded
- * part of it. With a filter, slices point into what it wrote; own_stats(), the last packet, is not
- * filtered. A packet of megabytes is kept apart and handed out by later calls (read_large.c).
- * Rejected: packets as objects (a malloc per packet), starting each call at the first
- * buffer (a busy one would starve the rest).
+ * A pass begins with own_before(), goes through the buffers once and ends with own_after(); each
+ * call does a bounded part of it and leaves the result in the service's one batch (batch.c). With a
+ * filter, slices point into the filter's output; the last packet, own_stats(), is not filtered. A
+ * packet of megabytes is held separately and handed out by later calls (read_large.c). Rejected:
+ * starting each call at the first buffer (a busy one would starve the rest).
  */
 #include <errno.h>
 
@@ -57,7 +53,7 @@ static int take_packet(struct orma_service_session *session, struct orma_trace_b
 	return 1;
 }
 
-/* What was taken and not filtered yet begins at *unfiltered when this returns. */
+/* When this returns, packets from slice *unfiltered on are not filtered yet. */
 static int take_packets(struct orma_service_session *session,
 			struct orma_service_session_buffer *buffer, size_t max_bytes,
 			size_t *unfiltered)
@@ -79,7 +75,7 @@ static int take_packets(struct orma_service_session *session,
 			return 1;
 		if (r <= 0)
 			return r;
-		/* While a file is cut, whole packets are sorted. */
+		/* While a file is being cut, packets are handled whole. */
 		if (packet.size_bytes >= ORMA_SERVICE_LARGE_BYTES && !session->output.cut &&
 		    orma_service_large_begin(session, buffer, &packet) == 0)
 			return 1;
@@ -112,7 +108,7 @@ static int read_buffer(struct orma_service_session *session,
 	size_t unfiltered = session->service->batch.count;
 	int r;
 
-	/* Behind a chunk that waits, a new pass would begin at that chunk each time. */
+	/* Resume: a new pass would begin at the same incomplete chunk each time. */
 	orma_trace_buffer_read_resume(buffer->trace_buffer, *steps);
 	r = take_packets(session, buffer, max_bytes, &unfiltered);
 	*steps = orma_trace_buffer_steps_left(buffer->trace_buffer);
@@ -120,7 +116,7 @@ static int read_buffer(struct orma_service_session *session,
 	return r;
 }
 
-/* As orma_service_read(). A large packet is handed out in parts of part_bytes. */
+/* Does what orma_service_read() does. A large packet is handed out in parts of part_bytes. */
 static int read_session(struct orma_service_session *session, size_t max_bytes, size_t part_bytes)
 {
 	struct orma_service_batch *batch = &session->service->batch;
@@ -178,6 +174,6 @@ int orma_service_read(struct orma_service_session *session, size_t max_bytes)
 
 int orma_service_read_parts(struct orma_service_session *session, size_t max_bytes)
 {
-	/* A filter looks at whole packets. */
+	/* A filter needs whole packets. */
 	return read_session(session, max_bytes, session->filter.program ? SIZE_MAX : max_bytes);
 }

@@ -21,8 +21,8 @@ struct orma_service_reader {
 /* Fills the service's batch with the session's next packets; 1 = there is more, 0 = a pass has
  * ended, -ENOMEM. */
 int orma_service_read(struct orma_service_session *session, size_t max_bytes);
-/* The same for a caller that can send a packet on in parts: a large packet comes in several batches, and
- * only the last of them ends it. */
+/* The same for a caller that can send a packet on in parts: a large packet comes in several
+ * batches, and only the last of them ends it. */
 int orma_service_read_parts(struct orma_service_session *session, size_t max_bytes);
 
 #endif

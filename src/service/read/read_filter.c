@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * read_filter.c - runs a batch's packets through the session's filter.
  *
- * The slices of a packet are replaced by one that points to what is left of it, in memory of the
+ * The slices of a packet are replaced by one that points to the filtered bytes, in memory of the
  * batch's arena. A packet of which nothing is left stays as an empty one, so that packets can be
- * counted; so does one that the filter cannot make sense of, or that there is no memory for: what
- * was not filtered is never shown. Packets are filtered in groups, because reading the clock for
- * the statistics costs as much as filtering a small packet; with string rules one by one, because
- * then time is limited. Rejected: filtering when data is committed (a clone may ask for all of it).
+ * counted. So does one that the filter cannot parse, or that there is no memory for: unfiltered
+ * bytes are never shown. Packets are filtered in groups, because reading the clock for the
+ * statistics costs as much as filtering a small packet. With string rules they are filtered one by
+ * one, because then time is limited. Rejected: filtering when data is committed (a clone may ask
+ * for the unfiltered data).
  */
 #include <errno.h>
 
@@ -22,7 +23,7 @@
 #define BLOCK_BYTES       ((size_t)64 << 10)
 #define PACKETS_PER_GROUP 64
 
-/* Room for one packet's output; what of it is used is taken afterwards. */
+/* Reserves room for one packet's output; the caller takes the part that it uses. */
 static uint8_t *reserve_output(struct orma_service_batch *batch, size_t size)
 {
 	size_t block_bytes = ORMA_MAX(size, BLOCK_BYTES);
@@ -34,7 +35,7 @@ static uint8_t *reserve_output(struct orma_service_batch *batch, size_t size)
 	return batch->filtered;
 }
 
-/* The packet at slices [begin, end) becomes slice `to`, which is not behind `begin`. */
+/* The packet at slices [begin, end) becomes slice `to`, which is at most `begin`. */
 static void filter_packet(struct orma_service_session *session, size_t begin, size_t end, size_t to,
 			  struct orma_service_session_buffer *buffer)
 {

@@ -3,14 +3,14 @@
  *
  *   read from the buffer --> held --> checked in steps --> handed out: in parts, or whole
  *
- * A packet may have 256 MiB. Checking it and copying it to the reader take up to a second. Both are
- * made in pieces, and everything else is served between them. The packet's bytes are held meanwhile
- * (trace_buffer_hold.c). A session has at most one such packet, and nothing else is read from its
- * buffers before that is gone, so order is kept. A host that sends packets on in pieces takes it in
- * parts. Files, compressors, filters and embedders take whole packets, and get it whole.
+ * A packet may have 256 MiB. Checking it and copying it to the reader take up to a second, so both
+ * are done in pieces, and the loop serves other peers between them. The packet's bytes are held
+ * meanwhile (trace_buffer_hold.c). A session has at most one such packet, and nothing else is read
+ * from its buffers before it is finished, so the order is kept. A host that forwards packets in
+ * pieces takes it in parts. Files, compressors, filters and embedders take it whole.
  *
- * Rejected: a limit below the protocol's (upstream's services take such packets), checking a part
- * when it is sent (what is sent of a forged packet cannot be taken back).
+ * Rejected: a limit below the protocol's (upstream's services accept such packets), checking a part
+ * when it is sent (the part of a forged packet that was sent cannot be taken back).
  */
 #include <errno.h>
 
@@ -31,8 +31,8 @@ struct place {
 
 struct orma_service_large {
 	struct orma_service_session_buffer *buffer;
-	struct orma_trace_buffer
-		*trace_buffer; /* the hold's; the session may have another by now */
+	/* That the hold is of; the session's buffer may have another by now. */
+	struct orma_trace_buffer *trace_buffer;
 	struct orma_trace_buffer_hold *hold;
 	struct orma_trace_slice *slices; /* as they were in the ring */
 	size_t count;
@@ -89,8 +89,8 @@ void orma_service_large_restart(struct orma_service_session *session)
 		orma_service_large_drop(session);
 }
 
-/* The piece at a place, at most max_bytes of it; moves the place on. False without any, or when it
- * is lost. */
+/* Returns at most max_bytes of the piece at *place and moves *place past them. False at the end,
+ * or when the piece is lost. */
 static bool next_piece(const struct orma_service_large *large, struct place *place,
 		       size_t max_bytes, const uint8_t **ret_in_ring, const uint8_t **ret,
 		       size_t *ret_size)
@@ -110,7 +110,7 @@ static bool next_piece(const struct orma_service_large *large, struct place *pla
 	return true;
 }
 
-/* What was handed out by the last call is not looked at any more. */
+/* Releases the pieces of the last batch, which the reader has finished with. */
 static void release_sent(struct orma_service_large *large)
 {
 	const uint8_t *in_ring, *data;
@@ -126,7 +126,8 @@ static void release_sent(struct orma_service_large *large)
 		orma_trace_buffer_hold_release(large->hold, in_ring, size);
 }
 
-/* 1 = there is more to check, 0 = it is good, a negative error: it was dropped, and is counted. */
+/* 1 = there is more to check, 0 = the packet is valid, a negative error: it was dropped and
+ * counted. */
 static int check(struct orma_service_session *session)
 {
 	struct orma_service_large *large = session->read.large;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * service_event.c - events of the service that wait to be written into a session's trace.
  *
- * An event is kept as a time and a field id, with its encoded message if it has one. Of most kinds
- * only the newest is kept; of the frequent ones (flushes) a fixed number. Rejected: encoding a packet
- * when the event happens (most are never read).
+ * An event is kept as a time and a field id, with its encoded message if it has one. Most kinds
+ * keep only their newest event; the frequent ones (flushes) keep a fixed number. Rejected: encoding
+ * a packet when the event happens (most are never read).
  */
 #include <errno.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static int reserve_event(struct orma_service_session *session)
 	return 0;
 }
 
-/* Room for one more event of a kind, at the cost of the oldest of that kind. */
+/* Appends an event, and drops the oldest of its kind when there are too many. */
 static struct orma_service_event *push_event(struct orma_service_session *session,
 					     uint32_t field_id)
 {
@@ -68,7 +68,7 @@ static struct orma_service_event *push_event(struct orma_service_session *sessio
 void orma_service_event_add(struct orma_service_session *session, uint32_t field_id,
 			    bool snapshots_clocks)
 {
-	/* The snapshot comes first, so that it can place the event's timestamp. */
+	/* Take the snapshot first: readers need it to convert the event's timestamp. */
 	if (snapshots_clocks)
 		orma_service_clocks_snapshot(session);
 	(void)push_event(session, field_id);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_stats.c - TraceStats: what happened to a session's data, for the trace's end and for whoever
- * asks.
+ * trace_stats.c - TraceStats: what happened to a session's data, for the end of the trace and for
+ * queries.
  *
- * Every number is read from where it is counted (buffers, sequences, session, service); nothing is
- * added up twice. Rejected: counters of its own (they would drift).
+ * Every number is read where it is counted (buffers, sequences, session, service); nothing is
+ * summed up a second time. Rejected: counters of its own (they would drift).
  */
 #include "service/read/trace_stats.h"
 #include "base/alloc.h"
@@ -124,7 +124,7 @@ static void write_filter(struct orma_proto_writer *writer,
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FILTER_STATS_ERRORS, stats->errors);
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_STATS_FILTER_STATS_TIME_TAKEN_NS,
 				stats->time_taken_ns);
-	/* By index, up to the last buffer that had packets. */
+	/* Indexed by buffer, up to the last buffer that had packets. */
 	while (count > 0 && !session->buffers[count - 1].is_filtered)
 		count--;
 	for (size_t i = 0; i < count; i++)

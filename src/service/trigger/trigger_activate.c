@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trigger_activate.c - triggers: names that producers call out, upon which sessions start, stop or are
- * cloned.
+ * trigger_activate.c - activates triggers: names sent by producers, upon which sessions start, stop
+ * or are cloned.
  *
  *   START_TRACING   configured --hit--> started --its stop_delay_ms--> flush, disabled
  *                   configured --trigger_timeout_ms--> disabled, nothing to read
@@ -9,12 +9,11 @@
  *   CLONE_SNAPSHOT  started --each hit, its stop_delay_ms--> the consumer is told, and clones
  *                   started --trigger_timeout_ms--> flush, disabled; only clones can be read
  *
- * A session holds its triggers (expressions compiled, names hashed) and the hits that it obeyed,
- * the newest of them; the service holds when a trigger of each name was obeyed in the last 24
- * hours, for max_per_24_h. Whatever a hit leads to happens in a timer, never inside the producer's
- * call. Rejected: acting inside the call (a session may go away under the loop over sessions), a
- * counter per trigger instead of the history (a session of today would not know of yesterday's
- * session's), the history on disk (a daemon that runs for a day needs none).
+ * The service remembers when triggers of each name were obeyed in the last 24 hours, for
+ * max_per_24_h. The effects of a hit happen in a timer, never inside the producer's call. Rejected:
+ * acting inside the call (a session may be freed under the loop over sessions), a counter per
+ * trigger instead of the history (a session of today would not know of yesterday's session's), the
+ * history on disk (a daemon that runs for a day needs none).
  */
 #include <string.h>
 
@@ -106,7 +105,7 @@ static void note_use(struct orma_service *service, uint64_t hash, uint64_t now_n
 			ORMA_SERVICE_TRIGGER_USES_KEPT, sizeof(*service->trigger_history.items));
 	if (!service->trigger_history.items)
 		return;
-	/* A name that is called out all the time forgets its own past, not that of others. */
+	/* A name that is activated very often drops its own oldest use, not that of others. */
 	if (count_uses(service, hash, &oldest) >= ORMA_SERVICE_TRIGGER_USES_PER_NAME)
 		remove_uses(service, oldest, 1);
 	else if (service->trigger_history.count == ORMA_SERVICE_TRIGGER_USES_KEPT)
@@ -184,7 +183,8 @@ static void act(struct orma_service_session *session, const struct orma_service_
 	case ORMA_SERVICE_TRIGGER_MODE(STOP_TRACING):
 		if (!is_first)
 			return;
-		/* From here on the trigger says when it ends, not the timeout. */
+		/* From here on the trigger decides when the session ends, and the timeout does
+		 * not. */
 		orma_service_timer_disarm(&session->duration_timer);
 		orma_service_timer_arm(&service->timers, &session->triggers.timer,
 				       now_ns + hit->delay_ms * ORMA_NS_PER_MS, on_stop);
@@ -206,7 +206,7 @@ static const struct orma_service_trigger *find_trigger(const struct orma_service
 	return NULL;
 }
 
-/* A number from 0 up to, not including, 1. */
+/* A random number in [0, 1). */
 static double draw(struct orma_service *service)
 {
 	uint64_t bits;

@@ -9,9 +9,9 @@
 
 struct orma_service_session;
 
-/* For the host, beyond orma/service.h: how many sessions list this trigger for a producer of this name,
- * and have not ended. Whether they obey it depends on chance and limits, too (skip_probability,
- * max_per_24_h). */
+/* For the host, beyond orma/service.h: how many sessions list this trigger for a producer of this
+ * name, and have not ended. Whether they obey it depends on chance and limits, too
+ * (skip_probability, max_per_24_h). */
 uint32_t orma_service_trigger_count_waiting(const struct orma_producer_port *port,
 					    const char *name);
 /* The session is configured: its timeout begins. */

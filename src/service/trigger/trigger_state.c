@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trigger_state.c - the triggers that a session lists and the hits that it obeyed.
+ * trigger_state.c - the triggers that a session lists, and the hits that it obeyed.
  *
- * Nothing here makes a session start or stop; trigger_activate.c does.
+ * A session's triggers have their expressions compiled and their names hashed. It keeps the newest
+ * of its hits until they are written into the trace. Nothing here makes a session start or stop;
+ * trigger_activate.c does.
  */
 #include <errno.h>
 #include <string.h>

@@ -59,7 +59,7 @@ struct orma_service_trigger_use {
 	uint64_t hash, time_ns;
 };
 
-/* Of all sessions, oldest first. */
+/* The uses by all sessions, oldest first. */
 struct orma_service_trigger_history {
 	struct orma_service_trigger_use *items; /* NULL until the first */
 	size_t count;
