@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * answer_fuzz.c - what a service may answer to a consumer: packets in slices, a clone's result,
- * statistics and state.
+ * answer_fuzz.c - any bytes as a service's answer to a consumer: packets in slices, the result of a
+ * clone, statistics, state.
  *
- * The first byte picks which. Replies of a read come in pieces, each with a byte for its size in
- * front, because packets span replies. What is handed to the caller must be whole: a struct that
- * can be walked to its end, packets that are memory of their own.
+ * The first byte chooses the kind of answer. The replies to a read are several, because packets
+ * span them; a byte before each reply is its size. The caller must get structs that can be walked
+ * to their end, and packets whose memory is their own.
  */
 #include <errno.h>
 #include <orma/state.h>
@@ -74,7 +74,7 @@ static int take_packet(void *ctx, const void *packet, size_t size)
 	return 0;
 }
 
-/* Each reply in memory of its own, which is gone afterwards. */
+/* Each reply is a separate allocation that is freed afterwards. */
 static int hand_over(struct orma_client_call *call, const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size + 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * chunk_fuzz.c - chunks, re-commits and patches of a hostile producer into a trace buffer, with
- * reads in between.
+ * chunk_fuzz.c - a hostile producer writes chunks, re-commits and patches into a trace buffer, which
+ * is read in between.
  *
- * The input is a list of steps: a byte that says which, then its arguments, taken off the front;
- * missing bytes are zero. Everything a read hands out is read to the last byte, so that the
- * sanitizer sees a slice outside of the buffer.
+ * The input is a list of steps: a byte for the kind of step, then its arguments; missing bytes are
+ * zero. All bytes that a read returns are read, so that the sanitizer finds a slice outside of the
+ * buffer.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static uint32_t take(struct input *input, unsigned bytes)
 	return value;
 }
 
-/* Mostly ids near each other; 0xff brings any. */
+/* Most ids are close to each other; after 0xff any id may follow. */
 static uint32_t take_id(struct input *input)
 {
 	uint32_t id = take(input, 1);
@@ -43,7 +43,7 @@ static void write_one(struct orma_trace_buffer *buffer, struct input *input, boo
 	chunk.flags = (uint8_t)take(input, 1);
 	chunk.fragment_count = (uint16_t)take(input, 1);
 	size_t wanted = take(input, 2) % 6000;
-	/* Its own allocation, so that reading behind the chunk is seen. */
+	/* A separate allocation, so that the sanitizer finds reads behind the chunk. */
 	uint8_t *payload = calloc(1, wanted + 1);
 	if (!payload)
 		abort();

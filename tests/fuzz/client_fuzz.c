@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * client_fuzz.c - the input as what a service tells a producer: commands of any kind in any order,
- * with memory that the service changes while it is written to.
+ * client_fuzz.c - the input as commands of a service to a producer, of any kind in any order, with
+ * shared memory that the service changes while the producer writes to it.
  *
- * The library is driven by this thread, over a socket, like any other program. The first byte of
- * each command says what comes with it and before it; see play(). Whatever comes, the library must
- * neither crash nor wait, and events must find their end.
+ * This thread drives the library over a socket. The first byte of each command determines what is
+ * sent with it and what happens before it; see play(). The library must neither crash nor wait, and
+ * emitting an event must end.
  */
 #include <errno.h>
 #include <orma/orma.h>
@@ -136,7 +136,7 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *insta
 
 static void emit(void)
 {
-	/* Longer than some pages. */
+	/* The text is longer than some pages. */
 	static const char text[5000];
 
 	for (int i = 0; i < 40; i++) {
@@ -167,7 +167,7 @@ static void start_up(const uint8_t *config, size_t size)
 	orma_startup_tracing(&options);
 }
 
-/* One command: what comes with it, its size, its bytes. The rest of the input. */
+/* Sends one command: a byte for what goes with it, its size, its bytes. Returns the rest of the input. */
 static const uint8_t *play(const uint8_t *data, const uint8_t *end)
 {
 	static const char *const trigger = "fuzzed";
@@ -217,7 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data = play(data, end);
 	emit();
 	turn();
-	/* Its farewell is not answered in time, so the connection ends first. */
+	/* Close the connection first: nothing would answer when the library says goodbye. */
 	service_stop();
 	orma_dispatch();
 	orma_shutdown();

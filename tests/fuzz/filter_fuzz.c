@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * filter_fuzz.c - programs, overlays, string rules and packets of strangers through a trace filter.
+ * filter_fuzz.c - untrusted programs, overlays, string rules and packets through a trace filter.
  *
- * Input: three lengths of two bytes, of the program, the overlay and an expression; those; then the
- * packet. The checksums of program and overlay are put right. A filter that loads must give the
- * same for a packet whole and in pieces, no more than went in, and filtering the result again must
- * work (not: give the same, as redacted text may match something else).
+ * The input is three lengths of two bytes, then the program, the overlay and an expression of these
+ * lengths, then the packet. The checksums of program and overlay are corrected. A filter that loads
+ * must give the same result for a packet whether it is in one piece or in several. The result must
+ * not be larger than the packet, and filtering it again must work. The second result may differ,
+ * because redacted text may match another rule.
  */
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ static uint64_t no_clock(void *ctx, int clock_id)
 	return 1;
 }
 
-/* The varints, as far as they are some, with their checksum. */
+/* Appends the varints at the beginning of the bytes, and their checksum. */
 static void append_program(struct orma_buf *buf, struct orma_str words)
 {
 	const uint8_t *at = (const uint8_t *)words.data, *end = at + words.size;

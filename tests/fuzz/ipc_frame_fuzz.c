@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ipc_frame_fuzz.c - a stream of frames cut into pieces: the first byte is the size of a piece, the
- * rest the stream.
+ * ipc_frame_fuzz.c - a stream of frames that arrives in pieces. The first byte is the size of a
+ * piece, the rest is the stream.
  */
 #include <stdlib.h>
 

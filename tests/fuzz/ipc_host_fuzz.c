@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ipc_host_fuzz.c - the input as what a peer sends: once to a host, once to a client.
+ * ipc_host_fuzz.c - the input as bytes from a peer, once to a host and once to a client.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void on_disconnected(void *ctx, int error)
 	(void)ctx, (void)error;
 }
 
-/* Sends everything and then the end of the stream, while the loop turns. */
+/* Sends everything and closes the stream, while the loop runs. */
 static void play(struct orma_loop *loop, int fd, const uint8_t *data, size_t size)
 {
 	while (size > 0) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * proto_decode_fuzz.c - bytes into messages, and back, and through text.
+ * proto_decode_fuzz.c - bytes are decoded into a message, encoded again, printed and parsed.
  *
- * The first byte picks the message type. What decodes must encode; the encoding must decode to the
- * same encoding; the printed text must parse to a message that prints the same (not: encodes the
- * same, as overlong varints and NaN payloads of unknown fields have no text of their own).
- * Rejected: one target per message type (they share all the code).
+ * The first byte chooses the type of the message. A message that was decoded must encode, and its
+ * encoding must decode and give the same encoding again. The printed text must parse to a message
+ * that prints the same. That message may encode differently, because overlong varints and NaN
+ * payloads of unknown fields are not visible in the text. Rejected: one target per message type
+ * (they share all the code).
  */
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * proto_text_fuzz.c - text into messages and back.
+ * proto_text_fuzz.c - text is parsed into a message and printed again.
  *
- * The first byte picks the message type and whether unknown names are left out. What parses and is
- * not too deep must print; the print must parse to a message that prints the same and, unless it
- * has a NaN, encodes the same. What does not parse must fill the error. Rejected: a dictionary file
- * (libFuzzer learns the few words from the comparisons).
+ * The first byte chooses the type of the message, and whether unknown names are skipped. A text that
+ * parses and is not too deep must print. The printed text must parse to a message that prints the
+ * same, and that encodes the same unless it has a NaN. A text that does not parse must give an error
+ * message. Rejected: a dictionary file (libFuzzer learns the few words from the comparisons).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool is_same(const struct orma_buf *a, const struct orma_buf *b)
 	return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
-/* Prints, parses and prints again; both texts must be equal. */
+/* Prints the message, parses the text and prints the result. Both texts must be equal. */
 static void *check_text(const struct orma_proto_desc *desc, const void *message,
 			struct orma_arena *arena, bool *ret_has_nan)
 {

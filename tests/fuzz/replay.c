@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * replay.c - runs a fuzz target over every file of its corpus folder, without libFuzzer, so that
- * each input that once broke a parser stays a test in every build.
+ * replay.c - runs a fuzz target on every file of its corpus folder, without libFuzzer, so that an
+ * input that broke a parser once is tested in every build.
  */
 #include <dirent.h>
 #include <stdint.h>

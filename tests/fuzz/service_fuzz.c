@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * service_fuzz.c - any order of calls on the service's ports, with any arguments, by any clock.
+ * service_fuzz.c - calls of the service's ports in any order, with any arguments and any clock.
  *
- * The input is a program: one byte says what happens, the following ones with what. Three producers
- * (one without fd passing), three relays and three consumers come and go; configs are either one of
- * a few that make sense or bytes of the input; the shared memory gets bytes of the input written
- * into it; files fill up and fail. After each step what the service has to say is read, and checked
- * for what nobody may ever see: a packet that does not end, a deadline while nothing exists.
+ * The input is a program: one byte for a step, the bytes after it for its arguments. Three producers
+ * (one without descriptor passing), three relays and three consumers connect and disconnect. Configs
+ * are one of a few valid ones or bytes of the input. Bytes of the input are written into the shared
+ * memory. Files fill up and fail. After each step the output of the service is read and checked: a
+ * packet must end, and there must be no deadline when there is no session.
  */
 #include <errno.h>
 #include <fcntl.h>

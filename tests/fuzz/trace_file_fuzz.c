@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_file_fuzz.c - any bytes as a trace file: summed up, and each packet decoded and printed.
+ * trace_file_fuzz.c - any bytes as a trace file. The file is summed up, and each packet is decoded
+ * and printed.
  */
 #include <stdint.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_unpack_fuzz.c - compressed packets: any bytes as a zlib stream or a zstd frame, and any
- * trace packed into one. The first byte says which.
+ * trace_unpack_fuzz.c - compressed packets. The first byte determines whether the input is a zlib
+ * stream, a zstd frame, or a trace that is compressed into one of these.
  */
 #include <stdint.h>
 

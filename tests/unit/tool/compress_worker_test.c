@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compress_worker_test.c - blocks compressed on threads: order, events, streams that are closed
- * with work in them.
+ * compress_worker_test.c - threads that compress blocks: order, events, and streams that are closed
+ * before their blocks are compressed.
  */
 #include <errno.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void *open_stream(struct scene *scene, uint64_t session_id)
 	return stream;
 }
 
-/* Waits for the next block; it holds `text`. */
+/* Waits for the next block and checks that it decompresses to `text`. */
 static void check_next(struct scene *scene, void *stream, const char *text)
 {
 	struct orma_buf back = {0};
@@ -140,7 +140,7 @@ ORMA_TEST(a_closed_stream_goes_away_by_itself_and_says_nothing)
 		CHECK(orma_base_loop_turn(s.loop, 0) >= 0);
 		CHECK_INT(s.events[i], 0);
 	}
-	/* A worker that ends with streams closed and open, and blocks at every stage. */
+	/* Free the worker while streams are open or closed, with blocks at every stage. */
 	void *stream = open_stream(&s, 9);
 	CHECK_INT(s.ops.submit(s.worker, stream, "a", 1), 0);
 	check_next(&s, stream, "a");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compression_test.c - what is compressed comes back, what is damaged or too much does not.
+ * compression_test.c - compressed data decompresses; damaged data and too much of it is refused.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static bool is_there(enum orma_codec codec)
 	return orma_tool_codecs() >> codec & 1;
 }
 
-/* The same bytes in every run; one of 16 random, or all. */
+/* The bytes are the same in every run. One of 16 is random, or all are. */
 static uint8_t *make_data(size_t size, bool is_random)
 {
 	uint8_t *data = orma_base_alloc(size + 1);
@@ -139,16 +139,16 @@ ORMA_TEST(damage_is_found)
 		uint8_t *data = make_data(3000, false);
 
 		compress(codec, 0, data, 3000, &packed);
-		/* Cut anywhere. */
+		/* The data is cut at any byte. */
 		for (size_t size = 0; size < packed.size; size++)
 			CHECK_INT(orma_tool_decompress(codec, packed.data, size, 10000, &back),
 				  -EBADMSG);
-		/* Something behind it. */
+		/* A byte follows the data. */
 		CHECK_INT(orma_base_buf_append(&packed, "x", 1), 0);
 		CHECK_INT(orma_tool_decompress(codec, packed.data, packed.size, 10000, &back),
 			  -EBADMSG);
 		CHECK_INT(orma_tool_decompress(codec, "nonsense", 8, 10000, &back), -EBADMSG);
-		/* Any byte changed: an error or other bytes, within the limit. */
+		/* Any byte is changed: the result is an error, or other bytes within the limit. */
 		packed.size--;
 		for (size_t i = 0; i < packed.size; i += 7) {
 			packed.data[i] ^= 0x55;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fd_closer_test.c - descriptors closed by other threads; who has too many waiting is told apart.
+ * fd_closer_test.c - other threads close descriptors, and limit how many of one user may wait.
  *
- * What hangs here is a socket that lingers: its last close() waits for the other end.
+ * The descriptor that hangs is a socket that lingers: its last close() waits for the other end.
  */
 #include "tool/daemon/fd_closer.h"
 
@@ -25,7 +25,7 @@ static int open_null(void)
 	return fd;
 }
 
-/* Both ends of a connection; the first hangs in close() until the second is closed. */
+/* Opens both ends of a connection. close() of the first hangs until the second is closed. */
 static void open_lingering(int ret_ends[2])
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
@@ -83,7 +83,7 @@ ORMA_TEST(a_memory_file_is_closed_at_once)
 	CHECK_INT(orma_base_fd_close_foreign(closer, fd, USER), -1);
 	CHECK_INT(fcntl(fd, F_GETFD), -1);
 	CHECK(orma_fd_closer_is_idle(closer));
-	/* As is everything where there is no closer, and nothing is nothing. */
+	/* Without a closer, every descriptor is closed at once. A descriptor of -1 is ignored. */
 	fd = open_null();
 	orma_base_fd_close_foreign(NULL, fd, USER);
 	CHECK_INT(fcntl(fd, F_GETFD), -1);
@@ -130,7 +130,7 @@ ORMA_TEST(a_socket_is_closed_at_once_unless_something_is_unread)
 	CHECK_INT(orma_base_socket_close_foreign(closer, pair[0], USER), -1);
 	CHECK_INT(fcntl(pair[0], F_GETFD), -1);
 	CHECK(orma_fd_closer_is_idle(closer));
-	/* What was sent before still arrives. */
+	/* Data that was sent before the close still arrives. */
 	CHECK_INT(read(pair[1], &byte, 1), 1);
 	CHECK_INT(read(pair[1], &byte, 1), 0);
 	close(pair[1]);
@@ -139,7 +139,7 @@ ORMA_TEST(a_socket_is_closed_at_once_unless_something_is_unread)
 	CHECK_INT(write(pair[1], "x", 1), 1);
 	orma_base_socket_close_foreign(closer, pair[0], USER);
 	received = recv(pair[1], &byte, 1, 0);
-	/* Once it is closed the kernel says that something was not read. */
+	/* Once the socket is closed, the kernel reports that data was not read. */
 	CHECK(received == 0 || (received < 0 && errno == ECONNRESET));
 	await_idle(closer);
 	await_closed(pair[0]);

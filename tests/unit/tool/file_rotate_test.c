@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_rotate_test.c - names of files that follow each other, and files that are not the session's.
+ * file_rotate_test.c - rotation of the files of a session, and files that are not the session's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static int rotate(struct scene *scene, uint32_t count)
 	return 0;
 }
 
-/* Writes `text` into the file of now, and goes on in the next. */
+/* Writes `text` into the current file, and rotates. */
 static int write_and_rotate(struct scene *scene, const char *text, uint32_t count)
 {
 	CHECK_INT(write(scene->fd, text, strlen(text)), (long long)strlen(text));
@@ -141,7 +141,7 @@ ORMA_TEST(files_that_somebody_took_away_are_no_loss)
 	CHECK_STR(read_of(&s, 1), "c");
 	CHECK_STR(read_of(&s, 2), "-");
 	CHECK_STR(read_of(&s, 3), "a");
-	/* Also the one that is being written. */
+	/* The file that is being written may also be missing. */
 	CHECK_INT(unlink(s.path), 0);
 	CHECK_INT(write_and_rotate(&s, "d", 4), 0);
 	CHECK_STR(read_of(&s, 0), "");
@@ -153,7 +153,7 @@ ORMA_TEST(files_that_somebody_took_away_are_no_loss)
 
 ORMA_TEST(files_of_others_are_neither_replaced_nor_removed_nor_renamed)
 {
-	/* Whose place another file has, and how many rotations came before. */
+	/* The number of the file that is replaced by a foreign one, after so many rotations. */
 	static const struct {
 		int number, before;
 	} cases[] = {{0, 0}, {1, 0}, {1, 1}, {2, 1}, {2, 2}, {0, 2}};
@@ -216,9 +216,9 @@ ORMA_TEST(missing_memory_leaves_everything_as_it_is)
 	}
 }
 
-/* --- going on where an earlier recording has stopped ------------------------------------------- */
+/* --- continuing the series of an earlier recording --------------------------------------------- */
 
-/* A trace of one packet, whose config names this output_path; `mark` tells the files apart. */
+/* Writes a trace of one packet. Its config has this output_path; `mark` identifies the file. */
 static void write_trace(const char *name, const char *output_path, const char *mark)
 {
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
@@ -240,7 +240,7 @@ static void write_trace(const char *name, const char *output_path, const char *m
 	close(fd);
 }
 
-/* The mark of the file with that number; "" = the file is empty, "-" = there is none. */
+/* Returns the mark of the file with that number; "" = the file is empty, "-" = it does not exist. */
 static const char *mark_of(const struct scene *scene, int number)
 {
 	static char mark[64];
@@ -259,7 +259,7 @@ static const char *mark_of(const struct scene *scene, int number)
 	return mark;
 }
 
-/* Without the file that a recording begins with. */
+/* Opens a scene without the file that a recording begins with. */
 static void open_folder(struct scene *scene)
 {
 	open_scene(scene);
@@ -287,7 +287,7 @@ ORMA_TEST(a_recording_continues_the_numbers_of_the_one_before)
 	CHECK_STR(mark_of(&scene, 1), "third");
 	CHECK_STR(mark_of(&scene, 2), "second");
 	CHECK_STR(mark_of(&scene, 3), "-");
-	/* And goes on as any other. */
+	/* Rotation works as in any other series. */
 	CHECK_INT(rotate(&scene, 3), 0);
 	CHECK_STR(mark_of(&scene, 0), "");
 	CHECK_STR(mark_of(&scene, 1), "");
@@ -300,7 +300,7 @@ ORMA_TEST(numbers_that_are_free_stay_free_until_they_are_needed)
 	struct scene scene;
 
 	open_folder(&scene);
-	/* Somebody took the newest away; one beyond the count is of a recording that kept more. */
+	/* The newest file was removed. A file beyond the count is from a recording that kept more. */
 	write_trace(name_of(&scene, 1), scene.path, "second");
 	write_trace(name_of(&scene, 3), scene.path, "beyond");
 	CHECK_INT(create(&scene, 3), 0);
@@ -323,12 +323,12 @@ ORMA_TEST(files_that_are_not_of_the_series_are_left_where_they_are)
 	CHECK_INT(create(&scene, 3), -EEXIST);
 	CHECK_STR(read_of(&scene, 0), "somebody's");
 	orma_file_rotation_done(&scene.rotation);
-	/* A trace, but of another place. */
+	/* This is a trace, but its config names another path. */
 	write_trace(name_of(&scene, 0), "/elsewhere", "other");
 	CHECK_INT(create(&scene, 3), -EEXIST);
 	CHECK_STR(mark_of(&scene, 0), "other");
 	orma_file_rotation_done(&scene.rotation);
-	/* One that is not of the series keeps all others where they are. */
+	/* If one file is not of the series, no file is renamed. */
 	write_trace(name_of(&scene, 0), scene.path, "newest");
 	write_to(name_of(&scene, 2), "somebody's");
 	CHECK_INT(create(&scene, 3), -ENOTUNIQ);
@@ -336,7 +336,7 @@ ORMA_TEST(files_that_are_not_of_the_series_are_left_where_they_are)
 	CHECK_STR(mark_of(&scene, 1), "-");
 	CHECK_STR(read_of(&scene, 2), "somebody's");
 	orma_file_rotation_done(&scene.rotation);
-	/* A link to one of the series. */
+	/* A link to a file of the series is not of the series. */
 	char moved[300];
 	snprintf(moved, sizeof(moved), "%s.4", scene.path);
 	CHECK_INT(rename(scene.path, moved), 0);
@@ -378,7 +378,7 @@ ORMA_TEST(an_empty_file_that_a_crash_has_left_does_not_stop_the_series)
 	CHECK_INT(rotate(&scene, 3), 0);
 	CHECK_STR(mark_of(&scene, 2), "second");
 	close_scene(&scene);
-	/* With a number it is something else: a recording gives none to an empty file. */
+	/* An empty file with a number is not of the series: no recording numbers an empty file. */
 	open_folder(&scene);
 	write_to(name_of(&scene, 1), "");
 	CHECK_INT(create(&scene, 3), -ENOTUNIQ);
@@ -418,7 +418,7 @@ ORMA_TEST(locks_of_readers_do_not_stop_the_series)
 	}
 }
 
-/* Puts all that the file has into one packet, as a recording with compression does. */
+/* Compresses the content of the file into one packet, as a recording with compression does. */
 static void compress_file(const char *name)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf plain = {0};
@@ -462,13 +462,13 @@ ORMA_TEST(a_series_continues_with_the_system_calls_that_the_daemon_has)
 
 	open_folder(&scene);
 	write_trace(name_of(&scene, 0), scene.path, "first");
-	/* A build with a sanitizer has no filter. */
+	/* Builds with a sanitizer have no filter. */
 	int result = orma_seccomp_apply(ORMA_SECCOMP_ERRNO);
 	CHECK(result == 0 || result == -ENOTSUP);
 	CHECK_INT(create(&scene, 3), 0);
 	CHECK_STR(mark_of(&scene, 1), "first");
 	close_scene(&scene);
-	/* Now there is an empty file. */
+	/* Now the file exists, and is empty. */
 	orma_file_rotation_done(&scene.rotation);
 	CHECK_INT(create(&scene, 3), 0);
 	CHECK_STR(mark_of(&scene, 1), "first");

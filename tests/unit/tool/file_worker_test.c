@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_worker_test.c - files written by their own threads: order, bounds, failures, hanging
- * readers.
+ * file_worker_test.c - files that threads of their own write: order, limits, failures, readers that
+ * hang.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -183,7 +183,7 @@ ORMA_TEST(a_failure_is_told_although_room_was_asked_for_before_it)
 	CHECK_INT(result, -EAGAIN);
 	orma_file_worker_ops.close(events.worker, file, true);
 	close(fds[0]);
-	/* Its thread has dropped all blocks before the first event is looked at. */
+	/* The thread drops all blocks before the first event is handled. */
 	while (fcntl(fds[1], F_GETFD) >= 0)
 		sched_yield();
 	while (events.ended == 0)
@@ -242,7 +242,7 @@ static int listening_socket(void)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr address = {.sa_family = AF_UNIX};
 
-	/* An abstract name of the kernel's choice. */
+	/* The kernel chooses an abstract name. */
 	CHECK_INT(bind(fd, &address, sizeof(address.sa_family)), 0);
 	CHECK_INT(listen(fd, 1), 0);
 	return fd;
@@ -368,7 +368,7 @@ ORMA_TEST(a_sync_between_writes_reports_nothing_unless_it_fails)
 		CHECK_INT(write_bytes(&events, pipe_file, "12345678", 8), 0);
 		char written[8];
 		CHECK_INT(read(fds[0], written, sizeof(written)), sizeof(written));
-		/* The threads have nothing else to do now. */
+		/* The threads have no more work now. */
 		orma_file_worker_ops.sync(events.worker, file);
 		orma_file_worker_ops.sync(events.worker, pipe_file);
 	}
@@ -395,7 +395,7 @@ ORMA_TEST(copy_has_what_the_source_was_given_so_far_and_then_what_follows)
 	CHECK_INT(orma_file_worker_ops.open(events.worker, source_fd, 7, &source), 0);
 	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
 	CHECK_INT(write_bytes(&events, source, "one two ", 8), 0);
-	/* Four bytes of it are not even queued yet. */
+	/* Four of these bytes are queued only afterwards. */
 	CHECK_INT(orma_file_worker_ops.copy(events.worker, file, source, 12), 0);
 	CHECK_INT(write_bytes(&events, file, "end", 3), 0);
 	CHECK_INT(write_bytes(&events, source, "three four", 10), 0);
@@ -448,7 +448,7 @@ ORMA_TEST(copy_whose_file_is_given_up_ends_at_once)
 	CHECK_INT(
 		orma_file_worker_ops.open(events.worker, memfd_create("b", MFD_CLOEXEC), 7, &file),
 		0);
-	/* A byte that never comes. */
+	/* This byte is never written. */
 	CHECK_INT(orma_file_worker_ops.copy(events.worker, file, source, 1), 0);
 	orma_file_worker_ops.close(events.worker, file, false);
 	orma_file_worker_ops.close(events.worker, source, false);
@@ -507,7 +507,7 @@ ORMA_TEST(a_rotation_that_fails_is_reported_and_writes_nothing_more)
 	while (events.failed == 0)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
 	CHECK_INT(events.last_status, -ENOENT);
-	/* The reason stays the same. */
+	/* Later writes fail for the same reason. */
 	CHECK_INT(write_bytes(&events, file, "two", 3), -ENOENT);
 	orma_file_worker_ops.close(events.worker, file, true);
 	while (events.ended == 0)
@@ -527,7 +527,7 @@ ORMA_TEST(a_file_is_not_copied_while_it_is_being_replaced)
 	snprintf(path, sizeof(path), "%s/third", orma_test_tmpdir());
 	CHECK_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
 	start(&events);
-	/* A pipe that nobody reads: what is queued behind the write stays queued. */
+	/* Nothing reads the pipe, so that the rotation stays queued behind the write. */
 	CHECK_INT(orma_file_worker_ops.open(events.worker, pipe_fds[1], 7, &stuck), 0);
 	static char data[200000];
 	CHECK_INT(write_bytes(&events, stuck, data, sizeof(data)), 0);
@@ -536,7 +536,7 @@ ORMA_TEST(a_file_is_not_copied_while_it_is_being_replaced)
 					    &copy),
 		  0);
 	CHECK_INT(orma_file_worker_ops.copy(events.worker, copy, stuck, 1), -EBUSY);
-	/* One that was replaced is the new one. */
+	/* After a rotation, copying reads the new file. */
 	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
 	CHECK_INT(write_bytes(&events, file, "one", 3), 0);
@@ -607,7 +607,7 @@ ORMA_TEST(a_file_that_nothing_was_written_to_is_removed)
 		CHECK_INT(access(path, F_OK), -1);
 		stop(&events);
 	}
-	/* Unless it is to stay, or is somebody else's by now. */
+	/* The file is not removed if it is to be kept, or if another file has its name now. */
 	start(&events);
 	CHECK_INT(orma_file_worker_ops.create(events.worker, path, 0, 7, &file), 0);
 	orma_file_worker_ops.close(events.worker, file, true);
@@ -628,7 +628,7 @@ ORMA_TEST(a_file_that_nothing_was_written_to_is_removed)
 ORMA_TEST(a_new_file_that_a_full_disk_leaves_empty_is_removed)
 {
 	static const char packet[] = "\x0a\x06one 1 ", larger[] = "\x0a\x0alarger 123";
-	const struct rlimit limit = {8, 8}; /* as if the disk was full behind the first packet */
+	const struct rlimit limit = {8, 8}; /* as if the disk were full after the first packet */
 	struct events events;
 	char path[300], older[304];
 	void *file;
@@ -735,7 +735,7 @@ ORMA_TEST(a_file_of_another_user_is_rotated_in_the_folder_that_it_was_created_in
 	CHECK_INT(create_for_other(&events, "sub/trace", &file), 0);
 	while (events.created == 0)
 		CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
-	/* Now a link has the name of the folder. */
+	/* Now the name of the folder is a link. */
 	in_tmpdir(moved, "moved");
 	CHECK_INT(rename(path, moved), 0);
 	CHECK_INT(symlink(".", path), 0);
@@ -766,7 +766,7 @@ ORMA_TEST(without_memory_no_file_is_created)
 		start(&events);
 		orma_test_fail_allocation(nth);
 		int result = orma_file_worker_ops.create(events.worker, path, 0, 7, &file);
-		/* Its thread may be what has none. */
+		/* The allocation that fails may be one of the thread. */
 		if (result == 0)
 			while (events.created + events.failed == 0)
 				CHECK(orma_base_loop_turn(events.loop, -1) >= 0);

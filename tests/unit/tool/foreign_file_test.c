@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * foreign_file_test.c - files that are no traces are called what they are.
+ * foreign_file_test.c - a file that is not a trace is recognised, and its kind is named.
  */
 #include "tool/trace/foreign_file.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output_folder_test.c - paths that lead out of the folder, by their words or by what is there.
+ * output_folder_test.c - paths that lead out of the folder, with dots or through links, are refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static const char *path_in(const struct scene *scene, const char *rest)
 	return path;
 }
 
-/* DIR/a/b are folders, DIR/link leads to DIR/a, DIR/up to the folder above, DIR/file is a file. */
+/* DIR/a/b are folders, DIR/link points to DIR/a, DIR/up to the parent folder, DIR/file is a file. */
 static void open_scene(struct scene *scene)
 {
 	struct orma_error error;
@@ -48,7 +48,7 @@ static void close_scene(struct scene *scene)
 	orma_output_folder_close(&scene->folder);
 }
 
-/* The text that is left, or the number of the error. */
+/* Returns the rest of the path, or the number of the error. */
 static const char *check(const struct scene *scene, const char *path)
 {
 	static char text[300];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * print_test.c - text of others comes out visible, on one line, whatever is in it.
+ * print_test.c - untrusted text is printed visibly and on one line, whatever it contains.
  */
 #include "tool/print.h"
 
 #include "base/utf8.h"
 #include "harness.h"
 
-/* What one line with this text in it comes out as; valid until the next call. */
+/* Returns the printed line for a text; valid until the next call. */
 static struct orma_str printed(const char *text, size_t size)
 {
 	static char *bytes;
@@ -36,7 +36,7 @@ static bool is_one_visible_line(struct orma_str text)
 
 ORMA_TEST(every_pair_of_bytes_comes_out_visible)
 {
-	/* %s ends at a NUL, which no terminal obeys. */
+	/* %s ends at a NUL, which has no effect on a terminal. */
 	for (int i = 0x0101; i <= 0xffff; i++) {
 		const char pair[] = {(char)(i >> 8), (char)i};
 		struct orma_str line = printed(pair, 2);

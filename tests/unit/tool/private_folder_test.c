@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * private_folder_test.c - folders that go with their process, and whose they are.
+ * private_folder_test.c - folders that are removed with their process, and who may remove them.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ static bool exists(const char *path)
 	return lstat(path, &info) == 0;
 }
 
-/* A folder of that name in the temporary one. */
+/* Makes a folder of that name in the temporary one. */
 static const char *in_tmpdir(const char *name, mode_t mode)
 {
 	static char path[256];
@@ -74,7 +74,7 @@ ORMA_TEST(folders_of_the_killed_are_removed_and_those_of_the_living_are_not)
 	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		/* What a fork inherits of the lock is not its own. */
+		/* The child closes the descriptor with the lock that it inherited. */
 		orma_base_fd_close(mine.fd);
 		make(&other);
 		put_file(other.path, ORMA_PRIVATE_FOLDER_SOCKET);

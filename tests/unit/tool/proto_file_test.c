@@ -27,7 +27,7 @@ static int parse(struct orma_tool_proto_set *set, const char *text)
 	return r < 0 ? r : orma_tool_proto_resolve(set);
 }
 
-/* The header for the text, to be freed; NULL with the error in *ret_error. */
+/* Returns the header for the text, which the caller frees; or NULL with the error in *ret_error. */
 static char *emit(const char *text, struct orma_error *ret_error)
 {
 	struct orma_tool_proto_set set = {0};
@@ -113,7 +113,7 @@ static void compare_field(const struct orma_tool_proto_set *set,
 		compare_enum(set, desc->types[expected->type_idx].enumeration);
 }
 
-/* All messages that are reached from here, each once. */
+/* Compares all messages that are reached from the root, each once. Returns their number. */
 static size_t compare_messages(const struct orma_tool_proto_set *set,
 			       const struct orma_proto_desc *root)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * seccomp_test.c - what the daemon may still do behind its filter, and what not.
+ * seccomp_test.c - which system calls the daemon's filter allows, and which it refuses.
  */
 #include "tool/daemon/seccomp.h"
 
@@ -21,9 +21,9 @@
 enum { NO_FILTER = 99 };
 
 /*
- * Calls the function behind a filter, in a process of its own, because the harness looks around
- * after a test with calls that are refused. The status of waitpid(); 0 where there is no filter,
- * for then there is nothing to see.
+ * Calls the function with the filter installed. It does so in a child process, because the harness
+ * makes calls after a test that the filter refuses. Returns the status of waitpid(), or 0 when this
+ * build has no filter.
  */
 static int run_behind(enum orma_seccomp_mode mode, void (*fn)(void))
 {
@@ -188,7 +188,7 @@ static void reach_for_files(void)
 
 static void reach_for_the_rest(void)
 {
-	/* Not through musl, which takes this error of mmap() for another. */
+	/* A direct system call: musl's mmap() replaces this error by another. */
 	CHECK_REFUSED(syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 	CHECK_REFUSED(mprotect((void *)((uintptr_t)&reach_for_files & ~(uintptr_t)4095), 4096,

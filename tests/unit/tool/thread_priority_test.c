@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * thread_priority_test.c - the daemon's thread gets what sessions ask for, and its old priority
- * back.
+ * thread_priority_test.c - the daemon's thread gets the priority that sessions ask for, and its old
+ * priority back.
  */
 #include <errno.h>
 #include <sched.h>

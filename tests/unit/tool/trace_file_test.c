@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_file_test.c - walking over trace files: whole, cut at every byte, damaged, and through a
- * pipe.
+ * trace_file_test.c - reading trace files that are whole, cut at any byte, damaged, or a pipe.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +45,7 @@ static int read_bytes(const void *data, size_t size, struct seen *seen, struct o
 	return result;
 }
 
-/* Three packets of 3, 0 and 200 bytes, with a field between them that is not a packet. */
+/* Writes three packets of 3, 0 and 200 bytes, with a field between them that is not a packet. */
 static void make_trace(struct orma_buf *buf)
 {
 	static const uint8_t content[200];
@@ -87,7 +86,7 @@ ORMA_TEST(a_trace_cut_at_any_byte_gives_its_whole_packets_and_says_where_it_is_c
 		struct seen seen = {0};
 		struct orma_error error = {0};
 		int result = read_bytes(buf.data, size, &seen, &error);
-		/* Between two fields a cut cannot be told from an end. */
+		/* Between two fields, a cut looks like the end of the file. */
 		CHECK(result == 0 || (result == -EBADMSG && strstr(error.message, "cut at byte")));
 		CHECK(seen.packets <= 2);
 	}
@@ -191,7 +190,7 @@ ORMA_TEST(a_summary_counts_packets_by_source_and_losses)
 	orma_base_buf_done(&buf);
 }
 
-/* --- rings that wrapped ----------------------------------------------------------------------- */
+/* --- ring buffers that wrapped ---------------------------------------------------------------- */
 
 static void put_packet(struct orma_proto_writer *writer, uint64_t sequence, uint64_t time_ns,
 		       uint64_t clock, uint64_t flags, uint64_t loss)
@@ -236,7 +235,7 @@ static void put_writer_stats(struct orma_proto_writer *writer, uint64_t sequence
 	orma_proto_nested_end(writer, &stats);
 }
 
-/* Two buffers, of which the second one has wrapped. Relative times do not count. */
+/* Makes a trace of two buffers, of which the second has wrapped. Relative times are ignored. */
 static void make_wrapped_trace(struct orma_buf *buf, bool is_streamed)
 {
 	const uint64_t begin_ns = UINT64_C(5000000000);
@@ -317,7 +316,7 @@ ORMA_TEST(a_summary_says_in_milliseconds_what_is_shorter_than_a_second)
 	CHECK(strstr(text, "the trace covers its last 12.3 ms. "));
 }
 
-/* What the summary with so many of everything says. */
+/* Returns the text of a summary in which each number has this value. */
 static const char *print_counts(uint64_t count)
 {
 	const struct orma_tool_summary summary = {
@@ -395,7 +394,7 @@ ORMA_TEST(without_statistics_losses_are_unknown_and_not_nothing)
 
 ORMA_TEST(the_whole_packets_of_a_piece_of_a_trace_are_found)
 {
-	/* Two packets, and the beginning of a third. */
+	/* There are two packets and the beginning of a third. */
 	static const uint8_t trace[] = {0x0a, 2, 8, 1, 0x0a, 0, 0x0a, 0x81, 1, 8};
 	static const uint8_t endless[] = {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff,
 					  0xff, 0xff, 0xff, 0xff, 1};
@@ -408,7 +407,7 @@ ORMA_TEST(the_whole_packets_of_a_piece_of_a_trace_are_found)
 	CHECK_INT(orma_tool_trace_next_packet(trace, sizeof(trace), &packet), 4);
 	CHECK_MEM(packet.data, packet.size, "\x08\x01", 2);
 	CHECK_INT(orma_tool_trace_next_packet(endless, sizeof(endless), &packet), 0);
-	/* What is no packet at all. */
+	/* This field is not a packet. */
 	CHECK_INT(orma_tool_trace_whole_bytes("\x12\x00", 2), 0);
 }
 
@@ -423,7 +422,7 @@ static void append_field(struct orma_buf *buf, uint32_t id, const void *data, si
 	CHECK_INT(orma_proto_heap_writer_finish(&heap), 0);
 }
 
-/* Appends to `trace` a packet that holds the trace `content`, compressed. */
+/* Appends to `trace` a packet with the compressed trace `content`. */
 static void append_compressed(struct orma_buf *trace, enum orma_codec codec,
 			      const struct orma_buf *content)
 {
@@ -451,7 +450,7 @@ static int collect(void *ctx, const void *data, size_t size)
 	return orma_base_buf_append(ctx, data, size);
 }
 
-/* What the packets of a trace hold, one behind the other. */
+/* Returns the contents of a trace's packets, concatenated. */
 static const char *collected(const struct orma_buf *trace, int expected, struct orma_error *error)
 {
 	static struct orma_buf seen;
@@ -464,7 +463,7 @@ static const char *collected(const struct orma_buf *trace, int expected, struct 
 	return orma_base_buf_cstr(&seen);
 }
 
-/* Fields of their own in short: "\x08A" is field 1 with the value 'A'. */
+/* Fields that identify packets: "\x08A" is field 1 with the value 'A'. */
 #define A                                                                                          \
 	"\x08"                                                                                     \
 	"A"
@@ -492,7 +491,7 @@ ORMA_TEST(compressed_packets_are_seen_in_their_place)
 	append_text(&trace, D);
 	CHECK_STR(collected(&trace, 0, &error), A B C B C D);
 
-	/* One codec inside of the other, with packets around it. */
+	/* One codec is inside of the other, with packets around it. */
 	trace.size = 0;
 	append_text(&nested, A);
 	append_compressed(&nested, ORMA_CODEC_ZSTD, &inner);
@@ -517,7 +516,7 @@ ORMA_TEST(a_codec_inside_of_itself_is_damage)
 	append_compressed(&trace, ORMA_CODEC_DEFLATE, &middle);
 	CHECK_STR(collected(&trace, -EBADMSG, &error), A);
 	CHECK_STR(error.message, "the trace is damaged inside the packet that begins at byte 4");
-	/* Nor with the other one between. */
+	/* The same holds with the other codec between. */
 	append_compressed(&outer, ORMA_CODEC_ZSTD, &middle);
 	trace.size = 0;
 	append_compressed(&trace, ORMA_CODEC_DEFLATE, &outer);
@@ -539,7 +538,7 @@ ORMA_TEST(what_does_not_decompress_is_damage)
 	append_field(&packet, 50, "nonsense", 8);
 	append_field(&trace, 1, packet.data, packet.size);
 	CHECK_STR(collected(&trace, -EBADMSG, &error), A);
-	/* A trace that is cut inside. */
+	/* The compressed trace is cut. */
 	trace.size = 0;
 	append_text(&inner, A);
 	append_text(&inner, B);
@@ -556,7 +555,7 @@ ORMA_TEST(a_packet_that_unfolds_into_too_much_is_refused)
 	struct orma_buf trace = {0}, bomb = {0}, nested = {0};
 	struct orma_error error;
 
-	/* Field 2 of the trace, so that nothing looks at it. */
+	/* Nothing reads field 2 of a trace. */
 	CHECK_INT(orma_base_buf_reserve(&bomb, 40 << 20), 0);
 	memset(bomb.data, 0, 40 << 20);
 	memcpy(bomb.data, "\x12\xf4\xff\xff\x13", 5); /* 40 MiB less 12 */

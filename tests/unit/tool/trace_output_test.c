@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_output_test.c - a session's packets into a pipe whose reader pauses.
+ * trace_output_test.c - writing a session's packets into a pipe whose reader pauses.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -50,8 +50,8 @@ struct pager {
 	bool was_held;
 };
 
-/* How long to wait is asked for whenever the pipe is full. The reader begins to read when all the rest
- * of the trace is in the recorder's memory. */
+/* This is called whenever the pipe is full. The reader begins when the rest of the trace is in the
+ * recorder's memory. */
 static int read_late(void *ctx)
 {
 	struct pager *pager = ctx;
@@ -85,7 +85,7 @@ ORMA_TEST(a_reader_that_pauses_does_not_keep_the_service_waiting)
 	CHECK_INT(orma_trace_output_read(&pager.output, session), 0);
 	CHECK_INT(pager.output.error, 0);
 	CHECK(pager.was_held);
-	(void)read_late(&pager); /* what is left in the pipe */
+	(void)read_late(&pager); /* the rest that is in the pipe */
 	CHECK_INT(pager.trace.size, pager.output.written_bytes);
 	orma_proto_reader_init(&fields, pager.trace.data, pager.trace.size);
 	while (orma_proto_reader_next(&fields, &field) == 1)
