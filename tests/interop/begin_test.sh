@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Producers of ours that begin before the daemon does, or by a fork, with the daemons of both sides.
+# Our producers start before the daemon, or in a fork, with the daemons of both sides.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh

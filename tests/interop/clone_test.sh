@@ -10,19 +10,20 @@
 readonly BUFFER='buffers { size_kb: 1024 }
 data_sources { config { name: "linux.sys_stats" sys_stats_config { meminfo_period_ms: 50 } } }'
 
-# write_config NAME TEXT - $dir/NAME, a config with a buffer and a source of the probes.
+# write_config NAME TEXT - writes $dir/NAME, a config with a buffer and a data source of the probes.
 write_config() { printf '%s\n%s\n' "$BUFFER" "$2" >"$dir/$1"; }
 
-# trigger SIDE NAME - as a config with nothing else asks the recorder to.
+# trigger SIDE NAME - activates a trigger with a recorder whose config has nothing else.
 trigger() {
 	local recorder
 	printf 'activate_triggers: "%s"\n' "$2" >"$dir/activate"
 	set_recorder "$1" "$dir/activate" "$dir/none"
-	# No trace, so no file.
+	# There is no trace, so that the recorder gets no file.
 	limited "${recorder[@]:0:${#recorder[@]}-2}" >>"$dir/recorder.log" 2>&1 || fail "$1: activating $2 failed"
 }
 
-# begin DAEMON RECORDER CONFIG STATE [OUT] - a recording in the background, when its session has that state.
+# begin DAEMON RECORDER CONFIG STATE [OUT] - starts a recording in the background and waits until its session has that
+# state.
 begin() {
 	local recorder
 	start_traced "$1"
@@ -33,7 +34,7 @@ begin() {
 	poll "$READY_S" has_in_service --has "6.3=$4" || die "no session is $4"
 }
 
-# await_recorder - until it ends by itself, well.
+# await_recorder - waits until the recorder ends by itself, with status 0.
 await_recorder() {
 	local pid=${daemon_pid[recorder]} status=0
 	poll "$STEP_S" is_gone "$pid" || die "the recorder does not end"
@@ -42,7 +43,7 @@ await_recorder() {
 	[[ $status -eq 0 ]] || fail "the recorder ended with status $status"
 }
 
-# clone RECORDER OUT OPTION... - a clone by that side's `perfetto`.
+# clone RECORDER OUT OPTION... - makes a clone with that side's `perfetto`.
 clone() {
 	local program=$theirs/perfetto
 	[[ $1 == theirs ]] || program=$ours/perfetto
@@ -50,10 +51,10 @@ clone() {
 	[[ -s $2 ]] || die "$1: the clone with ${*:3} is empty"
 }
 
-# check_clone FILE ASSERTION... - what holds for clones of a session of the probes.
+# check_clone FILE ASSERTION... - checks what holds for clones of a session with the probes.
 check_clone() {
 	limited "$trace_check" "$1" --sequences --has 6 --has 33 --count 89:1 --has 7.1 "${@:2}" ||
-		fail "the clone ${1##*/} is not as it should be"
+		fail "the clone ${1##*/} is not as expected"
 }
 
 start_by_trigger() {
@@ -64,7 +65,7 @@ start_by_trigger() {
 	trigger "$2" hit
 	await_recorder
 	limited "$trace_check" "$dir/trace" --sequences --has 46.1=hit --has 46.2=perfetto_cmd_producer --has 7.1 ||
-		fail "the trace is not as it should be"
+		fail "the trace is not as expected"
 }
 
 stop_by_trigger() {
@@ -74,7 +75,7 @@ stop_by_trigger() {
 	trigger "$2" hit
 	await_recorder
 	limited "$trace_check" "$dir/trace" --sequences --has 46.1=hit --has 7.1 ||
-		fail "the trace is not as it should be"
+		fail "the trace is not as expected"
 }
 
 time_out_without_a_trigger() {
@@ -122,7 +123,7 @@ clone_a_session_that_writes_into_a_file() {
 	clone "$2" "$dir/clone" --clone-by-name stream
 	stop_daemon recorder INT 0
 	limited "$trace_check" "$dir/clone" --sequences --has 36 --has 33 --has 7.1 ||
-		fail "the clone is not as it should be"
+		fail "the clone is not as expected"
 }
 
 case_their_session_starts_in_our_daemon_at_their_trigger() { start_by_trigger ours theirs; }

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compressed traces, made by either side's daemon: unpacked by the codecs' own libraries they hold what
-# uncompressed ones hold. Perfetto 56 knows the older of the two fields, and deflate alone.
+# Compressed traces of both sides' daemons: decompressed by the codecs' own libraries, they contain what
+# uncompressed traces contain. Perfetto 56 knows only the older of the two fields, and only deflate.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
-# How often probes get to poll within a config's two seconds is the machine's affair: one packet of each has to be
-# there, and none lost.
+# How often probes poll within the two seconds of a config depends on the machine's load. Each must send one packet,
+# and none may be lost.
 readonly DEFLATE='compression_type: COMPRESSION_TYPE_DEFLATE'
 
-# with_compression CONFIG TEXT - prints the path of a config with that added.
+# with_compression CONFIG TEXT - prints the path of a config to which the text is added.
 with_compression() {
 	{
 		cat "$configs/$1.pbtx"

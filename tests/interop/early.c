@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * early.c - producers that begin in unusual ways, for recorders and daemons of both sides.
+ * early.c - producers that start in unusual ways, for recorders and daemons of both sides.
  *
  *   early startup READY   records 50 instants "early" and a custom source's packets before there is
  *                         a daemon; then one instant "late" every 10 ms until killed
  *   early fork READY      an instant every 10 ms, "parent" and, in a child of a fork, "child"
  *
- * The file READY is made once it has begun.
+ * The file READY is created once the producer emits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static int start_up(void)
 		if (!packet)
 			continue;
 		orma_packet_nested_begin(packet, &nested, 900);
-		/* Longer than a page, so that a length has to be patched. */
+		/* The text is longer than a page, so that a length must be patched. */
 		for (int i = 0; i < 300; i++)
 			orma_packet_string(packet, 1, "before there was a daemon");
 		orma_packet_nested_end(packet, &nested);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Track events of every kind say the same through Perfetto's daemon as through ours, and the service is told of
-# categories in a way that Perfetto understands.
+# Track events of every kind have the same meaning after Perfetto's daemon and after ours. Perfetto understands how
+# categories are registered.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -10,7 +10,7 @@
 
 readonly every_kind=$ORMA_BUILD_DIR/tests/every_kind trace_events=$ORMA_BUILD_DIR/tests/trace_events
 
-# record_kinds DAEMON RECORDER CONFIG NAME - leaves $dir/NAME.trace and, in words, $dir/NAME.
+# record_kinds DAEMON RECORDER CONFIG NAME - makes $dir/NAME.trace, and $dir/NAME with its events as text.
 record_kinds() {
 	local pid
 	start_traced "$1"
@@ -64,7 +64,7 @@ case_of_too_many_categories_what_fits_is_listed_and_all_can_be_enabled() {
 		"$trace_check" "$dir/state" --message --has 2.1.6.1.1=crowd.19999 --has 2.1.6.1.1=crowd.15000 ||
 			fail "$daemon: the categories are not listed"
 		"$trace_check" "$dir/state" --message --has 2.1.6.1.1=crowd.0 2>/dev/null &&
-			fail "$daemon: the first category has room, and was to have none"
+			fail "$daemon: the first category is listed, although the list is too small for it"
 		record "$daemon" crowd "$dir/crowd.trace"
 		"$trace_events" "$dir/crowd.trace" "$pid" >"$dir/crowd.events" || fail "the trace cannot be read"
 		grep -q 'INSTANT in=crowd.0 name=of the crowd' "$dir/crowd.events" || fail "$daemon: crowd.0 was not enabled"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * every_kind.c - emits track events of every kind, once and always the same, when a session asks
- * for them.
+ * every_kind.c - emits the same track events of every kind for each session that asks for them.
  *
  *	every_kind SECONDS [CATEGORIES]
  *
- * With so many further categories, of which the first emits too.
+ * CATEGORIES is a number of additional categories, of which the first emits too.
  *
- * Waits for a session that wants the category "kinds", emits, and waits for its end; afterwards for
- * the next, until SECONDS have passed. What it emits depends on nothing that differs between two
- * runs but addresses, times and thread ids, which trace_events does not print.
+ * The program waits for a session that enables the category "kinds", emits, waits for the end of the
+ * session and then for the next one, until SECONDS have passed. Two runs differ in addresses, times
+ * and thread ids only, which trace_events does not print.
  */
 #include <orma/orma.h>
 #include <pthread.h>
@@ -133,7 +132,7 @@ static void categories_and_names(const char *dynamic)
 
 static void integers(void)
 {
-	/* Each twice: the first time on the long way, then on the short one. */
+	/* Emit each event twice: on the slow path, then on the fast path. */
 	for (int i = 0; i < 2; i++) {
 		ORMA_INSTANT(kinds, "signed", "char", (char)'c', "schar", (signed char)INT8_MIN,
 			     "short", (short)INT16_MIN, "int", INT32_MIN, "long", -1L, "long long",
@@ -278,7 +277,7 @@ static void *other_thread(void *ctx)
 	return ctx;
 }
 
-/* Categories crowd.0 and so on; the first is the first to be added. */
+/* Adds the categories crowd.0 and so on. Returns the first. */
 static struct orma_category *gather_crowd(int count)
 {
 	struct orma_category *crowd = calloc((size_t)count, sizeof(*crowd));

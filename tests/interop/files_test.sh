@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Files that our daemon writes while their programs produce: limits, and what stops them.
+# Our daemon writes files while their programs produce: limits of files, and errors.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -12,7 +12,7 @@ case_full_files_are_followed_by_others_that_stand_alone() {
 	start_traced ours
 	start_probes theirs
 	{
-		# Often, so that there is more than one file's worth on a busy machine, too.
+		# Sample often, so that one file is not enough even on a busy machine.
 		sed 's/\(meminfo\|vmstat\)_period_ms: 50/\1_period_ms: 10/g' "$configs/stream.pbtx"
 		printf 'output_path: "%s"\nmax_file_size_bytes: 70000\nmax_file_count: 2\n' "$dir/trace"
 		printf 'incremental_state_config { clear_period_ms: 500 }\n'
@@ -26,7 +26,7 @@ case_full_files_are_followed_by_others_that_stand_alone() {
 			--count 89:1 --count 33:1 --count 45:1 --has 36 --has 6.1.1=6 ||
 			fail "trace$number does not stand alone"
 	done
-	# A file may be full between two samples.
+	# A file may become full between two samples.
 	cat "$dir/trace.1" "$dir/trace" >"$dir/both"
 	limited "$trace_check" "$dir/both" --trusted "$(id -u)" --owners "${daemon_pid[probes]}" --source sys_stats ||
 		fail "samples are missing"
@@ -34,12 +34,12 @@ case_full_files_are_followed_by_others_that_stand_alone() {
 	check_dump "$dir/trace"
 }
 
-# expect_failure TEXT COMMAND... - it fails and says so.
+# expect_failure TEXT COMMAND... - checks that the command fails and prints the text.
 expect_failure() {
 	local text=$1 output
 	shift
 	output=$(limited "$@" 2>&1) && fail "$* did not fail"
-	[[ $output == *"$text"* ]] || fail "$* did not say '$text' but: $output"
+	[[ $output == *"$text"* ]] || fail "$* did not print '$text' but: $output"
 }
 
 case_a_full_disk_reaches_either_recorder() {
@@ -51,7 +51,7 @@ case_a_full_disk_reaches_either_recorder() {
 	limited "$theirs/perfetto" -c "$configs/stream.pbtx" --txt -o "$dir/full" >"$dir/theirs.out" 2>&1 || true
 	grep -q 'no space left' "$dir/theirs.out" || fail "their recorder was not told: $(cat "$dir/theirs.out")"
 	[[ -c /dev/full ]] || die "/dev/full is gone"
-	# The daemon goes on.
+	# The daemon continues to work.
 	record ours stream "$dir/trace"
 }
 

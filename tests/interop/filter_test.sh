@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Trace filters: orma's daemon and Perfetto's make the same of the same packets.
+# Trace filters: orma's daemon and Perfetto's filter the same packets in the same way.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -9,7 +9,7 @@
 
 filtered=$ORMA_BUILD_DIR/tests/filtered
 
-# record_filtered SIDE CONFIG_ARGUMENT... - $dir/trace-SIDE is what a new producer sends through SIDE's daemon.
+# record_filtered SIDE CONFIG_ARGUMENT... - records a new producer with SIDE's daemon into $dir/trace-SIDE.
 record_filtered() {
 	local side=$1
 	shift
@@ -39,13 +39,13 @@ case_a_filtered_file_has_the_bytes_of_theirs() {
 }
 
 case_a_broken_filter_is_refused_by_both() {
-	local side said wanted
+	local side output wanted
 	printf 'buffers { size_kb: 64 } duration_ms: 100 trace_filter { bytecode_v2: "x" }' >"$dir/config"
 	for side in theirs ours; do
 		start_traced "$side"
-		said=$(limited "$theirs/perfetto" -c "$dir/config" --txt -o "$dir/trace" 2>&1) || true
+		output=$(limited "$theirs/perfetto" -c "$dir/config" --txt -o "$dir/trace" 2>&1) || true
 		[[ $side == ours ]] && wanted='trace_filter.bytecode_v2: the checksum is' || wanted='bytecode invalid'
-		[[ $said == *"$wanted"* ]] || fail "$side does not say '$wanted' but: $said"
+		[[ $output == *"$wanted"* ]] || fail "$side does not print '$wanted' but: $output"
 		[[ ! -s $dir/trace ]] || fail "$side recorded with a broken filter"
 		stop_daemon traced
 		rm -f "$dir/producer" "$dir/consumer" "$dir/trace"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * filtered.c - for comparing what two services make of the same packets with the same trace filter.
+ * filtered.c - compares how two services filter the same packets with the same trace filter.
  *
- *   filtered produce        a producer whose packets are the same each time; goes on until killed
+ *   filtered produce        a producer that sends the same packets in each run, until it is killed
  *   filtered config [file]  a TraceConfig with a filter on standard output; file = write_into_file
- *   filtered compare A B    the traces hold the same filtered packets, byte for byte, and the
- *                           statistics of B account for all that were sent
+ *   filtered compare A B    checks that the traces have the same filtered packets, byte for byte, and
+ *                           that the statistics of B account for all that were sent
  *
- * The packets come from a random generator with a fixed seed: messages in messages, redundant
- * varints, every wire type, strings that rules are for, some that are cut. What the services put in
- * themselves is not compared: the filter leaves nothing of it, but for the statistics.
+ * A random generator with a fixed seed makes the packets: nested messages, redundant varints, every
+ * wire type, strings that rules match, messages that are cut. The services' own packets are not
+ * compared: the filter removes all of them but the statistics.
  */
 #include <errno.h>
 #include <orma/orma.h>
@@ -98,7 +98,7 @@ static size_t put_field(uint8_t *at, const uint8_t *message, size_t message_size
 	return size + message_size;
 }
 
-/* From the inside out: each message may hold the one before it, several times. */
+/* Begins with the innermost message. Each message may contain the one before it several times. */
 static size_t make_message(uint8_t *to)
 {
 	static uint8_t inner[MESSAGE_BYTES + 100];
@@ -260,7 +260,7 @@ static void take_stats(struct trace *trace, struct orma_str stats)
 	orma_base_arena_done(&arena);
 }
 
-/* The next packet that is neither empty nor holds the statistics; false at the end. */
+/* Finds the next packet that is not empty and does not contain the statistics; false at the end. */
 static bool next_packet(struct trace *trace, struct orma_str *ret)
 {
 	struct orma_proto_field packet, field;
@@ -322,8 +322,8 @@ static int compare(const char *const names[2])
 		printf("%s: %llu packets, %llu empty, %llu errors\n", names[i],
 		       (unsigned long long)traces[i].packets, (unsigned long long)traces[i].empty,
 		       (unsigned long long)traces[i].errors);
-	/* Each packet has a test event, so only those with errors are missing; Perfetto 56 filters
-	 * its statistics away, and sends nothing for packets with errors. */
+	/* Each packet has a test event, so that only packets with errors are missing. Perfetto 56
+	 * removes its statistics too, and sends nothing for packets with errors. */
 	return !(traces[1].has_stats && traces[1].errors > 0 &&
 		 traces[1].packets + traces[1].errors == PACKETS);
 }

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# lib.sh - running Perfetto's programs and orma's against each other on private sockets.
+# lib.sh - runs Perfetto's programs and orma's against each other on private sockets.
 #
 # A test script sources this, defines functions case_NAME and ends with `run_cases "$@"`. Each case runs in
-# a process of its own, with a temporary folder $dir that holds sockets, logs and traces; daemons are
-# started with start_daemon, die with the script however it ends (the kernel sees to it), and a case
-# passes only if every daemon ended well and none of its processes is left.
+# a process of its own, with a temporary folder $dir for sockets, logs and traces. start_daemon starts
+# daemons, which the kernel kills when the script ends, for whatever reason. A case passes only if every
+# daemon ended well and no process is left.
 #
-# "theirs" and "ours" name the two sides throughout: $theirs/perfetto is a program, so is $ours/perfetto.
+# The two sides are called "theirs" and "ours" everywhere: $theirs/perfetto and $ours/perfetto are programs.
 # ORMA_BUILD_DIR is the build folder; CTest sets it.
 #
 # Exit status of a script: 0 passed, 1 failed, 77 skipped.
@@ -22,9 +22,9 @@ readonly theirs=$ORMA_BUILD_DIR/perfetto/bin
 readonly trace_check=$ORMA_BUILD_DIR/tests/trace_check
 readonly orma=$ORMA_BUILD_DIR/orma
 readonly example=$ORMA_BUILD_DIR/examples/orma_example
-# Far above what any step takes; only a step that hangs comes near.
+# These limits are far above what a step takes, so that only a step that hangs reaches them.
 readonly STEP_S=30 READY_S=20 STOP_S=10
-# Who the producers that should differ from the service run as.
+# The user of producers that must have another user than the service.
 readonly NOBODY=65534
 
 declare -A daemon_pid=()
@@ -49,10 +49,10 @@ skip() {
 	exit 77
 }
 
-# Runs a command that must end by itself.
+# limited COMMAND... - runs a command that must end by itself.
 limited() { timeout -k 2 "$STEP_S" "$@" </dev/null; }
 
-# Asks until a command succeeds or SECONDS have passed; there is no event to wait for.
+# poll SECONDS COMMAND... - repeats the command until it succeeds or the time is over. There is no event to wait for.
 poll() {
 	local seconds=$1 end
 	shift
@@ -63,11 +63,11 @@ poll() {
 	done
 }
 
-# True of a process that is no more, or was not waited for yet.
+# is_gone PID - whether the process has ended; it may be a zombie.
 is_gone() {
 	local stat
 	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
-	# The state follows the name, which may hold anything.
+	# The state follows the name, which may contain any character.
 	stat=${stat##*) }
 	[[ $stat == Z* ]]
 }
@@ -77,13 +77,13 @@ start_daemon() {
 	local name=$1
 	shift
 	[[ -z ${daemon_pid[$name]:-} ]] || die "$name is running already"
-	# A shell's background processes ignore SIGINT unless told otherwise.
+	# By default, background processes of a shell ignore SIGINT.
 	setpriv --pdeathsig KILL env --default-signal=INT "$@" >>"$dir/$name.log" 2>&1 </dev/null &
 	daemon_pid[$name]=$!
 }
 
-# start_ready NAME VARIABLE COMMAND... - as start_daemon, and returns when the daemon has written to the
-# descriptor whose number it finds in VARIABLE.
+# start_ready NAME VARIABLE COMMAND... - start_daemon, and waits until the daemon has written to the
+# descriptor whose number is in the environment variable.
 start_ready() {
 	local name=$1 variable=$2 fifo=$dir/$1.ready fd byte='' end
 	shift 2
@@ -92,7 +92,7 @@ start_ready() {
 	exec {fd}<>"$fifo"
 	start_daemon "$name" env "$variable=$fd" "$@"
 	end=$((SECONDS + READY_S))
-	# Asked first: a read that is cut short by its own timeout may have taken the byte, and loses it.
+	# Test whether there is input before reading: a read that times out may lose the byte that it took.
 	until read -r -t 0 -u "$fd"; do
 		is_gone "${daemon_pid[$name]}" && die "$name ended before it was ready"
 		((SECONDS < end)) || die "$name was not ready after $READY_S s"
@@ -100,25 +100,27 @@ start_ready() {
 	done
 	read -r -n 1 -u "$fd" byte
 	exec {fd}>&-
-	[[ $byte == 1 ]] || fail "$name said '$byte' instead of 1 when it was ready"
+	[[ $byte == 1 ]] || fail "$name wrote '$byte' instead of 1 when it was ready"
 }
 
-# Ours with a filter that ends it at a system call too many; builds with a sanitizer have none.
+# start_traced SIDE [OPTION...] - our daemon has a filter that kills it at an unexpected system call. Builds with a
+# sanitizer have no filter.
 start_traced() {
 	local filter=()
 	[[ $1 == ours && -z ${ORMA_SANITIZE:-} ]] && filter=(--seccomp=kill)
 	start_ready traced TRACED_NOTIFY_FD "${!1}/traced" "${filter[@]}" "${@:2}"
 }
-# start_probes SIDE [NAME]
+# start_probes SIDE [NAME [OPTION...]]
 start_probes() { start_ready "${2:-probes}" TRACED_PROBES_NOTIFY_FD "${!1}/traced_probes" "${@:3}"; }
 
-# The example program, as another user when that can be had; returns when its data source is registered.
+# start_example - starts the example program, as another user if this is root, and waits until its data source is
+# registered.
 start_example() {
 	local as=()
 	[[ -x $example ]] || die "$example was not built"
 	example_uid=$(id -u)
 	if [[ $example_uid -eq 0 ]]; then
-		# The build folder may be closed to others; the temporary one is not.
+		# The other user may not be able to read the build folder, but can read the temporary one.
 		cp "$example" "$dir/orma_example"
 		as=(setpriv --reuid "$NOBODY" --regid "$NOBODY" --clear-groups --pdeathsig KILL)
 		example_uid=$NOBODY
@@ -129,7 +131,7 @@ start_example() {
 	wait_for_source track_event
 }
 
-# stop_daemon NAME [SIGNAL [STATUS]] - ends a daemon and judges how it ended: with STATUS, else 0 or by SIGTERM.
+# stop_daemon NAME [SIGNAL [STATUS]] - ends a daemon. It must end with STATUS; without one, with 0 or by SIGTERM.
 stop_daemon() {
 	local name=$1 signal=${2:-TERM} wanted=${3:-} pid=${daemon_pid[$1]:-} status=0
 	[[ -n $pid ]] || die "$name is not running"
@@ -150,14 +152,14 @@ stop_daemon() {
 
 stop_all() {
 	local name
-	# Clients first, so that no one is cut off by the daemon that it talks to.
+	# Stop clients before the daemon, so that they do not lose their connections.
 	for name in "${!daemon_pid[@]}"; do
 		[[ $name == traced ]] || stop_daemon "$name"
 	done
 	[[ -z ${daemon_pid[traced]:-} ]] || stop_daemon traced
 }
 
-# Whatever still has this case's sockets in its environment should have ended.
+# All processes with this case's sockets in their environment must have ended.
 check_nothing_left() {
 	local file pid
 	for file in /proc/[0-9]*/environ; do
@@ -165,7 +167,7 @@ check_nothing_left() {
 		pid=${pid%/environ}
 		[[ $pid == "$$" || $pid == "$BASHPID" ]] && continue
 		{ tr '\0' '\n' <"$file"; } 2>/dev/null | grep -qF "ORMA_INTEROP_DIR=$dir" || continue
-		# The pipe above is still ours.
+		# Ignore the processes of the pipe above.
 		[[ $(sed -n 's/^PPid:\t//p' "/proc/$pid/status" 2>/dev/null) == "$BASHPID" ]] && continue
 		fail "process $pid is left: $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
 		kill -KILL "$pid" 2>/dev/null || true
@@ -194,7 +196,7 @@ finish() {
 	exit "$status"
 }
 
-# ---- recording and asking ----
+# ---- recording and querying ----
 
 # set_recorder SIDE CONFIG OUT - sets $recorder to the command. CONFIG is one of configs/, or a path.
 set_recorder() {
@@ -209,7 +211,7 @@ set_recorder() {
 	recorder+=(-c "$config" --txt -o "$3")
 }
 
-# record SIDE CONFIG OUT - in the foreground until the config's duration is over.
+# record SIDE CONFIG OUT - records in the foreground until the config's duration is over.
 record() {
 	local status=0 recorder
 	set_recorder "$@"
@@ -218,19 +220,19 @@ record() {
 	[[ -s $3 ]] || die "recording $2 with $1 left no trace"
 }
 
-# record_interrupted SIDE CONFIG OUT - a session without end, ended by Ctrl-C after a second of recording.
+# record_interrupted SIDE CONFIG OUT - records without a duration, and sends SIGINT after a second.
 record_interrupted() {
 	local recorder
 	set_recorder "$@"
 	start_daemon recorder "${recorder[@]}"
 	poll "$READY_S" has_in_service --has 6.3=STARTED || die "the session of $1 did not start"
-	# Not to wait for something to happen: this second is what is recorded.
+	# This waits for nothing: the second is the time that is recorded.
 	sleep 1
 	stop_daemon recorder INT 0
 	[[ -s $3 ]] || die "recording $2 with $1 left no trace"
 }
 
-# query_service OUT - the service's state as bytes, asked by their program.
+# query_service OUT - writes the service's state as bytes, which their program asks for.
 query_service() { limited "$theirs/perfetto" --query-raw >"$1" 2>>"$dir/query.log"; }
 
 has_in_service() {
@@ -241,30 +243,31 @@ wait_for_source() {
 	poll "$READY_S" has_in_service --has "2.1.1=$1" || die "no producer offers $1"
 }
 
-# ---- judging ----
+# ---- checking traces ----
 
-# check_trace SIDE FILE ASSERTION... - SIDE is the daemon's. What holds for any trace without loss, and more.
+# check_trace SIDE FILE ASSERTION... - checks what holds for any trace without loss, and the assertions. SIDE is the
+# side of the daemon.
 check_trace() {
 	local side=$1 file=$2 loss=--no-loss clock general=()
 	shift 2
-	# The daemon under test has no reason to mark a sequence's first packet; theirs does.
+	# Our daemon has no reason to mark the first packet of a sequence; theirs marks it.
 	[[ $side == ours ]] && loss=--no-loss-marks
-	# uuid, config and system info once; clocks, sync marker and the session's events.
+	# A trace has one uuid, config and system info; and clocks, a sync marker and the session's events.
 	general=(--count 89:1 --count 33:1 --count 45:1 --has 36 --has 45.4 --has 45.1.3)
 	for clock in 1 2 3 4 5 6; do
 		general+=(--has "6.1.1=$clock")
 	done
 	general+=(--has 69.2=1 --has 69.1=1 --has 69.3=1 --has 69.5=1 --has 69.4=1 --has 35.1.12)
 	limited "$trace_check" "$file" --trusted "$(id -u)" --sequences "$loss" "${general[@]}" "$@" ||
-		fail "the trace ${file##*/} is not as it should be"
+		fail "the trace ${file##*/} is not as expected"
 }
 
-# check_probes SIDE FILE PID [ASSERTION...] - what configs/probes.pbtx must have brought from one producer.
+# check_probes SIDE FILE PID [ASSERTION...] - checks what configs/probes.pbtx records of one producer.
 check_probes() {
 	local side=$1 file=$2 pid=$3 cpus
 	shift 3
 	cpus=$(nproc --all)
-	# Twice is periodic; how often probes get to poll within a config's time is the machine's affair.
+	# Two polls show that they are periodic. How many there are depends on the machine's load.
 	check_trace "$side" "$file" \
 		--has 33.2.1.1=linux.process_stats --has 33.2.1.1=linux.sys_stats \
 		--source "process_tree@$pid" --has "2.1.1=$$@$pid" --has "2.1.2@$pid:3" --has "2.1.3=bash@$pid" \
@@ -274,7 +277,7 @@ check_probes() {
 		--source "cpu_info@$pid" --has "67.1@$pid:$cpus" "$@"
 }
 
-# check_track_events SIDE FILE PID [ASSERTION...] - what the example program must have sent.
+# check_track_events SIDE FILE PID [ASSERTION...] - checks what the example program sends.
 check_track_events() {
 	local side=$1 file=$2 pid=$3
 	shift 3
@@ -283,7 +286,7 @@ check_track_events() {
 		--has "60.3.1=$pid@$pid" "$@"
 }
 
-# check_dump FILE [OPTION...] - `orma dump` prints every packet that trace_check finds in the file.
+# check_dump FILE [OPTION...] - checks that `orma dump` prints every packet that trace_check finds in the file.
 check_dump() {
 	local printed counted
 	limited "$orma" dump "$1" >"$dir/dump" || fail "orma dump ${1##*/} failed"
@@ -301,7 +304,7 @@ run_one() {
 	trap 'exit 1' INT TERM HUP
 	export ORMA_INTEROP_DIR=$dir
 	export PERFETTO_PRODUCER_SOCK_NAME=$dir/producer PERFETTO_CONSUMER_SOCK_NAME=$dir/consumer
-	# So that producers of other users may connect.
+	# Producers of other users must be able to connect.
 	umask 000
 	ours=$dir/ours
 	if [[ -x $orma ]]; then

@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Producers over TCP and abstract sockets, each side's against each side's daemon. Over TCP no descriptor can be passed:
-# chunks travel inside messages, and nobody vouches for who the producer is.
+# Producers of both sides connect to daemons of both sides over TCP and abstract sockets. TCP cannot pass descriptors, so
+# that chunks are inside messages. The kernel cannot tell the daemon which user a producer on TCP has.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
-# Below the ports that the kernel gives away by itself; cases that run at once have other process ids.
+# The port is below those that the kernel chooses itself. Cases that run at the same time have other process ids.
 tcp=127.0.0.1:$((10000 + $$ % 20000))
 
-# at ADDRESS COMMAND... - with producers connecting there.
+# at ADDRESS COMMAND... - runs the command with this address for producers.
 at() {
 	local PERFETTO_PRODUCER_SOCK_NAME=$1
 	export PERFETTO_PRODUCER_SOCK_NAME
 	"${@:2}"
 }
 
-# check_probes_of_nobody SIDE FILE UID - what configs/probes.pbtx brings, from a producer that is user UID and no process.
+# check_probes_of_nobody SIDE FILE UID - checks what configs/probes.pbtx records of a producer with user UID and no process
+# id.
 check_probes_of_nobody() {
 	local side=$1 file=$2 uid=$3 loss=--no-loss cpus
 	[[ $side == ours ]] && loss=--no-loss-marks
@@ -28,7 +29,7 @@ check_probes_of_nobody() {
 		--source process_tree --has "2.1.1=$$" --has "2.1.3=bash" --source process_stats:2 \
 		--source sys_stats:2 --has 7.1.2:40 --has "7.3.5:$((cpus * 2))" \
 		--source cpu_info --has "67.1:$cpus" ||
-		fail "the trace ${file##*/} is not as it should be"
+		fail "the trace ${file##*/} is not as expected"
 }
 
 record_probes_over_tcp() { # DAEMON PROBES UID
@@ -41,7 +42,7 @@ record_probes_over_tcp() { # DAEMON PROBES UID
 
 case_their_probes_reach_our_daemon_over_tcp() { record_probes_over_tcp ours theirs "$NOBODY"; }
 case_our_probes_reach_our_daemon_over_tcp() { record_probes_over_tcp ours ours "$NOBODY"; }
-# Theirs takes whom it cannot ask about for root.
+# Their daemon takes a producer whose user is unknown for root.
 case_our_probes_reach_their_daemon_over_tcp() { record_probes_over_tcp theirs ours 0; }
 
 case_our_library_reaches_our_daemon_over_tcp() {
@@ -50,7 +51,7 @@ case_our_library_reaches_our_daemon_over_tcp() {
 	record ours track_event "$dir/trace"
 	limited "$trace_check" "$dir/trace" --sequences --no-loss-marks --has "3=$NOBODY:20" \
 		--source track_event:20 --slices 4 --has 11.9=1:5 --has 11.9=2:5 ||
-		fail "the trace is not as it should be"
+		fail "the trace is not as expected"
 }
 
 case_our_library_reaches_their_daemon_over_tcp() {
@@ -59,10 +60,10 @@ case_our_library_reaches_their_daemon_over_tcp() {
 	record ours track_event "$dir/trace"
 	limited "$trace_check" "$dir/trace" --sequences --no-loss \
 		--source track_event:20 --slices 4 --has 11.9=1:5 --has 11.9=2:5 ||
-		fail "the trace is not as it should be"
+		fail "the trace is not as expected"
 }
 
-# One session hears producers on all sockets of a list.
+# One session has the producers of all sockets in a list.
 case_our_daemon_serves_several_sockets_at_once() {
 	at "$dir/producer,@$dir/abstract,$tcp" start_traced ours
 	start_probes theirs by_path
@@ -72,7 +73,7 @@ case_our_daemon_serves_several_sockets_at_once() {
 	limited "$trace_check" "$dir/trace" --sequences --no-loss-marks \
 		--source "sys_stats@${daemon_pid[by_path]}:2" --source "sys_stats@${daemon_pid[by_name]}:2" \
 		--has "3=$NOBODY:5" ||
-		fail "the trace is not as it should be"
+		fail "the trace is not as expected"
 }
 
 case_our_probes_reach_their_daemon_on_an_abstract_socket() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `orma record` records from Perfetto's `traced`, whatever producer sends.
+# `orma record` records from Perfetto's `traced`, with producers of both sides.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What Perfetto's `perfetto --query` says of orma's producers and data sources, and of theirs, when orma's
-# daemon answers, and when theirs does.
+# Perfetto's `perfetto --query` shows the producers and data sources of both sides, when orma's daemon answers and when
+# Perfetto's does.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
-# shows_producer NAME PID UID - the table has such a row: number, pid, uid, flags or none, name.
+# shows_producer NAME PID UID - checks that the table has a row with number, pid, uid, optional flags, name.
 shows_producer() {
 	awk -v name="$1" -v pid="$2" -v uid="$3" '
 		/^PRODUCER PROCESSES/ { here = 1 }
@@ -30,11 +30,11 @@ shows_source() {
 
 query_table() {
 	limited "$theirs/perfetto" --query >"$dir/table" 2>"$dir/query.log" || die "--query failed"
-	# Shown when the case fails.
+	# The log is printed when the case fails.
 	cp "$dir/table" "$dir/table.log"
 }
 
-# check_probes_shown PID PRODUCER - PRODUCER is the name to expect.
+# check_probes_shown PID PRODUCER - PRODUCER is the expected name.
 check_probes_shown() {
 	local source
 	query_table
@@ -44,7 +44,7 @@ check_probes_shown() {
 	done
 	has_in_service --has 5 --has "1.2=$2" --has "1.5=$1" --has "1.3=$(id -u)" \
 		--has 2.1.1=linux.process_stats --has 2.1.1=linux.sys_stats --has 2.2 ||
-		fail "--query-raw does not tell of $2"
+		fail "--query-raw does not show $2"
 }
 
 check_example_shown() {
@@ -52,7 +52,7 @@ check_example_shown() {
 	shows_producer orma_example "${daemon_pid[example]}" "$example_uid"
 	shows_source track_event orma_example
 	has_in_service --has 1.2=orma_example --has "1.5=${daemon_pid[example]}" \
-		--has "1.3=$example_uid" || fail "--query-raw does not tell of the example"
+		--has "1.3=$example_uid" || fail "--query-raw does not show the example"
 }
 
 case_their_query_shows_our_probes_in_our_daemon() {
@@ -92,7 +92,7 @@ case_their_query_shows_a_session_in_our_daemon() {
 	set_recorder theirs everything "$dir/trace"
 	start_daemon recorder "${recorder[@]}"
 	poll "$READY_S" has_in_service --count 6:1 --has 6.3=STARTED --has 6.5=4096:2 --has 6.7=2 ||
-		fail "--query-raw does not tell of the session"
+		fail "--query-raw does not show the session"
 	query_table
 	grep -qE '^[0-9]+ .* STARTED ' "$dir/table" || fail "--query shows no session"
 	stop_daemon recorder INT 0

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * relay.c - what Perfetto's traced_relay does, for a machine that Debian's package has none of.
+ * relay.c - does what Perfetto's traced_relay does, which Debian's package does not have.
  *
  *   relay HINT NAME SHIFT_S   listens for producers at PERFETTO_PRODUCER_SOCK_NAME and passes each on
  *                             to PERFETTO_RELAY_SOCK_NAME as of the machine HINT called NAME, whose
  *                             clocks are SHIFT_S seconds ahead of this machine's; goes on until
  *                             killed
  *
- * Byte by byte what upstream's does, in its order: SetPeerIdentity in front of each connection,
- * with the producer's pid and uid; over a connection of its own the same frame with its own, then
- * RelayPort is bound, InitRelay and SyncClock (PING) are called at once, and the reply to the PING
- * is answered by the UPDATE. TRACED_RELAY_NOTIFY_FD gets "1" when the round is over. Clocks are not
- * measured again, and a connection that is lost ends the program: a test is over before.
+ * It sends the same bytes as upstream's relay, in the same order. Each connection of a producer
+ * begins with SetPeerIdentity, with the producer's pid and uid. The relay's own connection begins
+ * with the same frame and the relay's pid and uid. Over it, RelayPort is bound, InitRelay and
+ * SyncClock (PING) are called at once, and the reply to the PING is answered by the UPDATE. Then "1"
+ * is written to TRACED_RELAY_NOTIFY_FD. Clocks are not measured again, and a lost connection ends
+ * the program: tests are shorter than that.
  */
 #include <errno.h>
 #include <poll.h>
@@ -41,7 +42,7 @@ static struct relay {
 	struct orma_ipc_client *client;
 	int phase; /* the last one sent */
 	bool is_synced, is_lost;
-	int pairs[PAIRS_MAX][2]; /* a producer's connection, and the one to the service */
+	int pairs[PAIRS_MAX][2]; /* a producer's connection and its connection to the service */
 	size_t pair_count;
 } relay;
 
@@ -60,7 +61,7 @@ static void write_all(int fd, const void *data, size_t size)
 		if (written < 0 && errno == EAGAIN)
 			poll(&(struct pollfd){fd, POLLOUT, 0}, 1, -1);
 		else if (written < 0)
-			return; /* its end is read by whoever reads it */
+			return; /* pass_on() finds the end of the connection */
 		at += written > 0 ? written : 0;
 		size -= written > 0 ? (size_t)written : 0;
 	}
@@ -239,7 +240,7 @@ static void accept_producer(int listener)
 	relay.pair_count++;
 }
 
-/* False at the end of either. */
+/* Returns false when one of the connections has ended. */
 static bool pass_on(int from, int to)
 {
 	static uint8_t bytes[1 << 16];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sessions.c - everything that a session of the library can do, with the daemon whose sockets are
- * in the environment, whoever's that is.
+ * sessions.c - everything that a session of the library can do, with the daemon of either side whose
+ * sockets are in the environment.
  *
  *	sessions waiting|polled
  *
- * It is a producer at the same time, and knows what it has written. Public headers only.
+ * The program is the producer too, so that it knows what the trace must contain. It uses public
+ * headers only.
  */
 #include <errno.h>
 #include <orma/orma.h>
@@ -89,7 +90,7 @@ static void enable(struct orma_session *session, const char *text)
 	"unique_session_name: \"interop\" buffers { size_kb: 4096 } "                              \
 	"data_sources { config { name: \"interop.session\" } " more " }"
 
-/* --- functions that wait ------------------------------------------------------------------------ */
+/* --- functions that block ----------------------------------------------------------------------- */
 
 static void change(struct orma_session *session)
 {
@@ -198,7 +199,7 @@ static void wait_for_everything(void)
 	check_refusal();
 }
 
-/* --- functions that do not ------------------------------------------------------------------------ */
+/* --- functions that do not block ------------------------------------------------------------------ */
 
 struct polled {
 	struct orma_session *session;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The library's sessions with Perfetto's daemon and with orma's: configure, change, start, flush, read, clone, detach,
-# attach, ask, stop, refuse; with functions that wait, and with those that do not.
+# Sessions of the library with Perfetto's daemon and with orma's: configure, change, start, flush, read, clone, detach,
+# attach, query, stop, refuse; with the functions that block and with those that do not.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Perfetto's `perfetto` records from orma's daemon, whatever producer sends.
+# Perfetto's `perfetto` records from orma's daemon, with producers of both sides.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -30,7 +30,7 @@ case_our_probes_report_all_that_theirs_report() {
 	record theirs probes "$dir/trace"
 	check_probes ours "$dir/trace" "${daemon_pid[their_probes]}" \
 		--owners "${daemon_pid[their_probes]},${daemon_pid[our_probes]}"
-	# The same kernel's counters and processors, by both.
+	# Both probes read the counters and processors of the same kernel.
 	check_probes ours "$dir/trace" "${daemon_pid[our_probes]}" \
 		--covers 7.1.1 "${daemon_pid[our_probes]}" "${daemon_pid[their_probes]}" \
 		--covers 7.2.1 "${daemon_pid[our_probes]}" "${daemon_pid[their_probes]}" \

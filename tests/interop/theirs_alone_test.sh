@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Perfetto's programs on both sides, judged as orma is in the other tests: what fails here is the machine's
-# or the harness's fault, not orma's.
+# Perfetto's programs on both sides, with the checks of the other tests. A failure here is a fault of the machine or of
+# these tests, not of orma.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh

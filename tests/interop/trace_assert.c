@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_assert.c - assertions about the fields at a path: how many there are, and with which
- * values.
+ * trace_assert.c - assertions about the fields at a path: how many there are, and their values.
  *
- * Owns the table of assertions. A path is walked with a stack as deep as the path itself, so what a
- * trace nests costs nothing. Sets of values are kept as 64-bit hashes in plain arrays: a trace of
- * the tests has some hundreds. Not one callback per data source: a path says it without a line of
- * C. Not protobuf reflection: field numbers are what the format is made of.
+ * Owns the table of assertions. A path is walked with a stack as deep as the path, however deep
+ * the messages of the trace are nested. Sets of values are arrays of 64-bit hashes, because traces
+ * of the tests have a few hundred values. Rejected: a callback per data source (a path needs no C
+ * code), protobuf reflection (the format consists of field numbers).
  */
 #include "trace_check.h"
 
@@ -19,17 +18,17 @@ enum { MAX_DEPTH = 8, MAX_ASSERTIONS = 128, MAX_VALUES = 4096 };
 
 struct assertion {
 	enum assertion_kind kind;
-	int depth;            /* of path */
+	int depth;            /* components of the path */
 	const char *argument; /* as given, for the report */
 	uint32_t path[MAX_DEPTH];
-	char *copy;       /* what text points into */
+	char *copy;       /* memory of the text */
 	const char *text; /* NULL = any value */
 	size_t text_size;
 	int64_t number;
 	bool text_is_number;
 	int64_t pid, other_pid; /* 0 = any */
 	uint64_t wanted, found;
-	/* COVERS: hashes of the values seen from each side. */
+	/* COVERS: hashes of the values that each process sent. */
 	uint64_t *values[2];
 	size_t value_counts[2];
 };
@@ -212,7 +211,7 @@ static struct assertion *new_assertion(enum assertion_kind kind, const char *arg
 	return assertion;
 }
 
-/* PATH[=V][@PID][:N], cut from the end; V may hold none of ':' and '@'. */
+/* Parses PATH[=V][@PID][:N] from its end; V must not contain ':' or '@'. */
 void assertion_add(enum assertion_kind kind, const char *path, const char *argument)
 {
 	struct assertion *assertion = new_assertion(kind, argument);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_check.c - judges what is in a trace file by assertions given as arguments; prints each that
+ * trace_check.c - checks a trace file with assertions that are its arguments, and prints each that
  * fails.
  *
- * Owns the mapped file and the one pass over it: every packet is decoded once and shown to all
- * checks, which judge at the end. Not a script over `orma dump`: the text printer would be both
- * judge and judged. Not SQL over Perfetto's trace processor: Debian does not carry it.
+ * Owns the mapped file, and reads it once: every packet is decoded and passed to all checks, which
+ * report at the end. Rejected: a script that reads `orma dump` (a fault of the printer could hide
+ * itself), SQL with Perfetto's trace processor (Debian does not package it).
  */
 #include "trace_check.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_check.h - what the parts of trace_check share: the report, the assertions, the sequence
- * rules.
+ * trace_check.h - the parts of trace_check: the report, the assertions, the rules for sequences.
  */
 #ifndef ORMA_TESTS_INTEROP_TRACE_CHECK_H
 #define ORMA_TESTS_INTEROP_TRACE_CHECK_H
@@ -13,27 +12,26 @@ extern struct trace_check {
 	int failures;
 } trace_check;
 
-/* Reports one failed check; the pass goes on. */
+/* Reports one failed check. Checking continues. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die_usage(const char *what, const char *argument);
 uint64_t parse_number(const char *text, const char *argument);
 
-/* COVERS: every value that one process sent, another sent too. */
+/* COVERS: another process sent each value that one process sent. */
 enum assertion_kind { HAS, NONE, COUNT, COVERS };
 
-/* path is PATH[=VALUE][@PID][:N]; argument is what reports call it. Both are borrowed until the
- * end. */
+/* path is PATH[=VALUE][@PID][:N]; reports print argument. Both are borrowed until the end. */
 void assertion_add(enum assertion_kind kind, const char *path, const char *argument);
-/* NAME[@PID][:MIN], NAME being a data source's packet. */
+/* The argument is NAME[@PID][:MIN], where NAME is the packet of a data source. */
 void assertion_add_source(const char *argument);
-/* PATH, the covering process, the covered one. */
+/* The arguments are a path, the covering process, and the covered one. */
 void assertion_add_covers(char **arguments);
 void assertions_count(const struct packet *packet);
 void assertions_judge(void);
 
 extern struct sequence_rules {
 	bool sequences, trusted, no_loss, no_loss_marks;
-	int64_t uid, max_open_slices; /* -1 = do not look at slices */
+	int64_t uid, max_open_slices; /* -1 = slices are not checked */
 	const char *owners;           /* PID[=UID],... of producers; NULL = anybody */
 } sequence_rules;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_decodable.c - decides packet by packet whether a track event decodes.
+ * trace_decodable.c - decides for each packet whether its track event decodes.
  *
- * Owns what each sequence has declared since its state began: interned names, categories and keys,
- * and its own clock. The invariant: an event is judged by packets of its sequence that came before
- * it, or by its own. Not part of trace_sequence.c: there a missing declaration is a failure of the
- * trace, here it is counted, because a ring that has wrapped may lack some.
+ * Owns the declarations of each sequence since its incremental state began: interned names,
+ * categories and keys, and the sequence's own clock. Invariant: the decision depends only on the
+ * event's packet and on earlier packets of its sequence. This is not a part of trace_sequence.c,
+ * where a missing declaration is a failure of the trace. Here it is counted, because a ring buffer
+ * that has wrapped may lack some.
  */
 #include "trace_decodable.h"
 
@@ -19,7 +20,7 @@ enum {
 	INTERNED_CATEGORIES = 1,
 	INTERNED_NAMES = 2,
 	INTERNED_KEYS = 3,
-	KINDS = 4, /* field numbers of InternedData that are followed: 1 to 3 */
+	KINDS = 4, /* the fields 1 to 3 of InternedData are followed */
 	EVENT_CATEGORY_IID = 3,
 	EVENT_ANNOTATION = 4,
 	EVENT_NAME_IID = 10,

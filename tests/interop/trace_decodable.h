@@ -4,7 +4,7 @@
  *
  * An event decodes when its sequence has incremental state and when all that the event refers to
  * was declared in it. The state begins with a packet that is flagged SEQ_INCREMENTAL_STATE_CLEARED.
- * It is lost with a packet that has previous_packet_dropped, unless that packet is flagged, too.
+ * A packet with previous_packet_dropped ends it, unless that packet is flagged too.
  */
 #ifndef ORMA_TESTS_INTEROP_TRACE_DECODABLE_H
 #define ORMA_TESTS_INTEROP_TRACE_DECODABLE_H
@@ -23,7 +23,7 @@ struct decoder {
 	uint64_t events, lost; /* track events shown so far; those that do not decode */
 };
 
-/* Shows the next packet of the trace. Exits when memory runs out. */
+/* Takes the next packet of the trace. Exits when memory runs out. */
 enum decode_result decoder_show(struct decoder *decoder, const struct packet *packet);
 void decoder_done(struct decoder *decoder);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_events.c - prints the track events of one process, one a line, in words that do not depend
- * on how and when they were recorded: two recordings of one program can be compared.
+ * trace_events.c - prints the track events of one process, one per line, as text that does not
+ * depend on how and when they were recorded, so that two recordings of a program can be compared.
  *
  *	trace_events FILE PID
  *
- * Names are resolved, tracks are written as paths of names, ids of flows are counted, differences
- * are added up, times are left out unless the event brought its own. Lines are ordered by thread,
- * then as they came; below them stand the tracks. The invariant: an event relies on nothing but
- * packets of its sequence before it, and on descriptors of tracks anywhere. Not the product's
- * reader: see trace_packet.h.
+ * Names are resolved, tracks are printed as paths of names, ids of flows are numbered, differences
+ * are added up. Times are left out unless the program gave the event a time. Lines are sorted by
+ * thread and keep their order within a thread; the tracks follow. Invariant: an event depends only
+ * on earlier packets of its sequence, and on track descriptors anywhere. The product's reader is not
+ * used; trace_packet.h gives the reason.
  */
 #include "trace_packet.h"
 
@@ -105,7 +105,7 @@ static void put(const char *format, ...)
 	line_size += (size_t)size;
 }
 
-/* Long texts by their size and last characters. */
+/* Prints a text; a long one as its size and last characters. */
 static void put_text(struct wire_span text)
 {
 	size_t size = (size_t)(text.end - text.at);
@@ -126,7 +126,7 @@ static void end_line(void)
 	line[0] = '\0';
 }
 
-/* --- what is known ---------------------------------------------------------------------------- */
+/* --- sequences, names and texts --------------------------------------------------------------- */
 
 static struct sequence *get_sequence(uint64_t id)
 {
@@ -233,7 +233,7 @@ static void put_path(uint64_t uuid)
 		is_whole = path[count] != NULL;
 		if (!is_whole)
 			break;
-		/* Threads have no parent but their process, however they say it. */
+		/* The parent of a thread is its process, whether its descriptor names one or not. */
 		uuid = wire_get(path[count]->descriptor, 5, 0);
 		count++;
 	}
@@ -308,7 +308,7 @@ static void put_argument_value(const struct sequence *sequence, const struct wir
 	}
 }
 
-/* A debug annotation and those inside of it. */
+/* Prints a debug annotation and those that it contains. */
 static void put_argument(const struct sequence *sequence, struct wire_span argument)
 {
 	struct wire_span stack[LEVELS_MAX] = {argument};
@@ -357,19 +357,19 @@ static void put_location(struct wire_span location)
 
 	put(" at=");
 	if (wire_get_bytes(location, 2, &text)) {
-		/* Without folders, which are the build's. */
+		/* Leave out the folders, which depend on the build. */
 		for (const uint8_t *at = text.at; at < text.end; at++)
 			if (*at == '/')
 				text.at = at + 1;
 		put_text(text);
 	}
-	/* Which line is the editor's affair. */
+	/* The number of the line changes with every edit. */
 	put(wire_get(location, 4, 0) > 0 ? ":line:" : ":no line:");
 	if (wire_get_bytes(location, 3, &text))
 		put_text(text);
 }
 
-/* Any field, when nothing is known of it. */
+/* Prints a field of unknown meaning. */
 static void put_unknown(const struct wire_field *field)
 {
 	put(" %" PRIu32 "=", field->id);
@@ -444,7 +444,7 @@ static void put_field(struct sequence *sequence, const struct wire_field *field,
 	case 11:
 		break;
 	case 12:
-		/* The thread's time: that it is there, not how much. */
+		/* The thread's time differs in each run; print only that it exists. */
 		put(" time");
 		break;
 	default:
@@ -453,7 +453,7 @@ static void put_field(struct sequence *sequence, const struct wire_field *field,
 	}
 }
 
-/* In the order of their numbers, whatever the writer's was; of one number, as they came. */
+/* Prints the fields in the order of their numbers. Fields with the same number keep their order. */
 static void put_fields(struct sequence *sequence, struct wire_span event, uint64_t track)
 {
 	uint32_t id = 0, next;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_inflate.c - the content of compressed packets, by the codecs' own libraries: what the
- * product's reader makes of them is not to be asked of itself.
+ * trace_inflate.c - decompresses packets with the codecs' own libraries, so that a fault of the
+ * product's reader cannot hide itself.
  *
- * The memory is kept until the end, because the checks borrow from it.
+ * The memory is not freed, because the checks borrow from it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 #endif
 
 enum { COMPRESSED_PACKETS = 50, ZSTD_COMPRESSED_PACKETS = 133 };
-/* A block is at most a megabyte and a packet. */
+/* A block has at most a megabyte and one packet. */
 #define CONTENT_MAX ((size_t)64 << 20)
 
-/* The bytes that came out, 0 = it failed. */
+/* Returns the number of decompressed bytes, 0 = failure. */
 static size_t decompress(bool is_zstd, struct wire_span packed, uint8_t *to)
 {
 	size_t size = (size_t)(packed.end - packed.at), got = 0;
@@ -56,7 +56,7 @@ bool packet_inflate(struct wire_span body, const char *codec, struct wire_span *
 	uint8_t *memory, *fitting;
 	size_t size;
 
-	/* Nothing else is in such a packet. */
+	/* A compressed packet has no other field. */
 	if (!wire_get_bytes(body, id, &packed) || wire_next(&rest, &field) <= 0 ||
 	    rest.at != rest.end)
 		return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_packet.h - walking a trace file's protobuf, and what the checks need of each packet.
+ * trace_packet.h - reads the protobuf of a trace file, and what the checks need of each packet.
  *
- * Deliberately not built on src/proto: a fault of the product's reader must not hide the same fault
- * of its writer.
+ * This does not use src/proto: a fault of the product's reader must not hide the same fault of its
+ * writer.
  */
 #ifndef ORMA_TESTS_INTEROP_TRACE_PACKET_H
 #define ORMA_TESTS_INTEROP_TRACE_PACKET_H
@@ -48,35 +48,35 @@ struct wire_span {
 struct wire_field {
 	uint32_t id;
 	enum wire_type type;
-	uint64_t value;         /* of every type but WIRE_BYTES */
-	struct wire_span bytes; /* of WIRE_BYTES */
+	uint64_t value;         /* all types but WIRE_BYTES */
+	struct wire_span bytes; /* WIRE_BYTES only */
 };
 
-/* Takes the next field off the span: 1, 0 at its end, or -EBADMSG. */
+/* Takes the next field off the span. Returns 1, 0 at its end, or -EBADMSG. */
 int wire_next(struct wire_span *span, struct wire_field *ret_field);
-/* The last value of a varint field of a message, or fallback where it is absent. */
+/* Returns the last value of a varint field, or fallback when there is none. */
 uint64_t wire_get(struct wire_span message, uint32_t id, uint64_t fallback);
-/* The last occurrence of a bytes field; false where it is absent. */
+/* Finds the last occurrence of a bytes field; false when there is none. */
 bool wire_get_bytes(struct wire_span message, uint32_t id, struct wire_span *ret_bytes);
-/* 0, or -EBADMSG when the span is no well-formed message (its top level only). */
+/* Returns 0, or -EBADMSG when the top level of the span is not a well-formed message. */
 int wire_check(struct wire_span message);
 
 struct packet {
 	struct wire_span body;
 	uint64_t timestamp, clock, sequence_id, flags, dropped;
 	int64_t uid, pid;
-	int uid_count, pid_count, sequence_count; /* trusted fields must be there once, not twice */
+	int uid_count, pid_count, sequence_count; /* trusted fields must occur exactly once */
 	bool has_timestamp, has_clock, has_dropped, first_on_sequence;
 	struct wire_span defaults, interned, clock_snapshot; /* .at is NULL where absent */
 };
 
 enum { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 
-/* 0, or -EBADMSG. */
+/* Returns 0 or -EBADMSG. */
 int packet_decode(struct wire_span body, struct packet *ret_packet);
 
-/* trace_inflate.c: the entries of a trace that a compressed packet holds; codec is "deflate" or
- * "zstd". False when it is no such packet or does not decompress. */
+/* trace_inflate.c: returns the entries of a trace that a compressed packet contains. codec is
+ * "deflate" or "zstd". False when the packet is not compressed with it or does not decompress. */
 bool packet_inflate(struct wire_span body, const char *codec, struct wire_span *ret_content);
 
 #endif

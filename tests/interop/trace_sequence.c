@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_sequence.c - what must hold along each packet sequence: owner, time, incremental state,
+ * trace_sequence.c - what must hold for each packet sequence: owner, time, incremental state,
  * slices, loss.
  *
- * Owns what is known of each sequence and track. The invariant: a check relies on nothing but
- * packets before the one at hand, so the order of the file is part of what is tested. Not a sort by
- * time first, as viewers do: it would hide packets that were read back out of order. Not tables
- * that grow: a trace of the tests is small, and one that outgrows a table is a failure by itself.
+ * Owns the state of each sequence and track. Invariant: a check depends only on the packet and on
+ * earlier ones, so that the order of the file is tested too. Rejected: sorting by time first, as
+ * viewers do (it would hide packets that were read back out of order), tables that grow (traces of
+ * the tests are small; one that exceeds a table is a failure).
  */
 #include "trace_check.h"
 
@@ -43,7 +43,7 @@ struct sequence {
 	uint64_t id, packets, clock, last_time, last_clock;
 	int64_t uid, pid;
 	bool has_state, has_time, clock_is_incremental;
-	/* The sequence's own clock, where it has one. */
+	/* The sequence's own clock, if it has one. */
 	uint64_t own_clock, own_value, own_unit_ns, own_base, own_base_ns;
 	uint64_t default_track;
 	struct iid_set names, categories;
@@ -58,7 +58,7 @@ static struct sequence sequences[MAX_SEQUENCES];
 static int sequence_count;
 static struct track tracks[MAX_TRACKS];
 static int track_count;
-/* Of the last pass of reading; .at is NULL before the first. */
+/* The statistics that were read last; .at is NULL before the first. */
 static struct wire_span last_stats;
 
 static struct sequence *get_sequence(const struct packet *packet)
@@ -110,7 +110,7 @@ static bool is_sequence_clock(uint64_t clock)
 	return clock >= FIRST_SEQUENCE_CLOCK && clock <= LAST_SEQUENCE_CLOCK;
 }
 
-/* A snapshot on a producer's sequence ties the sequence's own clock to a clock of the machine. */
+/* A snapshot on a producer's sequence relates the sequence's own clock to a clock of the machine. */
 static void learn_clock(struct sequence *sequence, struct wire_span snapshot)
 {
 	struct wire_field field;
@@ -154,7 +154,7 @@ static uint64_t resolve_time(struct sequence *sequence, const struct packet *pac
 	       (sequence->own_value - sequence->own_base) * sequence->own_unit_ns;
 }
 
-/* An event that the program gave a time of its own, on a clock that it names. */
+/* Whether the program gave the event a time, on a clock that the packet names. */
 static bool brings_its_time(const struct packet *packet)
 {
 	struct wire_span event;
@@ -342,8 +342,8 @@ static void check_zero(struct wire_span message, const struct counter *counters,
 
 static void judge_stats(void)
 {
-	/* readaheads_failed counts packets whose end had not come yet when the buffer was read: no
-	 * loss. */
+	/* readaheads_failed counts packets whose end had not arrived when the buffer was read, which
+	 * is not a loss. */
 	static const struct counter buffer_counters[] = {
 		{3, "chunks_overwritten"}, {13, "bytes_overwritten"},
 		{18, "chunks_discarded"},  {6, "patches_failed"},
@@ -382,7 +382,7 @@ static void judge_stats(void)
 		fail("trace_stats: no buffer's statistics");
 }
 
-/* Takes PID[=UID] off the list; false at its end. */
+/* Takes PID[=UID] off the list. Returns false at its end. */
 static bool next_owner(const char **list, int64_t *ret_pid, int64_t *ret_uid)
 {
 	char *end;
