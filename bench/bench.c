@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * bench.c - runs all rows and prints the table; docs/performance.md explains it.
  *
- * Facts that are no measurements of a running daemon (sizes, build times) come from bench/run as
- * --fact BLOCK|NAME|UNIT|ORMA|PEER and are printed with the rest.
+ * Facts that are not measured on a running daemon (sizes, build times) come from bench/run as
+ * --fact BLOCK|NAME|UNIT|ORMA|PEER and are printed with the rows.
  */
 #include "bench.h"
 

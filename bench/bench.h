@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench.h - what the parts of the benchmark share: the two sides, the options, rows of results.
+ * bench.h - the parts of the benchmark: the two sides, the options, rows of results.
  */
 #ifndef ORMA_BENCH_BENCH_H
 #define ORMA_BENCH_BENCH_H
@@ -24,10 +24,10 @@ struct bench_options {
 	const char *producer;          /* bench_producer */
 	const char *upstream_producer; /* bench_upstream_producer; NULL = without its rows */
 	const char *folder;            /* for files that sessions write */
-	const char *only;              /* a part of the names of the rows to run; NULL = all */
+	const char *only;              /* runs only the rows whose names contain this; NULL = all */
 	unsigned runs;
-	unsigned run_ms;  /* of a throughput row */
-	unsigned file_ms; /* of the write_into_file row */
+	unsigned run_ms;  /* duration of a throughput row */
+	unsigned file_ms; /* duration of the write_into_file row */
 	unsigned idle_ms;
 	unsigned flushes;
 };
@@ -38,7 +38,7 @@ struct bench_row {
 	bool is_less_better;
 	double values[BENCH_SIDES][BENCH_RUNS_MAX];
 	unsigned counts[BENCH_SIDES];
-	char note[BENCH_NOTE_MAX]; /* what went wrong, or lost */
+	char note[BENCH_NOTE_MAX]; /* failures and losses */
 };
 
 struct bench_report {
@@ -47,7 +47,7 @@ struct bench_report {
 };
 
 /* report.c */
-/* The row of that name, made when it is new; NULL when there are too many. */
+/* Returns the row of that name, which is added if it is new; NULL when there are too many rows. */
 struct bench_row *bench_report_row(struct bench_report *report, const char *block, const char *name,
 				   const char *unit, bool is_less_better);
 void bench_row_add(struct bench_row *row, enum bench_side side, double value);
@@ -55,7 +55,7 @@ double bench_median(const double *values, unsigned count);
 void bench_report_print(const struct bench_report *report, FILE *to);
 void bench_report_print_json(const struct bench_report *report, FILE *to);
 
-/* One measurement on one side; adds its values to rows of the report. */
+/* Makes one measurement on one side and adds its values to rows of the report. */
 typedef int bench_measure_fn(const struct bench_options *options, struct bench_report *report,
 			     enum bench_side side, struct bench_daemon *daemon, const void *args);
 
@@ -64,7 +64,7 @@ struct bench_flush_times {
 };
 
 /* rows.c */
-/* A daemon of its own for each, orma and peer in turns; 0 or the last error. */
+/* Each measurement has a daemon of its own; orma and the peer take turns. Returns 0 or the last error. */
 int bench_measure_in_turns(const struct bench_options *options, struct bench_report *report,
 			   unsigned runs, bench_measure_fn *measure, const void *args);
 struct orma_session;

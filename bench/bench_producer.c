@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_producer.c - the producer of every benchmark: packets of one size from some threads, to
- * whichever daemon $PERFETTO_PRODUCER_SOCK_NAME names.
+ * bench_producer.c - the producer of every benchmark: threads that send packets of one size to the
+ * daemon that $PERFETTO_PRODUCER_SOCK_NAME names.
  *
- * It says "ready" when the daemon knows its data source, emits when a session starts it, says
- * "result ..." when it is through, and stays connected until its standard input ends, which also
- * ends emitting. With no packets to emit (--idle) it is one more connected client.
+ * It prints "ready" when the daemon knows its data source, emits when a session starts it, and
+ * prints "result ..." when it has emitted all packets. It stays connected until its standard input
+ * ends, which also ends emitting. With --idle it emits nothing and is one more connected client.
  *
- * A packet is one copy of bytes encoded before, so that what is measured is the way through shared
- * memory and daemon, not this program. The clock is read once per 64 KiB.
+ * A packet is one copy of bytes that were encoded before, so that the way through shared memory and
+ * daemon is measured, not this program. The clock is read once per 64 KiB.
  *
  * Rejected: timing single packets (the clock would cost as much as the packet); a fixed count
  * instead of a time (the slow daemon's runs would last too long, or the fast one's be too short).
@@ -33,16 +33,16 @@
 #define STRIDE_BYTES    (64u << 10)
 #define CONNECT_MS      10000
 
-/* TracePacket.timestamp; TracePacket.for_testing with TestEvent.str inside. */
+/* The fields TracePacket.timestamp, and TracePacket.for_testing with TestEvent.str inside. */
 #define FIELD_TIMESTAMP   8
 #define FIELD_FOR_TESTING 900
 #define FIELD_STR         1
 
 static struct {
 	uint32_t threads, packet_bytes, shm_kib;
-	uint64_t count;       /* packets of each thread; 0 = until the time is over */
+	uint64_t count;       /* packets per thread; 0 = until the time is over */
 	uint64_t duration_ns; /* 0 = until standard input ends */
-	uint64_t bytes_per_s; /* of all threads together; 0 = as fast as it goes */
+	uint64_t bytes_per_s; /* all threads together; 0 = no limit */
 	bool is_idle, is_dropping;
 	const char *name;
 } args = {.threads = 1, .packet_bytes = 64, .name = "orma.bench"};
@@ -54,7 +54,7 @@ static struct {
 	pthread_cond_t changed;
 	bool is_started;
 	_Atomic bool
-		is_over; /* main writes, the emitting threads read, relaxed: only ends a loop */
+		is_over; /* written by main, read by emitting threads; relaxed, since it only ends a loop */
 	uint64_t begin_ns;
 	uint64_t packets[THREADS_MAX];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -131,7 +131,7 @@ static void parse_args(int argc, char **argv)
 	}
 }
 
-/* A packet of exactly the wanted size: a timestamp, and text in two nested messages. */
+/* Encodes a packet of exactly the wanted size: a timestamp, and text in two nested messages. */
 static void encode_packet(void)
 {
 	uint8_t *at = state.packet;
@@ -141,7 +141,7 @@ static void encode_packet(void)
 	at = orma_proto_put_varint(at, orma_base_clock_ns(CLOCK_BOOTTIME));
 	at = orma_proto_put_varint(at, orma_proto_tag(FIELD_FOR_TESTING, ORMA_PROTO_BYTES));
 	rest = args.packet_bytes - (size_t)(at - state.packet);
-	/* Where a length's own length makes the exact size impossible, the packet is one short. */
+	/* When a length needs one more byte, the exact size may be impossible: one byte is missing. */
 	for (text = rest;; text--) {
 		inner = 1 + orma_proto_varint_size(text) + text;
 		if (orma_proto_varint_size(inner) + inner <= rest)
@@ -164,7 +164,7 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 	pthread_mutex_unlock(&state.mutex);
 }
 
-/* When a thread has emitted this much, a rate says the time has to be that. */
+/* Sleeps until a thread with a limited rate may have emitted so much. */
 static void keep_pace(uint64_t bytes)
 {
 	uint64_t due_ns, seconds, rest;
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
 	while (read(STDIN_FILENO, &byte, 1) > 0 || errno == EINTR)
 		errno = 0;
 	atomic_store_explicit(&state.is_over, true, memory_order_relaxed);
-	/* Not orma_shutdown(): a session that never started leaves the emitter waiting. */
+	/* orma_shutdown() is not called: if no session started, the emitting thread still waits. */
 	fflush(stdout);
 	_exit(0);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clone.c - what cloning a session with a large buffer costs the others: flushes of one session
- * while a process clones another one with 256 MiB, lets the clone go, and clones it again.
+ * clone.c - how cloning a session with a large buffer delays others: flushes of one session while a
+ * process repeatedly clones another one with 256 MiB and frees the clone.
  *
- * The same flushes without a clone are a row of their own, from the same daemon right before. How
- * long a clone takes is told too: bounded steps are paid for with that.
+ * Another row has the same flushes without a clone, with the same daemon right before. The duration
+ * of a clone is measured too, because short steps make it longer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,13 +17,13 @@
 
 #define SOURCE      "orma.source"
 #define SOURCE_KIB  (256u << 10)
-#define PACKETS     "280000" /* of 1,000 bytes: some more than the buffer takes */
+#define PACKETS     "280000" /* 1,000 bytes each: more than the buffer takes */
 #define RESULT_MS   60000
 #define PATIENCE_MS 30000
 
 static const char block[] = "flush beside clones of 256 MiB";
 
-/* Clones until it is killed; after each clone says how long it took. */
+/* Clones until it is killed. Prints the duration of each clone. */
 static _Noreturn void clone_for_ever(const struct bench_daemon *daemon, int to_fd)
 {
 	const struct orma_session_options options = {
@@ -110,7 +110,7 @@ static int time_beside_clones(const struct bench_options *options, struct bench_
 	return r;
 }
 
-/* A session with a full buffer, whose producer stays. */
+/* Starts a session with a full buffer, whose producer stays connected. */
 static int fill_source(const struct bench_options *options, const struct bench_daemon *daemon,
 		       struct bench_producer *producer, struct orma_session **ret)
 {

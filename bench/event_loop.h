@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * event_loop.h - what the benchmarks of events share: loops that time one statement.
+ * event_loop.h - loops that measure the time of one statement, for the benchmarks of events.
  *
- * For the same code around orma's macros and LTTng's; included by one file of each program. A
- * statement runs in batches with pauses, in which whoever empties the memory does so; what counts
- * is the thread's own CPU time. A result is a line "name|unit|value" on standard output.
+ * One source of each program includes this, so that the code around orma's macros and LTTng's is the
+ * same. A statement runs in batches. During the pauses between them, the memory is read and emptied.
+ * The thread's own CPU time is measured. A result is a line "name|unit|value" on standard output.
  */
 #ifndef ORMA_BENCH_EVENT_LOOP_H
 #define ORMA_BENCH_EVENT_LOOP_H
@@ -35,10 +35,10 @@ static inline uint64_t event_ticks(void)
 #define EVENT_SINGLES 100000
 #define EVENT_COLD    200
 #define EVENT_THREADS 4
-/* More than the caches of one core hold. */
+/* This is larger than the caches of one core. */
 #define EVENT_FLUSH_BYTES (16u << 20)
 
-/* Runs the statement so many times. */
+/* Runs the statement `count` times. */
 typedef void event_fn(unsigned count);
 
 struct event_kind {
@@ -74,7 +74,7 @@ struct event_thread {
 	double ns;
 };
 
-/* The median batch. */
+/* Returns the median of the batches. */
 static void *event_time(void *ctx)
 {
 	struct event_thread *self = ctx;
@@ -156,7 +156,7 @@ static inline void event_report_cold(const struct event_kind *kind)
 	fflush(stdout);
 }
 
-/* With what reading the counter takes. */
+/* The time includes reading the counter. */
 static inline void event_report_tail(const struct event_kind *kind)
 {
 	static const struct {

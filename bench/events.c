@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * events.c - what an event costs the thread that emits it, into the service of this process.
+ * events.c - the cost of an event for the thread that emits it, with an in-process service.
  *
  *	bench_events [--clock-only]
  *	bench_events --ring KB [--never-clear]
  *
- * ORMA_CLOCK in the environment chooses the clock; with --clock-only the kinds on one thread alone
- * run. With --ring only the mean price of a slice's events is taken while a ring of this size is
- * filled many times; the service asks for new incremental states meanwhile, or never. Ends with 1
- * when anything was lost, because losing is faster than writing.
+ * The environment variable ORMA_CLOCK chooses the clock. --clock-only runs only the kinds that have
+ * one thread. --ring measures only the mean cost of a slice's events, while a ring buffer of this
+ * size is filled many times. Meanwhile the service asks for new incremental states, or never with
+ * --never-clear. The exit status is 1 when anything was lost, because losing is faster than writing.
  */
 #include <orma/orma.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@ ORMA_CATEGORY_DEFINE(on, "on", "Recorded");
 ORMA_CATEGORY_DEFINE(off, "off", "Not recorded");
 
 #define SHM_BYTES (8u << 20)
-/* Events take 15 bytes. */
+/* An event has 15 bytes. */
 #define WARM_UP_BATCHES (2 * (int)SHM_BYTES / (15 * EVENT_BATCH))
 /* They fill 90 MB. */
 #define RING_BATCHES 3000
@@ -30,7 +30,7 @@ static struct orma_data_source *source;
 static char payload[10000];
 static size_t payload_size;
 
-/* The machine's own least: what time it is, and three words. */
+/* The lower bound on this machine: reading the clock and writing three words. */
 static void floor_of_machine(unsigned count)
 {
 	static __thread uint64_t memory[8192];
@@ -175,7 +175,7 @@ static void report_packets(void)
 	}
 }
 
-/* The mean and not the median: a new state costs one event in thousands. */
+/* This is the mean, because the median would hide new states: one event in thousands has one. */
 static void report_ring(const struct options *wanted)
 {
 	double ns = 0;
@@ -237,7 +237,7 @@ int main(int argc, char **argv)
 	struct orma_session *session = start(&options);
 	int result;
 
-	/* The clock is calibrated, the memory touched: neither is the price of an event. */
+	/* Calibrate the clock and touch the memory first: neither is a cost of an event. */
 	for (int i = 0; i < WARM_UP_BATCHES; i++) {
 		instant(EVENT_BATCH);
 		event_pause();

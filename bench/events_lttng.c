@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * events_lttng.c - the same events through LTTng-UST, for whatever session records orma_bench:*.
+ * events_lttng.c - the same events with LTTng-UST, for a session that records orma_bench:*.
  *
- * A begin and an end are two events without fields; a counter is an event with a double, a name of
- * the moment one with a string, because LTTng's events have no other names than those in the code.
+ * A begin and an end are two events without fields. A counter is an event with a double. An event
+ * with a dynamic name is an event with a string, because the names of LTTng's events are fixed.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

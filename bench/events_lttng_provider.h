@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * events_lttng_provider.h - LTTng's description of the events; read several times by its macros.
+ * events_lttng_provider.h - the definitions of the events for LTTng, whose macros include this several
+ * times.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER orma_bench

@@ -24,7 +24,7 @@
 
 #define START_MS 10000
 
-/* Reads a line, at most `timeout_ms` for each part of it; the rest of the output is not wanted. */
+/* Reads a line; waits at most `timeout_ms` for each part. The rest of the output is ignored. */
 static int read_line(int fd, int timeout_ms, char *line, size_t size)
 {
 	size_t used = 0;
@@ -84,7 +84,7 @@ static _Noreturn void run_daemon(const struct bench_daemon *daemon, const char *
 	setenv("PERFETTO_PRODUCER_SOCK_NAME", daemon->producer_socket, 1);
 	setenv("PERFETTO_CONSUMER_SOCK_NAME", daemon->consumer_socket, 1);
 	setenv("TRACED_NOTIFY_FD", number, 1);
-	/* An end of a pipe that only this test holds open would keep other children waiting. */
+	/* Other children must not inherit the end of the pipe, or it would never close. */
 	fcntl(notify_fd, F_SETFD, 0);
 	dup2(null_fd, STDIN_FILENO);
 	dup2(null_fd, STDOUT_FILENO);

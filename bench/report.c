@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report.c - medians and ratios: the table for people, the JSON for programs.
+ * report.c - medians and ratios, as a table for people and as JSON for programs.
  *
- * A ratio says how many times better orma is: above 1 is better whichever way the unit counts. The
- * spread is the distance of the quartiles in per cent of the median, the larger of both sides.
+ * A ratio tells how many times better orma is: above 1 orma is better, whether more or less of the
+ * unit is better. The spread is the distance of the quartiles in per cent of the median, for the
+ * side where it is larger.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static int compare(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* The value below which the share of them lies, between two of them by interpolation. */
+/* Returns the value below which this share of the values lies, interpolated between two of them. */
 static double quantile(const double *values, unsigned count, double share)
 {
 	double sorted[BENCH_RUNS_MAX], at = share * (count - 1);
@@ -113,7 +114,7 @@ static void print_row(const struct bench_row *row, FILE *to)
 	fprintf(to, "%s%s\n", row->note[0] ? "  " : "", row->note);
 }
 
-/* The rows of a block together, whenever they were added. */
+/* Prints the rows of a block together, in whatever order they were added. */
 static void print_block(const struct bench_report *report, const char *block, FILE *to)
 {
 	fprintf(to, "\n%-46s %-6s %10s %10s %7s %7s\n", block, "", "orma", "perfetto", "better",
@@ -138,7 +139,7 @@ void bench_report_print(const struct bench_report *report, FILE *to)
 			print_block(report, report->rows[i].block, to);
 }
 
-/* Names and notes are our own text: quotes and backslashes do not occur. */
+/* Names and notes need no escapes: they are our own text, without quotes and backslashes. */
 static void print_side_json(const struct bench_row *row, enum bench_side side, const char *name,
 			    FILE *to)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rows.c - what is measured. Each measurement starts a daemon of its own, so that none inherits
- * another's memory, and the sides take turns within a row: what else the machine does meets both.
+ * rows.c - the measurements. Each starts a daemon of its own, so that none inherits the memory of
+ * another. The sides take turns within a row, so that other load on the machine affects both.
  *
- * A measurement that fails or loses data says so in the row's note; it never stops the others.
+ * The row's note reports a measurement that fails or loses data. The others are made all the same.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #define SESSIONS_MANY  8
 #define FILE_MB_PER_S  "100"
 #define SETTLE_MS      300
-/* However slow they are. */
+/* This is enough for slow runs. */
 #define FLUSHES_MAX_NS (20 * ORMA_NS_PER_SEC)
 
 static const char *const side_names[BENCH_SIDES] = {"orma", "perfetto"};
@@ -67,7 +67,7 @@ static int measure_once(const struct bench_options *options, struct bench_report
 	return r;
 }
 
-/* A B A B ...; true results need no other order, noise that comes and goes does. */
+/* The order is A B A B ..., so that noise that comes and goes affects both sides. */
 int bench_measure_in_turns(const struct bench_options *options, struct bench_report *report,
 			   unsigned runs, bench_measure_fn *measure, const void *args)
 {
@@ -85,11 +85,11 @@ int bench_measure_in_turns(const struct bench_options *options, struct bench_rep
 /* --- throughput ------------------------------------------------------------------------------- */
 
 struct throughput_args {
-	unsigned packet_bytes, shm_kib, threads; /* shm_kib 0 = what the daemon gives by itself */
-	bool is_upstreams; /* a producer with the habits of upstream's library */
+	unsigned packet_bytes, shm_kib, threads; /* shm_kib 0 = the daemon's default */
+	bool is_upstreams;                       /* the producer behaves like upstream's library */
 };
 
-/* The session and its only producer, from its start to its end. */
+/* Runs a session with one producer, from its start to its end. */
 static int run_producer(const struct bench_options *options, struct bench_daemon *daemon,
 			const struct throughput_args *args, struct bench_emitted *emitted,
 			struct bench_stats *stats, struct bench_usage *ret)
@@ -261,7 +261,7 @@ static int measure_read_back(const struct bench_options *options, struct bench_r
 			     enum bench_side side, struct bench_daemon *daemon, const void *ctx)
 {
 	const struct bench_config config = {.buffer_kib = BUFFER_KIB, .shm_kib = 4096};
-	/* Half as much again as the buffer takes, so that it is full whatever its overhead. */
+	/* Emit 1.5 times what the buffer takes, so that it is full whatever its overhead is. */
 	char *argv[] = {(char *)options->producer, "--size", "64", "--count", "1600000", NULL};
 	struct bench_producer producer;
 	struct bench_emitted emitted;
@@ -377,7 +377,7 @@ static int measure_file(const struct bench_options *options, struct bench_report
 
 int bench_rows_file(const struct bench_options *options, struct bench_report *report)
 {
-	/* A run is long enough to be its own mean. */
+	/* A run is so long that its result is a mean. */
 	return bench_measure_in_turns(options, report, 1 + (options->runs > 3), measure_file, NULL);
 }
 
@@ -398,12 +398,12 @@ int bench_time_flushes(unsigned count, struct orma_session *session, struct benc
 			count = at;
 		r = orma_session_flush(session, 5000, 0);
 		times[at] = (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e3;
-		/* No answer is an answer: it takes at least so long. */
+		/* A timeout is a result too: the flush takes at least so long. */
 		if (r == -ETIMEDOUT) {
 			count = done;
 			r = 0;
 		}
-		/* Sorted as they come: they are few. */
+		/* Insertion sort is enough for so few. */
 		for (; at > 0 && times[at - 1] > times[at]; at--) {
 			double swap = times[at];
 
@@ -504,7 +504,7 @@ static int measure_producers(const struct bench_options *options, struct bench_r
 	return r;
 }
 
-/* Each session with a buffer of 1 MiB and the same producer behind it, which emits nothing. */
+/* Each session has a buffer of 1 MiB and the same producer, which emits nothing. */
 static int measure_sessions(const struct bench_options *options, struct bench_report *report,
 			    enum bench_side side, struct bench_daemon *daemon, const void *ctx)
 {
@@ -519,7 +519,7 @@ static int measure_sessions(const struct bench_options *options, struct bench_re
 	if (r < 0)
 		return r;
 	for (; r == 0 && count < SESSIONS_MANY; count++) {
-		/* Perfetto's limit per user is 5; as root all 15 are one user's as well. */
+		/* Perfetto's limit is 5 sessions per user. Root can have 15. */
 		r = bench_session_start(daemon, &config, -1, &sessions[count]);
 		if (r < 0)
 			break;
@@ -572,8 +572,8 @@ int bench_rows_idle(const struct bench_options *options, struct bench_report *re
 
 /* --- the machine ------------------------------------------------------------------------------ */
 
-/* What one core can copy, in the daemon's pattern: 4 KiB pages out of a small memory, one after the
- * other into a large one. No daemon that copies once can be faster. */
+/* Measures how fast one core copies in the daemon's pattern: pages of 4 KiB from a small memory, one
+ * after the other into a large one. A daemon that copies once cannot be faster. */
 void bench_rows_copy(const struct bench_options *options, struct bench_report *report)
 {
 	size_t from_bytes = 256u << 10, to_bytes = (size_t)BUFFER_KIB << 10, total = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session.c - the sessions of the benchmark, through the public API, against either daemon.
+ * session.c - the sessions of the benchmark, with the public API, for both daemons.
  */
 #include "session.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stuck.c - what a client that has stopped working costs the others: flushes of one session, while
- * in another one a consumer reads nothing, a producer reads nothing, or the output file takes
- * nothing.
+ * stuck.c - how a client that is stuck delays others: flushes of one session, while in another
+ * session a consumer does not read, a producer does not read, or the output file blocks.
  *
- * The consumer is a process that reads its trace into a pipe which is full, the producer one that
- * is stopped while its session asks it for a flush every few milliseconds, and the disk is a pipe
- * that nobody reads. They are stuck before the first flush is timed and until after the last.
+ * The consumer is a process that writes its trace into a full pipe. The producer is a process that
+ * is stopped, while its session asks it for a flush every few milliseconds. The file is a pipe that
+ * nothing reads. They are stuck before the first flush is measured, and remain so after the last.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +20,7 @@
 #define SOURCE    "orma.stuck"
 #define SETTLE_NS 300000000
 #define RESULT_MS 60000
-/* Longer than the peer waits for a consumer that takes nothing. */
+/* This is longer than the peer waits for a consumer that does not read. */
 #define PATIENCE_MS 12000
 
 enum stuck { STUCK_NOBODY, STUCK_CONSUMER, STUCK_PRODUCER, STUCK_DISK };
@@ -29,8 +28,8 @@ enum stuck { STUCK_NOBODY, STUCK_CONSUMER, STUCK_PRODUCER, STUCK_DISK };
 struct victim {
 	enum stuck what;
 	struct bench_producer producer;
-	struct orma_session *session; /* of this process */
-	pid_t reader;                 /* the consumer that is a process */
+	struct orma_session *session; /* consumer in this process */
+	pid_t reader;                 /* consumer in a process of its own */
 	int pipe[2];
 };
 
@@ -39,7 +38,7 @@ static void settle(void)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
 }
 
-/* One that did not start is gone already. */
+/* Starts a producer. If it does not start, its process has ended already: pid is 0. */
 static int start_producer(const struct bench_daemon *daemon, char *const argv[],
 			  struct victim *victim)
 {
@@ -50,7 +49,7 @@ static int start_producer(const struct bench_daemon *daemon, char *const argv[],
 	return r;
 }
 
-/* The consumer's process: never returns. */
+/* Runs the consumer's process. Never returns. */
 static _Noreturn void read_nothing(const struct bench_daemon *daemon, int out_fd, int ready_fd,
 				   int go_fd)
 {
@@ -64,7 +63,7 @@ static _Noreturn void read_nothing(const struct bench_daemon *daemon, int out_fd
 	_exit(1);
 }
 
-/* A session of 64 MiB, filled, whose reader waits in the middle of reading it. */
+/* Fills a session of 64 MiB. Its reader stops in the middle of reading it. */
 static int begin_consumer(const struct bench_options *options, const struct bench_daemon *daemon,
 			  struct victim *victim)
 {
@@ -165,7 +164,7 @@ static void end(struct victim *victim)
 	}
 }
 
-/* The bystander is there before the others get stuck: connecting may be what hangs. */
+/* The bystander connects before the others get stuck, because connecting might hang. */
 static int time_bystander(const struct bench_options *options, struct bench_daemon *daemon,
 			  struct victim *victim, struct bench_flush_times *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * upstream_producer.c - a producer with the habits of upstream's library, for the benchmark.
+ * upstream_producer.c - a producer that behaves like upstream's library, for the benchmark.
  *
  * Programs that use upstream's library load a daemon differently from those that use ours, so each
- * daemon is measured with both. The habits, as of version 56:
+ * daemon is measured with both. In version 56 of the library
  *
  *  - a chunk is a whole page;
  *  - one priority-inheriting mutex guards the memory: it is taken to find a free page, to note that
@@ -11,8 +11,9 @@
  *    pending, and by a second one when half of the memory waits for its commit;
  *  - a writer without a free page sleeps 0, 8, 72, 584, 4,680, 37,448 and then 100,000 us.
  *
- * It takes the options of bench_producer that concern it, and says the same words. Packets are one
- * copy of bytes encoded before, cut where a page ends. The thread of main() is the one that commits.
+ * The program takes the options of bench_producer that apply to it, and prints the same lines. A
+ * packet is one copy of bytes that were encoded before, cut where a page ends. The thread of main()
+ * commits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,10 +43,10 @@
 #define THREADS_MAX     64
 #define PACKET_SIZE_MAX (1u << 20)
 #define STRIDE_BYTES    (64u << 10)
-/* A writer does not begin a packet in less. */
+/* A writer does not begin a packet when fewer bytes are left. */
 #define FRAGMENT_BYTES_MIN 16u
 #define SLEEP_US_MAX       100000u
-/* TracePacket.for_testing with TestEvent.str inside. */
+/* The fields TracePacket.for_testing, and TestEvent.str inside. */
 #define FIELD_FOR_TESTING 900
 #define FIELD_STR         1
 
@@ -71,7 +72,7 @@ static struct {
 	const char *name;
 } args = {.threads = 1, .packet_bytes = 64, .name = "orma.bench"};
 
-/* The pages that wait for their commit; under the mutex, as are the two marks. */
+/* Pages that wait for their commit. Guarded by the mutex, as are the two marks. */
 struct commit {
 	uint32_t *pages;
 	size_t count;
@@ -85,7 +86,7 @@ static struct {
 	pthread_mutex_t mutex; /* priority-inheriting */
 	uint8_t *memory;
 	uint32_t page_bytes, page_count, target_buffer;
-	uint32_t next_page; /* under the mutex */
+	uint32_t next_page; /* guarded by the mutex */
 	struct commit commit;
 	uint8_t packet[PACKET_SIZE_MAX];
 	uint64_t begin_ns;
@@ -97,7 +98,7 @@ struct writer {
 	uint32_t chunk_id, page_idx;
 	struct orma_shm_chunk_header *header; /* NULL = no chunk */
 	uint8_t *at, *end;
-	uint16_t packets; /* as in the header */
+	uint16_t packets; /* the same number as in the header */
 };
 
 static _Noreturn void die(const char *what, int error)
@@ -115,7 +116,7 @@ static _Atomic uint32_t *page_word(uint32_t page_idx)
 			->word;
 }
 
-/* A page that is the caller's now, or false. */
+/* Takes a free page, which the caller then owns. Returns false when there is none. */
 static bool try_take_page(uint32_t *ret)
 {
 	const uint32_t taken =
@@ -177,7 +178,7 @@ static void finish_chunk(struct writer *writer)
 	writer->header = NULL;
 }
 
-/* The new page is taken before the old one is given away. */
+/* Takes the new page before giving the old one away. */
 static void begin_chunk(struct writer *writer, uint32_t flags)
 {
 	uint32_t page_idx = take_page();
@@ -195,7 +196,7 @@ static void begin_chunk(struct writer *writer, uint32_t flags)
 	store_packets(writer);
 }
 
-/* One fragment; returns how much of the packet it has. */
+/* Writes one fragment. Returns how many bytes of the packet it has. */
 static size_t write_fragment(struct writer *writer, const uint8_t *data, size_t size)
 {
 	size_t part = ORMA_MIN(size, (size_t)(writer->end - writer->at) - 4);
@@ -484,7 +485,7 @@ static void parse_args(int argc, char **argv)
 	}
 }
 
-/* A text in two nested messages, of about the wanted size. */
+/* Encodes a text in two nested messages, of about the wanted size. */
 static void encode_packet(void)
 {
 	uint32_t text = args.packet_bytes - 10;
@@ -516,6 +517,6 @@ int main(int argc, char **argv)
 	    0)
 		die("standard input", EIO);
 	orma_base_loop_run(state.loop);
-	/* Threads may still wait for pages. */
+	/* Threads may still be waiting for pages. */
 	_exit(0);
 }
