@@ -3,8 +3,8 @@
  *
  * The parent stays single-threaded and does nothing but fork, wait with a deadline and clean up, so
  * a test may crash, hang or leak without touching the next one. A page shared with the child
- * carries the reason of a failure; an exit status alone could not. The child ends through exit(),
- * because the leak check of AddressSanitizer hangs on that.
+ * carries the reason of a failure, which an exit status cannot. The child ends through exit(),
+ * because that runs the leak check of AddressSanitizer.
  */
 #include "harness.h"
 

@@ -29,7 +29,7 @@ _Noreturn void orma_test_fail(const char *file, int line, const char *format, ..
 _Noreturn void orma_test_skip(const char *missing);
 /* A temporary folder, removed with its content when the test ends. */
 const char *orma_test_tmpdir(void);
-/* Makes the n-th next allocation fail (1 = the very next one); 0 switches that off. */
+/* Makes the n-th allocation from now fail (1 = the next one); 0 turns that off. */
 void orma_test_fail_allocation(uint64_t nth);
 /* True when the planned failure has happened since orma_test_fail_allocation(). */
 bool orma_test_allocation_failed(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * bystander.c - numbered packets from a producer to a consumer, everything by the book.
  *
- * One thread plays both, so a flush is three steps: the consumer asks, the producer acknowledges,
- * the consumer hears. Rejected: threads that write all the time (what was recorded when would be a
- * matter of luck; a test decides instead).
+ * One thread plays both roles, so a flush has three steps: the consumer asks, the producer
+ * acknowledges, the consumer receives the answer. Rejected: threads that write all the time
+ * (chance would decide what is recorded when, instead of the test).
  */
 #include "bystander.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bystander.h - a well-behaved producer and consumer that record beside the hostile ones. Whatever
- * those do, the bystander's trace must be whole and its flushes must work.
+ * bystander.h - a well-behaved producer and consumer that record beside hostile ones. Its trace
+ * must be complete and its flushes must work, whatever the hostile clients do.
  */
 #ifndef ORMA_TESTS_INTEGRATION_BYSTANDER_H
 #define ORMA_TESTS_INTEGRATION_BYSTANDER_H
@@ -24,11 +24,12 @@ void orma_bystander_start(struct orma_bystander *bystander, const struct orma_te
 void orma_bystander_write(struct orma_bystander *bystander);
 /* Writes, flushes, reads: every packet since the last time, in order, once, and nothing lost. */
 void orma_bystander_check(struct orma_bystander *bystander);
-/* Checks once more, stops the session and leaves. */
+/* Checks once more, stops the session and disconnects. */
 void orma_bystander_finish(struct orma_bystander *bystander);
 
-/* A daemon with a bystander: what nearly every test begins and ends with. With ORMA_PRINT_FLUSHES in
- * the environment the longest of the bystander's flushes is printed at the end. */
+/* A daemon with a bystander; nearly every test begins and ends with these. With
+ * ORMA_PRINT_FLUSHES in the environment, the end prints how long the bystander's longest flush
+ * took. */
 struct orma_stage {
 	struct orma_test_daemon daemon;
 	struct orma_bystander bystander;

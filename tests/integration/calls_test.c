@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * calls_test.c - calls that make no sense: unknown services and methods, out of order, twice,
- * without a reply, with arguments that do not decode or are nested beyond any depth.
+ * calls_test.c - invalid calls: unknown services and methods, calls out of order, repeated or
+ * without a reply, arguments that do not decode or are nested too deeply.
  */
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ ORMA_TEST(a_producer_that_has_not_introduced_itself_is_rejected)
 	CHECK(!orma_raw_producer_initialize(&producer, "producer_name: \"twice\"", -1)->success);
 	orma_raw_producer_listen(&producer);
 	orma_raw_producer_sync(&producer);
-	/* A second stream of commands would make two of every command. */
+	/* A second stream would deliver every command twice. */
 	CHECK(!orma_raw_call(&producer.client, "GetAsyncCommand", ORMA_STR(""))->success);
 	orma_raw_producer_close(&producer);
 	orma_stage_close(&stage);
@@ -164,7 +164,7 @@ ORMA_TEST(a_call_whose_reply_is_dropped_gets_none)
 	orma_stage_close(&stage);
 }
 
-/* `depth` messages of field `field_id`, one in the other, as many as fit into `limit` bytes. */
+/* `depth` nested messages of field `field_id`, or as many as fit into `limit` bytes. */
 static void nest(struct orma_buf *buf, uint32_t field_id, size_t depth, size_t limit)
 {
 	size_t begin = limit, size = 0;
@@ -196,7 +196,7 @@ ORMA_TEST(messages_nested_beyond_any_depth_do_not_overflow_the_stack)
 	struct orma_raw_consumer consumer;
 
 	orma_stage_open(&stage);
-	/* Fields that hold messages, and some that nobody knows; about 32,000 levels fill a frame.
+	/* Fields that contain messages, and unknown fields; about 32,000 levels fill a frame.
 	 */
 	static const uint32_t field_ids[] = {1, 2, 5, 10, 15, 100, 536870911};
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(field_ids); i++) {
@@ -213,7 +213,8 @@ ORMA_TEST(messages_nested_beyond_any_depth_do_not_overflow_the_stack)
 		orma_raw_consumer_open(&consumer, stage.daemon.consumers);
 		orma_raw_call(&consumer.client, "ChangeTraceConfig", bytes);
 		orma_raw_call(&consumer.client, "CloneSession", bytes);
-		/* A field that EnableTracing does not know leaves an empty config, which is one. */
+		/* EnableTracing skips an unknown field, and the empty config that is left is
+		 * valid. */
 		orma_raw_invoke(&consumer.client, "EnableTracing", bytes, -1, 0);
 		orma_raw_consumer_fence(&consumer);
 		orma_raw_consumer_close(&consumer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clone_hostile_test.c - clones by the thousand, of what is not there or not one's own, of sources
- * that end in the middle of it, by consumers that leave, into what takes nothing; the bystander
- * loses nothing, and memory stays within what the limits allow.
+ * clone_hostile_test.c - clones by the thousand: of sessions that do not exist or belong to
+ * another user, of sources that end while they are cloned, by consumers that disconnect, into
+ * files that accept nothing. The bystander loses nothing, and memory stays within the limits.
  */
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -50,7 +50,7 @@ ORMA_TEST(clones_of_what_is_not_there_are_refused_in_words)
 		snprintf(request, sizeof(request), "session_id: %d", 1000 + i);
 		CHECK(!orma_raw_clone_make(&consumer, -1, request)->success);
 	}
-	/* One's own: there is room for one session per consumer. */
+	/* A clone of its own session is refused, because a consumer has one session. */
 	check_refused(&session.consumer, SOURCE,
 		      "this consumer has a session already (FreeBuffers ends it)");
 	CHECK(orma_raw_clone_make(&consumer, -1, SOURCE)->success);
@@ -61,11 +61,11 @@ ORMA_TEST(clones_of_what_is_not_there_are_refused_in_words)
 	orma_stage_close(&stage);
 }
 
-/* Connects as another user; what the socket says of a client is decided then. */
+/* Connects as another user; the kernel records the client's user at that moment. */
 static void open_as(struct orma_raw_consumer *consumer, const char *path, uid_t uid)
 {
 	CHECK_INT(chmod(orma_test_tmpdir(), 0755) | chmod(path, 0666), 0);
-	/* Of this thread alone, and not through the C library, which would change all. */
+	/* A bare system call changes this thread only; the C library would change all threads. */
 	CHECK_INT(syscall(SYS_setresuid, (uid_t)-1, uid, (uid_t)-1), 0);
 	orma_raw_consumer_open(consumer, path);
 	CHECK_INT(syscall(SYS_setresuid, (uid_t)-1, 0, (uid_t)-1), 0);
@@ -168,7 +168,7 @@ ORMA_TEST(consumers_that_leave_while_they_clone)
 			orma_bystander_check(&stage.bystander);
 		orma_raw_consumer_close(&consumer);
 	}
-	/* None of them is left behind. */
+	/* None of them remains. */
 	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
 	while (orma_raw_consumer_query(&consumer)->tracing_sessions.count > 2)
 		;
@@ -193,7 +193,7 @@ ORMA_TEST(a_source_that_leaves_while_it_is_cloned)
 		orma_raw_consumer_open(&consumer, stage.daemon.consumers);
 		uint64_t id = orma_raw_clone_invoke(&consumer, -1, SOURCE);
 		orma_raw_session_close(&session);
-		/* Either it was in time, and is whole, or there was nothing any more. */
+		/* The clone is either complete, or there was nothing left to clone. */
 		struct orma_pb_clone_session_response *response =
 			orma_raw_clone_await(&consumer, id);
 		if (response->success)
@@ -238,7 +238,7 @@ ORMA_TEST(clones_of_clones_outlive_what_they_are_made_of)
 	}
 	struct orma_raw_consumer *last = &consumers[ORMA_ARRAY_SIZE(consumers) - 1];
 	CHECK(orma_raw_trace_has(orma_raw_consumer_read(last), "data"));
-	/* What was read is in no further clone. */
+	/* Later clones do not contain what was read. */
 	orma_raw_consumer_open(&late, stage.daemon.consumers);
 	if (orma_raw_clone_make(&late, -1, request)->success)
 		CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&late)), 0);
@@ -268,7 +268,7 @@ ORMA_TEST(sources_that_are_stopped_read_and_freed_while_they_are_cloned)
 			orma_raw_session_emit(&session, "data");
 		orma_raw_consumer_open(&consumer, stage.daemon.consumers);
 		uint64_t id = orma_raw_clone_invoke(&consumer, -1, SOURCE);
-		/* Now and then it has begun. */
+		/* Sometimes the clone has begun. */
 		if (i % 2)
 			orma_bystander_check(&stage.bystander);
 		for (; *step; step++)
@@ -330,7 +330,7 @@ ORMA_TEST(consumers_that_clone_all_at_once_get_what_the_limit_allows_and_no_more
 		for (size_t k = 0; k < CALLS; k++)
 			successes += orma_raw_clone_await(&consumers[i], ids[i][k])->success;
 	CHECK_INT(successes, ORMA_SERVICE_CLONES_PER_UID);
-	/* The clones, and what the test itself keeps of answers. */
+	/* The clones, and the answers that the test itself keeps. */
 	CHECK(resident_bytes() <
 	      before + BYTES_PER_BYTE * (((uint64_t)successes * FLOOD_MB + 64) << 20));
 	for (size_t i = 0; i < FLOODERS; i++)
@@ -360,7 +360,7 @@ ORMA_TEST(a_clone_into_what_takes_nothing_fails_alone)
 	CHECK(!orma_raw_clone_make(&consumer, -1, SOURCE)->success);
 	CHECK(!orma_raw_clone_make(&consumer, blind, SOURCE)->success);
 	CHECK(!orma_raw_clone_make(&consumer, full, SOURCE)->success);
-	/* Nobody reads the pipe; the clone waits, and nobody else does. */
+	/* Nothing reads the pipe. The clone waits; other clients do not. */
 	(void)orma_raw_clone_invoke(&consumer, fds[1], SOURCE);
 	for (int i = 0; i < 20; i++)
 		orma_bystander_check(&stage.bystander);
@@ -399,7 +399,7 @@ ORMA_TEST(clones_into_descriptors_of_every_wrong_kind_end)
 		CHECK(!response->success && response->error.size);
 		orma_bystander_check(&stage.bystander);
 	}
-	/* Onto the source's own file: its business, and nobody else's. */
+	/* Into the source's own file: this harms that file, and nothing else. */
 	(void)orma_raw_clone_make(&consumer, file, SOURCE);
 	orma_raw_consumer_close(&consumer);
 	CHECK_INT(close(broken[1]), 0);

@@ -16,7 +16,8 @@
 
 enum { PACKET_BYTES = 3900, LARGE_MB = 16 };
 
-/* The longest of some flushes with a check of the whole trace. */
+/* Returns how long the longest of several flushes took; each is followed by a check of the whole
+ * trace. */
 static uint64_t time_flushes(struct orma_stage *stage, struct orma_raw_session *session)
 {
 	uint64_t longest_ns = 0;
@@ -31,7 +32,7 @@ static uint64_t time_flushes(struct orma_stage *stage, struct orma_raw_session *
 	return longest_ns;
 }
 
-/* ORMA_CLONE_MB=256 makes it large enough to measure, and prints what was. */
+/* ORMA_CLONE_MB=256 makes it large enough to measure, and prints the results. */
 ORMA_TEST(a_large_clone_is_whole_and_the_bystander_goes_on_beside_it)
 {
 	const char *wish = getenv("ORMA_CLONE_MB");
@@ -83,7 +84,7 @@ ORMA_TEST(a_clone_that_is_refused_says_why)
 	CHECK(!response->success);
 	CHECK(orma_base_str_is(response->error,
 			       "unique_session_name: there is no session \"source\""));
-	/* Nothing at all, and what does not decode. */
+	/* An empty request, and one that does not decode. */
 	orma_raw_decode(&consumer.client, &orma_pb_clone_session_response_desc,
 			orma_raw_call(&consumer.client, "CloneSession", ORMA_STR("")), &response);
 	CHECK(!response->success && response->error.size);
@@ -148,7 +149,7 @@ ORMA_TEST(a_flood_of_triggers_is_obeyed_and_holds_up_nobody)
 	CHECK(orma_raw_call(client, "ActivateTriggers", args)->success);
 	for (int i = 0; i < 10; i++)
 		orma_bystander_check(&stage.bystander);
-	/* The session itself shows nothing, its clones do. */
+	/* The session itself cannot be read, but its clones can. */
 	orma_raw_session_emit(&session, "data");
 	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&session.consumer)), 0);
 	struct orma_raw_consumer consumer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * commit_hostile_test.c - commits that lie: indices and buffers out of range, patches for nothing,
- * forged headers and packets, emulated chunks of every length. Each lie is counted, the truth
- * beside it is recorded.
+ * commit_hostile_test.c - invalid commits: indices and buffers out of range, patches without a
+ * chunk, forged headers and packets, emulated chunks of every length. Each invalid entry is
+ * counted, and valid entries beside it are recorded.
  */
 #include <unistd.h>
 
@@ -61,7 +61,7 @@ ORMA_TEST(chunks_for_buffers_that_were_never_granted_are_counted)
 		};
 		orma_raw_producer_write_and_commit(&session.producer, &chunk, targets[i]);
 		orma_raw_producer_sync(&session.producer);
-		/* A chunk that is refused is free again all the same. */
+		/* A chunk that is refused is freed too. */
 		CHECK_INT(*(uint32_t *)(void *)session.producer.shm, 0);
 	}
 	CHECK_INT(chunks_discarded(&stage), ORMA_ARRAY_SIZE(targets));
@@ -84,7 +84,7 @@ ORMA_TEST(registering_a_writer_for_a_foreign_buffer_opens_nothing)
 					    &orma_pb_register_trace_writer_request_desc,
 					    "trace_writer_id: %u target_buffer: %u", writer_ids[i],
 					    stage.bystander.target_buffer));
-	/* Scraping looks at this unfinished chunk, and at whose buffer it claims. */
+	/* Scraping checks this unfinished chunk, and the buffer that it claims. */
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0};
 	orma_raw_test_packet(&payload, "forged");
 	orma_raw_test_packet(&payload, "unfinished");
@@ -213,8 +213,8 @@ ORMA_TEST(packets_with_forged_trusted_fields_are_dropped_and_counted)
 	orma_stage_open(&stage);
 	orma_raw_session_open(&session, &stage.daemon, "hostile", "", "");
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(forged); i++) {
-		/* Two encodings in a row are one message; the text format would not put both into a
-		 * oneof. */
+		/* Two encodings in a row form one message; the text format cannot set both
+		 * fields of a oneof. */
 		struct orma_raw_client *client = &session.producer.client;
 		struct orma_str test = orma_raw_text(client, &orma_pb_trace_packet_desc,
 						     "for_testing { str: \"forged\" }");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compress_test.c - compressed sessions of the real daemon, with the real codecs: what comes out is
- * what would have come out without, through ReadBuffers and through a file, and a session that is
- * hard to compress costs the bystander nothing.
+ * compress_test.c - compressed sessions of the real daemon, with the real codecs. The packets
+ * are the same as without compression, through ReadBuffers and through a file, and a session
+ * that is hard to compress does not slow the bystander down.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -53,7 +53,7 @@ static void read_trace(int fd, struct texts *texts)
 		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
 }
 
-/* Half of the bytes of each packet cannot be guessed. */
+/* Half of the bytes of each packet are random. */
 static void emit_all(struct orma_raw_session *session)
 {
 	static uint32_t state = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config_hostile_test.c - configs that cannot be: the reason reaches the consumer, names the field,
- * and nothing has changed; configs of any size that can be are recorded.
+ * config_hostile_test.c - invalid configs: the consumer receives the reason, which names the
+ * field, and nothing has changed. Valid configs of any size are recorded.
  */
 #include <unistd.h>
 
@@ -158,7 +158,7 @@ ORMA_TEST(every_changed_byte_of_a_config_is_survived)
 			orma_raw_await(&consumer.client, consumer.enable_id);
 		}
 	}
-	/* The bystander was set up and stopped in many of those sessions, by right. */
+	/* Many of those sessions set the bystander up and stopped it, which is allowed. */
 	orma_raw_consumer_close(&consumer);
 	orma_stage_close(&stage);
 }

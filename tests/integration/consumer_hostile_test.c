@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * consumer_hostile_test.c - consumers that call without a session, twice, in crowds, or leave in
- * the middle.
+ * consumer_hostile_test.c - consumers that call without a session, repeat calls, connect in
+ * crowds, or disconnect in the middle.
  */
 #include <unistd.h>
 
@@ -162,7 +162,7 @@ ORMA_TEST(a_consumer_that_reads_nothing_holds_up_nobody)
 	uint64_t id = orma_raw_invoke(&session.consumer.client, "ReadBuffers", ORMA_STR(""), -1, 0);
 	for (int i = 0; i < 20; i++)
 		orma_bystander_check(&stage.bystander);
-	/* When it reads at last, all is there. */
+	/* When it finally reads, the trace is complete. */
 	size_t bytes = 0;
 	for (struct orma_raw_frame *frame = NULL; !frame || frame->has_more;) {
 		frame = orma_raw_await(&session.consumer.client, id);
@@ -284,8 +284,8 @@ ORMA_TEST(connections_beyond_the_cap_are_refused_in_words)
 		orma_raw_connect(&clients[i], stage.daemon.consumers);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(clients); i++) {
 		struct orma_raw_frame *frame;
-		/* Those who are served answer a bind; the others have been told, and then the
-		 * stream ends. */
+		/* A connection that is served answers a bind. A refused one receives an error,
+		 * and then its stream ends. */
 		orma_raw_send(&clients[i],
 			      "\x12\0\0\0\x10\x07\x1a\x0e\x0a\x0c"
 			      "ConsumerPort",

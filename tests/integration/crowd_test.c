@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * crowd_test.c - what runs out: descriptors, names, patience of a regular expression; and an end of
- * the daemon in the middle of everything.
+ * crowd_test.c - exhausted resources: descriptors, names, the step limit of a regular
+ * expression; and a daemon that ends while all of it goes on.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -37,7 +37,7 @@ ORMA_TEST(a_hundred_thousand_data_sources)
 	orma_bystander_check(&stage.bystander);
 	CHECK_INT(orma_raw_consumer_query(&stage.bystander.consumer)->data_sources.count,
 		  1 + EACH * ORMA_ARRAY_SIZE(producers));
-	/* A session finds its own among them, and they leave. */
+	/* A session finds its own data source among them, and the others disconnect. */
 	struct orma_raw_session session;
 	orma_raw_session_open(&session, &stage.daemon, "s000050000", "", "");
 	orma_raw_session_emit(&session, "found");
@@ -91,7 +91,7 @@ ORMA_TEST(a_daemon_without_descriptors_refuses_and_recovers)
 	memcpy(address.sun_path, stage.daemon.consumers, strlen(stage.daemon.consumers) + 1);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(fds); i++)
 		CHECK((fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0);
-	/* The daemon lives in this process: from here on it can open some ten more. */
+	/* The daemon runs in this process: from here on it can open about ten more descriptors. */
 	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	low = limit;
 	low.rlim_cur = (rlim_t)fds[ORMA_ARRAY_SIZE(fds) - 1] + 10;
@@ -299,7 +299,7 @@ ORMA_TEST(a_detached_session_is_attached_by_key_only)
 	CHECK(!orma_raw_call(&second.client, "Attach", ORMA_STR(""))->success);
 	CHECK(orma_raw_call(&second.client, "Attach", ORMA_STR("\x0a\x03key"))->success);
 	CHECK(!orma_raw_call(&second.client, "Attach", ORMA_STR("\x0a\x03key"))->success);
-	/* What tells the new consumer of the end. */
+	/* This tells the new consumer that the daemon ends. */
 	second.enable_id =
 		orma_raw_invoke(&second.client, "EnableTracing", ORMA_STR("\x10\x01"), -1, 0);
 	struct orma_pb_trace *trace = orma_raw_consumer_read(&second);

@@ -25,7 +25,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* On any free port; a listener made here and adopted, because an address cannot ask for one. */
+/* Listens on any free port. The test makes the listener, because an address cannot request a
+ * free port. */
 static uint16_t listen_tcp(struct orma_host *host)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
@@ -54,11 +55,13 @@ void orma_test_daemon_start(struct orma_test_daemon *daemon)
 	struct orma_daemon_options options = {
 		.producer_addresses = daemon->producers,
 		.consumer_addresses = daemon->consumers,
-		/* All of a test's clients are one user's; the cap of all connections is met first.
+		/* All clients of a test have one user, so the limit of all connections applies
+		 * first.
 		 */
 		.peers_per_uid_max = ORMA_IPC_PEERS_MAX_DEFAULT,
 	};
-	/* As in `orma traced`: a pipe that nobody reads is an error, not the end. */
+	/* As in `orma traced`: writing to a pipe without a reader is an error and does not end
+	 * the process. */
 	signal(SIGPIPE, SIG_IGN);
 	if (orma_daemon_init(&daemon->daemon, &options, &error) < 0)
 		orma_test_fail(__FILE__, __LINE__, "%s", error.message);

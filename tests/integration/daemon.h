@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * daemon.h - the daemon of `orma traced` on a thread of the test, with sockets in the test's own
- * folder. Being in the same process, its descriptors and its memory are under the eyes of the
- * harness and the sanitizers.
+ * folder. It is in the same process, so the harness and the sanitizers check its descriptors and
+ * its memory.
  */
 #ifndef ORMA_TESTS_INTEGRATION_DAEMON_H
 #define ORMA_TESTS_INTEGRATION_DAEMON_H

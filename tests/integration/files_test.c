@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * files_test.c - write_into_file onto what is no file to write to: full, closed, stuck, a
- * directory. The session ends with an error that its consumer reads; the daemon and the bystander
- * go on.
+ * files_test.c - write_into_file with a descriptor that cannot be written to: full, closed,
+ * stuck, a directory. The session ends with an error that its consumer receives; the daemon and
+ * the bystander continue.
  */
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -197,7 +197,8 @@ ORMA_TEST(a_pipe_that_nobody_reads_holds_up_only_its_own_session)
 	}
 	for (int i = 0; i < 20; i++)
 		orma_bystander_check(&session.stage.bystander);
-	/* Nobody will ever read it; the consumer leaves, and the daemon must be able to end. */
+	/* Nothing will ever read it. The consumer disconnects, and the daemon must be able to
+	 * end. */
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 	close_session(&session);
@@ -260,8 +261,8 @@ ORMA_TEST(a_socket_that_the_other_end_closes_ends_the_session)
 	close_session(&session);
 }
 
-/* Texts of the session's packets and what else is in the trace at a path; 0 = there is no such
- * file. */
+/* The texts of the session's packets, and counts of other packets, of the trace at a path; 0 =
+ * there is no such file. */
 static size_t read_rotated(const char *path, uint32_t *first, uint32_t *last)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
@@ -284,7 +285,7 @@ static size_t read_rotated(const char *path, uint32_t *first, uint32_t *last)
 		has_system |= packet->system_info != NULL;
 		if (!packet->for_testing)
 			continue;
-		/* Nothing of a producer comes before what explains it. */
+		/* The packets that explain a producer's packets come before them. */
 		CHECK(has_clocks && has_config && has_uuid && has_system);
 		*last = (uint32_t)strtoul(packet->for_testing->str.data, NULL, 10);
 		if (count++ == 0)
@@ -321,12 +322,13 @@ ORMA_TEST(a_file_with_a_size_limit_and_a_count_goes_on_in_the_next_one)
 		 "output_path: \"%s\" max_file_size_bytes: 70000 max_file_count: 3", path);
 	open_session(&session, -1, config);
 	start(&session);
-	/* A quarter of a megabyte, what the buffer holds: four files, of which three are kept. */
+	/* A quarter of a megabyte, which fits into the buffer: four files, of which three are
+	 * kept. */
 	for (uint32_t i = 0; i < 70; i++)
 		emit_number(&session, i);
 	disable(&session);
 	CHECK_STR(orma_raw_consumer_await_disabled(&session.consumer), "");
-	/* The oldest of those that are left first. */
+	/* The oldest remaining file first. */
 	for (int i = 2; i >= 0; i--) {
 		snprintf(name, sizeof(name), i ? "%s.%d" : "%s", path, i);
 		size_t size = read_rotated(name, &first, &last);
@@ -340,8 +342,8 @@ ORMA_TEST(a_file_with_a_size_limit_and_a_count_goes_on_in_the_next_one)
 	close_session(&session);
 }
 
-/* The kernel writes what fits, and refuses the rest: a write that is short, then an error. The file
- * ends behind its last whole packet. */
+/* The kernel writes what fits and refuses the rest: a short write, then an error. The file ends
+ * after its last whole packet. */
 ORMA_TEST(a_file_that_takes_a_part_of_a_write_ends_the_session_with_words)
 {
 	struct file_session session;

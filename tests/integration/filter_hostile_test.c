@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * filter_hostile_test.c - trace filters and expressions made to hold the daemon up.
+ * filter_hostile_test.c - trace filters and regular expressions that are made to delay the
+ * daemon.
  */
 #include "bystander.h"
 #include "filter_program.h"
@@ -7,7 +8,7 @@
 #include "raw_session.h"
 #include "tool/daemon/regex_pcre2.h"
 
-/* Packets are their test events and those their strings, which have rules. */
+/* Packets have test events, and these have strings, for which there are rules. */
 static const char *string_program(void)
 {
 	static char text[480];
@@ -38,7 +39,7 @@ ORMA_TEST(an_exploding_string_rule_costs_its_own_session_only)
 	orma_raw_session_open(&session, &stage.daemon, "exploding", "", config);
 	for (size_t i = 0; i < 100; i++)
 		orma_raw_session_emit(&session, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaxbz");
-	/* Asked for, and the others are served while it is on its way. */
+	/* The read is requested, and other clients are served while it is under way. */
 	read_id = orma_raw_invoke(&session.consumer.client, "ReadBuffers", ORMA_STR(""), -1, 0);
 	for (size_t i = 0; i < 5; i++)
 		orma_bystander_check(&stage.bystander);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * finish_test.c - SIGTERM: sessions that write into files are flushed, stopped and their files
- * completed before the daemon exits; what hangs does not keep it.
+ * completed before the daemon exits. A file that hangs does not keep it from exiting.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -154,7 +154,7 @@ ORMA_TEST(the_second_signal_ends_at_once)
 	struct scene scene = {0};
 	ORMA_AUTO(orma_base_fd_closep) int fd = open_file();
 
-	/* To end at once is to leave the file's thread to the kernel. */
+	/* To end at once, the daemon leaves the file's thread to the kernel. */
 	setenv("TSAN_OPTIONS", "report_thread_leaks=0", 1);
 	open_scene(&scene, fd, "name: \"finish\"");
 	orma_test_process_signal(&scene.process, SIGTERM);

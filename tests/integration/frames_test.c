@@ -71,7 +71,7 @@ ORMA_TEST(the_largest_frame_is_taken)
 
 	orma_stage_open(&stage);
 	orma_raw_connect(&client, stage.daemon.consumers);
-	/* Field 1 is padding that everybody ignores; field 3 binds. */
+	/* Field 1 is padding that the daemon ignores; field 3 binds. */
 	size_t payload = ORMA_IPC_FRAME_BYTES_MAX - ORMA_IPC_HEADER_BYTES;
 	CHECK_INT(orma_base_buf_append(&padding, "\x1a\x0e\x0a\x0c", 4), 0);
 	CHECK_INT(orma_base_buf_append_str(&padding, "ConsumerPort"), 0);
@@ -132,7 +132,7 @@ ORMA_TEST(random_frames_are_survived)
 			random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
 			bytes[k] = (uint8_t)(random >> 56) & (i % 2 ? 0x2a : 0xff);
 		}
-		/* Some decode by accident and are answered, so drain now and then. */
+		/* Some decode by chance and are answered, so drain from time to time. */
 		CHECK(orma_raw_send_frame(&client, bytes, 1 + random % sizeof(bytes), -1));
 		if (i % 100 == 0)
 			orma_raw_bind(&client, "ConsumerPort");
@@ -147,7 +147,8 @@ ORMA_TEST(a_frame_without_a_known_message_is_refused_in_words)
 {
 	struct orma_stage stage;
 	struct orma_raw_client client;
-	/* request_id 9 with: nothing, an unknown field 60, a reply where a request belongs. */
+	/* request_id 9 with nothing, with an unknown field 60, and with a reply in place of a
+	 * request. */
 	static const struct orma_str frames[] = {
 		{"\x10\x09", 2},
 		{"\x10\x09\xe2\x03\x00", 5},
@@ -334,7 +335,7 @@ ORMA_TEST(many_descriptors_in_one_message_are_closed)
 	CHECK_INT(sendmsg(client.fd, &message, MSG_NOSIGNAL), sizeof(frame));
 	for (size_t i = 0; i < FDS; i++)
 		close(fds[i]);
-	/* Answered or dropped, both are right: the descriptors must be gone either way. */
+	/* The call may be answered or dropped; in both cases the descriptors must be closed. */
 	CHECK_INT(shutdown(client.fd, SHUT_WR), 0);
 	orma_raw_await_end(&client);
 	orma_raw_close(&client);

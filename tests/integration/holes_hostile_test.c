@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * holes_hostile_test.c - producers that share as much memory as they can get and write nothing into
- * it. The daemon looks through it all the same, at each flush: it must not allocate it on the way,
- * nor wait for a lock that a producer holds.
+ * holes_hostile_test.c - producers that share as much memory as they can get and write nothing
+ * into it. The daemon searches that memory at each flush. It must not allocate the pages by
+ * reading them, nor wait for a lock that a producer holds.
  *
- * With ORMA_HOLES_PRODUCERS in the environment so many producers take part, and the times of their
- * session's flushes are printed.
+ * ORMA_HOLES_PRODUCERS in the environment sets the number of producers, and prints the times of
+ * their session's flushes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 enum { PRODUCERS = 16, WRITER = 1 };
 
-/* Of a process, shared pages included. */
+/* Resident memory of a process, including shared pages. */
 static size_t resident_bytes(pid_t pid)
 {
 	unsigned long total = 0, resident = 0;
@@ -147,7 +147,7 @@ ORMA_TEST(memory_that_nobody_wrote_to_is_not_resident_after_flushes_and_commits)
 	if (count)
 		fprintf(stderr, "resident: %.1f MiB with one producer, %.1f MiB with %zu\n",
 			(double)before / 1048576, (double)after / 1048576, crowd.count);
-	/* Some of them have 32 MiB each, and one has committed all of it. */
+	/* Some of the producers have 32 MiB each, and one has committed all of it. */
 	CHECK(after < before + ((size_t)24 << 20));
 	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&crowd.consumer)), crowd.count);
 	close_crowd(&crowd);
@@ -155,7 +155,7 @@ ORMA_TEST(memory_that_nobody_wrote_to_is_not_resident_after_flushes_and_commits)
 
 /* --- a lock ----------------------------------------------------------------------------------- */
 
-/* The kernel's words, whose header not every C library comes with. */
+/* Definitions of the kernel, whose header some C libraries lack. */
 enum { UFFD_VERSION = 0xaa, UFFD_REGISTER_MISSING = 1, UFFD_EVENT_PAGEFAULT = 0x12 };
 
 struct uffd_api {
@@ -172,11 +172,11 @@ struct uffd_event {
 #define UFFD_IOCTL_REGISTER _IOWR(0xaa, 0x00, struct uffd_range)
 #define UFFD_IOCTL_ZEROPAGE _IOWR(0xaa, 0x04, struct uffd_range)
 
-/* A page whose fault is answered when the test wishes. */
+/* A page whose fault the test answers when it wants to. */
 struct trap {
 	int fd;
 	uint8_t *page;
-	int file_fd; /* what is written to */
+	int file_fd; /* the file that is written to */
 	pthread_t thread;
 };
 
@@ -188,7 +188,7 @@ static void *write_from_trap(void *arg)
 	return NULL;
 }
 
-/* False where a process may not answer page faults of the kernel. */
+/* False if a process may not answer page faults of the kernel. */
 static bool spring(struct trap *trap, int file_fd)
 {
 	struct uffd_api api = {.version = UFFD_VERSION};
@@ -205,7 +205,7 @@ static bool spring(struct trap *trap, int file_fd)
 	range.start = (uintptr_t)trap->page;
 	CHECK_INT(ioctl(trap->fd, UFFD_IOCTL_REGISTER, &range), 0);
 	CHECK_INT(pthread_create(&trap->thread, NULL, write_from_trap, trap), 0);
-	/* Now the writer waits, with the file's lock. */
+	/* Now the writer waits while it holds the file's lock. */
 	CHECK_INT(read(trap->fd, &event, sizeof(event)), (int)sizeof(event));
 	CHECK_INT(event.event, UFFD_EVENT_PAGEFAULT);
 	return true;

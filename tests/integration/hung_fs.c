@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hung_fs.c - enough of the FUSE protocol for one file, and silence on demand.
+ * hung_fs.c - enough of the FUSE protocol for one file, with requests that stay unanswered on
+ * demand.
  *
- * A process reads requests from /dev/fuse and answers each, unless its opcode is held. It alone has
- * that descriptor, and dies with the test: then the kernel answers all that hang, and a test that
- * fails, whose descriptors are closed by its exit, can exit. Mounted in a mount namespace of the
- * test's own, so that nothing stays behind. Rejected: a thread of the test (it would be dead when
+ * A process reads requests from /dev/fuse and answers each, unless its opcode is held. Only this
+ * process has that descriptor, and it dies with the test. Then the kernel answers all pending
+ * requests, so that a test that fails can exit, which closes its files. The file system is
+ * mounted in a mount namespace of the test, so that nothing remains. Rejected: a thread of the test (it would be dead when
  * the test's exit waits for it). Also rejected: libfuse (a dependency for two hundred lines), a
- * stopped NFS server (needs a network and a kernel that has both), a process in a stopped state
- * behind a pipe (a pipe can be polled; a file system cannot, which is the point).
+ * stopped NFS server (needs a network and a kernel that has both), a stopped process behind a
+ * pipe (a pipe can be polled, and the test is about files, which cannot).
  */
 #include "hung_fs.h"
 
@@ -100,7 +101,7 @@ static void answer(int fd, const struct fuse_in_header *in, int error, const voi
 		.len = (uint32_t)(sizeof(out) + size), .error = error, .unique = in->unique};
 	struct iovec iov[2] = {{&out, sizeof(out)}, {(void *)(uintptr_t)data, size}};
 
-	/* Whoever asked may be gone. */
+	/* The process that asked may be gone. */
 	(void)!writev(fd, iov, 2);
 }
 
@@ -287,7 +288,7 @@ void orma_hung_fs_await(struct orma_hung_fs *fs, unsigned opcode)
 
 void orma_hung_fs_abort(struct orma_hung_fs *fs)
 {
-	/* Ends the connection even while somebody has a file of it open. */
+	/* Ends the connection even while a process has a file of it open. */
 	(void)umount2(fs->folder, MNT_FORCE);
 	(void)umount2(fs->folder, MNT_DETACH);
 	CHECK_INT(kill(fs->pid, SIGKILL), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hung_fs.h - a file system of the test's own (FUSE, spoken over /dev/fuse) that answers until it
- * is told not to: what a network file system is whose server is gone.
+ * hung_fs.h - a file system of the test (FUSE over /dev/fuse) that stops answering on demand,
+ * like a network file system whose server is gone.
  */
 #ifndef ORMA_TESTS_INTEGRATION_HUNG_FS_H
 #define ORMA_TESTS_INTEGRATION_HUNG_FS_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Requests of the FUSE protocol, whose header not every C library comes with. */
+/* Requests of the FUSE protocol, whose header some C libraries lack. */
 enum orma_fuse_opcode {
 	ORMA_FUSE_LOOKUP = 1,
 	ORMA_FUSE_FORGET = 2,
@@ -28,30 +28,31 @@ enum orma_fuse_opcode {
 	ORMA_FUSE_BATCH_FORGET = 42,
 };
 
-/* What the test and the server share. */
+/* Shared by the test and the server. */
 struct orma_hung_fs_state {
 	pthread_mutex_t mutex;
 	pthread_cond_t has_come;
-	/* Under mutex: by opcode, which requests are left without an answer, and which have come. */
+	/* Guarded by mutex. By opcode: requests that stay unanswered, and requests that have
+	 * arrived. */
 	uint64_t held, come;
 	bool exists;
 };
 
-/* It has one file, of any name, once that was created. */
+/* The file system has one file, of any name, once that was created. */
 struct orma_hung_fs {
 	char folder[200], path[210];
-	pid_t pid; /* of the server */
+	pid_t pid; /* the server's */
 	struct orma_hung_fs_state *state;
 };
 
-/* False, with words on standard error, where nobody may mount (or there is no FUSE): the test has
- * nothing to show then. */
+/* False, with a message on standard error, if mounting is not allowed or there is no FUSE; the
+ * test cannot run then. */
 bool orma_hung_fs_mount(struct orma_hung_fs *fs);
-/* From now on requests of that opcode (ORMA_FUSE_...) are never answered. */
+/* Stops answering requests of that opcode (ORMA_FUSE_...). */
 void orma_hung_fs_hold(struct orma_hung_fs *fs, unsigned opcode);
-/* Waits until one has come, since then. */
+/* Waits until such a request has arrived since that call. */
 void orma_hung_fs_await(struct orma_hung_fs *fs, unsigned opcode);
-/* All who hang get an error; so does whoever comes. */
+/* All pending requests fail, and so do later ones. */
 void orma_hung_fs_abort(struct orma_hung_fs *fs);
 
 #endif

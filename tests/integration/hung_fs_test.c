@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hung_fs_test.c - output files on a file system that does not answer: opening, writing, closing
- * them hangs for good, and nobody else notices.
+ * hung_fs_test.c - output files on a file system that does not answer: opening, writing and
+ * closing them hangs for ever, and no other client is affected.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -107,7 +107,7 @@ static void check_hung_creation(unsigned opcode, bool leaves)
 			      ->success);
 		CHECK_STR(orma_raw_consumer_await_disabled(&scene.session.consumer),
 			  "output_path: the session ended before its file was there");
-		/* And may go on with another one. */
+		/* It may continue with another file. */
 		orma_raw_consumer_enable(&scene.session.consumer, -1, "buffers { size_kb: 64 }");
 		orma_raw_consumer_fence(&scene.session.consumer);
 	}
@@ -167,8 +167,8 @@ ORMA_TEST(a_close_that_hangs_holds_up_nobody)
 
 /* --- descriptors that peers send -------------------------------------------------------------- */
 
-/* Of the file, opened while everything was answered; closing it in the test would hang too, so that
- * waits until the file system has ended. */
+/* A descriptor of the file, opened while requests were answered. Closing it in the test would
+ * hang too, so the test closes it after the file system has ended. */
 static int open_file(struct scene *scene)
 {
 	int fd = open(scene->fs.path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -242,7 +242,7 @@ ORMA_TEST(a_file_that_a_producer_passes_for_its_memory_holds_up_nobody)
 	close(fd);
 }
 
-/* Calls that take none; each replaces the one before. */
+/* Calls that take no descriptor; each replaces the one before. */
 ORMA_TEST(files_that_nobody_asked_for_and_that_cannot_be_closed_hold_up_nobody)
 {
 	struct scene scene;
@@ -259,8 +259,9 @@ ORMA_TEST(files_that_nobody_asked_for_and_that_cannot_be_closed_hold_up_nobody)
 	close(fd);
 }
 
-/* A connection with more in it than the other end, which never reads, has room for: whoever closes
- * it last waits for the linger time. The other end comes back; -1 = no network here. */
+/* A connection that contains more data than the other end, which never reads, has room for. The
+ * process that closes it last waits for the linger time. Returns the other end; -1 = there is no
+ * network. */
 static int open_lingering(int *ret_end)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
@@ -293,7 +294,8 @@ ORMA_TEST(sockets_that_linger_hold_up_nobody)
 	struct orma_stage stage;
 	struct orma_raw_client clients[2];
 	int ends[2], kept[2];
-	/* Longer than any frame may be: that connection ends with what follows unread, or read. */
+	/* Longer than a frame may be: the connection ends, and the following data may or may not
+	 * have been read. */
 	static const uint8_t excess[] = {0xff, 0xff, 0xff, 0xff};
 
 	orma_stage_open(&stage);
@@ -307,7 +309,8 @@ ORMA_TEST(sockets_that_linger_hold_up_nobody)
 		orma_raw_connect(&clients[i], stage.daemon.producers);
 		if (i == 0)
 			CHECK(orma_raw_send(&clients[i], excess, sizeof(excess)));
-		/* What the daemon has not got is ours to close, when nothing lingers any more. */
+		/* The test closes the descriptors that the daemon did not receive, once nothing
+		 * lingers any more. */
 		kept[i] = orma_raw_send_frame(&clients[i], "\x10\x07", 2, fd)
 				  ? orma_base_fd_close(fd)
 				  : fd;
@@ -325,14 +328,14 @@ ORMA_TEST(sockets_that_linger_hold_up_nobody)
 	orma_stage_close(&stage);
 }
 
-/* The kernel keeps a thread that waits for a file system until that answers, and with it the process;
- * but the daemon has left. */
+/* A thread that waits for a file system stays in the kernel until that answers, and with it the
+ * process; but the daemon has exited. */
 ORMA_TEST(a_write_that_hangs_does_not_keep_the_daemon)
 {
 	struct orma_test_process process = {.options = {"--seccomp", "kill"}};
 	struct scene scene = {0};
 
-	/* To leave it behind is to leave a thread. */
+	/* The daemon exits with that thread still waiting. */
 	setenv("TSAN_OPTIONS", "report_thread_leaks=0", 1);
 	if (!orma_hung_fs_mount(&scene.fs))
 		return;
@@ -349,7 +352,7 @@ ORMA_TEST(a_write_that_hangs_does_not_keep_the_daemon)
 	await_start(&scene);
 	orma_hung_fs_hold(&scene.fs, ORMA_FUSE_WRITE);
 	orma_raw_session_emit(&scene.session, "x");
-	/* Closed by a thread, twice, which the filter has to let live and die. */
+	/* A thread closes it, twice; the filter has to allow the thread to start and to end. */
 	for (int i = 0; i < 2; i++) {
 		ORMA_AUTO(orma_base_fd_closep) int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 		uint64_t id = orma_raw_invoke(&scene.session.consumer.client, "QueryCapabilities",
@@ -386,7 +389,7 @@ static pid_t start_recorder(const struct orma_test_process *process, const char 
 	_exit(127);
 }
 
-/* Presses Ctrl-C until the recorder has said that. */
+/* Presses Ctrl-C until the recorder has printed that text. */
 static void interrupt_until(pid_t pid, const char *text)
 {
 	while (!strstr(orma_test_process_messages(), text)) {
@@ -409,7 +412,7 @@ ORMA_TEST(a_second_interrupt_ends_a_recorder_whose_file_hangs)
 	orma_hung_fs_await(&fs, ORMA_FUSE_WRITE);
 	interrupt_until(pid, "Ctrl-C again ends at once");
 	interrupt_until(pid, "interrupted twice");
-	/* It has left; the kernel lets it go when its file system answers. */
+	/* It has exited; the kernel removes the process when its file system answers. */
 	orma_hung_fs_abort(&fs);
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK(WIFEXITED(status));

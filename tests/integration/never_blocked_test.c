@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * never_blocked_test.c - a consumer that stops reading, a producer that stops reading, a file that
- * takes nothing: alone and all at once, while the bystander's flushes complete and its trace stays
- * whole. How long the flushes take is a row of the benchmarks; here nothing depends on time.
+ * never_blocked_test.c - a consumer that stops reading, a producer that stops reading, a file
+ * that accepts nothing: each alone and all at once. The bystander's flushes complete and its
+ * trace stays whole. The benchmarks measure how long the flushes take; nothing here depends on
+ * time.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ static void fill(struct orma_raw_session *session)
 		orma_raw_session_emit(session, text);
 }
 
-/* A megabyte is on its way to it, and its socket takes a fifth of that. */
+/* The consumer is to receive a megabyte, and its socket has room for a fifth of that. */
 static void stop_reading_as_consumer(struct orma_raw_session *session,
 				     const struct orma_stage *stage)
 {
@@ -37,7 +38,8 @@ struct silent_producer {
 	struct orma_raw_consumer consumers[GREETERS];
 };
 
-/* Each session sends it a large config twice, together more than its socket takes, and then flushes. */
+/* Each session sends it a large config twice, together more than its socket has room for, and
+ * then flushes. */
 static void stop_reading_as_producer(struct silent_producer *silent, const struct orma_stage *stage)
 {
 	static char config[CONFIG_BYTES];
@@ -65,7 +67,7 @@ static void leave(struct silent_producer *silent)
 	orma_raw_producer_close(&silent->producer);
 }
 
-/* Its file is a pipe that holds 64 KiB of what is a megabyte. */
+/* Its file is a pipe that holds 64 KiB of a megabyte. */
 static void stop_taking_as_file(struct orma_raw_session *session, const struct orma_stage *stage,
 				int fd)
 {

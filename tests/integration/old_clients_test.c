@@ -2,7 +2,7 @@
  * old_clients_test.c - clients of 2018 to 2020 against this service: they send none of the newer
  * fields, call none of the newer methods, and understand nothing that was added since.
  *
- * What a client knew is a prefix of today's method lists, because methods were only ever appended:
+ * An old client knows a prefix of today's method lists, because methods were only ever appended:
  * 5 and 5 of producers and consumers in 2018, 10 and 11 in 2019, 11 and 13 in 2020 (upstream's tags
  * v6.0 and v9.0 have the same lists). A test's client forgets every other method it is told of, and
  * sends frames and packets in the encoding of that time. Rejected: recorded conversations (ids and
@@ -42,7 +42,7 @@ static const char *const consumer_methods[] = {
 
 struct era {
 	size_t producer_methods, consumer_methods;
-	const char *descriptor; /* of the data source, behind its name */
+	const char *descriptor; /* the data source's fields after its name */
 };
 static const struct era of_2018 = {5, 5, ""};
 static const struct era of_2019 = {10, 11, "will_notify_on_start: true will_notify_on_stop: true"};
@@ -168,7 +168,7 @@ static void close_scene(struct scene *scene)
 
 /* --- what they write -------------------------------------------------------------------------- */
 
-/* As the trace writers of that time: the size always takes four bytes. */
+/* Like the trace writers of that time: the size always takes four bytes. */
 static void append_fragment(struct orma_buf *payload, const void *data, size_t size)
 {
 	uint8_t length[4];
@@ -197,7 +197,7 @@ static void write_fragment(struct scene *scene, uint32_t chunk_id, uint8_t flags
 		scene->target_buffer);
 }
 
-/* A test packet behind some fields of the packet itself. */
+/* A test packet after some fields of the packet itself. */
 static void write_packet(struct scene *scene, uint32_t chunk_id, struct orma_str fields,
 			 const char *text)
 {
@@ -214,7 +214,7 @@ static void write_packet(struct scene *scene, uint32_t chunk_id, struct orma_str
 	write_fragment(scene, chunk_id, 0, packet.data, packet.size);
 }
 
-/* A fence that every producer ever had: an empty commit that asks for its reply. */
+/* A fence that producers of all times have: an empty commit that asks for its reply. */
 static void fence(struct scene *scene)
 {
 	CHECK(orma_raw_call(&scene->producer.client, "CommitData", ORMA_STR(""))->success);
@@ -253,7 +253,7 @@ static void record_as(const struct era *era, struct orma_str hello)
 	CHECK_INT(orma_raw_test_packet_at(trace, 0)->trusted_uid, getuid());
 	CHECK_INT(orma_raw_test_packet_at(trace, 1)->previous_packet_dropped, 0);
 	CHECK(orma_raw_call(&scene.consumer.client, "FreeBuffers", ORMA_STR(""))->success);
-	/* The connection takes another session. */
+	/* The connection can begin another session. */
 	orma_raw_consumer_enable(&scene.consumer, -1, "duration_ms: 1 buffers { size_kb: 64 }");
 	CHECK_STR(orma_raw_consumer_await_disabled(&scene.consumer), "");
 	close_scene(&scene);
@@ -302,8 +302,8 @@ ORMA_TEST(a_client_of_2018_finds_the_whole_config_in_start_data_source)
 /* --- patches and scraping --------------------------------------------------------------------- */
 
 /*
- * A packet of two nested messages over three pages: their lengths were unknown when the first page
- * was full, so they arrive as patches of a chunk that the service has already.
+ * A packet of two nested messages over three pages. Their lengths were unknown when the first
+ * page was full, so they arrive as patches of a chunk that the service already has.
  */
 static void write_patched_packet(struct scene *scene, char *text, size_t size)
 {
@@ -371,7 +371,7 @@ static void write_unfinished(struct scene *scene, const char *text, enum orma_sh
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0};
 
-	/* One that is done, and an empty one that is under way. */
+	/* A finished chunk, and an empty one that is being written. */
 	orma_raw_test_packet(&payload, "%s", text);
 	CHECK_INT(orma_base_buf_append(&payload, "", 1), 0);
 	orma_raw_producer_write(&scene->producer,
@@ -453,7 +453,7 @@ ORMA_TEST(packets_keep_the_fields_of_2020)
 
 	open_scene(&scene, &of_2020, ORMA_STR(""));
 	start_session(&scene, "");
-	/* incremental_state_cleared: today sequence_flags says it */
+	/* incremental_state_cleared, which sequence_flags replaces today */
 	write_packet(&scene, 0, ORMA_STR("\xc8\x02\x01"), "cleared");
 	/* previous_packet_dropped, a bool then: true, false */
 	write_packet(&scene, 1, ORMA_STR("\xd0\x02\x01"), "dropped before");
@@ -464,7 +464,7 @@ ORMA_TEST(packets_keep_the_fields_of_2020)
 	CHECK(orma_raw_test_packet_at(trace, 0)->incremental_state_cleared);
 	CHECK_INT(orma_raw_test_packet_at(trace, 1)->previous_packet_dropped, 1);
 	CHECK_INT(orma_raw_test_packet_at(trace, 2)->previous_packet_dropped, 0);
-	/* The service's own word: still true for those who read a bool. */
+	/* The service's value, which a reader of a bool still reads as true. */
 	write_packet(&scene, 4, ORMA_STR("\xd0\x02\x00"), "after a gap");
 	write_packet(&scene, 6, ORMA_STR(""), "after another");
 	fence(&scene);
@@ -474,8 +474,9 @@ ORMA_TEST(packets_keep_the_fields_of_2020)
 	close_scene(&scene);
 }
 
-/* Every field that TraceConfig had in 2020 but those of triggers (below), those for Android alone too; what has been removed since
- * (buffers 2 and 3; 15 and 26) as those who never took note may still send it. */
+/* Every field that TraceConfig had in 2020, including those for Android only, except the
+ * triggers' (below). Fields that were removed since (buffers 2 and 3; 15 and 26) are there,
+ * because old clients may still send them. */
 #define CONFIG_OF_2020                                                                             \
 	"buffers { size_kb: 256 fill_policy: RING_BUFFER } buffers { size_kb: 64 fill_policy: "    \
 	"DISCARD } "                                                                               \
@@ -548,8 +549,8 @@ ORMA_TEST(a_trigger_of_2019_ends_a_session)
 
 /* --- consumers -------------------------------------------------------------------------------- */
 
-/* Refusals had no text. The old recorder then reads, and waits until a reply says that there is no
- * more; a rejected call leaves it waiting. */
+/* Refusals had no text. The old recorder then reads and waits for a reply that says that there
+ * is no more; if that call were rejected, the recorder would wait for ever. */
 ORMA_TEST(a_refused_session_reads_as_empty)
 {
 	struct scene scene;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * old_service.c - a bridge that forgets what came after a certain time.
+ * old_service.c - a bridge that removes everything that was added after a certain time.
  *
  *   client --- host of src/ipc, old method table ---> a caller of today's daemon, one per client
  *          <-- replies without newer fields ------
  *          --- arguments without newer fields ---->
  *
- * So a client finds the old methods only, learns of no newer feature, and what it says in newer
- * fields is not heard; the data still ends up in a trace. Calls wait until the daemon is bound.
- * Fields are listed with the time they came, from upstream's tags v6.0 and v9.0 (for 2019, from
- * what those files say of themselves). Rejected: an old service written anew (what it would get
- * wrong, no old one ever did), upstream's own binary (none of that time is packaged).
+ * So a client finds only the old methods and no newer feature, and its newer fields are dropped;
+ * the data still reaches a trace. Calls wait until the daemon is bound. Fields are listed with
+ * the time of their introduction, from upstream's tags v6.0 and v9.0 (for 2019, from comments in
+ * those files). Rejected: writing an old service (its bugs would not be those of a real one);
+ * upstream's own binary (none of that time is packaged).
  */
 #include "old_service.h"
 
@@ -113,7 +113,7 @@ static const struct known_field disabled[] = {VALUE(1), SINCE(3, ORMA_OLD_V9), {
 static const struct known_field has_config[] = {NESTED(1, trace_config), {0}};
 static const struct known_field slices[] = {VALUE(2), {0}};
 static const struct known_field observe[] = {UP_TO(1, 1, ORMA_OLD_2019), {0}};
-/* That all sources have started was only said to those who listened before. */
+/* The event that all sources have started was only sent to clients that already listened. */
 static const struct known_field observe_late[] = {UP_TO(1, 1, ORMA_OLD_V9), {0}};
 static const struct known_field state_producer[] = {VALUE(1), VALUE(2), VALUE(3), {0}};
 static const struct known_field state_source[] = {NESTED(1, descriptor), VALUE(2), {0}};
@@ -128,7 +128,7 @@ struct known_method {
 	const struct known_field *args, *reply;
 };
 
-/* In the order in which they were added: an era knows the first so many. */
+/* In the order in which they were added; an era knows the first few. */
 static const struct known_method producer_methods[] = {
 	{"InitializeConnection", initialize, initialized},
 	{"RegisterDataSource", register_source, only_1},
@@ -216,7 +216,7 @@ struct bridge_peer {
 	struct orma_ipc_peer *front;
 	struct orma_ipc_client *back;
 	bool has_enabled;
-	struct orma_list calls; /* those not answered to the end, oldest first */
+	struct orma_list calls; /* calls without a complete answer, oldest first */
 };
 
 struct bridge_call {
@@ -338,7 +338,7 @@ static int forward(struct orma_ipc_peer *front, struct orma_ipc_call *front_call
 	cut(peer->service->era, known_args(peer, method_idx), args, size, &call->args);
 	count(peer->service, call);
 	orma_base_list_append(&peer->calls, &call->link);
-	/* Nobody waits for it: what the daemon thinks of it does not matter to the front. */
+	/* Nothing waits for it, so the daemon's answer is ignored. */
 	if (!call->wants_reply)
 		(void)orma_ipc_call_reply(front_call, NULL, 0, false, -1);
 	if (orma_ipc_client_is_connected(peer->back))

@@ -25,7 +25,7 @@ struct orma_old_service {
 	struct orma_list peers;
 	pthread_t thread;
 
-	/* What has passed so far; the bridge's thread writes, any reads. */
+	/* Counts of what has passed; written by the bridge's thread, read by any thread. */
 	_Atomic unsigned commits_with_patches, unregistrations, fences;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * old_service_test.c - our library and our recorder against services of 2019 and 2020: what these
- * lack is done without, or said.
+ * old_service_test.c - our library and our recorder against services of 2019 and 2020: they work
+ * without the features that these lack, or report what is missing.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -99,7 +99,7 @@ static void record(enum orma_old_era era)
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < SMALL; i++)
 			emit(source, ++value);
-		/* Nearly half of the memory. */
+		/* This is nearly half of the memory. */
 		emit_large(source, ++value);
 		CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	}
@@ -108,7 +108,7 @@ static void record(enum orma_old_era era)
 	session_finish(session, &packets);
 	CHECK_INT(log.stops, 1);
 	check_packets(&packets, value, ROUNDS);
-	/* Without the service's word that memory may be patched, lengths travel in commits. */
+	/* Unless the service says that memory may be patched, commits carry the lengths. */
 	if (era < ORMA_OLD_V9)
 		CHECK(service.commits_with_patches >= ROUNDS);
 	packets_done(&packets);
@@ -151,7 +151,7 @@ ORMA_TEST(a_fence_without_sync_is_one_of_its_kind)
 
 /* --- descriptors that change ------------------------------------------------------------------ */
 
-/* What follows the name in the descriptor that the service has. */
+/* The fields after the name in the descriptor that the service has. */
 static bool has_descriptor_field(const struct orma_old_service *service, uint32_t field_id)
 {
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
@@ -273,7 +273,7 @@ ORMA_TEST(a_refusal_of_an_old_service_ends_the_session_without_a_reason)
 	}
 }
 
-/* Counts what ended well; of what did not, the last error. */
+/* Counts successes and keeps the last error. */
 struct ends {
 	int well, badly, error;
 	struct packets packets;
@@ -365,7 +365,7 @@ ORMA_TEST(a_polled_session_with_an_old_service_is_told_at_once_what_that_lacks)
 
 /* --- the recorder ----------------------------------------------------------------------------- */
 
-/* A process can talk to it. */
+/* Accepts connections of other processes. */
 static struct orma_test_process address_of(const struct orma_old_service *service)
 {
 	struct orma_test_process process = {0};
@@ -450,7 +450,8 @@ ORMA_TEST(the_recorder_records_with_old_services)
 		const char *const by_config[] = {"record", "-c", config, "-o", out, NULL};
 		CHECK_INT(orma_test_process_run(&process, "orma", by_config), 0);
 		CHECK_INT(count_test_packets(out), 1);
-		/* A byte 0 on standard error, before any text: ready, as far as that can be known. */
+		/* A byte 0 on standard error before any text: the recorder is ready, as far as
+		 * it can know. */
 		const char *const notifying[] = {"--txt", "-c",          config, "-o",
 						 out,     "--notify-fd", "2",    NULL};
 		CHECK_INT(orma_test_process_run(&process, "perfetto", notifying), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * output_dir_test.c - which files a daemon creates for consumers of other users.
  *
- * The daemon is root's, and the test becomes another user for the moment in which it connects.
+ * The daemon runs as root, and the test becomes another user while it connects.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void make_folder(char path[300], const char *name)
 	CHECK_INT(chmod(orma_test_tmpdir(), 0755), 0);
 }
 
-/* With the filter that ends the daemon, in builds that have one. */
+/* Uses the filter that ends the daemon, in builds that have one. */
 static void start_filtered(struct orma_test_process *process)
 {
 	if (orma_test_process_start(process))
@@ -42,13 +42,13 @@ static void start_filtered(struct orma_test_process *process)
 static void open_consumer_as(struct orma_raw_consumer *consumer,
 			     const struct orma_test_process *process, uid_t uid)
 {
-	/* The kernel notes who connects, not who sends. */
+	/* The kernel records the user that connects, not the one that sends. */
 	CHECK_INT(seteuid(uid), 0);
 	orma_raw_consumer_open(consumer, process->consumers);
 	CHECK_INT(seteuid(0), 0);
 }
 
-/* A whole session of that user, without a producer; what it ends with ("" = no error). */
+/* Runs a whole session of that user without a producer; returns its error ("" = none). */
 static const char *record_as(const struct orma_test_process *process, uid_t uid, const char *path)
 {
 	static char text[600];
@@ -130,7 +130,7 @@ ORMA_TEST(files_of_other_users_are_created_below_one_folder)
 	snprintf(path, sizeof(path), "%s/outside", orma_test_tmpdir());
 	CHECK(begins_with(record_as(&process, NOBODY, path), NOT_BELOW));
 	CHECK(!is_there(orma_test_tmpdir(), "outside"));
-	/* Root's paths are what they were. */
+	/* Root may still use any path. */
 	CHECK_STR(record_as(&process, 0, path), "");
 	CHECK(is_there(orma_test_tmpdir(), "outside"));
 	CHECK_INT(orma_test_process_stop(&process), 0);
@@ -146,7 +146,7 @@ ORMA_TEST(a_daemon_without_its_folder_does_not_start)
 		     "--output-dir /no/such/folder: No such file or directory"));
 }
 
-/* Over a network the daemon takes everybody for nobody, which is also the user that it is. */
+/* Over a network every client counts as the user nobody, which is also the daemon's user here. */
 ORMA_TEST(a_consumer_over_a_network_is_never_the_daemon_s_user)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

@@ -15,7 +15,7 @@
 
 enum { WAIT_MS = 20000 };
 
-/* After the first poll: the next ones are at multiples of their period since the machine started. */
+/* Later polls are at multiples of their period since the machine started. */
 #define NEVER_MS "4000000000"
 
 struct probes_thread {
@@ -61,7 +61,7 @@ static struct orma_session *session_start(const struct orma_test_daemon *daemon,
 	return session;
 }
 
-/* What a session's buffer had of the probes. */
+/* The packets of the probes in a session's buffer. */
 struct content {
 	struct orma_arena arena;
 	size_t tree, stats, sys, cpu, interrupts, cleared;
@@ -94,7 +94,8 @@ static int count_packet(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
-/* Flushes until the session has what `is_enough` wants; what was read is gone from its buffer. */
+/* Flushes until `is_enough` is true of the session's packets; reading removes them from the
+ * buffer. */
 static void read_until(struct orma_session *session, struct content *content,
 		       bool (*is_enough)(const struct content *))
 {
@@ -134,7 +135,7 @@ ORMA_TEST(a_flush_right_after_the_start_brings_everything)
 	read_until(session, &content, has_first);
 	CHECK(content.has_self);
 	CHECK_INT(content.self_values, 1);
-	CHECK(content.stats >= 1); /* as many as the processes of the machine fill */
+	CHECK(content.stats >= 1); /* the number depends on the machine's processes */
 	CHECK_INT(content.sys, 1);
 	CHECK_INT(content.cpu, 1);
 	CHECK_INT(content.cleared, 1);
@@ -175,7 +176,7 @@ ORMA_TEST(sessions_at_the_same_time_get_what_each_asked_for)
 	read_until(second, &two, has_two_stats);
 	CHECK_INT(one.tree + one.stats + one.cpu, 0);
 	CHECK_INT(two.sys, 1);
-	/* The end of one leaves the other alone. */
+	/* The end of one does not affect the other. */
 	session_end(first, &one);
 	two.self_values = 0;
 	read_until(second, &two, has_two_stats);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * process.c - starts `orma traced` from the build folder and watches it end; runs its clients.
  *
- * The child tells by TRACED_NOTIFY_FD when its sockets are open; the end of that pipe says that it
- * never will. It dies with the test, however that ends.
+ * The child writes to TRACED_NOTIFY_FD when its sockets are open; if that pipe ends before, the
+ * start has failed. The child dies with the test, however the test ends.
  */
 #include "process.h"
 
@@ -52,12 +52,12 @@ static _Noreturn void become_daemon(const struct orma_test_process *process, int
 		arguments[count++] = process->options[i];
 	dup2(messages_fd, STDERR_FILENO);
 	dup2(notify_fd, NOTIFY_FD);
-	/* Upwards first: a descriptor may be in the place of another. */
+	/* Move them to high numbers first, because one may have the number that another needs. */
 	for (size_t i = 0; i < process->fd_count; i++)
 		dup2(process->fds[i], 30 + (int)i);
 	for (size_t i = 0; i < process->fd_count; i++)
 		dup2(30 + (int)i, FIRST_FD + (int)i);
-	/* Nothing else, whatever the test was started with. */
+	/* Pass nothing else of the test's environment. */
 	for (int fd = FIRST_FD + (int)process->fd_count; fd < 64; fd++)
 		if (fd != NOTIFY_FD)
 			close(fd);
@@ -122,7 +122,7 @@ static _Noreturn void become_program(const struct orma_test_process *process, co
 	dup2(messages_fd, STDERR_FILENO);
 	setenv("PERFETTO_PRODUCER_SOCK_NAME", process->producers, 1);
 	setenv("PERFETTO_CONSUMER_SOCK_NAME", process->consumers, 1);
-	/* The name says which command line it is. */
+	/* The name selects the command line. */
 	execv(ORMA_BUILD_DIR "/orma", (char **)argv);
 	_exit(127);
 }

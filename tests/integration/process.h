@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process.h - `orma traced` as a process of its own: what the daemon on a thread (daemon.h) cannot
- * show, because it concerns the process: options, signals, privileges, inherited sockets.
+ * process.h - `orma traced` as a process of its own: for tests of what concerns a whole process,
+ * which the daemon on a thread (daemon.h) cannot show: options, signals, privileges, inherited
+ * sockets.
  */
 #ifndef ORMA_TESTS_INTEGRATION_PROCESS_H
 #define ORMA_TESTS_INTEGRATION_PROCESS_H
@@ -10,8 +11,8 @@
 #include <sys/types.h>
 
 struct orma_test_process {
-	/* For the start: options behind `orma traced`, variables as NAME=value, both up to the
-	 * first NULL; sockets that the process inherits as descriptors 3, 4, ... */
+	/* Set before the start: options after `orma traced`, and variables as NAME=value, both
+	 * up to the first NULL; sockets that the process inherits as descriptors 3, 4, ... */
 	const char *options[12];
 	const char *variables[12];
 	int fds[4];
@@ -22,7 +23,7 @@ struct orma_test_process {
 	char producers[108], consumers[108]; /* socket paths in the test's own folder */
 };
 
-/* False when it ended instead of getting ready. */
+/* Returns false if the process ended before it was ready. */
 bool orma_test_process_start(struct orma_test_process *process);
 void orma_test_process_signal(const struct orma_test_process *process, int signal);
 /* Waits for its end: exit status, or 128 + signal. */
@@ -31,15 +32,15 @@ int orma_test_process_wait(struct orma_test_process *process);
 int orma_test_process_stop(struct orma_test_process *process);
 /*
  * Runs a program of the build folder ("orma", or "perfetto": the same under another name) with
- * these arguments, up to NULL, against the sockets, to its end: exit status, or 128 + signal. What
- * it wrote is orma_test_process_messages().
+ * these arguments, up to NULL, against the sockets, to its end: exit status, or 128 + signal.
+ * orma_test_process_messages() returns its output.
  */
 int orma_test_process_run(const struct orma_test_process *process, const char *program,
 			  const char *const *arguments);
-/* The same without waiting: the process is the program from here on. */
+/* The same without waiting: the process object stands for that program from here on. */
 void orma_test_process_begin(struct orma_test_process *process, const char *program,
 			     const char *const *arguments);
-/* What it wrote to standard error so far; valid until the next call. */
+/* Its output on standard error so far; valid until the next call. */
 const char *orma_test_process_messages(void);
 /* The value of a line "Name:\tvalue" of /proc/PID/status; valid until the next call. */
 const char *orma_test_process_status(const struct orma_test_process *process, const char *name);

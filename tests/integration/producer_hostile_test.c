@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * producer_hostile_test.c - producers that do not answer, answer for others, register too much, or
- * come in crowds.
+ * producer_hostile_test.c - producers that do not answer, answer for others, register too much,
+ * or connect in crowds.
  */
 #include <sys/socket.h>
 
@@ -22,7 +22,7 @@ ORMA_TEST(a_flush_that_is_never_acknowledged_times_out)
 	orma_bystander_check(&stage.bystander); /* while it waits */
 	CHECK(!orma_raw_await(&session.consumer.client, id)->success);
 	CHECK_INT(orma_raw_consumer_stats(&session.consumer)->flushes_failed, 1);
-	/* An answer that comes too late is no harm. */
+	/* An answer that arrives too late is harmless. */
 	orma_raw_producer_commit(
 		&session.producer, "flush_request_id: %llu",
 		(unsigned long long)orma_raw_producer_await_flush(&session.producer));
@@ -107,7 +107,7 @@ ORMA_TEST(a_producer_that_never_asks_for_commands_only_harms_itself)
 	orma_stage_close(&stage);
 }
 
-/* A config with a field of that many bytes. */
+/* A config with a field of this size. */
 static struct orma_str make_huge(struct orma_raw_consumer *consumer, size_t filler_bytes)
 {
 	static char filler[ORMA_IPC_FRAME_BYTES_MAX];
@@ -139,7 +139,7 @@ ORMA_TEST(waiting_commands_have_a_limit_of_bytes)
 	CHECK(orma_raw_producer_initialize(&producer, "producer_name: \"deaf\"", -1)->success);
 	orma_raw_producer_register(&producer, "name: \"huge\"");
 	orma_raw_consumer_open(&consumer, stage.daemon.consumers);
-	/* Far fewer than the limit of their number. */
+	/* Far fewer than the limit of their number allows. */
 	for (int i = 0; i < 10; i++)
 		enable_huge(&consumer, make_huge(&consumer, 120000));
 	orma_raw_await_end(&producer.client);
@@ -165,7 +165,7 @@ ORMA_TEST(a_flush_of_somebody_else_cannot_be_acknowledged)
 		orma_raw_producer_commit(&session.producer, "flush_request_id: %llu",
 					 (unsigned long long)forged[i]);
 	orma_raw_producer_sync(&session.producer);
-	/* Whatever had been answered would have been answered before this. */
+	/* An answer to the earlier calls would have arrived before this one. */
 	orma_raw_consumer_fence(&bystander->consumer);
 	CHECK(orma_base_list_is_empty(&bystander->consumer.client.set_aside));
 	orma_raw_producer_commit(&bystander->producer, "flush_request_id: %llu",
@@ -257,7 +257,7 @@ ORMA_TEST(data_sources_beyond_the_limit_are_refused_in_words)
 		registered += is_registered(&producer, name);
 	}
 	CHECK(registered < 5000 && registered >= 1000);
-	/* Leaving is cheap, and makes room. */
+	/* Disconnecting is cheap, and makes room. */
 	orma_raw_producer_close(&producer);
 	orma_bystander_check(&stage.bystander);
 	orma_raw_producer_open(&producer, stage.daemon.producers, "many");
@@ -407,7 +407,7 @@ ORMA_TEST(thousands_of_writers_are_registered_and_used)
 	orma_bystander_check(&stage.bystander);
 	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&session.consumer)),
 		  64 * WRITER_ROUNDS);
-	/* The stats of so many writers do not fit a frame; all else is still told. */
+	/* The stats of so many writers do not fit into a frame; the other stats are still sent. */
 	CHECK_INT(orma_raw_consumer_stats(&session.consumer)->buffer_stats.items[0]->chunks_written,
 		  64 * WRITER_ROUNDS);
 	orma_raw_session_close(&session);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * raw_client.c - one blocking socket with time limits, frames in and out.
  *
- * Received frames are copied into the arena, so a test may keep them as long as the client. A reply
- * that comes while another one is awaited goes to a list, in order; nothing is ever thrown away
- * unseen. Rejected: the client half of src/ipc (it would correct what the test wants to get wrong),
+ * Received frames are copied into the arena, so a test may keep them as long as the client. A
+ * reply that arrives while another one is awaited goes to a list, in order; no frame is
+ * discarded. Rejected: the client half of src/ipc (it would correct what the test wants to get wrong),
  * a thread that reads (a test that does not read on purpose could not be written).
  */
 #include "raw_client.h"
@@ -243,8 +243,8 @@ void orma_raw_await_end(struct orma_raw_client *client)
 
 /* --- services --------------------------------------------------------------------------------- */
 
-/* IPCFrame: request_id, then one message. Numbers instead of names: nothing of src/ipc shall be able
- * to change what an old client said. */
+/* IPCFrame: request_id, then one message. Numbers instead of names, so that changes of src/ipc
+ * cannot change what an old client sends. */
 static void begin_old_frame(struct orma_proto_heap_writer *heap, struct orma_buf *frame,
 			    struct orma_proto_nested *message, uint64_t request_id, uint32_t kind)
 {

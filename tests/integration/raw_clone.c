@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * raw_clone.c - what tests of clones share.
+ * raw_clone.c - code that tests of clones share.
  */
 #include "raw_clone.h"
 

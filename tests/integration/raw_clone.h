@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * raw_clone.h - sessions to be cloned, and CloneSession made by hand.
+ * raw_clone.h - sessions to clone, and CloneSession as a raw call.
  */
 #ifndef ORMA_TESTS_INTEGRATION_RAW_CLONE_H
 #define ORMA_TESTS_INTEGRATION_RAW_CLONE_H

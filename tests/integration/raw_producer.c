@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * raw_producer.c - the producer's half of the protocol in the order in which a test asks for it.
  *
- * Nothing happens by itself: commands wait in the socket until the test takes them, and no flush or
- * stop is acknowledged unless the test does. Rejected: the arbiter and writer of src/shm (they
+ * Nothing happens implicitly: commands wait in the socket until the test reads them, and only
+ * the test acknowledges flushes and stops. Rejected: the arbiter and writer of src/shm (they
  * cannot write a wrong header).
  */
 #include "raw_producer.h"
@@ -108,7 +108,7 @@ void orma_raw_producer_register(struct orma_raw_producer *producer, const char *
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* The first ORMA_RAW_INSTANCES_MAX are known; those beyond come and go unnoted. */
+/* Only the first ORMA_RAW_INSTANCES_MAX instances are recorded. */
 static void note(struct orma_raw_producer *producer, uint64_t id, bool is_stopped)
 {
 	for (size_t i = 0; i < producer->instance_count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * raw_producer.h - a producer made by hand: follows the service's commands, maps the shared memory
- * and writes chunks into it byte by byte.
+ * raw_producer.h - a producer without the client library: follows the service's commands, maps
+ * the shared memory and writes chunks into it byte by byte.
  */
 #ifndef ORMA_TESTS_INTEGRATION_RAW_PRODUCER_H
 #define ORMA_TESTS_INTEGRATION_RAW_PRODUCER_H
@@ -21,7 +21,7 @@ struct orma_raw_instance {
 
 struct orma_raw_producer {
 	struct orma_raw_client client;
-	uint64_t commands_id; /* of the GetAsyncCommand call */
+	uint64_t commands_id; /* the id of the GetAsyncCommand call */
 	bool uses_own_memory; /* the service took the memory that was offered */
 	bool is_emulated;     /* no memory is shared, chunks go inside commits */
 	int shm_fd;           /* from the service, -1 = none yet */
@@ -33,10 +33,11 @@ struct orma_raw_producer {
 	uint64_t flush_request_id; /* the last one asked for */
 };
 
-/* Connects and binds, says nothing yet. */
+/* Connects and binds, and sends nothing else. */
 void orma_raw_producer_connect(struct orma_raw_producer *producer, const char *path);
 void orma_raw_producer_connect_tcp(struct orma_raw_producer *producer, uint16_t port);
-/* InitializeConnection with these arguments (text format) and a descriptor or -1; the reply. */
+/* Sends InitializeConnection with these arguments (text format) and a descriptor or -1; returns
+ * the reply. */
 struct orma_raw_frame *orma_raw_producer_initialize(struct orma_raw_producer *producer,
 						    const char *args, int shm_fd);
 /* Asks for the stream of commands. */
@@ -47,15 +48,16 @@ void orma_raw_producer_close(struct orma_raw_producer *producer);
 
 /* RegisterDataSource with a descriptor in text format; fails the test when it is refused. */
 void orma_raw_producer_register(struct orma_raw_producer *producer, const char *descriptor);
-/* Waits for one command, notes what it says and hands it out. */
+/* Waits for one command, records and returns it. */
 const struct orma_pb_get_async_command_response *
 orma_raw_producer_command(struct orma_raw_producer *producer);
-/* Commands until the named data source has been started, stopped; until a flush is asked for. */
+/* Read commands until the named data source has been started or stopped, or until a flush is
+ * requested. */
 struct orma_raw_instance *orma_raw_producer_await_start(struct orma_raw_producer *producer,
 							const char *name);
 void orma_raw_producer_await_stop(struct orma_raw_producer *producer, const char *name);
 uint64_t orma_raw_producer_await_flush(struct orma_raw_producer *producer);
-/* A fence: what was sent before has been handled. */
+/* A fence: returns when everything that was sent before has been handled. */
 void orma_raw_producer_sync(struct orma_raw_producer *producer);
 
 /* --- chunks ----------------------------------------------------------------------------------- */
@@ -72,10 +74,10 @@ struct orma_raw_chunk {
 	struct orma_str payload;
 };
 
-/* Writes the chunk and then its page's word, other chunks of the page untouched. */
+/* Writes the chunk and then its page's word; other chunks of the page stay as they are. */
 void orma_raw_producer_write(struct orma_raw_producer *producer,
 			     const struct orma_raw_chunk *chunk);
-/* CommitData (text format), without a reply or waiting for it. */
+/* Sends CommitData (text format), without a reply or waiting for it. */
 void orma_raw_producer_commit(struct orma_raw_producer *producer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Commits a chunk that lies in the message itself, header included. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * raw_relay.c - the frames of a relay, in the order in which upstream's sends them.
  *
- * Rejected: a real process in between (what passes through it is the same bytes, and a test could
- * not say them wrong).
+ * Rejected: a real process in between (it would pass the same bytes on, and a test could not
+ * send wrong ones).
  */
 #include "raw_relay.h"
 

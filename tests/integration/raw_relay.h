@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * raw_relay.h - another machine made by hand: its relay, and producers whose connections the relay
- * would pass on.
+ * raw_relay.h - another machine: its relay, and producers whose connections a relay would
+ * forward.
  */
 #ifndef ORMA_TESTS_INTEGRATION_RAW_RELAY_H
 #define ORMA_TESTS_INTEGRATION_RAW_RELAY_H
@@ -11,13 +11,13 @@
 /* SetPeerIdentity as upstream's relay sends it: every field, request id 0. */
 void orma_raw_identify(struct orma_raw_client *client, int32_t pid, int32_t uid, const char *hint,
 		       const char *machine_name);
-/* What the service makes of a hint. */
+/* The machine id that the service derives from a hint. */
 uint32_t orma_raw_machine_id(const char *hint);
 
-/* Connects, says who it is, binds RelayPort. */
+/* Connects, identifies itself, binds RelayPort. */
 void orma_raw_relay_open(struct orma_raw_client *client, uint16_t port, const char *hint);
-/* InitRelay with a SystemInfo in text format; SyncClock with one in text format: whether it
- * succeeded. */
+/* InitRelay with a SystemInfo in text format; SyncClock with a request in text format. True if
+ * the call succeeded. */
 bool orma_raw_relay_init(struct orma_raw_client *client, const char *system_info);
 bool orma_raw_relay_sync(struct orma_raw_client *client, const char *request);
 /* PING and UPDATE with these readings of boot time. */

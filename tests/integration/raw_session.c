@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * raw_session.c - the pair of clients that most tests of misbehaviour need.
  *
- * Rejected: making the bystander one of these (it checks on every step what a misbehaving pair must
+ * Rejected: using the bystander for this (it checks at every step what a misbehaving pair must
  * be free to get wrong).
  */
 #include "raw_session.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * raw_session.h - a producer of a test's own with a session that records it.
+ * raw_session.h - a producer of a test, with a session that records it.
  */
 #ifndef ORMA_TESTS_INTEGRATION_RAW_SESSION_H
 #define ORMA_TESTS_INTEGRATION_RAW_SESSION_H
@@ -22,13 +22,13 @@ struct orma_raw_session {
  */
 void orma_raw_session_open(struct orma_raw_session *session, const struct orma_test_daemon *daemon,
 			   const char *name, const char *descriptor, const char *config);
-/* Both leave without a word. */
+/* Both disconnect without any call. */
 void orma_raw_session_close(struct orma_raw_session *session);
 
 /* Writes one packet as a chunk of writer 1 into page 0 and commits it; the page is free again when
  * this returns. */
 void orma_raw_session_emit(struct orma_raw_session *session, const char *text);
-/* A flush that the producer acknowledges. */
+/* Makes a flush that the producer acknowledges. */
 void orma_raw_session_flush(struct orma_raw_session *session);
 
 #endif

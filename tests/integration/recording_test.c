@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recording_test.c - ways to record, through the whole daemon: as many sessions as there may be,
- * buffers that are full, traces longer than their buffer, sessions that are left and taken over by
- * the command line, a recorder that is interrupted twice.
+ * recording_test.c - ways to record, through the whole daemon: as many sessions as allowed, full
+ * buffers, traces longer than their buffer, sessions that the command line detaches and
+ * attaches, a recorder that is interrupted twice.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,8 +19,8 @@
 
 enum { USERS = 3, PER_USER = 5, SESSIONS = USERS * PER_USER, FIRST_UID = 61001 };
 
-/* Connects as another user: the system call, because the C library's function would take the
- * daemon's thread along. */
+/* Connects as another user, by the system call, because the C library's function would change
+ * the daemon's thread too. */
 static void open_as(struct orma_raw_consumer *consumer, const struct orma_test_daemon *daemon,
 		    uid_t uid)
 {
@@ -40,7 +40,7 @@ static void enable(struct orma_raw_consumer *consumer)
 				 "data_sources { config { name: \"shared\" } }");
 }
 
-/* One packet into the buffer of each session, which says whose it is. */
+/* Writes one packet into the buffer of each session; the packet names its session. */
 static void emit_to_each(struct orma_raw_producer *producer, const uint32_t *targets,
 			 size_t session_count)
 {
@@ -97,7 +97,7 @@ ORMA_TEST(fifteen_sessions_of_three_users_run_at_once)
 	struct orma_raw_producer producer;
 	struct orma_raw_consumer consumers[SESSIONS];
 	uint32_t targets[SESSIONS];
-	/* Only root can be several users; anybody else sees his own limit. */
+	/* Only root can act as several users; other users see only their own limit. */
 	size_t session_count = geteuid() == 0 ? SESSIONS : PER_USER;
 
 	orma_test_daemon_start(&daemon);
@@ -115,7 +115,7 @@ ORMA_TEST(fifteen_sessions_of_three_users_run_at_once)
 		targets[i] = producer.instances[i].target_buffer;
 	}
 	if (session_count == SESSIONS) {
-		/* Which leaves places for another user and for root. */
+		/* That leaves places for another user and for root. */
 		check_place(&daemon, FIRST_UID + USERS);
 		check_place(&daemon, 0);
 	} else {
@@ -134,7 +134,7 @@ ORMA_TEST(fifteen_sessions_of_three_users_run_at_once)
 		CHECK(orma_raw_trace_has(trace, text));
 		CHECK_INT(orma_raw_consumer_stats(&consumers[i])->tracing_sessions, session_count);
 	}
-	/* One that leaves makes room for one. */
+	/* When one ends, another can begin. */
 	orma_raw_call(&consumers[0].client, "FreeBuffers", ORMA_STR(""));
 	enable(&consumers[0]);
 	while (producer.instance_count <= session_count ||
@@ -148,7 +148,7 @@ ORMA_TEST(fifteen_sessions_of_three_users_run_at_once)
 
 /* --- full buffers ----------------------------------------------------------------------------- */
 
-/* A page's worth: the number, then filling. */
+/* A packet that fills a page: the number, then padding. */
 static void emit_page(struct orma_raw_producer *producer, uint32_t number, uint16_t writer_id,
 		      uint32_t target_buffer)
 {
@@ -177,7 +177,7 @@ static int number_of(const struct orma_pb_trace_packet *packet)
 
 enum { PAGES = 100 };
 
-/* What remains of PAGES packets in a buffer of 64 KB. */
+/* The packets that remain of PAGES in a buffer of 64 KB. */
 static void fill_buffer(const char *policy, struct orma_raw_session *session,
 			struct orma_test_daemon *daemon)
 {
@@ -225,7 +225,7 @@ ORMA_TEST(a_ring_keeps_the_newest)
 	CHECK_INT(stats->chunks_overwritten, PAGES - kept);
 	CHECK_INT(stats->chunks_discarded, 0);
 	CHECK(stats->write_wrap_count > 0);
-	/* What was read makes room for what comes. */
+	/* Reading makes room for new packets. */
 	emit_page(&session.producer, PAGES, 1, session.producer.instances[0].target_buffer);
 	trace = orma_raw_consumer_read(&session.consumer);
 	CHECK_INT(orma_raw_test_packet_count(trace), 1);
@@ -249,7 +249,7 @@ ORMA_TEST(a_buffer_that_discards_keeps_the_oldest)
 	CHECK_INT(stats->chunks_written, kept);
 	CHECK_INT(stats->chunks_discarded, PAGES - kept);
 	CHECK_INT(stats->chunks_overwritten, 0);
-	/* Once full, always full. */
+	/* A full buffer stays full. */
 	emit_page(&session.producer, PAGES, 1, session.producer.instances[0].target_buffer);
 	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&session.consumer)), 0);
 	orma_raw_session_close(&session);
@@ -271,7 +271,7 @@ static struct orma_pb_trace *read_file(int fd, struct orma_arena *arena)
 	return trace;
 }
 
-/* Until the daemon has written beyond `size`; a fence per look keeps this from spinning. */
+/* Waits until the daemon has written beyond `size`; a fence per check keeps this from spinning. */
 static off_t await_growth(struct orma_raw_producer *producer, int fd, off_t size)
 {
 	struct stat st;
@@ -307,7 +307,7 @@ ORMA_TEST(a_trace_many_times_its_buffer_is_whole_in_the_file)
 	uint32_t target = orma_raw_producer_await_start(&producer, "long")->target_buffer;
 	for (uint32_t i = 0; i < BURSTS * BURST; i++) {
 		emit_page(&producer, i, 1, target);
-		/* The whole burst at least: nothing may be overwritten before it is in the file. */
+		/* At least the whole burst: nothing may be overwritten before it is in the file. */
 		if (i % BURST == BURST - 1)
 			size = await_growth(&producer, fd, size + (BURST - 1) * 3900);
 	}
@@ -381,7 +381,7 @@ ORMA_TEST(the_command_line_leaves_a_session_and_takes_it_over)
 	CHECK_INT(PERFETTO(&line, "--is_detached", "key"), 0);
 	CHECK_INT(PERFETTO(&line, "--attach", "other"), 2);
 	CHECK(strstr(orma_test_process_messages(), "other"));
-	/* Looking whether it is there has not ended it. */
+	/* The check has not ended it. */
 	CHECK(!line.producer.instances[0].is_stopped);
 	emit_page(&line.producer, 1, 1, target);
 	CHECK_INT(PERFETTO(&line, "--attach", "key", "--stop"), 0);
@@ -415,7 +415,8 @@ ORMA_TEST(a_left_session_ends_when_its_time_is_over)
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	struct command_line line;
 
-	/* Over is its time when it flushes; however late that is answered, the session is there. */
+	/* Its time is over when it flushes; the session exists until that is answered, however
+	 * late. */
 	open_command_line(&line, LEFT_CONFIG "write_into_file: true duration_ms: 200",
 			  "name: \"left\"");
 	CHECK_INT(PERFETTO(&line, "--txt", "-c", line.config, "-o", line.out, "--detach", "key"),
@@ -426,7 +427,7 @@ ORMA_TEST(a_left_session_ends_when_its_time_is_over)
 	orma_raw_producer_commit(&line.producer, "flush_request_id: %llu",
 				 (unsigned long long)flush_id);
 	orma_raw_producer_await_stop(&line.producer, "left");
-	/* Its file is complete when nobody can take it over any more. */
+	/* Its file is complete when nothing can attach to it any more. */
 	while (PERFETTO(&line, "--is_detached", "key") != 2)
 		;
 	ORMA_AUTO(orma_base_fd_closep) int fd = open(line.out, O_RDONLY | O_CLOEXEC);
@@ -451,7 +452,7 @@ ORMA_TEST(leaving_needs_a_file)
 
 ORMA_TEST(a_second_interrupt_waits_until_the_service_has_completed_the_file)
 {
-	/* Signals that follow each other by less than half a second are one. */
+	/* Signals within half a second of each other count as one. */
 	const struct timespec pause = {.tv_nsec = 600000000};
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	struct command_line line;

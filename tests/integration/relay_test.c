@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * relay_test.c - other machines: relays and the producers behind them, honest ones and others.
+ * relay_test.c - other machines: relays and the producers behind them, honest and hostile.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -40,7 +40,7 @@ static void emit(struct orma_raw_producer *producer, uint32_t chunk_id, const ch
 	orma_raw_producer_sync(producer);
 }
 
-/* The packet in which a machine's system or clocks are told; NULL = there is none. */
+/* The packet with a machine's system or clocks; NULL = there is none. */
 static const struct orma_pb_trace_packet *find_told(const struct orma_pb_trace *trace,
 						    uint32_t machine_id, bool of_clocks)
 {
@@ -118,7 +118,7 @@ ORMA_TEST(another_machines_producers_clocks_and_system_are_in_a_trace)
 		CHECK(sync->host_clocks->clocks.count >= 6);
 	}
 	CHECK_INT(count_remote(trace), 3);
-	/* This machine's own. */
+	/* The packet of this machine. */
 	CHECK(find_told(trace, 0, false));
 
 	const struct orma_pb_tracing_service_state_producer *told =
@@ -193,7 +193,7 @@ ORMA_TEST(a_machine_is_forgotten_when_its_relay_leaves)
 	CHECK(orma_raw_relay_init(&relay, "page_size: 4096"));
 	orma_raw_relay_round(&relay, 1, 2);
 	orma_raw_close(&relay);
-	/* Answered after the daemon has seen the other's end. */
+	/* This is answered after the daemon has seen the other's end. */
 	orma_raw_relay_open(&relay, stage.daemon.tcp_port, "b");
 	CHECK(orma_raw_relay_init(&relay, "page_size: 8192"));
 	orma_raw_relay_round(&relay, 3, 4);
@@ -316,7 +316,7 @@ ORMA_TEST(a_system_of_any_size_and_shape_said_any_number_of_times_is_survived)
 	const struct orma_pb_trace_packet *packet =
 		find_told(orma_raw_consumer_read(&consumer), orma_raw_machine_id("hint"), false);
 	CHECK(packet && orma_base_str_is(packet->system_info->utsname->sysname, "last"));
-	/* An empty one takes it back. */
+	/* An empty one removes it. */
 	CHECK(orma_raw_call(&relay, "InitRelay", ORMA_STR(""))->success);
 	orma_raw_consumer_close(&consumer);
 	enable(&consumer, stage.daemon.consumers, CONFIG);
@@ -376,7 +376,7 @@ ORMA_TEST(a_relay_that_does_not_say_whose_it_is_speaks_for_nobody)
 	CHECK_INT(count_remote(trace), 0);
 	CHECK(!orma_base_str_is(find_told(trace, 0, false)->system_info->utsname->sysname, "liar"));
 	CHECK(!find_told(trace, 0, true));
-	/* Afterwards is not too late. */
+	/* It is not too late afterwards. */
 	orma_raw_identify(&relay, 1, 1, "late", "late");
 	orma_raw_relay_round(&relay, 3, 4);
 	CHECK(find_told(orma_raw_consumer_read(&consumer), orma_raw_machine_id("late"), true));
@@ -402,7 +402,7 @@ ORMA_TEST(an_identity_counts_once_and_not_after_the_introduction)
 	CHECK_INT(told->uid, 1234);
 	orma_raw_producer_close(&producer);
 
-	/* Between bind and introduction it still counts; behind it does not. */
+	/* Between bind and introduction it still counts; after the introduction it does not. */
 	orma_raw_producer_connect_tcp(&producer, stage.daemon.tcp_port);
 	orma_raw_identify(&producer.client, 5, 6, "bound", "three");
 	CHECK(orma_raw_producer_initialize(&producer, "producer_name: \"bound\"", -1)->success);
@@ -468,7 +468,7 @@ ORMA_TEST(calls_of_a_relay_between_those_of_a_producer_are_served)
 	orma_raw_bind(client, "RelayPort");
 	CHECK(orma_raw_relay_init(client, "page_size: 1"));
 	orma_raw_relay_round(client, 1, 2);
-	/* Silence is kept, and what was said holds. */
+	/* The relay gets no answer, and its reports stay valid. */
 	CHECK(orma_raw_invoke(client, "SyncClock", ORMA_STR("\x08\x01\x12\x04\x08\x06\x10\x03"), -1,
 			      ORMA_RAW_DROP_REPLY));
 	CHECK(!orma_raw_await(client, orma_raw_invoke_id(client, client->service_id, 3,
@@ -504,7 +504,7 @@ static int listen_tcp(uint16_t *ret_port)
 	return fd;
 }
 
-/* Binds a service on a connection that is made for it. */
+/* Binds a service on a new connection. */
 static bool serves(struct orma_raw_client *client, const char *service)
 {
 	struct orma_ipc_envelope envelope;
@@ -606,7 +606,7 @@ ORMA_TEST(inherited_sockets_serve_relays_by_their_address)
 	};
 
 	snprintf(address, sizeof(address), "localhost:%u", ports[1]);
-	/* In builds with a sanitizer there is no filter to ask for. */
+	/* Builds with a sanitizer have no filter. */
 	if (!orma_test_process_start(&process)) {
 		CHECK_INT(orma_test_process_wait(&process), 1);
 		CHECK(strstr(orma_test_process_messages(),
@@ -619,7 +619,8 @@ ORMA_TEST(inherited_sockets_serve_relays_by_their_address)
 	CHECK(!serves_on_tcp(ports[0], "RelayPort"));
 	CHECK(serves_on_tcp(ports[1], "RelayPort"));
 
-	/* Behind the system call filter everything goes, also the address of who gives no hint. */
+	/* Everything works behind the system call filter, even finding the address of a relay
+	 * without a hint. */
 	struct orma_raw_client relay;
 	struct orma_raw_consumer consumer;
 	orma_raw_relay_open(&relay, ports[1], "");

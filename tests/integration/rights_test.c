@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rights_test.c - what the daemon's process gives up once its sockets are open, that it serves all
- * the same, and who may not connect.
+ * rights_test.c - the rights that the daemon's process drops once its sockets are open, that it
+ * still serves, and which peers may not connect.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -21,7 +21,8 @@
 
 #define NOBODY "65534"
 
-/* A whole session, into a file that the daemon creates; the trusted uid of its packets. */
+/* Runs a whole session into a file that the daemon creates; returns the trusted uid of its
+ * packets. */
 static int record(const struct orma_test_process *process, const char *folder)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
@@ -53,7 +54,7 @@ static int record(const struct orma_test_process *process, const char *folder)
 	return trace->packet.items[0]->trusted_uid;
 }
 
-/* A folder in which anybody may create files. */
+/* A folder in which all users may create files. */
 static void open_folder(char path[300])
 {
 	snprintf(path, 300, "%s/everybody", orma_test_tmpdir());
@@ -93,7 +94,8 @@ ORMA_TEST(root_becomes_the_user_that_was_named_and_keeps_nothing)
 {
 	struct orma_test_process process = {
 		.options = {"--user", NOBODY, "--group", NOBODY},
-		/* Leaks are looked for by tracing oneself, which who changed user may not. */
+		/* LeakSanitizer traces its own process, which is not allowed after a change of
+		 * user. */
 		.variables = {"ASAN_OPTIONS=detect_leaks=0"},
 	};
 	char folder[300];
@@ -210,7 +212,7 @@ ORMA_TEST(producers_are_served_on_vsock_where_there_is_one)
 		CHECK(strstr(orma_test_process_messages(), "cannot listen for producers"));
 		return;
 	}
-	/* The machine's own address; most have no way back to themselves. */
+	/* The machine's own address; most machines cannot reach themselves otherwise. */
 	CHECK_INT(orma_ipc_address_parse("vsock://1:39117", &address), 0);
 	int fd = orma_ipc_connect(&address, &is_pending);
 	if (fd >= 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ring_test.c - what a reader can decode of a ring that has wrapped, by the rules of Perfetto's
- * Trace Processor: the program uses the library, the ring is the daemon's.
+ * ring_test.c - which events of a wrapped ring can be decoded, by the rules of Perfetto's Trace
+ * Processor. The program uses the library, the ring is in the daemon.
  *
- * The programs wait for the service after every few KiB. So the tests do not depend on the speed of
- * the machine: requests of the service reach the program before it has written the next few.
+ * The programs wait for the service after every few KiB, so that its requests reach them before
+ * they write the next few. The tests therefore do not depend on the speed of the machine.
  */
 #include <orma/track_event.h>
 
@@ -46,7 +46,7 @@ static int decode_one(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
-/* Reads the session to its end and frees it. */
+/* Reads the whole session and frees it. */
 static void check_decodable(struct orma_session *session, uint64_t events_min)
 {
 	struct decoder decoder = {0};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rotation_test.c - files of max_file_count, each read alone: the program uses the library, the
- * files are the daemon's.
+ * rotation_test.c - files of max_file_count, each read alone. The program uses the library; the
+ * daemon writes the files.
  *
- * Every event has a number that counts up in its thread, so that an event that is missing, comes
- * twice or comes too early is seen. What decodes is judged by the rules of Perfetto's Trace
- * Processor.
+ * The events of each thread are numbered, so that the test notices events that are missing,
+ * doubled or out of order. Decoding follows the rules of Perfetto's Trace Processor.
  */
 #include <fcntl.h>
 #include <orma/track_event.h>
@@ -20,7 +19,7 @@
 ORMA_CATEGORY_DEFINE(rotation, "rotation", NULL);
 
 enum {
-	THREADS = 4, /* the last one emits seldom */
+	THREADS = 4, /* the last one emits rarely */
 	EVENTS = 50000,
 	BURST = 200,
 	SELDOM = 500,
@@ -36,11 +35,12 @@ struct counts {
 		uint64_t id, next;
 	} sequences[SEQUENCES_MAX];
 	size_t sequence_count;
-	struct decoder decoder; /* of the file that is read */
-	uint64_t lost;          /* of all files */
+	struct decoder decoder; /* the decoder of the current file */
+	uint64_t lost;          /* in all files */
 };
 
-/* A thread that emits all at once, or in bursts: then it waits for all others and for a flush. */
+/* A thread that emits everything at once, or in bursts, after each of which it waits for all
+ * others and for a flush. */
 struct emitter {
 	pthread_t thread;
 	pthread_barrier_t *barrier; /* NULL = all at once */
@@ -118,7 +118,7 @@ static bool count_file(struct counts *counts, const char *path)
 	return true;
 }
 
-/* How many files there are; the oldest first. */
+/* Lists the files, the oldest first; returns their number. */
 static int count_files(struct counts *counts, const char *path)
 {
 	char name[300];
@@ -201,7 +201,7 @@ ORMA_TEST(each_rotated_file_decodes_alone_and_together_they_have_every_event)
 	CHECK(counts.lost <= files * THREADS);
 }
 
-/* Here a quarter of a file may come in before anybody can be asked for anything. */
+/* A quarter of a file may arrive here before the service can ask for anything. */
 ORMA_TEST(files_that_fill_in_milliseconds_have_every_event_in_order)
 {
 	static struct counts counts;

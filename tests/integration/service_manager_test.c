@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * service_manager_test.c - `orma traced` started as systemd starts it: with sockets that are open
- * already, and somebody who wants to know when it is ready.
+ * service_manager_test.c - `orma traced` started as systemd starts it: with sockets that are
+ * already open, and a manager that waits until it is ready.
  */
 #include <stddef.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ static socklen_t make_address(struct sockaddr_un *ret, const char *name, bool is
 	int size =
 		snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/%s", orma_test_tmpdir(), name);
 	CHECK((size_t)size < sizeof(ret->sun_path));
-	/* An abstract name begins with the byte that is not in a text. */
+	/* An abstract name begins with a NUL byte. */
 	if (is_abstract)
 		ret->sun_path[0] = '\0';
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)size + !is_abstract);
@@ -78,10 +78,10 @@ static void run_with_sockets(const char *first, const char *second, const char *
 	close(process.fds[1]);
 	check_serves(paths[0], paths[1]);
 	CHECK_INT(orma_test_process_stop(&process), 0);
-	/* They are the manager's, who goes on listening on them. */
+	/* They belong to the manager, which continues to listen on them. */
 	CHECK_INT(access(paths[0], F_OK), 0);
 	CHECK_INT(access(paths[1], F_OK), 0);
-	/* And none was made beside them. */
+	/* The daemon made none of its own. */
 	if (!says_own_addresses) {
 		CHECK(access(process.producers, F_OK) < 0);
 		CHECK(access(process.consumers, F_OK) < 0);
@@ -187,7 +187,7 @@ static void check_notifies(bool is_abstract)
 	int fd = open_socket("notify", SOCK_DGRAM, is_abstract);
 	struct orma_test_process process = {.variables = {variable}};
 
-	/* '@' stands for the first byte, which was a slash. */
+	/* '@' replaces the first byte, which was a slash. */
 	snprintf(variable, sizeof(variable), "NOTIFY_SOCKET=%s/notify", orma_test_tmpdir());
 	if (is_abstract)
 		variable[strlen("NOTIFY_SOCKET=")] = '@';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_test.c - ordinary sessions through the whole daemon with clients made by hand: what every
- * other test here builds on.
+ * session_test.c - ordinary sessions through the whole daemon with raw clients, on which all
+ * other tests here build.
  */
 #include <unistd.h>
 
@@ -102,7 +102,7 @@ ORMA_TEST(a_data_source_that_registers_late_joins_the_session)
 	orma_raw_producer_register(&producer, "name: \"late\"");
 	orma_raw_producer_await_start(&producer, "late");
 	orma_raw_producer_close(&producer);
-	/* The session does not mind that its only producer left. */
+	/* The session survives its only producer. */
 	orma_raw_consumer_fence(&consumer);
 	CHECK(orma_raw_await(&consumer.client, orma_raw_consumer_flush(&consumer, 0))->success);
 	CHECK_INT(orma_raw_test_packet_count(orma_raw_consumer_read(&consumer)), 0);
@@ -161,7 +161,8 @@ static void write_piece(struct orma_raw_producer *producer, uint32_t target_buff
 	orma_raw_producer_sync(producer);
 }
 
-/* A read cannot be taken back: what has no room in the socket's queue has to wait somewhere. */
+/* A read cannot be undone, so packets for which the socket's queue has no room have to wait
+ * somewhere. */
 ORMA_TEST(a_packet_that_is_larger_than_the_queue_of_a_socket_is_read_whole)
 {
 	struct orma_stage stage;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shm_hostile_test.c - shared memory full of lies: garbage while the service reads and scrapes it,
- * chunks left in the middle, headers that cannot be, and memory of every wrong kind brought by the
- * producer.
+ * shm_hostile_test.c - hostile shared memory: garbage while the service reads and scrapes it,
+ * chunks left in the middle, impossible headers, and memory of every wrong kind that a producer
+ * provides.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,7 +40,7 @@ static void *scribble(void *arg)
 		size_t at = next_random(&random) % (scribbler->size / 4);
 		uint32_t value = (uint32_t)next_random(&random);
 		bool is_page_word = at * 4 % scribbler->page_bytes == 0;
-		/* Often the headers, where it hurts. */
+		/* Often the headers, where it does most harm. */
 		if (value % 4 == 0) {
 			at = at * 4 / scribbler->page_bytes * scribbler->page_bytes / 4;
 			at += (value >> 8) % 5;
@@ -104,7 +104,7 @@ static void scribble_while_committing(bool keeps_page_words)
 	__atomic_store_n(&scribbler.must_stop, true, __ATOMIC_RELAXED);
 	CHECK_INT(pthread_join(scribbler.thread, NULL), 0);
 	orma_raw_consumer_read(&session.consumer);
-	/* The buffer is as good as before. */
+	/* The buffer works as before. */
 	memset(session.producer.shm, 0, session.producer.shm_bytes);
 	session.next_chunk_id = 1;
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf payload = {0};
@@ -173,8 +173,7 @@ ORMA_TEST(headers_that_lie_about_the_payload_cost_only_their_own_chunk)
 	struct orma_stage stage;
 	struct orma_raw_session session;
 	static uint8_t payload[4080];
-	/* Fragments: more than there are, one that ends outside, an endless size, the drop marker,
-	 * 0. */
+	/* Fragments: too many, one that ends outside, a size without end, the drop marker, 0. */
 	static const struct {
 		uint16_t count;
 		uint8_t flags;
@@ -320,7 +319,7 @@ ORMA_TEST(a_packet_whose_writer_dies_half_way_is_not_read)
 /* --- memory brought along --------------------------------------------------------------------- */
 
 #define OWN_BYTES ((size_t)256 << 10)
-/* More than anybody may bring; 32 bits have no more. */
+/* More than a producer may provide; 32 bits allow no more. */
 #define TOO_LARGE_BYTES ((size_t)1 << (sizeof(size_t) > 4 ? 36 : 31))
 #define HUGE_BYTES      (2 << 20)
 #define SMALL_BYTES     ((size_t)64 << 10)
@@ -355,7 +354,7 @@ static int new_memfd(size_t size, unsigned seals)
 	return fd;
 }
 
-/* Needs no page of the pool before it is mapped. */
+/* This takes no page of the pool until it is mapped. */
 static int new_huge_memfd(unsigned seals)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
@@ -440,7 +439,8 @@ ORMA_TEST(memory_of_every_wrong_kind_is_not_taken)
 		ORMA_AUTO(orma_base_fd_closep) int fd = new_memory(kind);
 		CHECK(fd >= 0 || kind == NOTHING || kind == A_FILE || kind == HUGE_PAGES);
 		orma_raw_producer_connect(&producer, stage.daemon.producers);
-		/* Not an error: the producer is told, and may go on with the service's memory. */
+		/* This is not an error: the producer learns of it, and may continue with the
+		 * service's memory. */
 		CHECK(orma_raw_producer_initialize(
 			      &producer,
 			      "producer_name: \"own\" producer_provided_shmem: true "

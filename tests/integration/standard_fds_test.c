@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * standard_fds_test.c - a program that has closed descriptors 0, 1 and 2 and records itself: none of
- * the library's descriptors takes their place. What the program prints would go there, into a
- * connection or into shared memory.
+ * standard_fds_test.c - a program that has closed descriptors 0, 1 and 2 and records itself:
+ * none of the library's descriptors takes these numbers. Otherwise the program's output would go
+ * into a connection or into shared memory.
  */
 #include <fcntl.h>
 #include <orma/orma.h>
@@ -23,8 +23,9 @@ static void close_standard_fds(void)
 	}
 }
 
-/* Without them a failed check could not be told. Not while the library's thread runs: what it opens
- * may have such a number for the moment until it is moved, and would be replaced here. */
+/* Without them a failed check could not be reported. Do not call this while the library's thread
+ * runs: a descriptor that it opens may have such a number until it is moved, and would be
+ * replaced here. */
 static void restore_standard_fds(void)
 {
 	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
@@ -33,7 +34,7 @@ static void restore_standard_fds(void)
 	}
 }
 
-/* How many of them are taken, and not only for a moment. */
+/* Counts the numbers that are taken permanently. */
 static int count_taken(void)
 {
 	enum { LOOKS = 1000 };
@@ -56,7 +57,7 @@ static int count_packet(void *ctx, const void *packet, size_t size)
 	return 0;
 }
 
-/* The descriptors that are open while it records are looked at before any of them is closed. */
+/* Checks the descriptors that are open while it records, before any of them is closed. */
 static int record(struct orma_session *session, int *ret_taken)
 {
 	static const char config[] =

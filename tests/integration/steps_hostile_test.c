@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * steps_hostile_test.c - producers with the largest memory there is: one message commits all of it,
- * or they leave with all of it full. The daemon does that in steps; nothing is missing in the end,
- * nothing is there twice, and the bystander goes on meanwhile. The same with one packet that fills
- * all of it. With ORMA_LARGE_ROUNDS in the environment that packet has so many times the memory.
+ * steps_hostile_test.c - producers with the largest possible memory: one message commits all of
+ * it, or they disconnect when all of it is full. The daemon handles that in steps. In the end no
+ * packet is missing or doubled, and the bystander continues meanwhile. The same with one packet
+ * that fills all of it; ORMA_LARGE_ROUNDS in the environment multiplies the size of that packet.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -99,7 +99,7 @@ static void check_trace(struct large *large)
 	CHECK_INT(next, PAGES);
 }
 
-/* A producer is there until what it left is taken. */
+/* A producer exists until the data that it left is taken. */
 static void await_gone(struct orma_stage *stage)
 {
 	do
@@ -215,7 +215,7 @@ static void fill_with_packet(struct large *large, uint32_t round, uint32_t round
 struct reading {
 	pthread_t thread;
 	struct large *large;
-	uint64_t largest_bytes; /* of all packets */
+	uint64_t largest_bytes; /* the largest packet */
 	_Atomic bool is_done;
 };
 
@@ -265,7 +265,7 @@ ORMA_TEST(a_packet_that_fills_all_the_memory_is_read_while_others_go_on)
 	while (!reading.is_done)
 		orma_bystander_check(&stage.bystander);
 	CHECK_INT(pthread_join(reading.thread, NULL), 0);
-	/* Behind it are the fields of the service. */
+	/* The fields of the service follow it. */
 	CHECK(reading.largest_bytes > (uint64_t)rounds * PAGES * FRAGMENT_BYTES);
 	CHECK(reading.largest_bytes < (uint64_t)rounds * PAGES * FRAGMENT_BYTES + 100);
 	orma_raw_producer_close(&large.producer);

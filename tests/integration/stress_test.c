@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stress_test.c - everything at once: threads that emit, sleep and end, sessions of two services
  * that start and stop every few milliseconds, incremental state that is cleared, a data source that
- * comes and goes, triggers. Meant for the sanitizers; the checks are that it ends, and that what
- * was written is whole.
+ * comes and goes, triggers. Meant for the sanitizers. It checks that everything ends, and that
+ * the packets are whole.
  */
 #include <orma/orma.h>
 #include <poll.h>
@@ -124,7 +124,7 @@ static void *emit_for_long(void *ctx)
 
 	while (!shared->is_over) {
 		emit_some(shared);
-		/* Sixteen threads that never sleep would leave nothing for the sessions. */
+		/* Sixteen threads that never sleep would leave no time for the sessions. */
 		poll(NULL, 0, 1);
 	}
 	return NULL;

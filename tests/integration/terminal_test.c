@@ -19,14 +19,14 @@
 #define QUESTION "give the rest up): "
 
 struct terminal {
-	pid_t pid; /* of the recorder in it */
+	pid_t pid; /* the recorder's */
 	int fd;
-	char text[65536]; /* what it showed */
+	char text[65536]; /* its output */
 	size_t size;
 };
 
-/* Gives the recorder a disk of one page, which nobody else sees. By a program of its own: a process
- * under ThreadSanitizer has a second thread, and may not unshare its users. */
+/* Gives the recorder a disk of one page in a mount namespace. Another program does this, because
+ * a process under ThreadSanitizer has a second thread and may not unshare its user namespace. */
 static const char *const on_small_disk[] = {"unshare",
 					    "--user",
 					    "--map-root-user",
@@ -72,7 +72,7 @@ static void start_arguments(struct terminal *terminal, const char *const *argume
 {
 	char name[64];
 
-	(void)orma_test_tmpdir(); /* made here, for the child too */
+	(void)orma_test_tmpdir(); /* created before the fork, for the child too */
 	terminal->size = 0;
 	terminal->fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 	CHECK(terminal->fd >= 0);
@@ -92,7 +92,7 @@ static void start(struct terminal *terminal, const char *out, const char *small_
 	start_arguments(terminal, arguments, small_disk);
 }
 
-/* False when it ended instead. */
+/* Returns false if it ended instead. */
 static bool await(struct terminal *terminal, const char *text)
 {
 	terminal->size = 0;
@@ -159,7 +159,7 @@ ORMA_TEST(a_recorder_that_cannot_write_asks_for_another_file)
 	answer(&terminal, "/dev/null\n");
 	CHECK(await(&terminal, QUESTION));
 	CHECK(strstr(terminal.text, "/dev/null: File exists."));
-	/* Standard output is no file, and here it is the terminal. */
+	/* Standard output is not a file, and here it is the terminal. */
 	answer(&terminal, "-\n");
 	CHECK(await(&terminal, QUESTION));
 	CHECK(strstr(terminal.text, "-: this stands for standard output; the trace needs a file"));
@@ -167,7 +167,7 @@ ORMA_TEST(a_recorder_that_cannot_write_asks_for_another_file)
 	answer(&terminal, line);
 	CHECK_INT(finish(&terminal), 0);
 	CHECK(strstr(terminal.text, "lost: nothing"));
-	/* The recording was over when it asked. */
+	/* The recording was over when the recorder asked. */
 	const char *recorded = strstr(terminal.text, "Recorded ");
 	CHECK(recorded);
 	CHECK(strtod(recorded + strlen("Recorded "), NULL) <=
@@ -220,7 +220,8 @@ ORMA_TEST(the_terminals_interrupt_reaches_the_recorded_program_once)
 	start_arguments(&terminal, arguments, NULL);
 	CHECK(await(&terminal, "ready"));
 	answer(&terminal, "\003");
-	/* The exit status has the number of signals that it got; the recording is whole. */
+	/* The exit status is the number of signals that the program received; the recording is
+	 * complete. */
 	CHECK_INT(finish(&terminal), 11);
 	CHECK(strstr(terminal.text, "interrupt 1"));
 	CHECK(!strstr(terminal.text, "interrupt 2"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * threads_test.c - many threads come, emit and go while sessions start and stop: meant for the
- * thread sanitizer; without it, a check that structure survives.
+ * threads_test.c - many threads start, emit and end while sessions start and stop. Meant for
+ * ThreadSanitizer; without it, the test checks that the structure of the trace is intact.
  */
 #include <orma/track_event.h>
 #include <pthread.h>
@@ -56,7 +56,7 @@ static void *spawn(void *ctx)
 	return NULL;
 }
 
-/* Per sequence: no end without a begin, unless the reader was told of a loss. */
+/* Per sequence: no end without a begin, unless the trace reports a loss. */
 static void check_slices(const struct packets *packets)
 {
 	static struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trust_test.c - a listener of another user learns nothing from root's programs.
  *
- * The listeners here are sockets that answer nothing: what matters is whether the first byte of a
- * client arrives. A socket belongs to the user that called listen(), so the test becomes another
- * user for that moment, which takes root.
+ * The listeners here never answer; the test checks if the first byte of a client arrives. A
+ * socket belongs to the user that called listen(), so the test becomes another user for that
+ * call, which needs root.
  */
 #include <orma/orma.h>
 #include <poll.h>
@@ -43,7 +43,7 @@ static int listen_as(uid_t uid, const char *path)
 	return fd;
 }
 
-/* The next connection: whether anything came over it before its end. */
+/* Accepts the next connection; true if anything arrived over it before its end. */
 static bool gets_data(int listener)
 {
 	struct pollfd item = {listener, POLLIN, 0};
@@ -164,7 +164,7 @@ ORMA_TEST(a_consumer_of_root_tells_a_stranger_s_service_nothing)
 	close(listener);
 }
 
-/* A copy of the program that belongs to USER and is setuid; false where that means nothing. */
+/* Makes a setuid copy of the program that belongs to USER; false if setuid has no effect there. */
 static bool make_setuid_copy(char path[108])
 {
 	struct statvfs info;

@@ -10,7 +10,7 @@ ORMA_CATEGORY_DEFINE(guest, "guest", "Of a library");
 int guest_begin(void);
 void guest_emit(void);
 
-/* What orma_init() returned. */
+/* The result of orma_init(). */
 __attribute__((visibility("default"))) int guest_begin(void)
 {
 	const struct orma_init_options options = {.struct_size = sizeof(options),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host.c - loads and unloads libraries that trace, while a session of its own runs, on the public
- * API alone.
+ * host.c - loads and unloads libraries that trace while it runs a session, with the public API
+ * only.
  *
- * The service must be told of what comes and goes; what was emitted must be in the trace; nothing
- * of a library may be used when it is gone: its memory is no more, and a look at it ends the
- * program.
+ * The service must learn of categories and data sources that come and go, and the trace must
+ * contain all events. Nothing of an unloaded library may be used: its memory is unmapped, and
+ * reading it ends the program.
  */
 #include <dlfcn.h>
 #include <orma/orma.h>
@@ -106,7 +106,7 @@ static struct module load(const char *name)
 	return module;
 }
 
-/* The memory is really gone. */
+/* The memory is unmapped. */
 static void unload(const struct module *module)
 {
 	Dl_info info;

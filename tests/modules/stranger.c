@@ -108,11 +108,11 @@ int main(void)
 	CHECK(!is_loaded("guest_first"));
 	CHECK(!is_loaded("guest_second"));
 	CHECK(is_loaded("guest_whole"));
-	/* What the thread has of them goes with it. */
+	/* The thread's state of these libraries is freed when it ends. */
 	sem_post(&may_end);
 	CHECK(pthread_join(thread, NULL) == 0);
 	CHECK(count_threads() == 3);
-	/* And they come back as what they were. */
+	/* They can be loaded again. */
 	first = load("guest_first");
 	CHECK(first.begin() == -EALREADY);
 	first.emit();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * peer.h - a service and the library in one thread, bound to each other by the public API alone:
- * what the library says through its transport becomes calls of a producer port, whose callbacks go
- * back into the transport.
+ * the library's calls of its transport become calls of a producer port, whose callbacks go back
+ * into the transport.
  */
 #ifndef ORMA_TESTS_OUTSIDE_PEER_H
 #define ORMA_TESTS_OUTSIDE_PEER_H
@@ -19,9 +19,9 @@ struct peer {
 	struct orma_transport *transport; /* NULL = not connected */
 	bool is_emulated;
 	int connects, disconnects, registrations, updates, unregistrations, commits, writers;
-	int refusals; /* so many connects fail */
+	int refusals; /* the number of connects that fail */
 	bool is_full;
-	bool is_mute; /* up does not follow */
+	bool is_mute; /* orma_transport_up() is not called */
 	int is_disabled;
 	char disabled_error[256];
 };
@@ -152,7 +152,7 @@ static inline void peer_commit(void *ctx, const struct orma_commit *commit)
 	void *data;
 	size_t size;
 
-	/* As it is, and as bytes, by turns. */
+	/* Alternately as a struct and as bytes. */
 	if (peer->commits++ % 2) {
 		orma_producer_port_commit(peer->port, commit);
 		return;
@@ -256,7 +256,7 @@ static inline void peer_enable(struct peer *peer, const char *text)
 	orma_config_free(config);
 }
 
-/* One round of both: what is readable, and what is due. */
+/* One round of both sides: handles what is readable and what is due. */
 static inline void peer_turn(struct peer *peer)
 {
 	struct pollfd poll_fd = {.fd = orma_poll_fd(), .events = POLLIN};
@@ -289,7 +289,7 @@ static inline int peer_flush_all(struct peer *peer)
 	return done;
 }
 
-/* How often the bytes are in the packets that can be read now. */
+/* Counts how often the bytes occur in the packets that can be read now. */
 static inline size_t peer_read_and_count(struct peer *peer, const char *bytes, size_t size)
 {
 	struct orma_trace_batch batch;

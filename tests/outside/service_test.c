@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * service_test.c - a service in an embedder's hands, with the public headers only: its time, its
- * randomness, its files, its codec, its regular expressions, its log, and a producer made by hand.
+ * service_test.c - a service in an embedder, with the public headers only: the embedder's time,
+ * randomness, files, codec, regular expressions and log, and a producer without the library.
  */
 #include <fcntl.h>
 #include <orma/orma.h>
@@ -281,7 +281,7 @@ ORMA_TEST(time_passes_when_the_embedder_says_so)
 	commit(&world, 0, 1, 3);
 	pass_ms(&world, 59999);
 	CHECK_INT(world.disabled, 0);
-	/* A minute in no time; nobody answers the last flush. */
+	/* A minute passes at once; nothing answers the last flush. */
 	pass_ms(&world, 1 + 100);
 	CHECK_INT(world.disabled, 1);
 	CHECK_STR(world.error, "");
@@ -309,7 +309,7 @@ ORMA_TEST(a_producer_by_hand_answers_a_flush)
 	CHECK_INT(orma_consumer_port_flush(world.consumer, 5000, 0, on_flushed, &done), 0);
 	pass_ms(&world, 5001);
 	CHECK_INT(done, -1);
-	/* Into a buffer of somebody else: not written, but counted. */
+	/* The buffer belongs to another session: nothing is written, and the attempt is counted. */
 	world.flush_id = 0;
 	commit(&world, 1, 2, 5);
 	CHECK_INT(orma_consumer_port_get_stats(world.consumer, &data, &size), 0);
@@ -420,7 +420,7 @@ ORMA_TEST(files_are_written_by_the_embedder_and_it_may_be_slow)
 	orma_service_file_event(world.service, 1, 1);
 	CHECK(!orma_service_has_open_files(world.service));
 	CHECK_INT(world.disabled, 1);
-	/* Of files that nobody has: no matter. */
+	/* Events of unknown files are ignored. */
 	orma_service_file_event(world.service, 1, 1);
 	orma_service_file_event(world.service, 99, -EIO);
 	orma_service_free(world.service);
@@ -442,7 +442,7 @@ ORMA_TEST(a_file_that_cannot_be_opened_or_written_ends_its_session_with_the_reas
 	enable(&world, INTO_FILE, fd);
 	close(fd);
 	commit(&world, 0, 1, 1);
-	/* The failed one had the first number. */
+	/* The failed session had the first number. */
 	for (uint64_t id = 1; id < 4; id++)
 		orma_service_file_event(world.service, id, -ENOSPC);
 	pass_ms(&world, 20000);
@@ -770,7 +770,7 @@ ORMA_TEST(messages_go_where_the_program_wants_them)
 
 	world_open(&world, &options);
 	orma_log_set_sink(take_message, message);
-	/* An empty config with a field that nobody knows. */
+	/* An empty config with an unknown field. */
 	orma_consumer_port_enable(world.consumer,
 				  "\x0a\x02\x08\x40"
 				  "\x8a\xfa\x3f\x01x",

@@ -192,7 +192,7 @@ ORMA_TEST(a_connection_that_is_lost_is_made_again_with_everything_registered)
 	emit(source, 10);
 	CHECK_INT(peer_flush_all(&peer), 1);
 	CHECK_INT(peer_read_and_count(&peer, MARK, strlen(MARK)), 10);
-	peer.connects = peer.disconnects + 1; /* those that were refused had no end */
+	peer.connects = peer.disconnects + 1; /* refused ones had no disconnect */
 	end(&peer);
 }
 
@@ -327,9 +327,9 @@ ORMA_TEST(options_without_a_whole_transport_are_refused)
 	CHECK_INT(peer.connects, 0);
 }
 
-/* A service that says what it should not: the connection ends, and is made anew. */
+/* A service that sends what it must not: the connection ends, and a new one begins. */
 
-static int instead_of_up; /* which wrong thing */
+static int instead_of_up; /* selects the violation */
 
 static int connect_to_liar(void *ctx, struct orma_transport *transport,
 			   const struct orma_producer_info *hello)
@@ -371,15 +371,15 @@ static int connect_to_liar(void *ctx, struct orma_transport *transport,
 		orma_transport_setup_tracing(transport, -1, 4096);
 		orma_transport_setup_tracing(transport, -1, 4096);
 		break;
-	case 7: /* more than anybody would carry out */
+	case 7: /* more than the library carries out */
 		for (int i = 0; i < 4095; i++)
 			CHECK_INT(orma_transport_synced(transport), 0);
 		CHECK_INT(orma_transport_synced(transport), -ENOBUFS);
-		/* What comes later is swallowed. */
+		/* Later calls are ignored. */
 		CHECK_INT(orma_transport_synced(transport), 0);
 		break;
 	default:
-		/* Of instances that nobody has, and answers to questions that nobody asked: ignored. */
+		/* Unknown instances, and answers without a question, are ignored. */
 		CHECK_INT(orma_transport_stop_data_source(transport, 9), 0);
 		CHECK_INT(orma_transport_start_data_source(transport, 9, NULL, 0), 0);
 		CHECK_INT(orma_transport_clear_incremental_state(transport, ids, 3), 0);
@@ -455,7 +455,7 @@ ORMA_TEST(what_a_service_must_not_say_ends_the_connection)
 		while (peer.disconnects == 0)
 			CHECK_INT(orma_dispatch(), 0);
 		CHECK(!orma_is_connected());
-		/* And it is made anew. */
+		/* A new connection begins. */
 		while (peer.connects < 2)
 			CHECK_INT(orma_dispatch(), 0);
 		orma_shutdown();
@@ -665,7 +665,8 @@ ORMA_TEST(a_commit_is_bytes_and_bytes_that_are_none_are_refused)
 	CHECK_INT(orma_commit_encode(&commit, &data, &size), 0);
 	CHECK_INT(orma_service_new(&service_options, &service), 0);
 	CHECK_INT(orma_producer_port_open(service, &info, &peer_callbacks, NULL, NULL, &port), 0);
-	/* Right in form; what it says of this producer is not, and is skipped. */
+	/* The commit is well-formed, but its entries are not valid for this producer and are
+	 * skipped. */
 	CHECK_INT(orma_producer_port_commit_encoded(port, data, size), 0);
 	CHECK_INT(orma_producer_port_commit_encoded(port, data, size - 1), -EBADMSG);
 	CHECK_INT(orma_producer_port_commit_encoded(port, "", 0), 0);
