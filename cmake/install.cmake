@@ -27,7 +27,7 @@ foreach(line ${lines} "# end")
     endif()
   elseif(ORMA_WITHOUT_SERVICE AND line MATCHES "^orma_(service|producer_port|consumer_port|relay_port)_" AND
       NOT line MATCHES "^orma_service_state_")
-    # Of orma/service.h; the state is read by consumers.
+    # Functions of orma/service.h, which this library does not have. Consumers still read orma_service_state.
   elseif(line MATCHES "^orma_[a-z0-9_]+$")
     string(APPEND map "  ${line};\n")
     list(APPEND roots "LINKER:-u,${line}")
@@ -69,7 +69,7 @@ if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
   install(TARGETS orma_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 
-# Without the flags of our own build.
+# The flags of our own build are left out.
 add_library(orma_archive INTERFACE)
 target_include_directories(orma_archive INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(orma_archive INTERFACE $<LINK_ONLY:orma_static> Threads::Threads)
@@ -121,9 +121,9 @@ install(FILES ${PROJECT_BINARY_DIR}/orma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 install(FILES ${PROJECT_BINARY_DIR}/orma-config.cmake ${PROJECT_BINARY_DIR}/orma-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/orma)
 
-# Off by default: whoever installs for one user or into a container has no service manager to configure.
+# Off by default: an installation for one user or in a container has no service manager to configure.
 option(ORMA_SYSTEMD_UNITS "Install systemd units for the daemon and the probes" OFF)
-set(ORMA_SYSTEMD_UNIT_DIR "lib/systemd/system" CACHE STRING "Where they go, below the prefix or absolute")
+set(ORMA_SYSTEMD_UNIT_DIR "lib/systemd/system" CACHE STRING "Folder of the units, below the prefix or absolute")
 foreach(unit orma-traced orma-probes)
   configure_file(extra/systemd/${unit}.service.in ${PROJECT_BINARY_DIR}/systemd/${unit}.service @ONLY)
 endforeach()

@@ -1,5 +1,5 @@
-# What runs per event, per chunk or per message, and is optimised for speed; the rest of the library is optimised for size.
-# In a program that is traced orma is a guest, and takes the less room of its caches the better.
+# Sources that run per event, per chunk or per message are optimised for speed; the rest of the library is optimised for size.
+# Small code leaves more of the caches to the traced program.
 set(ORMA_HOT_SOURCES
   "base/(alloc|arena|buf|clock_ns|list|map|str)"
   "proto/(writer|reader|wire)"

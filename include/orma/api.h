@@ -53,7 +53,7 @@ template <class OrmaTo> struct orma_cast {
 #define ORMA_SIZED(type) ((type){.struct_size = sizeof(type)})
 #endif
 
-/* For these headers only: expressions that C and C++ accept without any warning. */
+/* Private to these headers: expressions that C and C++ accept without any warning. */
 /* clang-format off */
 #ifdef __cplusplus
 #define ORMA_NULL_           nullptr

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/error.h - the detail behind a negative errno value, for a person to read.
+ * orma/error.h - a description of an error for people to read.
  *
- * Every function of orma that can fail returns a negative errno value. Those that can say more take
- * a last argument `struct orma_error *`, which may be NULL, and fill it on failure only.
+ * Every function of orma that can fail returns a negative errno value. Functions that can describe
+ * the failure have a last argument `struct orma_error *`, which may be NULL and is set on failure
+ * only.
  *
  * Threads: plain data; the caller owns it.
  */

@@ -84,7 +84,7 @@ struct orma_init_options {
 	bool caller_drives; /* no background thread: see orma_poll_fd() */
 	/* forbids the service to read unfinished chunks from the shared memory */
 	bool disable_scraping;
-	/* With ORMA_BACKEND_CUSTOM: copied. The context must live until orma_shutdown() has
+	/* Required by ORMA_BACKEND_CUSTOM; copied. The context must live until orma_shutdown() has
 	 * returned. */
 	const struct orma_transport_ops *transport;
 	void *transport_ctx;

@@ -189,7 +189,7 @@ struct orma_service_options {
 	bool has_uid;
 	uid_t uid;
 	const struct orma_compressor_ops *compressor_ops;
-	void *compressor_ctx; /* of compressor_ops, instead of ctx */
+	void *compressor_ctx; /* context of compressor_ops, instead of ctx */
 	/* Changes the scheduling of the calling thread; 0, -EPERM, or another error. NULL: configs
 	 * with priority_boost are refused. */
 	int (*set_priority)(void *ctx, enum orma_priority_policy policy, uint32_t priority);

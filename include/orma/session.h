@@ -329,7 +329,7 @@ struct orma_session_clone_options {
 
 struct orma_session_clone_result {
 	size_t struct_size;
-	uint64_t uuid_msb, uuid_lsb; /* of the clone's trace */
+	uint64_t uuid_msb, uuid_lsb; /* uuid of the clone's trace */
 	/* The whole trace is in file_fd already, so there is nothing to read. */
 	bool was_write_into_file;
 };

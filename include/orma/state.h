@@ -46,7 +46,7 @@ struct orma_session_state {
 	int32_t uid;
 	uint32_t duration_ms; /* 0 = until it is stopped */
 	uint32_t data_source_count;
-	uint64_t buffers_bytes;    /* of all its buffers */
+	uint64_t buffers_bytes;    /* total of its buffers */
 	int64_t start_realtime_ns; /* CLOCK_REALTIME */
 	int32_t bugreport_score;
 };
@@ -54,7 +54,7 @@ struct orma_session_state {
 struct orma_service_state {
 	size_t struct_size; /* set by the library: members beyond it do not exist */
 	const char *version;
-	uint32_t session_count, started_count; /* of all users */
+	uint32_t session_count, started_count; /* sessions of all users */
 
 	size_t producer_count, data_source_count;
 	const struct orma_producer_state *const *producers;

@@ -63,7 +63,7 @@ struct orma_trace_stats {
 	uint64_t flushes_requested, flushes_succeeded, flushes_failed;
 	enum orma_final_flush final_flush;
 
-	/* Of the whole service, not only of this session. */
+	/* These count the whole service, not only this session. */
 	uint32_t producers_connected, data_sources_registered, sessions, buffers_in_all;
 	uint64_t producers_seen, data_sources_seen; /* since the service began */
 

@@ -74,7 +74,7 @@ struct orma_transport_ops {
 	int (*register_data_source)(void *ctx, const void *descriptor, size_t size);
 	int (*update_data_source)(void *ctx, const void *descriptor, size_t size);
 	void (*unregister_data_source)(void *ctx, const char *name);
-	/* For orma_producer_port_commit(). orma_commit_encode() serializes it. */
+	/* The other side passes it to orma_producer_port_commit(). orma_commit_encode() serializes it. */
 	void (*commit)(void *ctx, const struct orma_commit *commit);
 	void (*register_writer)(void *ctx, uint32_t writer_id, uint32_t target_buffer);
 	void (*unregister_writer)(void *ctx, uint32_t writer_id);
@@ -131,7 +131,7 @@ ORMA_API int orma_transport_synced(struct orma_transport *transport);
  * orma_commit_encode() - serialize a commit (as a CommitDataRequest) with its chunks.
  * @ret_data: owned by the caller; free it with orma_config_free().
  *
- * For orma_producer_port_commit_encoded() at the other end. Returns 0, -EINVAL, -ENOMEM.
+ * The other side passes them to orma_producer_port_commit_encoded(). Returns 0, -EINVAL, -ENOMEM.
  */
 ORMA_API int orma_commit_encode(const struct orma_commit *commit, void **ret_data,
 				size_t *ret_size);
