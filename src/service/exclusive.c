@@ -18,8 +18,6 @@
 #include "service/session_life.h"
 #include "service/session_state.h"
 
-/* --- exclusive sessions ----------------------------------------------------------------------- */
-
 uint32_t orma_service_exclusive_priority(const struct orma_service *service)
 {
 	const struct orma_service_session *session;
@@ -46,5 +44,3 @@ void orma_service_end_for_exclusive(struct orma_service *service, uint32_t prior
 		    session->state != ORMA_SERVICE_SESSION_OPENING && !session->is_orphaned)
 			orma_service_session_abort(session, reason.message);
 }
-
-/* --- the thread's priority -------------------------------------------------------------------- */

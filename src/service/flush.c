@@ -348,7 +348,7 @@ void orma_service_flush_begin_group(struct orma_service_session *session, uint64
 	run(flush, 0);
 }
 
-static void forget(struct orma_service_flush *flush, uint32_t producer_id)
+static void remove_pending(struct orma_service_flush *flush, uint32_t producer_id)
 {
 	for (size_t i = 0; i < flush->pending_count; i++) {
 		if (flush->pending[i] != producer_id)
@@ -380,7 +380,7 @@ static void acknowledge(struct orma_producer_port *port, uint64_t up_to_id)
 		ORMA_LIST_FOR_EACH (flush, &session->flush.list, link) {
 			if (flush->id > up_to_id)
 				break;
-			forget(flush, port->id);
+			remove_pending(flush, port->id);
 			if (flush->pending_count > 0 || flush->state != ORMA_SERVICE_FLUSH_ASKED)
 				continue;
 			flush->state = ORMA_SERVICE_FLUSH_ANSWERED;

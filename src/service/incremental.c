@@ -42,9 +42,9 @@
  * THE COST OF A REQUEST. A thread needs about 1 us for a state of 300 bytes, and 5 us when neither
  * its code nor its data is in the caches. At 40 million events per second of 12.5 bytes each, 16
  * KiB, the share of a ring of 512 KiB, are written in 32 us, so a state costs 3 % there. For less
- * than 2 % there could be one request in 50 us at most, or in 250 us with cold caches. In 50 us the
- * thread writes 26 KB, a 20th part of the ring, which leaves nothing of the 5 % for chunks and the
- * way. Even a state that cost no more per byte than events would take 300 bytes of 16 KiB, which is
+ * than 2 % there could be one request in 50 us at most, or in 250 us with cold caches. The thread writes
+ * 26 KB in that time. They are a 20th part of the ring and leave nothing of the 5 % for chunks and
+ * the way. Even a state that cost no more per byte than events would take 300 bytes of 16 KiB, which is
  * 1.8 %. So a ring that is filled within a few milliseconds cannot have both. The share of a ring
  * of 2 MiB takes four times as long, and there is room for both.
  *

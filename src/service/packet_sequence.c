@@ -84,7 +84,7 @@ uint32_t orma_service_sequence_find_id(const struct orma_service_session_buffer 
 	return found ? get(sequences, found - 1)->id : 0;
 }
 
-static void let_go(struct orma_service_sequence_block *block)
+static void release_block(struct orma_service_sequence_block *block)
 {
 	ORMA_ASSERT(!block || block->owner_count > 0);
 	if (block && --block->owner_count == 0)
@@ -101,7 +101,7 @@ static struct orma_service_sequence *get_own(struct orma_service_sequences *sequ
 		if (!own)
 			return NULL;
 		own->owner_count = 1;
-		let_go(*block);
+		release_block(*block);
 		*block = own;
 	}
 	return get(sequences, idx);
@@ -145,7 +145,7 @@ static bool has_gone(const struct orma_service *service,
 }
 
 /* Drops a record whose writer is gone; returns its index, or a negative errno. */
-static int64_t take_place(struct orma_service_session *session)
+static int64_t reuse_record(struct orma_service_session *session)
 {
 	struct orma_service_sequences *sequences = &session->sequences;
 
@@ -169,13 +169,13 @@ static int64_t take_place(struct orma_service_session *session)
 }
 
 /* The index for a new record, or a negative errno. */
-static int64_t find_place(struct orma_service_session *session)
+static int64_t find_free_record(struct orma_service_session *session)
 {
 	struct orma_service_sequences *sequences = &session->sequences;
 	int r;
 
 	if (sequences->count >= ORMA_SERVICE_SEQUENCES_MAX)
-		return take_place(session);
+		return reuse_record(session);
 	r = reserve(sequences);
 	return r < 0 ? r : (int64_t)sequences->count;
 }
@@ -189,21 +189,21 @@ struct orma_service_sequence *orma_service_sequence_get(struct orma_service_sess
 	uint64_t key = make_key(buffer->idx, port, writer_id);
 	size_t found = find(sequences, key);
 	struct orma_service_sequence *sequence;
-	int64_t place;
+	int64_t record_idx;
 	uint32_t id;
 
 	ORMA_ASSERT(found <= sequences->count);
 	if (found)
 		return get_own(sequences, found - 1);
 	id = find_id(session, port, writer_id);
-	place = find_place(session);
-	if (place < 0 ||
-	    orma_base_map_put(&sequences->by_key, key, (void *)((uintptr_t)place + 1)) < 0)
+	record_idx = find_free_record(session);
+	if (record_idx < 0 ||
+	    orma_base_map_put(&sequences->by_key, key, (void *)((uintptr_t)record_idx + 1)) < 0)
 		return NULL;
-	sequences->count += place == (int64_t)sequences->count;
+	sequences->count += record_idx == (int64_t)sequences->count;
 	ORMA_ASSERT(sequences->count <= ORMA_SERVICE_SEQUENCES_MAX);
-	sequence = get(sequences, (size_t)place);
-	ORMA_ASSERT(sequences->blocks[(size_t)place / PER_BLOCK]->owner_count == 1);
+	sequence = get(sequences, (size_t)record_idx);
+	ORMA_ASSERT(sequences->blocks[(size_t)record_idx / PER_BLOCK]->owner_count == 1);
 	*sequence = (struct orma_service_sequence){
 		.id = id ? id : ++session->sequences.last_id,
 		.producer_id = port->id,
@@ -277,7 +277,7 @@ void orma_service_packet_sequences_done(struct orma_service_session *session)
 	struct orma_service_sequences *sequences = &session->sequences;
 
 	for (size_t i = 0; i < sequences->block_capacity; i++)
-		let_go(sequences->blocks[i]);
+		release_block(sequences->blocks[i]);
 	orma_base_free(sequences->blocks);
 	orma_base_map_done(&sequences->by_key);
 }

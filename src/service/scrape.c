@@ -129,14 +129,14 @@ static bool step(struct orma_service_session *session)
 	return true;
 }
 
-static void go_on(struct orma_service_session *session);
+static void continue_scrape(struct orma_service_session *session);
 
 static void on_step(struct orma_service_timer *timer)
 {
-	go_on(ORMA_CONTAINER_OF(timer, struct orma_service_session, scrape.timer));
+	continue_scrape(ORMA_CONTAINER_OF(timer, struct orma_service_session, scrape.timer));
 }
 
-static void go_on(struct orma_service_session *session)
+static void continue_scrape(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
 	struct orma_service_scrape *scrape = &session->scrape;
@@ -165,5 +165,5 @@ void orma_service_scrape_begin(struct orma_service_session *session, uint64_t de
 	session->scrape.serial = 0;
 	session->scrape.last_serial = session->service->producers.seen_count;
 	session->scrape.deadline_ns = ORMA_MAX(deadline_ns, min_ns);
-	go_on(session);
+	continue_scrape(session);
 }

@@ -258,7 +258,7 @@ void orma_service_session_say_disabled(struct orma_service_session *session)
 						 session->error[0] ? session->error : NULL);
 }
 
-static void end(struct orma_service_session *session)
+static void begin_last_scrape(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
 	struct orma_service_instance *instance, *next;
@@ -277,7 +277,7 @@ static void end(struct orma_service_session *session)
 		orma_service_session_set_state(session, ORMA_SERVICE_SESSION_STOPPING);
 }
 
-static void conclude(struct orma_service_session *session)
+static void finish_disabling(struct orma_service_session *session)
 {
 	ORMA_ASSERT(session->instances.state_counts[ORMA_SERVICE_INSTANCE_STOPPED] ==
 		    session->instances.count);
@@ -296,12 +296,12 @@ void orma_service_session_scraped(struct orma_service_session *session)
 	session = orma_service_session_by_id(service, id);
 	if (session && session->is_ending && !session->scrape.is_running &&
 	    session->state != ORMA_SERVICE_SESSION_DISABLED)
-		conclude(session);
+		finish_disabling(session);
 }
 
 static void on_stop_timeout(struct orma_service_timer *timer)
 {
-	end(ORMA_CONTAINER_OF(timer, struct orma_service_session, stop_timer));
+	begin_last_scrape(ORMA_CONTAINER_OF(timer, struct orma_service_session, stop_timer));
 }
 
 static bool has_stopped(const struct orma_service_session *session)
@@ -313,7 +313,7 @@ static bool has_stopped(const struct orma_service_session *session)
 void orma_service_session_check_stopped(struct orma_service_session *session)
 {
 	if (session->state == ORMA_SERVICE_SESSION_STOPPING && has_stopped(session))
-		end(session);
+		begin_last_scrape(session);
 }
 
 static void disarm_periods(struct orma_service_session *session)
@@ -359,7 +359,7 @@ void orma_service_session_disable(struct orma_service_session *session, bool at_
 	}
 	if (session->state == ORMA_SERVICE_SESSION_STOPPING) {
 		if (at_once)
-			end(session);
+			begin_last_scrape(session);
 		return;
 	}
 	at_once = at_once || session->state == ORMA_SERVICE_SESSION_CONFIGURED;
@@ -367,7 +367,7 @@ void orma_service_session_disable(struct orma_service_session *session, bool at_
 	ORMA_LIST_FOR_EACH_SAFE (instance, next, &session->instances.list, session_link)
 		orma_service_instance_stop(instance, at_once);
 	if (has_stopped(session)) {
-		end(session);
+		begin_last_scrape(session);
 		return;
 	}
 	orma_service_session_set_state(session, ORMA_SERVICE_SESSION_STOPPING);

@@ -54,8 +54,8 @@ static uint32_t concurrent_state(enum orma_service_session_state state)
 	return ORMA_PB_CONCURRENT_SESSION_EVENT_STATE_STATE_DISABLED;
 }
 
-static void tell_session(struct orma_service_session *listener,
-			 const struct orma_service_session *session)
+static void record_change(struct orma_service_session *listener,
+			  const struct orma_service_session *session)
 {
 	struct orma_service_concurrent_event *event;
 
@@ -103,7 +103,7 @@ void orma_service_session_set_state(struct orma_service_session *session,
 		    listener->state != ORMA_SERVICE_SESSION_OPENING &&
 		    listener->state != ORMA_SERVICE_SESSION_DISABLED &&
 		    listener->state != ORMA_SERVICE_SESSION_CLONED)
-			tell_session(listener, session);
+			record_change(listener, session);
 	}
 }
 

@@ -24,7 +24,7 @@ static void on_flushed(struct orma_service_session *session, bool is_complete)
 	orma_service_session_disable(session, false, NULL);
 }
 
-static void end(struct orma_service_session *session, uint32_t timeout_ms)
+static void end_session(struct orma_service_session *session, uint32_t timeout_ms)
 {
 	struct orma_service *service = session->service;
 
@@ -70,7 +70,7 @@ void orma_service_shut_down(struct orma_service *service, uint32_t timeout_ms)
 	service->is_shutting_down = true;
 	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions.list, link)
 		if (has_open_file(session))
-			end(session, timeout_ms);
+			end_session(session, timeout_ms);
 }
 
 bool orma_service_has_open_files(const struct orma_service *service)

@@ -296,7 +296,7 @@ static void take_state(struct orma_service_clone *clone)
 		set_error(clone, session->error);
 }
 
-static bool go_on(struct orma_service_clone *clone);
+static bool continue_clone(struct orma_service_clone *clone);
 
 static void on_step(struct orma_service_timer *timer)
 {
@@ -304,7 +304,7 @@ static void on_step(struct orma_service_timer *timer)
 		ORMA_CONTAINER_OF(timer, struct orma_service_clone, step_timer);
 	uint64_t at_ns;
 
-	if (!go_on(clone))
+	if (!continue_clone(clone))
 		return;
 	at_ns = orma_service_now_ns(clone->service);
 	if (++clone->steps_in_row == ORMA_SERVICE_CLONE_STEPS_IN_ROW) {
@@ -393,7 +393,7 @@ static void make_known(struct orma_service_clone *clone)
 }
 
 /* Does what can be done now; true = there is more to do at once. */
-static bool go_on(struct orma_service_clone *clone)
+static bool continue_clone(struct orma_service_clone *clone)
 {
 	int r = clone->error[0] ? 0 : copy_some(clone);
 

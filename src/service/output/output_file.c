@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * output_file.c - the file of a session: open it, write to it, close it.
  *
- * Writes never block: what the file refuses with -EAGAIN is kept in `refused`, and everything after
- * it too, until the file is ready. Invariant: `refused` has data only while, or just after,
- * `is_waiting`.
+ * A file that is not ready refuses a write with -EAGAIN. The refused data, and all data after them,
+ * are kept in `refused` until an event says that the file is ready. Invariant: nothing is written
+ * while `refused` has data.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,10 @@
 #include "base/error_message.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "service/limits.h"
 #include "service/output/output_compress.h"
 #include "service/output/output_file.h"
-#include "service/output/output_rotate.h"
+#include "service/output/output_hold.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
 #include "service/timer.h"
@@ -82,6 +83,24 @@ static int create_file(const char *path, struct orma_error *reterr)
 	return fd;
 }
 
+/* Report an existing file now, and not after hours of recording. */
+static int check_series(const struct orma_service_session *session, struct orma_error *reterr)
+{
+	const struct orma_service_output *output = &session->output;
+	char name[ORMA_SERVICE_PATH_BYTES_MAX + 16];
+	struct stat info;
+
+	for (uint32_t i = 1; i < output->max_files; i++) {
+		snprintf(name, sizeof(name), "%s.%u", output->path, i);
+		if (fstatat(AT_FDCWD, name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+			return orma_base_error_set(reterr, -EEXIST,
+						   "max_file_count: a file called output_path.%u "
+						   "exists already",
+						   i);
+	}
+	return 0;
+}
+
 int orma_service_output_open(struct orma_service_session *session, int file_fd,
 			     struct orma_error *reterr)
 {
@@ -92,7 +111,7 @@ int orma_service_output_open(struct orma_service_session *session, int file_fd,
 	if (!session->config->write_into_file)
 		return 0;
 	if (path) {
-		r = orma_service_rotation_check_names(session, reterr);
+		r = check_series(session, reterr);
 		if (r < 0)
 			return r;
 		fd = create_file(path, reterr);

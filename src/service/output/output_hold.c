@@ -10,10 +10,12 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "proto/reader.h"
+#include "service/output/output.h"
 #include "service/read/batch.h"
 #include "service/read/packet_check.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
+#include "service/timer.h"
 
 /* Without memory the sequence stays in the old file. */
 bool orma_service_rotation_is_for_next(struct orma_service_session *session, uint32_t sequence_id,
@@ -78,4 +80,23 @@ int orma_service_rotation_read_held(struct orma_service_session *session, size_t
 		output->held_at = (size_t)(reader.at - output->held.data);
 	}
 	return r < 0 ? r : 1;
+}
+
+void orma_service_rotation_leave_cut(struct orma_service_session *session)
+{
+	struct orma_service_output *output = &session->output;
+
+	orma_service_timer_disarm(&output->cut_timer);
+	orma_base_map_done(&output->crossed);
+	output->cut = ORMA_SERVICE_CUT_NONE;
+	output->is_held_readable = output->held.size > 0;
+}
+
+void orma_service_rotation_done(struct orma_service_session *session)
+{
+	struct orma_service_output *output = &session->output;
+
+	orma_base_buf_done(&output->carried);
+	orma_base_buf_done(&output->held);
+	orma_service_rotation_leave_cut(session);
 }

@@ -18,5 +18,9 @@ int orma_service_rotation_hold(struct orma_service_session *session, size_t begi
 int orma_service_rotation_read_held(struct orma_service_session *session, size_t max_bytes);
 /* True when no more may be held. */
 bool orma_service_rotation_is_full(const struct orma_service_session *session);
+/* Ends the cut; what is held can be read now. */
+void orma_service_rotation_leave_cut(struct orma_service_session *session);
+/* The file is closed: drops what is held and carried. */
+void orma_service_rotation_done(struct orma_service_session *session);
 
 #endif

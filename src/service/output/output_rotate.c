@@ -44,7 +44,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/assert.h"
@@ -52,7 +51,6 @@
 #include "base/clock_ns.h"
 #include "base/error_message.h"
 #include "base/macros.h"
-#include "base/map.h"
 #include "buffer/trace_buffer.h"
 #include "proto/reader.h"
 #include "schema/gen/trace_config.pb.h"
@@ -71,25 +69,6 @@
 #include "service/service_state.h"
 #include "service/session_state.h"
 #include "service/timer.h"
-
-/* Report an existing file now, and not after hours of recording. */
-int orma_service_rotation_check_names(const struct orma_service_session *session,
-				      struct orma_error *reterr)
-{
-	const struct orma_service_output *output = &session->output;
-	char name[ORMA_SERVICE_PATH_BYTES_MAX + 16];
-	struct stat info;
-
-	for (uint32_t i = 1; i < output->max_files; i++) {
-		snprintf(name, sizeof(name), "%s.%u", output->path, i);
-		if (fstatat(AT_FDCWD, name, &info, AT_SYMLINK_NOFOLLOW) == 0)
-			return orma_base_error_set(reterr, -EEXIST,
-						   "max_file_count: a file called output_path.%u "
-						   "exists already",
-						   i);
-	}
-	return 0;
-}
 
 static uint64_t least_reserve(const struct orma_service_output *output)
 {
@@ -161,16 +140,6 @@ static int put_initial(struct orma_service_session *session)
 	return r < 0 || entries.size == 0 ? r : orma_service_output_put(session, &iov, 1);
 }
 
-static void leave_cut(struct orma_service_session *session)
-{
-	struct orma_service_output *output = &session->output;
-
-	orma_service_timer_disarm(&output->cut_timer);
-	orma_base_map_done(&output->crossed);
-	output->cut = ORMA_SERVICE_CUT_NONE;
-	output->is_held_readable = output->held.size > 0;
-}
-
 static int begin_file(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
@@ -184,7 +153,7 @@ static int begin_file(struct orma_service_session *session)
 	/* The file was full before a cut could begin. */
 	if (!output->cut && session->state == ORMA_SERVICE_SESSION_STARTED)
 		orma_service_incremental_clear(session);
-	leave_cut(session);
+	orma_service_rotation_leave_cut(session);
 	return put_initial(session);
 }
 
@@ -349,17 +318,8 @@ int orma_service_rotation_cut(struct orma_service_session *session)
 	/* The end of the session does not justify one more file. */
 	if (session->state == ORMA_SERVICE_SESSION_DISABLED &&
 	    output->written_bytes + output->held.size < output->max_bytes) {
-		leave_cut(session);
+		orma_service_rotation_leave_cut(session);
 		return 0;
 	}
 	return begin_file(session);
-}
-
-void orma_service_rotation_done(struct orma_service_session *session)
-{
-	struct orma_service_output *output = &session->output;
-
-	orma_base_buf_done(&output->carried);
-	orma_base_buf_done(&output->held);
-	leave_cut(session);
 }

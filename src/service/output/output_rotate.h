@@ -9,9 +9,6 @@
 struct orma_service_session;
 
 int orma_service_rotation_init(struct orma_service_session *session, struct orma_error *reterr);
-/* -EEXIST: a file of the series exists already. */
-int orma_service_rotation_check_names(const struct orma_service_session *session,
-				      struct orma_error *reterr);
 /* The batch's packets from a slice on go into the next file. */
 int orma_service_rotation_carry(struct orma_service_session *session, size_t begin);
 /* Begins files for what is carried, as far as the file takes it. */
@@ -24,6 +21,5 @@ size_t orma_service_rotation_step_bytes(const struct orma_service_session *sessi
 /* True when the file has all that belongs into it: the next one can begin. */
 bool orma_service_rotation_is_due(const struct orma_service_session *session);
 int orma_service_rotation_cut(struct orma_service_session *session);
-void orma_service_rotation_done(struct orma_service_session *session);
 
 #endif

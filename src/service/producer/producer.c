@@ -13,7 +13,6 @@
 #include "base/str.h"
 #include "service/producer/producer.h"
 #include "service/service_state.h"
-#include "service/steps.h"
 
 struct orma_producer_port *orma_service_producer_by_id(const struct orma_service *service,
 						       uint32_t id)
@@ -21,7 +20,7 @@ struct orma_producer_port *orma_service_producer_by_id(const struct orma_service
 	return orma_base_map_get(&service->producers.by_id, id);
 }
 
-/* --- data sources ----------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 /* Seeded: producers choose the names. */
 uint64_t orma_service_name_hash(const struct orma_service *service, struct orma_str text)

@@ -41,10 +41,6 @@
 static const uint8_t sync_marker[16] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,
 					0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79};
 
-/* --- collecting ------------------------------------------------------------------------------- */
-
-/* --- writing ---------------------------------------------------------------------------------- */
-
 static int write_clocks(struct orma_service_session *session,
 			const struct orma_service_clock_snapshot *snapshot)
 {

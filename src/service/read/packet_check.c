@@ -33,7 +33,7 @@ enum {
 };
 
 /* Fields of TracePacket below 192 that only the service sets, or the writer and the service. */
-static const uint64_t noted[3] = {
+static const uint64_t reserved_fields[3] = {
 	UINT64_C(1) << 3 | UINT64_C(1) << 10 | UINT64_C(1) << 33 | UINT64_C(1) << 35 |
 		UINT64_C(1) << 36 | UINT64_C(1) << FIELD_LOSS | UINT64_C(1) << 50,
 	UINT64_C(1) << (69 - 64) | UINT64_C(1) << (79 - 64) | UINT64_C(1) << (98 - 64) |
@@ -127,7 +127,7 @@ static bool check_field(struct cursor *cursor, uint32_t *loss)
 	field_id = tag >> 3;
 	if (field_id == 0)
 		return false;
-	if (ORMA_LIKELY(field_id >= 192 || !(noted[field_id / 64] >> field_id % 64 & 1)))
+	if (ORMA_LIKELY(field_id >= 192 || !(reserved_fields[field_id / 64] >> field_id % 64 & 1)))
 		return skip_value(cursor, tag & 7);
 	if (tag != orma_proto_tag(FIELD_LOSS, ORMA_PROTO_VARINT) || !get_varint(cursor, &value))
 		return false;

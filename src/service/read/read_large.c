@@ -25,7 +25,7 @@
 #include "service/service_state.h"
 #include "service/session_state.h"
 
-struct place {
+struct position {
 	size_t slice, offset;
 };
 
@@ -40,7 +40,7 @@ struct orma_service_large {
 	uint32_t loss;
 	bool is_checked, is_over;
 	struct orma_service_packet_check check;
-	struct place sent, released;
+	struct position sent, released;
 };
 
 int orma_service_large_begin(struct orma_service_session *session,
@@ -89,24 +89,24 @@ void orma_service_large_restart(struct orma_service_session *session)
 		orma_service_large_drop(session);
 }
 
-/* Returns at most max_bytes of the piece at *place and moves *place past them. False at the end,
- * or when the piece is lost. */
-static bool next_piece(const struct orma_service_large *large, struct place *place,
+/* Returns at most max_bytes of the piece at *position and moves *position past them. False at the
+ * end, or when the piece is lost. */
+static bool next_piece(const struct orma_service_large *large, struct position *position,
 		       size_t max_bytes, const uint8_t **ret_in_ring, const uint8_t **ret,
 		       size_t *ret_size)
 {
-	const struct orma_trace_slice *slice = &large->slices[place->slice];
+	const struct orma_trace_slice *slice = &large->slices[position->slice];
 
-	if (place->slice == large->count)
+	if (position->slice == large->count)
 		return false;
-	*ret_in_ring = (const uint8_t *)slice->data + place->offset;
-	*ret_size = ORMA_MIN(slice->size - place->offset, max_bytes);
+	*ret_in_ring = (const uint8_t *)slice->data + position->offset;
+	*ret_size = ORMA_MIN(slice->size - position->offset, max_bytes);
 	*ret = orma_trace_buffer_hold_piece(large->hold, *ret_in_ring, ret_size);
 	if (!*ret)
 		return false;
-	place->offset += *ret_size;
-	if (place->offset == slice->size)
-		*place = (struct place){place->slice + 1, 0};
+	position->offset += *ret_size;
+	if (position->offset == slice->size)
+		*position = (struct position){position->slice + 1, 0};
 	return true;
 }
 

@@ -34,7 +34,7 @@
 #include "service/trigger/trigger_activate.h"
 #include "service/trigger/trigger_state.h"
 
-/* --- a session's triggers --------------------------------------------------------------------- */
+/* --- the timeout of a session ----------------------------------------------------------------- */
 
 static void on_start_timeout(struct orma_service_timer *timer)
 {
@@ -207,7 +207,7 @@ static const struct orma_service_trigger *find_trigger(const struct orma_service
 }
 
 /* A random number in [0, 1). */
-static double draw(struct orma_service *service)
+static double draw_random(struct orma_service *service)
 {
 	uint64_t bits;
 
@@ -243,7 +243,7 @@ static bool is_obeyed(struct orma_service *service, const struct orma_service_tr
 {
 	size_t unused;
 
-	if (trigger->skip_probability > 0 && draw(service) < trigger->skip_probability)
+	if (trigger->skip_probability > 0 && draw_random(service) < trigger->skip_probability)
 		return false;
 	return trigger->max_per_24_h == 0 ||
 	       count_uses(service, trigger->name_hash, &unused) < trigger->max_per_24_h;
@@ -293,5 +293,3 @@ void orma_service_triggers_producer_left(struct orma_producer_port *port)
 	if (port->machine_id == 0 && strcmp(port->name, "perfetto.traced_probes") == 0)
 		activate(port, "perfetto.traced_probes.disconnect");
 }
-
-/* --- in the trace ----------------------------------------------------------------------------- */
