@@ -5,7 +5,7 @@ set(ORMA_HOT_SOURCES
   "proto/(writer|reader|wire)"
   "shm/.*"
   "ipc/(frame|connection)"
-  "buffer/trace_buffer_(index|read|write)"
+  "buffer/trace_buffer_(index|read|walk|write)"
   "service/(packet_sequence|producer/chunk_commit|producer/chunk_store|read/batch|read/packet_check|read/read)"
   "host/host_commit"
   "client/(packet|thread|commit)")

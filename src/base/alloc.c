@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  * alloc.c - malloc with overflow checks and one planned failure.
  *
- * Owns two process-wide words: how many allocations remain until the planned failure, and whether
- * it happened. They are the only atomics of base: the library allocates from application threads
- * and from its own, so a test that arms the failure while those run would race on plain words. The
- * check costs one relaxed load of a word that nobody writes outside of tests. Rejected: an
- * allocator handed down through every constructor, because no user has asked for one and each
- * signature would carry it; malloc hooks by symbol interposition, because a sanitizer build already
- * interposes there.
+ * Owns two process-wide words: how many allocations remain until the planned failure, and whether it
+ * has happened. They are atomic, because the library allocates on application threads and on its own,
+ * and a test may plan a failure while those run. The check costs one relaxed load of a word that only
+ * tests write. Rejected: passing an allocator to every constructor, because no user has asked for it
+ * and every signature would have to carry it; interposing malloc(), because sanitizers do that already.
  */
 #include "base/alloc.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t fail_countdown; /* 0 = off; written by tests, read by every thread; relaxed, guards
-				   no data */
-static bool fail_happened;      /* written by the failing thread, read by tests; relaxed as above */
+/* 0 = off. Written by tests and counted down by every thread; relaxed, because it guards no data. */
+static _Atomic uint64_t fail_countdown;
+/* Written by the thread whose allocation fails, read by tests; relaxed as above. */
+static atomic_bool fail_happened;
 
 void orma_base_alloc_fail_nth(uint64_t nth)
 {
-	__atomic_store_n(&fail_happened, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&fail_countdown, nth, __ATOMIC_RELAXED);
+	atomic_store_explicit(&fail_happened, false, memory_order_relaxed);
+	atomic_store_explicit(&fail_countdown, nth, memory_order_relaxed);
 }
 
 bool orma_base_alloc_has_failed(void)
 {
-	return __atomic_load_n(&fail_happened, __ATOMIC_RELAXED);
+	return atomic_load_explicit(&fail_happened, memory_order_relaxed);
 }
 
 static bool is_planned_failure(void)
 {
-	uint64_t left = __atomic_load_n(&fail_countdown, __ATOMIC_RELAXED);
+	uint64_t left = atomic_load_explicit(&fail_countdown, memory_order_relaxed);
 	if (ORMA_LIKELY(left == 0))
 		return false;
-	while (!__atomic_compare_exchange_n(&fail_countdown, &left, left - 1, true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (!atomic_compare_exchange_weak_explicit(&fail_countdown, &left, left - 1,
+						      memory_order_relaxed, memory_order_relaxed))
 		if (left == 0)
 			return false;
 	if (left != 1)
 		return false;
-	__atomic_store_n(&fail_happened, true, __ATOMIC_RELAXED);
+	atomic_store_explicit(&fail_happened, true, memory_order_relaxed);
 	return true;
 }
 
-/* malloc(0) may return NULL, which callers could not tell from a failure. */
+/* malloc(0) may return NULL, which a caller would take for a failure. */
 static size_t non_zero(size_t size)
 {
 	return size > 0 ? size : 1;

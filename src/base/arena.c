@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * arena.c - a chain of blocks, each filled from its front; only the newest one is filled.
+ * arena.c - a chain of blocks, of which the newest is filled from its front.
  *
  * Invariant: in every block used <= capacity, and both are multiples of the strictest alignment, so
- * that what is handed out next is aligned. Blocks double in size up to 64 KiB; what is larger gets
- * a block of its own size. Rejected: one growing region with realloc, because it moves what was
- * handed out; reserving address space with mmap, because small messages would then cost a system
- * call and a page each.
+ * the next allocation is aligned. Blocks double in size up to 64 KiB; a larger allocation gets a block
+ * of its own size. Rejected: one region that grows with realloc(), because it moves earlier
+ * allocations; reserving address space with mmap(), because each small message would then cost a
+ * system call and a page.
  */
 #include "base/arena.h"
 
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/macros.h"
 
 enum { ALIGNMENT = alignof(max_align_t), FIRST_BLOCK_BYTES = 1024, LARGEST_BLOCK_BYTES = 65536 };
@@ -68,6 +69,7 @@ void *orma_base_arena_alloc(struct orma_arena *arena, size_t size)
 			return NULL;
 	struct orma_arena_block *block = arena->blocks;
 	void *memory = block->data + block->used;
+	ORMA_ASSERT(block->used % ALIGNMENT == 0 && rounded <= block->capacity - block->used);
 	block->used += rounded;
 	arena->used_bytes += rounded;
 	return memset(memory, 0, rounded);
@@ -92,7 +94,7 @@ char *orma_base_arena_strdup(struct orma_arena *arena, struct orma_str text)
 	return copy;
 }
 
-/* Extends the last allocation of the newest block where the block has room. */
+/* Extends the last allocation if its block has room. */
 static bool grow_in_place(struct orma_arena *arena, const uint8_t *old, size_t old_rounded,
 			  size_t new_rounded)
 {
@@ -111,6 +113,7 @@ void *orma_base_arena_grow(struct orma_arena *arena, void *old, size_t old_size,
 {
 	if (!old)
 		return orma_base_arena_alloc(arena, new_size);
+	ORMA_ASSERT(arena->blocks && arena->used_bytes >= old_size);
 	if (new_size <= old_size)
 		return old;
 	size_t old_rounded, new_rounded;
@@ -139,8 +142,8 @@ void orma_base_arena_clear(struct orma_arena *arena)
 {
 	struct orma_arena_block *kept = arena->blocks;
 	if (kept) {
-		/* The newest of the ordinary size serves the next round best; a giant one would
-		 * stay for ever. */
+		/* Keep the newest block that is not larger than the others: a giant one would never
+		 * be freed. */
 		while (kept->older && kept->capacity > LARGEST_BLOCK_BYTES) {
 			struct orma_arena_block *older = kept->older;
 			orma_base_free(kept);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * assert.c - what happens when an invariant does not hold, in builds that check invariants.
+ * assert.c - reports an invariant that does not hold, in builds that check invariants.
  */
 #include "base/assert.h"
 

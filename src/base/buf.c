@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * buf.c - bytes in one heap block that doubles when it is full.
  *
- * Invariant: size <= capacity, and data is NULL exactly when capacity is 0. Rejected: a chain of
- * blocks, because every reader here wants one contiguous run; a small inline buffer, because the
- * struct could then not be moved.
+ * Invariant: size <= capacity, and data is NULL if and only if capacity is 0. Rejected: a chain of
+ * blocks, because all users need one contiguous run; a small inline buffer, because the struct could
+ * then not be moved.
  */
 #include "base/buf.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 enum { FIRST_BYTES = 64 };
 
@@ -23,6 +24,7 @@ void orma_base_buf_done(struct orma_buf *buf)
 
 int orma_base_buf_reserve(struct orma_buf *buf, size_t extra)
 {
+	ORMA_ASSERT(buf->size <= buf->capacity && !buf->data == (buf->capacity == 0));
 	if (buf->capacity - buf->size >= extra)
 		return 0;
 	size_t least;
@@ -59,13 +61,13 @@ int orma_base_buf_append_str(struct orma_buf *buf, const char *text)
 
 int orma_base_buf_vprintf(struct orma_buf *buf, const char *format, va_list args)
 {
-	va_list again;
-	va_copy(again, args);
-	int length = vsnprintf(NULL, 0, format, again);
-	va_end(again);
+	va_list copy;
+	va_copy(copy, args);
+	int length = vsnprintf(NULL, 0, format, copy);
+	va_end(copy);
 	if (length < 0)
 		return -EINVAL;
-	/* vsnprintf writes a NUL behind the text; it needs room, but is not counted. */
+	/* vsnprintf() adds a NUL, which needs room but does not count. */
 	int r = orma_base_buf_reserve(buf, (size_t)length + 1);
 	if (r < 0)
 		return r;

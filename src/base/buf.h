@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * buf.h - a growable run of bytes on the heap; also the string builder.
+ * buf.h - a growing run of bytes on the heap, and a string builder.
  */
 #ifndef ORMA_BASE_BUF_H
 #define ORMA_BASE_BUF_H
@@ -11,22 +11,22 @@
 #include "base/macros.h"
 #include "base/str.h"
 
-/* {0} is an empty buffer. Invariant: size <= capacity; data is NULL when capacity is 0. */
+/* {0} is an empty buffer. Invariant: size <= capacity, and data is NULL when capacity is 0. */
 struct orma_buf {
 	uint8_t *data;
 	size_t size, capacity;
 };
 
 void orma_base_buf_done(struct orma_buf *buf);
-/* Room for `extra` more bytes behind size: 0 or -ENOMEM, content kept either way. */
+/* Makes room for `extra` bytes behind size: 0 or -ENOMEM. The content stays in both cases. */
 int orma_base_buf_reserve(struct orma_buf *buf, size_t extra);
 int orma_base_buf_append(struct orma_buf *buf, const void *data, size_t size);
 int orma_base_buf_append_str(struct orma_buf *buf, const char *text);
 int orma_base_buf_printf(struct orma_buf *buf, const char *format, ...) ORMA_PRINTF(2, 3);
 int orma_base_buf_vprintf(struct orma_buf *buf, const char *format, va_list args) ORMA_PRINTF(2, 0);
-/* Drops the first `size` bytes, keeping the rest. */
+/* Removes the first `size` bytes. */
 void orma_base_buf_consume(struct orma_buf *buf, size_t size);
-/* The content as a NUL-terminated string (the NUL is not counted in size); NULL without memory. */
+/* Returns the content as a string; its NUL is not counted in size. NULL without memory. */
 const char *orma_base_buf_cstr(struct orma_buf *buf);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cancel.h - keeps pthread_cancel() from ending a thread in the middle of the library.
  *
- * A wait of ours may hold what nobody would give back: the client's mutex, a slot that is in use, a
- * call on the stack. So nothing here is a cancellation point; the thread goes at its next one.
+ * A thread that waits inside the library may hold things that nobody would release after its end: the
+ * client's mutex, a slot that is in use, a call on the stack. So the library has no cancellation
+ * points. The thread ends at its next one outside of the library.
  */
 #ifndef ORMA_BASE_CANCEL_H
 #define ORMA_BASE_CANCEL_H
@@ -24,7 +25,7 @@ static inline void orma_base_cancel_restore(const int *before)
 	pthread_setcancelstate(*before, NULL);
 }
 
-/* Until the end of the block. */
+/* Disables cancellation until the end of the block. */
 #define ORMA_NO_CANCEL()                                                                           \
 	ORMA_AUTO(orma_base_cancel_restore)                                                        \
 	const int orma_cancel_before_ __attribute__((unused)) = orma_base_cancel_disable()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clock_ns.c - clock_gettime as one number.
+ * clock_ns.c - clock_gettime() as one number.
  *
- * Owns nothing. 64 bits of nanoseconds last until the year 2554, so nothing here can overflow in
- * use. Rejected: reporting errors, because every caller asks for a clock that Linux always has.
+ * Owns nothing. 64 bits of nanoseconds last until the year 2554, so the number does not overflow.
+ * Rejected: returning errors, because every caller asks for a clock that Linux always has.
  */
 #include "base/clock_ns.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * error_message.c - writing the message of a struct orma_error.
+ * error_message.c - writes the message of a struct orma_error.
  *
- * Owns nothing; the message is cut at its fixed size and always ends in NUL. Rejected: messages on
- * the heap, because reporting a failed allocation must not allocate; a chain of causes, because
- * prefixes read as well.
+ * Owns nothing. A message that is too long for its fixed size is cut, and always ends in a NUL.
+ * Rejected: messages on the heap, because reporting a failed allocation must not allocate; a chain of
+ * causes, because prefixes are as readable.
  */
 #include "base/error_message.h"
 
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Appends what fits. */
+/* Appends as much of the text as fits. */
 static void append(char message[ORMA_ERROR_MESSAGE_BYTES], const char *text)
 {
 	size_t used = strlen(message);
@@ -25,7 +25,7 @@ int(orma_base_error_set)(struct orma_error *error, int code, const char *format,
 {
 	if (!error)
 		return code;
-	/* Formatted aside, because an argument may be the old message. */
+	/* Format into a copy, because an argument may be the old message. */
 	char message[ORMA_ERROR_MESSAGE_BYTES];
 	va_list args;
 	va_start(args, format);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * error_message.h - filling struct orma_error.
+ * error_message.h - fills struct orma_error.
  */
 #ifndef ORMA_BASE_ERROR_MESSAGE_H
 #define ORMA_BASE_ERROR_MESSAGE_H
@@ -8,11 +8,11 @@
 
 #include "base/macros.h"
 
-/* Fills `error` (may be NULL) and returns `code`, so that one can return what this returns. */
+/* Fills `error` (may be NULL) and returns `code`, for use in a return statement. */
 int orma_base_error_set(struct orma_error *error, int code, const char *format, ...)
 	ORMA_PRINTF(3, 4);
 #ifdef __clang_analyzer__
-/* It does not look into other files, and would follow paths on which a failure becomes a success. */
+/* The analyzer does not read other files, and would assume that this may return another code. */
 #define orma_base_error_set(error, code, ...)                                                      \
 	({                                                                                         \
 		int orma_code = (code);                                                            \
@@ -20,10 +20,10 @@ int orma_base_error_set(struct orma_error *error, int code, const char *format, 
 		orma_code;                                                                         \
 	})
 #endif
-/* What an errno value means, of either sign, in words that go behind a colon. Unlike strerror() it
- * may be called on any thread, and says the same with every C library. */
+/* Describes an errno value of either sign, in words that fit behind a colon. Unlike strerror(), it is
+ * thread-safe and gives the same text with every C library. */
 const char *orma_base_error_words(int error);
-/* Puts "text: " in front of the message. */
+/* Inserts "text: " before the message. */
 void orma_base_error_prefix(struct orma_error *error, const char *format, ...) ORMA_PRINTF(2, 3);
 
 #endif

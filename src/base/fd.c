@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fd.c - new descriptors, closing, whole reads and writes, sealed memory files.
+ * fd.c - new descriptors, closing, complete reads and writes, sealed memory files.
  *
- * Owns nothing beyond a call, but the marks: a bit for each descriptor that the child of a fork
- * must not keep. A mark goes before its descriptor does, so that a child, wherever its parent's
- * threads were, closes no number that has another owner by now. Everything returned is CLOEXEC from
- * birth. Rejected: stdio for reading files, because /proc files have no size and must be read in
- * large pieces; unsealed memory with checks on use, because a peer that shrinks a file we have
- * mapped kills us with SIGBUS.
+ * Owns the marks: a bit for each descriptor that the child of a fork has to close. A mark is cleared
+ * before its descriptor is closed, so a child never closes a number that already has another owner,
+ * whatever the threads of its parent were doing. All descriptors are CLOEXEC from the start. Rejected:
+ * stdio for reading files, because /proc files have no size and must be read in large pieces; unsealed
+ * memory that is checked on use, because a peer that shrinks a mapped file kills this process with
+ * SIGBUS.
  */
 #include "base/fd.h"
 
@@ -24,11 +24,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/cancel.h"
 
 enum { READ_STEP_BYTES = 4096, REQUIRED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* Any thread, relaxed: a descriptor's owner orders its own marking and closing. */
+/* Any thread; relaxed, because a descriptor's owner orders its own marking and closing. */
 static _Atomic uint64_t marks[ORMA_BASE_CLOSE_ON_FORK_MAX / 64];
 
 void orma_base_fd_set_close_on_fork(int fd)
@@ -64,8 +65,8 @@ int orma_base_fd_close(int fd)
 		int saved_errno = errno;
 
 		unmark(fd);
-		/* Not repeated on EINTR: Linux has released the number by then, and another thread
-		 * may own it. */
+		/* Do not retry after EINTR: Linux has already released the number, and another
+		 * thread may own it. */
 		close(fd);
 		errno = saved_errno;
 	}
@@ -77,8 +78,8 @@ void orma_base_fd_wake(int fd)
 	int saved_errno = errno;
 	uint64_t one = 1;
 
-	/* The only failure is a counter about to overflow, and then it is readable anyway. Not
-	 * write(), where a thread can be cancelled. */
+	/* This fails only if the counter would overflow, and then it is readable anyway. write()
+	 * would be a cancellation point. */
 	(void)syscall(SYS_write, fd, &one, sizeof(one));
 	errno = saved_errno;
 }
@@ -87,9 +88,10 @@ int orma_base_fd_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owne
 {
 	int saved_errno = errno;
 
-	/* What has seals lies in memory, wherever it came from. */
+	/* A file that has seals is in memory, whoever made it. */
 	if (fd < 0 || !closer || fcntl(fd, F_GET_SEALS) >= 0)
 		return orma_base_fd_close(fd);
+	ORMA_ASSERT(closer->close);
 	unmark(fd);
 	closer->close(closer, fd, owner);
 	errno = saved_errno;
@@ -103,7 +105,7 @@ int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t 
 
 	if (fd < 0 || !closer)
 		return orma_base_fd_close(fd);
-	/* After this nothing more comes, so what is not there now never will be. */
+	/* Nothing can arrive after this, so the two recv() see everything that is unread. */
 	(void)shutdown(fd, SHUT_RDWR);
 	bool has_unread = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ||
 			  recv(fd, &byte, 1, MSG_OOB | MSG_DONTWAIT) > 0;
@@ -137,13 +139,13 @@ int orma_base_socketpair(int ret_fds[2])
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
 		return -errno;
 	fds[0] = orma_base_fd_avoid_standard(fds[0]);
-	int result = fds[0] < 0 ? -errno : 0;
+	int r = fds[0] < 0 ? -errno : 0;
 	fds[1] = orma_base_fd_avoid_standard(fds[1]);
-	result = result == 0 && fds[1] < 0 ? -errno : result;
-	if (result < 0) {
+	r = r == 0 && fds[1] < 0 ? -errno : r;
+	if (r < 0) {
 		orma_base_fd_close(fds[0]);
 		orma_base_fd_close(fds[1]);
-		return result;
+		return r;
 	}
 	memcpy(ret_fds, fds, sizeof(fds));
 	return 0;
@@ -153,7 +155,7 @@ int orma_base_fds_hold_standard(void)
 {
 	int fd;
 
-	/* A path without any access, since /dev/null would take what is lost without a word. */
+	/* O_PATH allows no access. /dev/null would silently accept output that is lost. */
 	do
 		fd = open("/", O_PATH | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
@@ -220,7 +222,7 @@ ssize_t orma_base_fd_write(int fd, const void *data, size_t size)
 		written = write(fd, data, size);
 	while (written < 0 && errno == EINTR);
 	written = written < 0 ? -errno : written;
-	/* The one that it raised, and not one that was there. */
+	/* Consume the signal that write() raised, but not one that was pending before. */
 	if (written == -EPIPE && !sigismember(&pending, SIGPIPE))
 		while (sigtimedwait(&pipe_set, NULL, &zero) < 0 && errno == EINTR)
 			;
@@ -296,13 +298,15 @@ int orma_base_memfd_new(const char *name, size_t size)
 	return ret;
 }
 
-/* The kernel's TMPFS_MAGIC: its headers are not part of every C library. */
+/* TMPFS_MAGIC of the kernel's headers, which not every C library comes with. */
 #define TMPFS_TYPE 0x01021994u
 
-/* Memory files of huge pages have seals too, but their pages come from a pool that may be empty: then
- * a page that a hole was punched into, which no seal forbids, is a SIGBUS at the next access. Not
- * by st_blksize, which is that of huge pages also where the kernel makes them transparently. */
-static bool is_plain_memory(int fd)
+/*
+ * Memory files of huge pages have seals too, but their pages come from a pool that may be empty. No seal
+ * forbids punching a hole into such a file, and the next access to the hole is then a SIGBUS. st_blksize
+ * does not tell, because it is the size of huge pages also where the kernel uses them transparently.
+ */
+static bool has_ordinary_pages(int fd)
 {
 	struct statfs info;
 
@@ -311,12 +315,12 @@ static bool is_plain_memory(int fd)
 
 int orma_base_memfd_check(int fd, size_t *ret_size)
 {
-	/* Other kinds of files have no seals, so this tells a memory file apart as well. */
+	/* Only memory files have seals, so this also refuses other kinds of files. */
 	int seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || (seals & REQUIRED_SEALS) != REQUIRED_SEALS)
 		return -EINVAL;
 	struct stat st;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || !is_plain_memory(fd))
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || !has_ordinary_pages(fd))
 		return -EINVAL;
 	*ret_size = (size_t)st.st_size;
 	return 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log_message.c - hands formatted messages to the program's sink, and to stderr when ORMA_LOG asks for that.
+ * log_message.c - passes formatted messages to the program's sink, and to stderr if ORMA_LOG asks for
+ * that.
  *
- * Owns the sink: two process-wide words that are set before threads start and only read afterwards,
- * which is why they are plain. Messages are cut at 1 KiB. Rejected: a sink per object, because a
- * person reads one log; a level filter for the sink, because the sink can do that.
+ * Owns the sink: two process-wide words, which are not atomic because they are set before threads start
+ * and only read afterwards. Messages are cut at 1 KiB. Rejected: a sink per object, because a person
+ * reads one log; a level filter for the sink, because the sink can filter.
  *
  * ORMA_LOG is the one case in which library code writes to stderr. Each message is one write(), and
- * only when stderr takes it at once: a pipe that is full, or whose reader has gone, costs the message
- * and neither time nor a SIGPIPE.
+ * only if stderr can take it at once. If stderr is a pipe that is full or has no reader, the message is
+ * lost; the program neither waits nor gets a SIGPIPE.
  */
 #include "base/log_message.h"
 
@@ -23,13 +24,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
+
 enum { MESSAGE_BYTES = 1024, LINE_BYTES = MESSAGE_BYTES + 64, NOTHING = ORMA_LOG_ERROR + 1 };
 
 static orma_log_fn *log_sink;
 static void *log_ctx;
-/* The least level that stderr gets; written by orma_init(), read by any thread, relaxed. */
+/* The lowest level that goes to stderr. Written by orma_init(), read by any thread; relaxed, because it
+ * guards no data. */
 static _Atomic int stderr_level = NOTHING;
-static __thread bool is_held __attribute__((tls_model("initial-exec")));
+static __thread bool is_muted __attribute__((tls_model("initial-exec")));
 
 void orma_log_set_sink(orma_log_fn *sink, void *ctx)
 {
@@ -49,13 +53,14 @@ void orma_base_log_read_environment(void)
 	atomic_store_explicit(&stderr_level, level, memory_order_relaxed);
 }
 
-void orma_base_log_mute_stderr(bool hold)
+void orma_base_log_mute_stderr(bool mute)
 {
-	is_held = hold;
+	is_muted = mute;
 }
 
-/* Some of it comes from other processes; a terminal takes control characters for commands. */
-static void clean(char *text, size_t size)
+/* Replaces control characters, which a terminal would obey: parts of a message may come from other
+ * processes. */
+static void replace_controls(char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		bool is_c1 = (text[i] & 0xe0) == 0x80 && i > 0 && text[i - 1] == '\xc2';
@@ -65,14 +70,14 @@ static void clean(char *text, size_t size)
 	}
 }
 
-static bool takes_a_line(int fd)
+static bool is_writable(int fd)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
 
 	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLOUT;
 }
 
-/* The reader may go at any moment: the signal that this makes is taken back. */
+/* A pipe's reader may close it at any moment. The SIGPIPE that this causes is consumed here. */
 static void write_without_signal(int fd, const char *line, size_t size)
 {
 	const struct timespec now = {0};
@@ -96,11 +101,12 @@ static void write_to_stderr(enum orma_log_level level, const char *message)
 	char line[LINE_BYTES];
 	int size;
 
-	if (!takes_a_line(STDERR_FILENO))
+	ORMA_ASSERT((size_t)level < ORMA_ARRAY_SIZE(names));
+	if (!is_writable(STDERR_FILENO))
 		return;
 	size = snprintf(line, sizeof(line), "orma[%d]: %s: %s", (int)getpid(), names[level],
 			message);
-	clean(line, (size_t)size);
+	replace_controls(line, (size_t)size);
 	line[size] = '\n';
 	write_without_signal(STDERR_FILENO, line, (size_t)size + 1);
 }
@@ -119,7 +125,7 @@ void orma_base_log(enum orma_log_level level, const char *format, ...)
 	va_end(args);
 	if (log_sink)
 		log_sink(log_ctx, level, message);
-	if (has_stderr && !is_held)
+	if (has_stderr && !is_muted)
 		write_to_stderr(level, message);
 	errno = saved_errno;
 }

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loop.c - one epoll set with a timer descriptor for the earliest timer and an event descriptor for
+ * loop.c - one epoll set, with a timer descriptor for the earliest timer and an event descriptor for
  * wakes.
  *
- * A turn runs the tasks that were queued when it began, waits, calls the watches that are ready,
- * then the timers that are due. What makes removal from inside a callback safe: the events of the
- * current wait live in the loop, and removing a watch blanks its entries that were not delivered
- * yet; timers and tasks are taken out of their structure before they are called. The heap invariant
- * is that no timer is due before its parent
- * ((idx - 1) / 2), and heap[timer->heap_idx] == timer for every armed one.
+ * A turn runs the tasks that were queued when it began, waits, calls the watches that are ready, and
+ * then the timers that are due. Callbacks may remove anything safely: the events of the current wait
+ * are stored in the loop, and removing a watch clears its entries that were not delivered yet; timers
+ * and tasks are removed from the heap and the list before they are called.
  *
- * Timers use a descriptor rather than epoll's timeout, because that has only milliseconds and would
- * be unknown to an outer loop. The descriptor is set at most once per turn; only a loop that is
- * embedded in another one (its descriptor was asked for) must also be right between turns.
- * Rejected: a timer descriptor per timer, a system call each to create, arm and destroy; a timer
- * wheel, because there are few timers and they differ by orders of magnitude.
+ * Invariant of the heap: no timer is due before its parent ((idx - 1) / 2), and heap[timer->heap_idx] ==
+ * timer for every armed timer.
+ *
+ * Timers use a descriptor and not epoll's timeout, because that has a resolution of a millisecond and
+ * is unknown to an outer loop. The descriptor is set at most once per turn. Only a loop that is embedded
+ * in another one (its descriptor was asked for) sets it between turns as well. Rejected: a timer
+ * descriptor per timer, because it takes a system call to create, arm and destroy each; a timer wheel,
+ * because there are few timers and their times differ by orders of magnitude.
  */
 #include "base/loop.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
 
 enum { EVENTS_PER_TURN = 64 };
 
-/* Values of programmed_ns beside a deadline. */
+/* Values of programmed_ns other than a deadline. */
 #define TIMER_OFF   UINT64_C(0)
 #define TIMER_FIRED UINT64_MAX
 
@@ -37,14 +40,15 @@ struct orma_loop {
 	int epoll_fd, timer_fd, wake_fd;
 	bool is_stopped, is_in_turn, is_embedded;
 	uint64_t turn_number;
+	pthread_t thread; /* of the current turn; only invariants need it */
 
-	struct epoll_event
-		events[EVENTS_PER_TURN]; /* of the current turn; data.ptr NULL = removed */
+	/* Of the current turn; data.ptr == NULL: the watch was removed. */
+	struct epoll_event events[EVENTS_PER_TURN];
 	int event_count, event_idx;
 
 	struct orma_timer **heap;
 	uint32_t heap_count, heap_capacity;
-	uint64_t programmed_ns; /* what timer_fd is set to */
+	uint64_t programmed_ns; /* the setting of timer_fd */
 
 	struct orma_list tasks; /* of struct orma_task */
 
@@ -52,6 +56,27 @@ struct orma_loop {
 	void *wake_ctx;
 	struct orma_fd_closer *closer;
 };
+
+/* During a turn the loop belongs to the thread that takes the turn. */
+static inline bool is_on_loop_thread(const struct orma_loop *loop)
+{
+	return !loop->is_in_turn || pthread_equal(loop->thread, pthread_self());
+}
+
+/* True when the timer is in its place of the heap, and in order with its parent and its children. */
+static inline bool is_in_heap_order(const struct orma_loop *loop, const struct orma_timer *timer)
+{
+	uint32_t idx = timer->heap_idx, child = 2 * idx + 1;
+
+	if (idx >= loop->heap_count || loop->heap[idx] != timer)
+		return false;
+	if (idx > 0 && loop->heap[(idx - 1) / 2]->deadline_ns > timer->deadline_ns)
+		return false;
+	for (uint32_t i = child; i < child + 2 && i < loop->heap_count; i++)
+		if (loop->heap[i]->deadline_ns < timer->deadline_ns)
+			return false;
+	return true;
+}
 
 /* ---- timers ---- */
 
@@ -111,21 +136,20 @@ static void timer_fd_set(struct orma_loop *loop, uint64_t deadline_ns)
 					  .tv_sec = (time_t)(deadline_ns / ORMA_NS_PER_SEC),
 					  .tv_nsec = (long)(deadline_ns % ORMA_NS_PER_SEC),
 				  }};
-	/* Setting also takes back an expiry that was not read, so the descriptor is never read. */
+	/* Setting the timer also clears an expiry that was not read, so the descriptor is never read. */
 	timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 	loop->programmed_ns = deadline_ns;
 }
 
-/* Brings the timer descriptor in line with the heap; in an embedded loop, queued tasks are a timer
- * long due. */
+/* Sets the timer descriptor to the earliest deadline. In an embedded loop, queued tasks count as a timer
+ * that is due. */
 static void program_timer(struct orma_loop *loop)
 {
 	uint64_t wanted = TIMER_OFF;
 	if (loop->is_embedded && !orma_base_list_is_empty(&loop->tasks))
 		wanted = 1;
 	else if (loop->heap_count > 0)
-		/* 0 would switch the descriptor off; the top value is beyond what time_t holds on
-		 * 32 bits. */
+		/* 0 would switch the descriptor off. A larger value would be negative as int64_t. */
 		wanted = ORMA_MIN(ORMA_MAX(loop->heap[0]->deadline_ns, UINT64_C(1)),
 				  (uint64_t)INT64_MAX);
 	if (wanted != loop->programmed_ns)
@@ -141,11 +165,13 @@ static void program_timer_if_embedded(struct orma_loop *loop)
 static void disarm(struct orma_timer *timer)
 {
 	struct orma_loop *loop = timer->loop;
+	ORMA_ASSERT(is_on_loop_thread(loop) && is_in_heap_order(loop, timer));
 	struct orma_timer *last = loop->heap[--loop->heap_count];
 	if (last != timer) {
 		heap_set(loop, timer->heap_idx, last);
 		heap_sift_up(loop, last);
 		heap_sift_down(loop, last);
+		ORMA_ASSERT(is_in_heap_order(loop, last));
 	}
 	timer->is_armed = false;
 }
@@ -153,6 +179,7 @@ static void disarm(struct orma_timer *timer)
 int orma_base_loop_arm(struct orma_loop *loop, struct orma_timer *timer, uint64_t deadline_ns,
 		       orma_timer_fn *fn)
 {
+	ORMA_ASSERT(is_on_loop_thread(loop));
 	if (!timer->is_armed || timer->loop != loop) {
 		int r = heap_reserve_one(loop);
 		if (r < 0)
@@ -166,6 +193,7 @@ int orma_base_loop_arm(struct orma_loop *loop, struct orma_timer *timer, uint64_
 	timer->fn = fn;
 	heap_sift_up(loop, timer);
 	heap_sift_down(loop, timer);
+	ORMA_ASSERT(is_in_heap_order(loop, timer));
 	program_timer_if_embedded(loop);
 	return 0;
 }
@@ -193,7 +221,7 @@ static int run_due_timers(struct orma_loop *loop)
 		return 0;
 	int called = 0;
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	/* Bounded, because a timer may arm itself for a time that is past already. */
+	/* Bounded, because a timer may re-arm itself for a time that is already past. */
 	for (uint32_t left = loop->heap_count; left > 0 && loop->heap_count > 0; left--) {
 		struct orma_timer *timer = loop->heap[0];
 		if (timer->deadline_ns > now_ns || loop->is_stopped)
@@ -223,6 +251,7 @@ static unsigned ready_bits(uint32_t events)
 int orma_base_loop_watch(struct orma_loop *loop, struct orma_watch *watch, int fd,
 			 unsigned interest, orma_watch_fn *fn)
 {
+	ORMA_ASSERT(is_on_loop_thread(loop) && fn);
 	struct epoll_event event = {.events = epoll_bits(interest), .data.ptr = watch};
 	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
 		return -errno;
@@ -248,6 +277,7 @@ void orma_base_watch_remove(struct orma_watch *watch)
 	struct orma_loop *loop = watch->loop;
 	if (!loop)
 		return;
+	ORMA_ASSERT(is_on_loop_thread(loop));
 	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	for (int i = loop->event_idx; i < loop->event_count; i++)
 		if (loop->events[i].data.ptr == watch)
@@ -275,7 +305,8 @@ static int handle_event(struct orma_loop *loop, const struct epoll_event *event)
 		return 0;
 	}
 	struct orma_watch *watch = event->data.ptr;
-	/* The interest may have shrunk since the wait, in a callback of this very turn. */
+	ORMA_ASSERT(watch->loop == loop);
+	/* A callback of this turn may have removed an interest since the wait. */
 	unsigned ready = ready_bits(event->events) & (watch->interest | ORMA_LOOP_HANGUP);
 	if (ready == 0)
 		return 0;
@@ -287,7 +318,7 @@ static int run_events(struct orma_loop *loop)
 {
 	int called = 0;
 	while (loop->event_idx < loop->event_count && !loop->is_stopped) {
-		/* A copy, because the entry may be blanked while its callback runs. */
+		/* Copy the entry, because the callback may clear it. */
 		struct epoll_event event = loop->events[loop->event_idx++];
 		called += handle_event(loop, &event);
 	}
@@ -299,6 +330,7 @@ static int run_events(struct orma_loop *loop)
 
 void orma_base_loop_defer(struct orma_loop *loop, struct orma_task *task, orma_task_fn *fn)
 {
+	ORMA_ASSERT(is_on_loop_thread(loop));
 	task->fn = fn;
 	if (task->is_queued)
 		return;
@@ -318,7 +350,7 @@ void orma_base_task_cancel(struct orma_task *task)
 static int run_tasks(struct orma_loop *loop)
 {
 	int called = 0;
-	/* What a task queues goes behind the mark, so that it runs in the next turn. */
+	/* Tasks that are queued from now on are behind the mark, and run in the next turn. */
 	struct orma_list mark;
 	orma_base_list_append(&loop->tasks, &mark);
 	while (loop->tasks.next != &mark && !loop->is_stopped) {
@@ -375,7 +407,7 @@ void orma_base_loop_free(struct orma_loop *loop)
 {
 	if (!loop)
 		return;
-	/* Owners that outlive the loop may still disarm and cancel afterwards. */
+	/* Owners that outlive the loop may still disarm timers and cancel tasks. */
 	while (loop->heap_count > 0)
 		loop->heap[--loop->heap_count]->is_armed = false;
 	while (!orma_base_list_is_empty(&loop->tasks))
@@ -424,6 +456,7 @@ int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms)
 	if (loop->is_in_turn)
 		return -EBUSY;
 	loop->is_in_turn = true;
+	loop->thread = pthread_self();
 	loop->turn_number++;
 	int called = run_tasks(loop);
 	if (called > 0 || loop->is_stopped || !orma_base_list_is_empty(&loop->tasks))

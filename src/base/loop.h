@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loop.h - the event loop: descriptors (epoll), timers (binary heap on CLOCK_MONOTONIC), deferred
+ * loop.h - the event loop: descriptors (epoll), timers (a binary heap on CLOCK_MONOTONIC), deferred
  * tasks.
  *
- * A loop belongs to one thread; only orma_base_loop_wake() may be called from others (and from
- * signal handlers). Watches and timers are embedded in their owners; the loop allocates nothing per
- * event. Every callback may remove any watch or timer, its own included, and may stop the loop.
+ * A loop belongs to one thread. Other threads and signal handlers may only call orma_base_loop_wake().
+ * Watches, timers and tasks are embedded in their owners, so the loop allocates nothing per event. Every
+ * callback may remove any watch or timer, including its own, and may stop the loop.
  */
 #ifndef ORMA_BASE_LOOP_H
 #define ORMA_BASE_LOOP_H
@@ -28,7 +28,7 @@ typedef void orma_task_fn(struct orma_task *task);
 
 struct orma_watch {
 	int fd;            /* borrowed: remove the watch before closing it */
-	unsigned interest; /* ORMA_LOOP_READ | ORMA_LOOP_WRITE; HANGUP is always reported */
+	unsigned interest; /* ORMA_LOOP_READ | ORMA_LOOP_WRITE; a hang-up is always reported */
 	orma_watch_fn *fn;
 	struct orma_loop *loop; /* NULL = not added */
 };
@@ -41,7 +41,7 @@ struct orma_timer {
 	bool is_armed;
 };
 
-/* Runs once, at the next turn of the loop. */
+/* Runs once, in the next turn of the loop. */
 struct orma_task {
 	orma_task_fn *fn;
 	struct orma_list link;
@@ -54,9 +54,9 @@ void orma_base_loop_free(struct orma_loop *loop);
 int orma_base_loop_watch(struct orma_loop *loop, struct orma_watch *watch, int fd,
 			 unsigned interest, orma_watch_fn *fn);
 int orma_base_watch_set_interest(struct orma_watch *watch, unsigned interest);
-void orma_base_watch_remove(struct orma_watch *watch); /* harmless when not added */
+void orma_base_watch_remove(struct orma_watch *watch); /* no effect when not added */
 
-/* Arms or re-arms; -ENOMEM leaves it as before. */
+/* Arms or re-arms a timer. 0 or -ENOMEM, which leaves it as it was. */
 int orma_base_loop_arm(struct orma_loop *loop, struct orma_timer *timer, uint64_t deadline_ns,
 		       orma_timer_fn *fn);
 int orma_base_loop_arm_in(struct orma_loop *loop, struct orma_timer *timer, uint64_t delay_ns,
@@ -66,29 +66,29 @@ void orma_base_timer_disarm(struct orma_timer *timer);
 void orma_base_loop_defer(struct orma_loop *loop, struct orma_task *task, orma_task_fn *fn);
 void orma_base_task_cancel(struct orma_task *task);
 
-/* Called on the loop's thread after a wake; several wakes may become one call. */
+/* The handler runs on the loop's thread after a wake. Several wakes may cause only one call. */
 void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ctx), void *ctx);
 void orma_base_loop_wake(struct orma_loop *loop); /* any thread, async-signal-safe */
 
-/* For whoever has descriptors of other processes on this loop; NULL (the default) = none. Borrowed.
- */
+/* The closer for descriptors of other processes that are used on this loop; borrowed. NULL (the default)
+ * = none. */
 struct orma_fd_closer;
 void orma_base_loop_set_closer(struct orma_loop *loop, struct orma_fd_closer *closer);
 struct orma_fd_closer *orma_base_loop_closer(const struct orma_loop *loop);
 
-/* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll). The number
- * of callbacks called, or -errno; -EBUSY inside of another turn. */
+/* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll), and runs the
+ * callbacks. Returns how many ran, or -errno; -EBUSY inside of another turn. */
 int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms);
-/* Differs from turn to turn. */
+/* Each turn has another number. */
 uint64_t orma_base_loop_turn_number(const struct orma_loop *loop);
-/* Whether this is called from one of the loop's callbacks. */
+/* True when called from one of the loop's callbacks. */
 bool orma_base_loop_is_in_turn(const struct orma_loop *loop);
-/* Turns until orma_base_loop_stop(). */
+/* Takes turns until orma_base_loop_stop(). 0 or -errno. */
 int orma_base_loop_run(struct orma_loop *loop);
 void orma_base_loop_stop(struct orma_loop *loop);
-/* The child of a fork does not keep its descriptors: orma_base_fd_set_close_on_fork(). */
+/* Calls orma_base_fd_set_close_on_fork() for the loop's descriptors. */
 void orma_base_loop_set_close_on_fork(struct orma_loop *loop);
-/* The epoll descriptor, for embedding in another loop: when it is readable, take a turn with
+/* The epoll descriptor, for embedding this loop in another one: when it is readable, take a turn with
  * timeout 0. */
 int orma_base_loop_fd(struct orma_loop *loop);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * macros.h - the few macros that every module uses.
+ * macros.h - macros that every module uses.
  */
 #ifndef ORMA_BASE_MACROS_H
 #define ORMA_BASE_MACROS_H
@@ -28,7 +28,7 @@
 
 /* ORMA_AUTO(fn) runs `void fn(T *variable)` when the variable leaves its scope. */
 #define ORMA_AUTO(fn) __attribute__((cleanup(fn)))
-/* Moves a pointer out of a variable, leaving NULL behind. */
+/* Evaluates to the pointer and sets the variable to NULL. */
 #define ORMA_TAKE(p)                                                                               \
 	({                                                                                         \
 		__typeof__(p) taken_ = (p);                                                        \

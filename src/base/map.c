@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * map.c - open addressing with linear probing.
  *
- * Invariant: from the home slot of a key up to its slot there is no empty slot; removal therefore
- * moves later entries back instead of leaving a tombstone, so a map that lives long never slows
- * down. Keys are mixed first, because ids come in runs and a peer may choose them. Rejected:
- * chaining, an allocation per entry; storing the hash, because mixing a 64-bit key again is cheaper
- * than the memory.
+ * Invariant: from the home slot of a key up to its slot there is no empty slot. Removal therefore moves
+ * later entries back. It leaves no tombstones, so a map does not get slower with age. Keys are mixed,
+ * because ids come in runs and a peer may choose them. Rejected: chaining, because it takes an
+ * allocation per entry; storing the hash, because mixing a 64-bit key again costs less than the memory.
  */
 #include "base/map.h"
 
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 enum { FIRST_SLOTS = 8 };
 
@@ -30,9 +30,10 @@ static size_t home_of(const struct orma_map *map, uint64_t key)
 	return (size_t)mix(key ^ map->seed) & (map->capacity - 1);
 }
 
-/* The slot that holds the key, or the empty one where it would go; capacity must not be 0. */
+/* The slot that holds the key, or the empty one where it belongs; capacity is not 0. */
 static size_t find_slot(const struct orma_map *map, uint64_t key)
 {
+	ORMA_ASSERT(map->count < map->capacity && (map->capacity & (map->capacity - 1)) == 0);
 	size_t idx = home_of(map, key);
 	while (map->slots[idx].value && map->slots[idx].key != key)
 		idx = (idx + 1) & (map->capacity - 1);
@@ -85,6 +86,7 @@ int orma_base_map_put(struct orma_map *map, uint64_t key, void *value)
 	}
 	map->slots[find_slot(map, key)] = (struct orma_map_slot){key, value};
 	map->count++;
+	ORMA_ASSERT(map->count <= map->capacity / 4 * 3);
 	return 0;
 }
 
@@ -98,13 +100,14 @@ void *orma_base_map_remove(struct orma_map *map, uint64_t key)
 	if (!value)
 		return NULL;
 	for (size_t i = (hole + 1) & mask; map->slots[i].value; i = (i + 1) & mask) {
-		/* An entry may move back into the hole unless its home lies behind the hole. */
+		/* An entry may move back into the hole unless its home is behind the hole. */
 		size_t home = home_of(map, map->slots[i].key);
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
 		map->slots[hole] = map->slots[i];
 		hole = i;
 	}
+	ORMA_ASSERT(map->count > 0);
 	map->slots[hole] = (struct orma_map_slot){0};
 	map->count--;
 	return value;
@@ -112,6 +115,7 @@ void *orma_base_map_remove(struct orma_map *map, uint64_t key)
 
 struct orma_map_slot *orma_base_map_next(const struct orma_map *map, size_t *position)
 {
+	ORMA_ASSERT(*position <= map->capacity);
 	while (*position < map->capacity) {
 		struct orma_map_slot *slot = &map->slots[(*position)++];
 		if (slot->value)

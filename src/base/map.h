@@ -9,12 +9,14 @@
 
 struct orma_map_slot {
 	uint64_t key;
-	void *value; /* NULL = empty slot */
+	void *value; /* NULL = an empty slot */
 };
 
-/* {0} is an empty map. Linear probing, at most 3/4 full, backward-shift deletion (no tombstones).
- * Where a peer chooses keys, a secret seed, set while the map is empty, keeps him from choosing
- * ones that meet in one place. */
+/*
+ * {0} is an empty map. Linear probing, at most 3/4 full, backward-shift deletion (no tombstones). If a
+ * peer chooses the keys, set a secret seed while the map is empty; then the peer cannot choose keys
+ * that collide.
+ */
 struct orma_map {
 	struct orma_map_slot *slots;
 	size_t count, capacity; /* capacity is 0 or a power of two */
@@ -23,10 +25,10 @@ struct orma_map {
 
 void orma_base_map_done(struct orma_map *map);
 void *orma_base_map_get(const struct orma_map *map, uint64_t key); /* NULL = absent */
-/* value != NULL; replaces. 0 or -ENOMEM. */
+/* Adds or replaces; value is not NULL. 0 or -ENOMEM. */
 int orma_base_map_put(struct orma_map *map, uint64_t key, void *value);
 void *orma_base_map_remove(struct orma_map *map, uint64_t key); /* the old value or NULL */
-/* Iterates in no order: start with *position = 0; returns NULL at the end. The map must not change
+/* Iterates in no particular order. *position starts at 0; NULL is the end. The map must not change
  * meanwhile. */
 struct orma_map_slot *orma_base_map_next(const struct orma_map *map, size_t *position);
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * options.c - option structs of programs that were built against another release.
  *
- * The first member of each is its size, in the program's eyes. What is shorter than ours was
- * written before the rest existed, and that keeps its default. What is longer may ask for something
- * that we cannot do: it is refused unless the unknown rest is zero, which means "default" in every
- * release. Rejected: a version number (it would have to be mapped to a size here), refusing all
- * other sizes (no release could then add an option).
+ * The first member of an option struct is its size when the program was compiled. If the struct is
+ * shorter than the library's, the missing options keep their defaults. If it is longer, the program may
+ * ask for something that this release cannot do: it is refused, unless the unknown rest is zero, which
+ * means "default" in every release. Rejected: a version number, because it would have to be mapped to a
+ * size here; refusing all other sizes, because no release could then add an option.
  */
 #include "base/options.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/macros.h"
 
 int orma_base_options_copy(void *own, size_t own_size, const void *options)
@@ -19,6 +20,7 @@ int orma_base_options_copy(void *own, size_t own_size, const void *options)
 	const unsigned char *bytes = options;
 	size_t size;
 
+	ORMA_ASSERT(own_size >= sizeof(size) && own_size <= ORMA_BASE_OPTIONS_BYTES_MAX);
 	if (!options)
 		return 0;
 	memcpy(&size, options, sizeof(size));

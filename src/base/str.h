@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * str.h - a borrowed run of bytes with its length; not NUL-terminated, may hold any byte.
+ * str.h - a borrowed run of bytes with its length. It has no NUL at its end, and may hold any byte.
  */
 #ifndef ORMA_BASE_STR_H
 #define ORMA_BASE_STR_H
@@ -31,16 +31,16 @@ static inline bool orma_base_str_is(struct orma_str a, const char *text)
 	return orma_base_str_is_equal(a, orma_base_str(text));
 }
 
-/* The noun behind a count in a message: "1 chunk", "2 chunks". */
+/* The noun that follows a count in a message: "1 chunk", "2 chunks". */
 static inline const char *orma_base_noun(uint64_t count, const char *one, const char *many)
 {
 	return count == 1 ? one : many;
 }
 
-/* A NUL-terminated copy on the heap (orma_base_free()), NULL without memory. */
+/* Returns a NUL-terminated copy, which the caller frees with orma_base_free(). NULL without memory. */
 char *orma_base_str_dup(struct orma_str text);
 
-/* Parses the whole string; base 0 = C prefixes allowed. 0, -EINVAL (not a number), -ERANGE. */
+/* The whole string is a number; base 0 allows the prefixes of C. 0, -EINVAL (not a number) or -ERANGE. */
 int orma_base_parse_u64(const char *text, int base, uint64_t *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * utf8.c - well-formed and visible characters, decided from the bytes alone.
+ * utf8.c - well-formed and visible characters, decided by their bytes alone.
  *
- * Owns nothing and depends on no locale. Rejected: iswprint() (it needs a locale, which a library
- * may not set, and each C library has another table).
+ * Owns nothing and depends on no locale. Rejected: iswprint(), because it needs a locale, which a
+ * library may not set, and each C library has its own table.
  */
 #include "base/utf8.h"
 
@@ -23,7 +23,7 @@ size_t orma_base_utf8_size(struct orma_str text)
 	for (size_t i = 1; i < size; i++)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;
-	/* Longer than needed, halves of surrogate pairs, and beyond U+10FFFF. */
+	/* Refuse overlong forms, halves of surrogate pairs, and code points beyond U+10FFFF. */
 	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] >= 0xa0) ||
 	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] >= 0x90))
 		return 0;
@@ -35,7 +35,7 @@ static bool is_between(uint32_t code, uint32_t first, uint32_t last)
 	return code >= first && code <= last;
 }
 
-/* Two and three bytes: what is to be hidden lies below U+10000. */
+/* All hidden characters are below U+10000, so they have at most three bytes. */
 static bool is_hidden(const unsigned char *at, size_t size)
 {
 	uint32_t code = at[0];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer.c - the buffer's memory: making, copying, emptying it. And the description of the
- * whole:
+ * trace_buffer.c - makes, empties and frees a trace buffer. This preface describes the whole of it.
  *
- * PICTURE. Producers write chunks into shared memory; the service copies each into the buffer that
- * it is meant for; a consumer or a file takes packets out. The buffer is a ring of records laid end
- * to end, one per chunk:
+ * PICTURE. Producers write chunks into shared memory. The service copies each chunk into the buffer
+ * that it is meant for. A consumer or a file takes packets out. The buffer is a ring of records laid
+ * end to end, one per chunk:
  *
  *    0                              write          oldest                      used <= size
  *    +--------+-----------+---------+--------------+----------+------+---------+--------+
@@ -12,84 +11,90 @@
  *    +--------+-----------+---------+--------------+----------+------+---------+--------+
  *      newest records, in the order of arrival       oldest records
  *
- * A record is a 16-byte header (struct orma_trace_buffer_record) and the chunk's fragments as the producer
- * framed them: a varint size, the bytes, the next fragment. Records are aligned to 16 bytes, so
- * whatever is left when one is cut is big enough to hold a header, and the ring can always be
- * walked from 0 to `used` by adding sizes. Beside the ring there is one index: per sequence, the
- * offsets of its records in order of chunk id (trace_buffer_index.c).
+ * A record is a 16-byte header (struct orma_trace_buffer_record) and the chunk's fragments as the
+ * producer framed them: a varint size, the bytes, the next fragment. Records are aligned to 16 bytes.
+ * So when a new record covers only a part of an old one, the rest is large enough for a header, and
+ * the ring can always be walked from 0 to `used` by adding sizes. Beside the ring there is one index:
+ * for each sequence, the offsets of its records in the order of their chunk ids
+ * (trace_buffer_index.c).
  *
  * VOCABULARY
- *   sequence  what one writer of one producer writes; chunk ids count up in it and wrap round at
+ *   sequence  all that one writer of one producer writes. Its chunk ids count up and wrap round at
  *             2^32.
- *   fragment  a packet, or the part of one that is in this chunk. The first of a chunk may continue
- *             a packet from the chunk before, the last may continue in the next; a packet may run
- *             over any number of chunks.
- *   scraped   copied while its writer was still at work: the last fragment is left out, and the
- *             record keeps the room of the whole chunk, because the writer commits the same chunk
- *             later, when it has grown (a re-commit).
- *   patch     four bytes inside an already copied chunk, known only when the packet ended: the
- *             sizes of its messages.
- *   gap       a record that belongs to no sequence: consumed, overwritten, or padding where nothing
- *             fitted.
- *   walk      reading one sequence, packet by packet, from its first record up to a given one.
- *   stall     a walk that meets data which may still be completed leaves it and does not come back
- *             in this pass.
+ *   fragment  a packet, or the part of a packet that lies in this chunk. The first fragment of a chunk
+ *             may continue a packet from the chunk before; the last one may continue in the next
+ *             chunk. A packet may extend over any number of chunks.
+ *   scraped   copied while the writer was still writing the chunk. The last fragment is left out, and
+ *             the record keeps room for the whole chunk, because the writer will commit the same chunk
+ *             when there is more in it (a re-commit).
+ *   patch     four bytes inside a chunk that was already copied: the size of a message, which the
+ *             producer knew only when the packet ended.
+ *   gap       a record that belongs to no sequence, because it was consumed or overwritten, or because
+ *             it is padding, where no record fitted.
+ *   walk      reading one sequence, packet by packet, from its first record to a given one.
+ *   stall     a walk stops at data that may still be completed, and does not visit that sequence again
+ *             in the same pass.
  *
- * READING. A pass follows the order of the ring from the oldest record to the write position: that
- * is roughly the order in which chunks came, whoever wrote them. At each record it walks that
- * record's sequence from its first record up to it, so a sequence comes out in the order of chunk
- * ids even where scraping has put its chunks into the ring in another. Mostly the record is the
- * first of its sequence, and the walk is the reading of one chunk. A packet that continues is
- * followed through the sequence, taking one fragment of each chunk; the rest of these chunks waits
- * for its turn in the ring. A consumed record becomes a gap in place.
+ * READING. A pass follows the ring from the oldest record to the write position, which is roughly the
+ * order in which chunks arrived, whatever their writer. At each record it walks the record's sequence
+ * from the sequence's first record up to this one. A sequence therefore comes out in the order of its
+ * chunk ids, even where scraping has put its chunks into the ring in another order. In most cases the
+ * record is the first of its sequence, and the walk reads one chunk. A packet that continues in other
+ * chunks is followed through the sequence, and one fragment is taken from each of them; the rest of
+ * these chunks is read when the pass reaches them. A consumed record becomes a gap in place.
  *
- * OVERWRITING is the same walk, forced: it stalls nowhere and shows its packets to nobody. A record
- * that a new one needs is walked over first, along with what its sequence has before it; so
- * whatever is lost is understood as well as if it were read, and the sequence keeps a bit for each
- * kind of loss until its next packet carries them out (enum orma_trace_buffer_loss).
+ * OVERWRITING is the same walk, but it never stalls, and its packets go nowhere. A record that is in
+ * the way of a new one is walked over first, together with the records that its sequence has before
+ * it. So losses are classified as precisely as if the data had been read. The sequence collects a bit
+ * for each kind of loss (enum orma_trace_buffer_loss), and its next packet carries the bits out.
  *
- * INVARIANTS
- *   1. [0, used) is records without holes; write and oldest are at the beginning of one, or at
- *      used.
- *   2. From write round to oldest there are gaps only: a pass costs what there is to read, not the
- *      size of the ring. Where write == oldest nothing is known, unless chunk_count is 0.
- *   3. A record names a sequence exactly when that sequence's list holds its offset, once.
- *      chunk_count counts these.
- *   4. A list is in strictly ascending order of ids; all are after the id that left the sequence
- *      last (or equal to it, when that one left incomplete), and only the first record, or the
- *      first fragment of others, can be partly consumed.
- *   5. consumed <= payload <= capacity in every record, and outside this module nobody writes to
- *      the ring.
- *   6. bytes written - read - overwritten is what live records occupy; padding written - cleared
- *      what padding does.
+ * INVARIANTS, checked by trace_buffer_check.c
+ *   1. [0, used) is records without holes. `write` and `oldest` are offsets of records, or equal to
+ *      `used`.
+ *   2. From `write` round to `oldest` there are gaps only, so a pass costs as much as there is to
+ *      read, and not as much as the ring is large. When write == oldest this says nothing, unless
+ *      chunk_count is 0: then all records are gaps.
+ *   3. A record names a sequence if and only if that sequence's list holds its offset, once.
+ *      chunk_count is the number of these records.
+ *   4. A list is in strictly ascending order of ids. All ids come after the id that left the sequence
+ *      last; the first may be equal to it, if that record left incomplete. Only two kinds of records
+ *      can be partly consumed: the first of a sequence, and one whose first fragment continues a
+ *      packet, of which only that fragment is consumed.
+ *   5. consumed <= payload <= capacity in every record. Nothing outside of this folder writes to the
+ *      ring.
+ *   6. bytes written - read - overwritten is what live records occupy. Padding written - cleared is
+ *      what padding occupies.
  *
- * WHY HOSTILE BYTES DO NO HARM. Every number in a header is ours. A fragment's size is the
- * producer's, and is compared with the record's payload at each use, because a patch may change it
- * at any time; a wrong one costs that chunk. Ids are only compared and subtracted. A producer can
- * make its own packets wrong or late; it reaches other sequences only by filling the ring, and what
- * a chunk costs is bounded whatever its id is.
+ * WHY HOSTILE BYTES DO NO HARM. All numbers in a record's header are the service's. The size of a
+ * fragment is the producer's, and is compared with the record's payload at each use, because a patch
+ * may change it at any time; a wrong size costs that chunk. Ids are only compared and subtracted. A
+ * producer can make its own packets wrong or late. It affects other sequences only by filling the
+ * ring, and the cost of a chunk is bounded whatever its id is.
  *
- * COPYING. The ring holds offsets and slot numbers and no address, so nothing in a copy of it has
- * to be touched up, and the copy is made in pieces while the source goes on: trace_buffer_copy.c.
+ * COPYING. The ring holds offsets and slot numbers and no addresses, so a copy of its bytes is valid as
+ * it is, and can be made in pieces while the source changes (trace_buffer_copy.c).
  *
- * WHERE THE BYTES GO. 16 bytes and on average 8 of alignment per chunk; 8 per chunk in the index;
- * some 100 per sequence, of which at most 1024 have no chunk. The ring is address space until it is
- * first written to.
+ * MEMORY. A chunk takes 16 bytes for its header, 8 on average for alignment, and 8 in the index. A
+ * sequence takes some 100 bytes, and at most 1024 sequences without chunks are kept. The ring takes
+ * address space only until it is written to.
  *
- * Rejected: one ring per writer, which needs no index but splits a configured size among writers
- * nobody knows in advance; a packet per record, which makes reading trivial but pays a header and a
- * copy per 64 bytes, and has to reassemble on arrival, when patches are not known yet.
+ * Rejected: one ring per writer, which needs no index, but splits the configured size among a number of
+ * writers that nobody knows in advance; a record per packet, which makes reading trivial, but costs a
+ * header and a copy per 64 bytes, and has to reassemble packets on arrival, before patches are known.
  */
-#include "buffer/trace_buffer_layout.h"
+#include "buffer/trace_buffer.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "buffer/trace_buffer_index.h"
+#include "buffer/trace_buffer_save.h"
 
+/* Buffers of at least HUGE_FROM_BYTES ask for huge pages. */
 enum { HUGE_BYTES = 2 << 20, HUGE_FROM_BYTES = 8 << 20 };
-/* What freeing what a sequence owns costs, in bytes given back. */
+/* Freeing a sequence's list takes as long as giving back so many bytes of the ring. */
 enum { SEQUENCE_COST = 1024 };
 
 int orma_trace_buffer_new(uint64_t size_bytes, enum orma_trace_buffer_policy policy,
@@ -108,8 +113,8 @@ int orma_trace_buffer_new(uint64_t size_bytes, enum orma_trace_buffer_policy pol
 		orma_base_free(buffer);
 		return -ENOMEM;
 	}
-	/* A ring is written and read from end to end: fewer faults while it fills, fewer misses of the
-	 * address translation after that. Where the kernel does not, nothing is lost. */
+	/* A ring is written and read from end to end, so huge pages save page faults while it fills and
+	 * TLB misses afterwards. They are optional: a kernel without them only ignores this. */
 	if (size >= HUGE_FROM_BYTES)
 		(void)madvise(memory, size, MADV_HUGEPAGE);
 	buffer->ring = memory;
@@ -146,13 +151,13 @@ bool orma_trace_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_by
 	uint32_t kept = buffer->used - ORMA_MIN(buffer->used, step_bytes);
 	uintptr_t end = (begin + kept) & ~(uintptr_t)(HUGE_BYTES - 1);
 
-	/* A hold may last; the buffer is freed with its end. */
+	/* A hold may last long. The buffer is freed together with its last hold. */
 	if (buffer->holds)
 		return false;
 	if (buffer->copies ||
 	    orma_trace_buffer_sequences_shrink(&buffer->sequences, step_bytes / SEQUENCE_COST))
 		return true;
-	/* Huge pages are given back whole, or they would have to be cut first. */
+	/* Give back whole huge pages: the kernel would have to split the others first. */
 	kept = end > begin ? (uint32_t)(end - begin) : 0;
 	(void)madvise(buffer->ring + kept, buffer->used - kept, MADV_DONTNEED);
 	buffer->used = kept;

@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_hold.c - bytes of a trace buffer that stay readable while the buffer goes on.
+ * trace_buffer_hold.c - keeps bytes of a trace buffer readable while the buffer changes.
  *
- * A packet that has been read lies in the ring until new chunks overwrite it. A large one is sent in
- * many turns of the loop, so its bytes are held: before the ring changes in a block of
- * ORMA_TRACE_BUFFER_COPY_BLOCK_BYTES that has held bytes, the block is saved, and is read from there. The
- * same calls serve copies of the whole buffer (trace_buffer_copy.c). So a hold costs nothing at the
- * beginning but a table of blocks, and later at most one block per change.
+ * A packet that has been read lies in the ring until new chunks overwrite it. A large packet is sent
+ * over many turns of the loop, so its bytes are held: before the ring changes in a block of
+ * ORMA_TRACE_BUFFER_HOLD_BLOCK_BYTES that has held bytes, the block is saved (trace_buffer_save.c),
+ * and is read from there afterwards. To begin a hold therefore costs no more than a table of blocks,
+ * and a change costs at most one block.
  *
- * Rejected: copying the packet at once (a quarter of a gigabyte takes a tenth of a second, in which
- * nobody else is served), making writers wait (they would stall, or lose data).
+ * Rejected: copying the packet at once, because a quarter of a gigabyte takes a tenth of a second, in
+ * which no other client is served; making writers wait, because they would stall or lose data.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "buffer/trace_buffer_layout.h"
+#include "buffer/trace_buffer_save.h"
 
-enum { BLOCK_BYTES = ORMA_TRACE_BUFFER_COPY_BLOCK_BYTES };
+enum { BLOCK_BYTES = ORMA_TRACE_BUFFER_HOLD_BLOCK_BYTES };
 
-struct orma_trace_buffer_hold {
-	struct orma_trace_buffer_hold *next; /* in the buffer's list */
-	struct orma_trace_buffer *buffer;
-	bool has_lost; /* there was no memory for a block that changed */
-	uint32_t block_count;
-	uint32_t *held_bytes; /* of each block, not yet released */
-	uint8_t **saved;      /* each block's bytes as they were; NULL = still in the ring */
-};
-
-/* The block of a piece; pieces end where their block does. */
+/* The block that a piece lies in. A piece never crosses the end of its block. */
 static uint32_t find_block(const struct orma_trace_buffer_hold *hold, const uint8_t *data,
 			   size_t *ret_offset)
 {
@@ -75,37 +65,13 @@ int orma_trace_buffer_hold_new(struct orma_trace_buffer *buffer,
 	return 0;
 }
 
-static void save_block(struct orma_trace_buffer_hold *hold, uint32_t block)
-{
-	const struct orma_trace_buffer *buffer = hold->buffer;
-	size_t begin = (size_t)block * BLOCK_BYTES;
-
-	hold->saved[block] = orma_base_alloc(BLOCK_BYTES);
-	if (hold->saved[block])
-		memcpy(hold->saved[block], buffer->ring + begin,
-		       ORMA_MIN((size_t)BLOCK_BYTES, buffer->used - begin));
-	else
-		hold->has_lost = true;
-}
-
-void orma_trace_buffer_save_held(const struct orma_trace_buffer *buffer, uint32_t offset,
-				 uint32_t size)
-{
-	for (struct orma_trace_buffer_hold *hold = buffer->holds; hold; hold = hold->next) {
-		uint32_t block = offset / BLOCK_BYTES, last = (offset + size - 1) / BLOCK_BYTES;
-
-		for (; block <= last && block < hold->block_count; block++)
-			if (hold->held_bytes[block] && !hold->saved[block])
-				save_block(hold, block);
-	}
-}
-
 const uint8_t *orma_trace_buffer_hold_piece(const struct orma_trace_buffer_hold *hold,
 					    const uint8_t *data, size_t *size)
 {
 	size_t offset;
 	uint32_t block = find_block(hold, data, &offset);
 
+	ORMA_ASSERT(block < hold->block_count && hold->held_bytes[block] > 0);
 	*size = ORMA_MIN(*size, BLOCK_BYTES - offset);
 	if (hold->has_lost)
 		return NULL;
@@ -118,6 +84,7 @@ void orma_trace_buffer_hold_release(struct orma_trace_buffer_hold *hold, const u
 	size_t offset;
 	uint32_t block = find_block(hold, data, &offset);
 
+	ORMA_ASSERT(size <= hold->held_bytes[block] && size <= BLOCK_BYTES - offset);
 	hold->held_bytes[block] -= (uint32_t)size;
 	if (hold->held_bytes[block] == 0)
 		orma_base_free(ORMA_TAKE(hold->saved[block]));

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_buffer_index.c - the sequences of a trace buffer, and which records each has.
  *
- * Owns the table of sequences (an array of slots; records name their sequence by slot), the hash
- * from (producer, writer) to slot, the queue of sequences without records, and per sequence the
- * deque of its records' offsets.
+ * Owns the table of sequences (an array of slots; records name their sequence by slot), the hash from
+ * (producer, writer) to slot, the queue of sequences without records, and each sequence's list of its
+ * records' offsets.
  *
- * Invariants: the ids of a deque ascend strictly and all lie within half the circle of 32-bit ids
- * counted from the first, so comparing "id minus first id" orders them; a slot with records is
- * never freed; at most ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX empty ones are kept (the table shrinks back
- * to that a few at a time, so that no write pays for all).
+ * Invariants: the ids of a list ascend strictly, and all lie within half the circle of 32-bit ids
+ * counted from the first, so "id minus first id" orders them. A slot with records is never freed. At
+ * most ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX empty sequences are kept; each write frees only a few of
+ * those above that number, so that no single write pays for many.
  *
- * Cost: in order, one comparison and one store per chunk. Out of order, a binary search and a move
- * of the shorter side, of at most ORMA_TRACE_BUFFER_LATE_MAX offsets (128 KiB) whatever ids a producer
- * makes up.
+ * Cost: a chunk in order takes one comparison and one store. A chunk out of order takes a binary search
+ * and a move of the shorter side of the list, which is at most ORMA_TRACE_BUFFER_LATE_MAX entries (256
+ * KiB), whatever ids a producer makes up.
  *
- * Rejected: links in the records, because a sorted insertion then walks the list (minutes for a
- * hostile producer) and the header outgrows 16 bytes; a balanced tree per sequence, because all
- * honest traffic is appended and popped at the ends, where a deque needs a quarter of the memory
- * and no cache miss.
+ * Rejected: links in the records, because a sorted insertion would then walk the list (minutes, with a
+ * hostile producer) and the header would outgrow 16 bytes; a balanced tree per sequence, because all
+ * honest traffic is appended and removed at the ends, where a deque takes a quarter of the memory and
+ * has no cache misses.
  */
-#include "buffer/trace_buffer_layout.h"
+#include "buffer/trace_buffer_index.h"
 
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "buffer/trace_buffer_save.h"
 
-enum { LIST_KEPT_MAX = 64 }; /* offsets that a sequence keeps room for when it has none */
+enum { LIST_KEPT_MAX = 64 }; /* capacity of a list that is kept when the list is empty */
 
 static uint32_t make_key(uint16_t producer_id, uint16_t writer_id)
 {
 	return (uint32_t)producer_id << 16 | writer_id;
 }
 
-/* Where a key's search begins. Mixing the table's address in keeps producers from choosing ids that
- * collide. */
+/* The place where the search for a key begins. The table's address is mixed in, so that producers
+ * cannot choose ids that collide. */
 static uint32_t key_home(const struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint64_t hash =
@@ -42,7 +43,7 @@ static uint32_t key_home(const struct orma_trace_buffer_sequence_table *table, u
 	return (uint32_t)(hash >> 32) & (table->key_capacity - 1);
 }
 
-/* The place of the key, or the free place where it would go. */
+/* The place of the key, or the free place where it belongs. */
 static uint32_t key_place(const struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint32_t place = key_home(table, key);
@@ -71,6 +72,7 @@ static int keys_grow(struct orma_trace_buffer_sequence_table *table)
 static void key_remove(struct orma_trace_buffer_sequence_table *table, uint32_t key)
 {
 	uint32_t mask = table->key_capacity - 1, hole = key_place(table, key);
+	ORMA_ASSERT(table->key_count > 0 && table->keys[hole].slot != 0);
 	for (uint32_t i = (hole + 1) & mask; table->keys[i].slot; i = (i + 1) & mask) {
 		uint32_t home = key_home(table, table->keys[i].key);
 		if (((i - home) & mask) < ((i - hole) & mask))
@@ -123,13 +125,13 @@ int orma_trace_buffer_sequence_open(struct orma_trace_buffer *buffer,
 		*ret_sequence = sequence;
 		return 0;
 	}
-	int result = slots_grow(table);
-	if (result == 0)
-		result = keys_grow(table);
-	if (result < 0)
-		return result;
-	/* Producer ids come round again: what the former owner left is read under the former
-	 * owner's name. */
+	int r = slots_grow(table);
+	if (r == 0)
+		r = keys_grow(table);
+	if (r < 0)
+		return r;
+	/* Producer ids are reused. The records of the former writer keep its sequence, and are read
+	 * under its name. */
 	if (sequence) {
 		orma_trace_buffer_sequence_get(buffer, sequence)->is_hashed = false;
 		key_remove(table, key);
@@ -153,7 +155,9 @@ void orma_trace_buffer_sequence_emptied(struct orma_trace_buffer *buffer, uint32
 {
 	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 	struct orma_trace_buffer_sequence *slot = orma_trace_buffer_sequence_get(buffer, sequence);
-	/* Else a thousand empty sequences would each keep the memory of their best day. */
+	ORMA_ASSERT(slot->is_used && slot->records.count == 0);
+	ORMA_ASSERT(table->empty_last != sequence && slot->previous == 0);
+	/* Otherwise each of a thousand empty sequences would keep the memory of its largest list. */
 	if (slot->records.capacity > LIST_KEPT_MAX) {
 		orma_base_free(slot->records.entries);
 		slot->records = (struct orma_trace_buffer_record_list){0};
@@ -172,6 +176,7 @@ void orma_trace_buffer_sequence_filled(struct orma_trace_buffer *buffer, uint32_
 {
 	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 	struct orma_trace_buffer_sequence *slot = orma_trace_buffer_sequence_get(buffer, sequence);
+	ORMA_ASSERT(slot->is_used && slot->records.count == 0 && table->empty_count > 0);
 	if (slot->previous)
 		orma_trace_buffer_sequence_get(buffer, slot->previous)->next = slot->next;
 	else
@@ -188,7 +193,7 @@ void orma_trace_buffer_sequence_forget_oldest(struct orma_trace_buffer *buffer)
 {
 	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 
-	/* A write empties few sequences on average, so a few per write always catch up. */
+	/* On average a write empties less than one sequence, so a few per write catch up. */
 	for (int i = 0; i < 4 && table->empty_count > ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX; i++) {
 		uint32_t sequence = table->empty_first;
 		struct orma_trace_buffer_sequence *slot =
@@ -227,9 +232,10 @@ void orma_trace_buffer_sequences_done(struct orma_trace_buffer_sequence_table *t
 	*table = (struct orma_trace_buffer_sequence_table){0};
 }
 
-/* Moves the deque into a ring of another capacity, its head at 0. */
+/* Moves the list into an array of another capacity, and its head to 0. */
 static int list_resize(struct orma_trace_buffer_record_list *list, uint32_t capacity)
 {
+	ORMA_ASSERT(capacity >= list->count && (capacity & (capacity - 1)) == 0);
 	struct orma_trace_buffer_record_entry *entries =
 		orma_base_alloc((size_t)capacity * sizeof(*entries));
 	if (!entries)
@@ -247,7 +253,7 @@ int orma_trace_buffer_record_list_reserve(struct orma_trace_buffer_record_list *
 {
 	const uint32_t smallest = 4;
 	if (list->count < list->capacity) {
-		/* A burst must not keep its memory for ever; failing to give back is no failure. */
+		/* Do not keep the memory of a burst for ever. If this fails, the list is as it was. */
 		if (list->capacity > LIST_KEPT_MAX && list->count < list->capacity / 8)
 			(void)list_resize(list, list->capacity / 4);
 		return 0;
@@ -296,6 +302,7 @@ void orma_trace_buffer_record_list_insert(struct orma_trace_buffer_record_list *
 					  uint32_t chunk_id)
 {
 	uint32_t mask = list->capacity - 1;
+	ORMA_ASSERT(list->count < list->capacity && position <= list->count);
 	if (position == list->count)
 		list->newest_id = chunk_id;
 	if (position < list->count - position) {
@@ -314,6 +321,7 @@ void orma_trace_buffer_record_list_insert(struct orma_trace_buffer_record_list *
 
 void orma_trace_buffer_record_list_pop(struct orma_trace_buffer_record_list *list)
 {
+	ORMA_ASSERT(list->count > 0);
 	list->head = (list->head + 1) & (list->capacity - 1);
 	list->count--;
 }

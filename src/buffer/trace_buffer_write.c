@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_write.c - chunks and patches into a trace buffer.
+ * trace_buffer_write.c - writes chunks and patches into a trace buffer.
  *
- * A chunk takes three steps: it is copied out of shared memory into the staging area and its
- * fragments are counted there, on bytes that nobody else can change; its place in its sequence is
- * looked up, which tells a new chunk from a re-commit; room is made at the write position by
- * walking over what is there (see trace_buffer_read.c), and the record is written.
+ * Writing a chunk takes three steps:
+ *   1. The chunk is copied out of shared memory into the staging area, where nobody else can change
+ *      it, and its fragments are counted there.
+ *   2. Its place in its sequence is looked up, which tells a new chunk from a re-commit.
+ *   3. Room is made at the write position by walking over what is there (trace_buffer_walk.c), and
+ *      the record is written.
  *
- * The look-up comes before making room, because a re-commit must find the copy that making room
- * might destroy.
+ * Step 2 precedes step 3, because a re-commit must find the copy that making room might destroy.
  *
- * Rejected: copying straight into the ring and shrinking the record after the check, because room
- * for a whole chunk would be torn out of the oldest data for every half-empty one; the second copy
- * of some KiB is one from the innermost cache.
+ * Rejected: copying straight into the ring and shrinking the record after the check, because every
+ * half-empty chunk would then destroy enough of the oldest data for a whole one. The second copy of a
+ * few KiB reads from the first-level cache.
  */
-#include "buffer/trace_buffer_layout.h"
-
 #include <errno.h>
 #include <string.h>
+
+#include "buffer/trace_buffer_check.h"
+#include "buffer/trace_buffer_index.h"
+#include "buffer/trace_buffer_save.h"
+#include "buffer/trace_buffer_walk.h"
 
 enum { CACHE_LINE_BYTES = 64 };
 
@@ -24,13 +28,14 @@ struct staged_chunk {
 	const struct orma_trace_buffer_chunk *chunk;
 	uint32_t payload;       /* bytes of whole fragments */
 	uint32_t capacity;      /* room to keep: a scraped chunk may grow */
-	uint32_t consumed;      /* of an earlier copy, already read */
+	uint32_t consumed;      /* bytes of it that were already read from an earlier copy */
 	uint32_t last_fragment; /* as in struct orma_trace_buffer_record_entry */
 	uint16_t flags;
 };
 
-/* What the chunk will overwrite was written a whole ring ago: fetching it takes as long as copying
- * the chunk, so both go on at once. One line more, for the header of the record that follows. */
+/* The bytes that the chunk will overwrite were written a whole ring ago, so they have left the cache.
+ * Fetching them takes as long as copying the chunk; a prefetch lets both run at once. One more line is
+ * the header of the record behind them. */
 static void prefetch_room(const struct orma_trace_buffer *buffer, uint32_t size)
 {
 	uint32_t end =
@@ -58,8 +63,7 @@ static int stage_chunk(struct orma_trace_buffer *buffer,
 	*ret = (struct staged_chunk){.chunk = chunk,
 				     .flags = chunk->flags & ORMA_TRACE_BUFFER_RECORD_ABI_FLAGS};
 	if (!chunk->is_complete) {
-		/* The last fragment may be half written, and what the flags say is said about it.
-		 */
+		/* The last fragment may be half written. The other flags are about that fragment. */
 		count -= count > 0;
 		ret->flags &= ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS;
 		ret->flags |= ORMA_TRACE_BUFFER_RECORD_INCOMPLETE;
@@ -87,8 +91,8 @@ static int stage_chunk(struct orma_trace_buffer *buffer,
 	return 0;
 }
 
-/* Has the sequence passed this chunk already? A scraped chunk that was overwritten may come back
- * when there is more of it. */
+/* Tells whether the sequence has already passed this chunk. A scraped chunk that was consumed may come
+ * again with more in it. Returns 0 (place the chunk), 1 (nothing to do) or -EPROTO. */
 static int check_not_consumed(struct orma_trace_buffer *buffer,
 			      struct orma_trace_buffer_sequence *sequence,
 			      struct staged_chunk *staged)
@@ -102,13 +106,13 @@ static int check_not_consumed(struct orma_trace_buffer *buffer,
 			return 0;
 		}
 		if (staged->chunk->is_complete && staged->payload == sequence->last_payload) {
-			/* Nothing was missing after all. */
+			/* The scrape had already copied all of it. */
 			sequence->last_was_incomplete = false;
 			sequence->uncommitted_count += staged->chunk->is_scraped;
 			return 1;
 		}
 	}
-	/* What a scrape took and a reader has seen since: nothing is lost. */
+	/* A scrape copied it and a reader has read it since: nothing is lost. */
 	if (staged->chunk->is_scraped)
 		return 1;
 	if (sequence->uncommitted_count > 0) {
@@ -119,14 +123,14 @@ static int check_not_consumed(struct orma_trace_buffer *buffer,
 	return -EPROTO;
 }
 
-static int refuse_recommit(struct orma_trace_buffer *buffer)
+static int count_violation(struct orma_trace_buffer *buffer)
 {
 	buffer->stats.abi_violations++;
 	return -EPROTO;
 }
 
-/* A chunk that is in the ring comes again. 1: done; 0: it moves, write it anew; -EPROTO: it is not
- * what it was. */
+/* A chunk that is in the ring comes again. Returns 1 (its record is up to date), 0 (its record was
+ * closed: write the chunk as a new one) or -EPROTO (it does not extend what is there). */
 static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_number,
 			  uint32_t position, struct staged_chunk *staged)
 {
@@ -139,15 +143,15 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
 	if (staged->payload < record->payload || staged->payload > record->capacity ||
 	    (grows && !was_incomplete) ||
 	    record->flags & ORMA_TRACE_BUFFER_RECORD_ABI_FLAGS & ~staged->flags)
-		return refuse_recommit(buffer);
+		return count_violation(buffer);
 	if (!was_incomplete) {
 		orma_trace_buffer_will_change_header(buffer, record);
 		if (!staged->chunk->is_scraped)
 			record->flags &= (uint16_t)~ORMA_TRACE_BUFFER_RECORD_UNCOMMITTED;
 		return 1;
 	}
-	/* The old place of a chunk that was read to its end may be about to be overwritten: the new
-	 * part would go before anybody reads it. */
+	/* A chunk that was read to its end moves to the write position: its old place may be about to
+	 * be overwritten, and the new part would be lost before it is read. */
 	if (grows && staged->chunk->is_complete && position == 0 &&
 	    record->consumed == record->payload && buffer->policy == ORMA_TRACE_BUFFER_RING) {
 		staged->consumed = record->payload;
@@ -171,8 +175,7 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
 	return 1;
 }
 
-/* Makes the record at `offset`, a live one, a gap, and with it all that its sequence has before it.
- */
+/* Makes gaps of the live record at `offset` and of all records that its sequence has before it. */
 static void overwrite_record(struct orma_trace_buffer *buffer, uint32_t offset)
 {
 	struct orma_trace_buffer_walk walk;
@@ -196,10 +199,12 @@ static void write_padding(struct orma_trace_buffer *buffer, uint32_t offset, uin
 		buffer->used = offset + size;
 }
 
-/* Frees [write, write + size). What is left of the last record in the way becomes padding. */
+/* Clears [write, write + size) of records. The rest of the last record that lies in it becomes
+ * padding. */
 static void clear_ahead(struct orma_trace_buffer *buffer, uint32_t size)
 {
 	uint32_t at = buffer->write, end = buffer->write + size;
+	ORMA_ASSERT(end <= buffer->size);
 	while (at < end && at < buffer->used) {
 		struct orma_trace_buffer_record *record = orma_trace_buffer_record_at(buffer, at);
 		if (record->sequence)
@@ -217,6 +222,7 @@ static void clear_ahead(struct orma_trace_buffer *buffer, uint32_t size)
 static void advance_write(struct orma_trace_buffer *buffer, uint32_t size)
 {
 	uint32_t from = buffer->write, to = from + size;
+	ORMA_ASSERT(to <= buffer->size);
 	if (to > buffer->used)
 		buffer->used = to;
 	if (buffer->oldest >= from && buffer->oldest < to)
@@ -224,7 +230,7 @@ static void advance_write(struct orma_trace_buffer *buffer, uint32_t size)
 	buffer->write = to;
 }
 
-/* `size` free bytes at the write position: 0, or -ENOBUFS. */
+/* Makes room for `size` bytes at the write position: 0 or -ENOBUFS. */
 static int make_room(struct orma_trace_buffer *buffer, uint32_t size)
 {
 	uint32_t rest = buffer->size - buffer->write;
@@ -247,15 +253,16 @@ static int make_room(struct orma_trace_buffer *buffer, uint32_t size)
 	return 0;
 }
 
-/* Gives room that was made, and is not used after all, to padding. */
-static int drop_chunk(struct orma_trace_buffer *buffer, uint32_t room, int result)
+/* Counts a chunk that is not written, and turns the room that was made for it into padding. Returns
+ * `r`. */
+static int drop_chunk(struct orma_trace_buffer *buffer, uint32_t room, int r)
 {
 	if (room) {
 		write_padding(buffer, buffer->write, room);
 		advance_write(buffer, room);
 	}
 	buffer->stats.chunks_discarded++;
-	return result;
+	return r;
 }
 
 static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_number,
@@ -297,7 +304,7 @@ static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_num
 		buffer->oldest = offset;
 }
 
-/* A chunk that is not in the ring, at `position` of its sequence. */
+/* Writes a chunk that is not in the ring; it belongs at `position` of its sequence. */
 static int insert_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_number,
 			uint32_t position, const struct staged_chunk *staged)
 {
@@ -307,8 +314,8 @@ static int insert_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_numb
 		 count_before = list->count;
 	if (make_room(buffer, outer) < 0)
 		return drop_chunk(buffer, 0, -ENOBUFS);
-	/* Making room may have taken the oldest records of this very sequence, and with them what
-	 * comes before them. */
+	/* Making room may have closed the first records of this very sequence. If the chunk belongs
+	 * before one of those, it comes too late. */
 	uint32_t lost_count = count_before - list->count;
 	if (lost_count > position)
 		return drop_chunk(buffer, outer, -EPROTO);
@@ -325,44 +332,51 @@ static int place_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_numbe
 		orma_trace_buffer_sequence_get(buffer, sequence_number);
 	const struct orma_trace_buffer_record_list *list = &sequence->records;
 	uint32_t position;
-	int result = check_not_consumed(buffer, sequence, staged);
-	if (result != 0)
-		return result;
-	result = orma_trace_buffer_record_list_find(buffer, list, staged->chunk->chunk_id,
-						    &position);
-	if (result == 1) {
-		result = recommit_chunk(buffer, sequence_number, position, staged);
-		if (result != 0)
-			return result;
-	} else if (result < 0 ||
+	int r = check_not_consumed(buffer, sequence, staged);
+	if (r != 0)
+		return r;
+	r = orma_trace_buffer_record_list_find(buffer, list, staged->chunk->chunk_id, &position);
+	if (r == 1) {
+		r = recommit_chunk(buffer, sequence_number, position, staged);
+		if (r != 0)
+			return r;
+	} else if (r < 0 ||
 		   ORMA_MIN(position, list->count - position) > ORMA_TRACE_BUFFER_LATE_MAX) {
-		return refuse_recommit(buffer);
+		return count_violation(buffer);
 	} else if (position == 0 && list->count > 0 &&
 		   orma_trace_buffer_record_at(buffer, orma_trace_buffer_record_list_get(list, 0))
 				   ->consumed > 0) {
-		/* Its successor was partly read: what comes now would be out of order in the trace.
-		 */
+		/* Its successor was partly read: the trace would have them in the wrong order. */
 		buffer->stats.chunks_discarded++;
 		return -EPROTO;
 	}
 	return insert_chunk(buffer, sequence_number, position, staged);
 }
 
+/* *ret_sequence stays 0 when the chunk gets no sequence. */
+static int write_chunk(struct orma_trace_buffer *buffer,
+		       const struct orma_trace_buffer_chunk *chunk, uint32_t *ret_sequence)
+{
+	struct staged_chunk staged;
+	int r = stage_chunk(buffer, chunk, &staged);
+	if (r < 0)
+		return r;
+	if (orma_trace_buffer_sequence_open(buffer, &chunk->writer, ret_sequence) < 0)
+		return drop_chunk(buffer, 0, -ENOMEM);
+	r = place_chunk(buffer, *ret_sequence, &staged);
+	orma_trace_buffer_sequence_forget_oldest(buffer);
+	return r < 0 ? r : (int)staged.payload;
+}
+
 int orma_trace_buffer_write_chunk(struct orma_trace_buffer *buffer,
 				  const struct orma_trace_buffer_chunk *chunk)
 {
-	struct staged_chunk staged;
-	uint32_t sequence_number;
+	uint32_t sequence_number = 0;
 	buffer->pass_is_open = false;
 	buffer->refusable_sequence = 0;
-	int result = stage_chunk(buffer, chunk, &staged);
-	if (result < 0)
-		return result;
-	if (orma_trace_buffer_sequence_open(buffer, &chunk->writer, &sequence_number) < 0)
-		return drop_chunk(buffer, 0, -ENOMEM);
-	result = place_chunk(buffer, sequence_number, &staged);
-	orma_trace_buffer_sequence_forget_oldest(buffer);
-	return result < 0 ? result : (int)staged.payload;
+	int r = write_chunk(buffer, chunk, &sequence_number);
+	orma_trace_buffer_check_call(buffer, sequence_number);
+	return r;
 }
 
 bool orma_trace_buffer_has_sequence(const struct orma_trace_buffer *buffer, uint16_t producer_id,
@@ -420,10 +434,11 @@ int orma_trace_buffer_patch(struct orma_trace_buffer *buffer, uint16_t producer_
 	for (size_t i = 0; i < patch_count; i++)
 		memcpy(orma_trace_buffer_record_payload(record) + patches[i].offset_untrusted,
 		       patches[i].data, sizeof(patches[i].data));
-	/* It may have been a fragment's size. */
+	/* A patch may have changed a fragment's size. */
 	entry->last_fragment = 0;
 	buffer->stats.patches_succeeded += patch_count;
 	if (!has_more)
 		record->flags &= (uint16_t)~ORMA_TRACE_BUFFER_CHUNK_NEEDS_PATCHING;
+	orma_trace_buffer_check_call(buffer, record->sequence);
 	return 0;
 }

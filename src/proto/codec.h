@@ -6,7 +6,7 @@
  *
  *   struct orma_pb_trace_config {
  *           struct orma_proto_message base;   // which fields are present; the unknown ones
- *           uint32_t has[1];                  // not there when no field has a has bit
+ *           uint32_t has[1];                  // absent when no field has a has bit
  *           uint32_t duration_ms;             // scalar; 0 or the declared default when absent
  *           struct orma_str output_path;      // string, bytes
  *           struct orma_pb_builtin_data_sources *builtin_data_sources;  // message, NULL = absent
@@ -27,11 +27,11 @@
  *   struct orma_pb_x *orma_pb_trace_config_add_buffers(m, arena);        // repeated messages
  *   int  orma_pb_trace_config_add_numbers(m, arena, value);              // repeated scalars
  *
- * The members' order is by size, not the declaration's.
- * Nested messages are named with their parents' names; snake case throughout. A member whose name
- * would be a C keyword, `base` or `has` ends in an underscore. Enum fields are int32_t. A field is
- * encoded when its has bit is set (scalars, strings), when its pointer is not NULL (messages) or
- * when its count is not 0. In a oneof the last one set wins: setters clear the others.
+ * Members are in the order of their sizes, not of their declaration. The name of a nested message
+ * begins with the names of its parents. All names are in snake case; a member whose name would be a C
+ * keyword, `base` or `has` ends in an underscore. Enum fields are int32_t. A field is encoded when its
+ * has bit is set (scalars, strings), when its pointer is not NULL (messages) or when its count is not 0
+ * (repeated fields). Setting a member of a oneof clears the others.
  */
 #ifndef ORMA_PROTO_CODEC_H
 #define ORMA_PROTO_CODEC_H
@@ -45,8 +45,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-#define ORMA_PROTO_DEPTH_MAX 100 /* messages nested in one; deeper ones do not decode or parse */
-#define ORMA_PROTO_SIZE_MAX  INT32_MAX /* bytes of an encoded message, as everywhere in protobuf */
+#define ORMA_PROTO_DEPTH_MAX 100       /* levels of nested messages; more do not decode or parse */
+#define ORMA_PROTO_SIZE_MAX  INT32_MAX /* bytes of an encoded message, as in protobuf */
 
 enum orma_proto_kind {
 	ORMA_PROTO_KIND_BOOL,
@@ -71,12 +71,12 @@ enum orma_proto_kind {
 enum { ORMA_PROTO_REPEATED_FLAG = 1, ORMA_PROTO_PACKED_FLAG = 2, ORMA_PROTO_REQUIRED_FLAG = 4 };
 
 /*
- * The tables hold offsets into one string of names per message or enum instead of pointers: a
- * pointer costs 8 bytes and a 24-byte relocation in a shared library, and there are thousands.
+ * All names of a message or an enum are in one string, and the tables hold offsets into it. A pointer
+ * would cost 8 bytes and, in a shared library, a relocation of 24 bytes, and there are thousands.
  */
 struct orma_proto_enum_desc {
 	const char *name; /* "BufferConfig.FillPolicy"; then, each after a NUL, the values' names */
-	const int32_t *numbers; /* of the values, in the names' order */
+	const int32_t *numbers; /* of the values, in the order of their names */
 	uint16_t value_count;
 };
 
@@ -91,12 +91,12 @@ struct orma_proto_field_desc {
 	uint32_t id;
 	uint16_t name_offset; /* from desc->name */
 	uint16_t offset;      /* of the member in the struct */
-	uint16_t has_bit;     /* index into has, for singular fields but messages */
+	uint16_t has_bit;     /* index into has; for singular fields other than messages */
 	uint16_t type_idx;    /* into desc->types, for messages and enums */
 	uint8_t kind;         /* enum orma_proto_kind */
 	uint8_t flags;
-	uint8_t oneof;       /* 1.. = number of the oneof in this message, 0 = none */
-	uint8_t default_idx; /* 1.. = index + 1 into desc->defaults, 0 = none */
+	uint8_t oneof;       /* number of the oneof in this message, from 1; 0 = none */
+	uint8_t default_idx; /* index + 1 into desc->defaults; 0 = none */
 };
 
 struct orma_proto_desc {
@@ -104,7 +104,7 @@ struct orma_proto_desc {
 		*name; /* "TraceConfig.BufferConfig"; then, each after a NUL, the fields' names */
 	const struct orma_proto_field_desc *fields; /* ascending ids */
 	const union orma_proto_type *types;
-	const uint64_t *defaults; /* as they would lie in memory (double and float as their bits) */
+	const uint64_t *defaults; /* the bits of the values as in memory */
 	uint16_t struct_size;
 	uint16_t field_count;
 	uint16_t has_words;
@@ -115,7 +115,7 @@ struct orma_proto_unknown {
 	struct orma_str bytes;           /* whole fields, tags included */
 };
 
-/* The head of every generated struct; has[desc->has_words] follows it in memory. */
+/* The first member of every generated struct; has[desc->has_words] follows it in memory. */
 struct orma_proto_message {
 	const struct orma_proto_desc *desc;
 	struct orma_proto_unknown *unknown, *unknown_last;
@@ -126,7 +126,7 @@ struct orma_proto_message {
 		type *items;                                                                       \
 		size_t count;                                                                      \
 	}
-/* What every ORMA_PROTO_REPEATED looks like to the codec; it may lie where one of them does. */
+/* The codec's view of every ORMA_PROTO_REPEATED; it may alias any of them. */
 struct __attribute__((may_alias)) orma_proto_repeated {
 	void *items;
 	size_t count;
@@ -158,7 +158,7 @@ static inline const char *orma_proto_field_name(const struct orma_proto_desc *de
 	return desc->name + field->name_offset;
 }
 
-/* NULL when there is none. */
+/* Both return NULL when there is no such field. */
 const struct orma_proto_field_desc *orma_proto_desc_find(const struct orma_proto_desc *desc,
 							 uint32_t field_id);
 const struct orma_proto_field_desc *orma_proto_desc_find_name(const struct orma_proto_desc *desc,
@@ -168,78 +168,81 @@ const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_
 bool orma_proto_enum_find(const struct orma_proto_enum_desc *desc, struct orma_str name,
 			  int32_t *ret_number);
 
-/* Whether the field is encoded: has bit, pointer or count, by its kind. */
+/* True when the field is encoded, by its has bit, pointer or count. */
 bool orma_proto_has(const struct orma_proto_message *message,
 		    const struct orma_proto_field_desc *field);
-/* Setting concerns the has bit only; clearing also drops a message or a list. */
+/* Sets or clears the has bit. Clearing also removes a message or a list. */
 void orma_proto_set_has(struct orma_proto_message *message,
 			const struct orma_proto_field_desc *field, bool has);
-/* Clears the other members of the field's oneof, if it is in one. */
+/* Clears the other members of the field's oneof, if the field is in one. */
 void orma_proto_select_oneof(struct orma_proto_message *message,
 			     const struct orma_proto_field_desc *field);
 
-/* An empty message with its defaults; NULL without memory. */
+/* Makes an empty message with its defaults. NULL without memory. */
 void *orma_proto_new(const struct orma_proto_desc *desc, struct orma_arena *arena);
 /*
- * Appends room for one item to a repeated field; the item's address (zeroed) or NULL. Only for
- * lists that are empty or were made by this function: it leaves room up to the next power of two
+ * Appends a zeroed item to a repeated field and returns its address, or NULL without memory. Only for
+ * lists that are empty or that this function made: it relies on a capacity of the next power of two
  * (at least four).
  */
 void *orma_proto_repeated_add(struct orma_proto_repeated *repeated, size_t item_size,
 			      struct orma_arena *arena);
-/* A new message appended to a list of messages, NULL without memory. */
+/* Appends a new message to a list of messages. NULL without memory. */
 void *orma_proto_repeated_add_new(struct orma_proto_repeated *repeated,
 				  const struct orma_proto_desc *desc, struct orma_arena *arena);
-/* Bytes of one value of this kind in memory. */
+/* Bytes that a value of this kind takes in memory. */
 size_t orma_proto_kind_size(enum orma_proto_kind kind);
 
 /*
  * Decodes untrusted bytes. Strings and unknown fields point into `data`, which must outlive the
- * message (_copy copies it into the arena first). The last one wins for singular scalars; singular
- * messages merge. A value of the wrong wire type is an unknown field; packed and unpacked repeated
- * scalars are both read. 0, -EBADMSG (also nested deeper than ORMA_PROTO_DEPTH_MAX), -ENOMEM.
- * `ret_message` is the address of a `struct orma_pb_x *`, set on success only.
+ * message; orma_proto_decode_copy() copies `data` into the arena first. Of a singular scalar that occurs
+ * several times the last one counts; singular messages merge. A value of the wrong wire type is an
+ * unknown field. Repeated scalars may be packed or not. Returns 0, -EBADMSG (also for messages nested
+ * deeper than ORMA_PROTO_DEPTH_MAX) or -ENOMEM. `ret_message` is the address of a `struct orma_pb_x *`,
+ * which is set on success only.
  */
 int orma_proto_decode(const struct orma_proto_desc *desc, const void *data, size_t size,
 		      struct orma_arena *arena, void *ret_message);
 int orma_proto_decode_copy(const struct orma_proto_desc *desc, const void *data, size_t size,
 			   struct orma_arena *arena, void *ret_message);
-/* Decodes into a message that exists already; on failure part of the fields may have been set. */
+/* Decodes into an existing message. After an error some of the fields may have been set. */
 int orma_proto_merge(void *message, const void *data, size_t size, struct orma_arena *arena);
 
 /*
- * Appends the encoding: known fields by ascending id, then the unknown ones. 0, -ENOMEM or
- * -EMSGSIZE (over ORMA_PROTO_SIZE_MAX or ORMA_PROTO_DEPTH_MAX); on failure buf is as before.
+ * Appends the encoding: known fields in ascending order of their ids, then unknown fields. Returns 0,
+ * -ENOMEM or -EMSGSIZE (over ORMA_PROTO_SIZE_MAX or ORMA_PROTO_DEPTH_MAX). After an error buf is as
+ * before.
  */
 int orma_proto_encode(const void *message, struct orma_buf *buf);
 
 /* --- text format ------------------------------------------------------------------------------ */
 
 enum {
-	ORMA_PROTO_TEXT_LOSSY = 1, /* unknown fields and enum values are skipped, not refused */
+	ORMA_PROTO_TEXT_LOSSY =
+		1, /* skip unknown fields and enum values instead of refusing them */
 };
 
 /*
  * Parses the text format: all of protobuf's (lists, both quotes, hex, exponents, inf, nan, <...>,
- * commas, numeric enum values, \x \u escapes) beside what upstream's own parser takes (`name value`
- * without a colon, line breaks in strings). A number as a field's name stands for the wire:
- * `7: 5` is a varint, 0x and exactly 8 or 16 digits fixed32 and fixed64, a string or { } are
- * length-delimited; `7` need not be known. Strings live in the arena.
- * -EBADMSG fills `reterr` with
+ * commas, numeric enum values, \x \u escapes), and what Perfetto's own parser accepts besides (`name
+ * value` without a colon, line breaks in strings). A field may be named by its number; its value then
+ * says how it is encoded: `7: 5` is a varint, 0x with exactly 8 or 16 digits is a fixed32 or fixed64,
+ * a string or { } is length-delimited. The number need not be known. Strings are in the arena.
+ * Returns 0, -ENOMEM or -EBADMSG, which fills `reterr` with
  *   NAME:LINE:COLUMN: found X, expected Y
  *   <the source line>
  *       ^~~~
- * `name` is what the text is called in messages (a file's name).
+ * `name` is the name of the text in messages, for instance a file's.
  */
 int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, const char *text,
 			  size_t size, unsigned flags, struct orma_arena *arena, void *ret_message,
 			  struct orma_error *reterr);
 
 /*
- * Appends the message as text, two spaces per level from `indent` levels on. Unknown fields are
- * printed by number, as above, so that parsing gives the same bytes back; length-delimited ones as
- * a string when they are printable, else as a message when their bytes are exactly one in canonical
- * form, else as a string. 0, -ENOMEM or -EMSGSIZE; on failure buf is as before.
+ * Appends the message as text, two spaces per level, beginning with `indent` levels. Unknown fields are
+ * printed by number, as above, so that parsing gives the same bytes. An unknown length-delimited field
+ * is printed as a message if it is not printable text and its bytes are a message in canonical form,
+ * otherwise as a string. Returns 0, -ENOMEM or -EMSGSIZE. After an error buf is as before.
  */
 int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf *buf);
 

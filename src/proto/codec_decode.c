@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * codec_decode.c - untrusted bytes into arena structs, by the tables.
+ * codec_decode.c - decodes untrusted bytes into structs in an arena, by the tables.
  *
- * Data structure: a stack of (message, rest of its bytes) on the C stack, one entry per open nested
- * message, at most ORMA_PROTO_DEPTH_MAX of them. Invariant: each entry's bytes lie inside those of
- * the entry below. Memory grows by at most a constant factor of the input; the arena's limit bounds
- * it for those who need that.
+ * Data structure: an array of frames on the C stack, one per open nested message (the message and the
+ * rest of its bytes), at most ORMA_PROTO_DEPTH_MAX of them. Invariant: the bytes of each frame lie
+ * inside those of the frame below. Memory grows by at most a constant factor of the input; callers that
+ * need a fixed bound set the arena's limit.
  *
- * Rejected: recursion (depth comes from the input); refusing wrong wire types (a peer of another
- * version may have changed int32 to string: the value is then unknown to us, not broken).
+ * Scalars are copied into the struct. Strings and unknown fields are not copied: the struct points to
+ * them.
  *
- * Where the bytes go: scalars into the struct, strings and unknown fields stay where they are and
- * are pointed at.
+ * Rejected: recursion, because the depth comes from the input; refusing wrong wire types, because a
+ * peer of another version may have changed an int32 to a string, and its value is then unknown, not
+ * malformed.
  */
 #include <errno.h>
 
@@ -135,14 +136,14 @@ int orma_proto_merge(void *message, const void *data, size_t size, struct orma_a
 	decoder.frames[0].message = message;
 	orma_proto_reader_init(&decoder.frames[0].reader, data, size);
 	for (;;) {
-		int err = orma_proto_reader_next(&decoder.frames[decoder.depth].reader, &field);
+		int r = orma_proto_reader_next(&decoder.frames[decoder.depth].reader, &field);
 
-		if (err > 0)
-			err = decode_field(&decoder, &field);
-		else if (err == 0 && decoder.depth-- == 0)
+		if (r > 0)
+			r = decode_field(&decoder, &field);
+		else if (r == 0 && decoder.depth-- == 0)
 			return 0;
-		if (err < 0)
-			return err;
+		if (r < 0)
+			return r;
 	}
 }
 
@@ -150,13 +151,13 @@ int orma_proto_decode(const struct orma_proto_desc *desc, const void *data, size
 		      struct orma_arena *arena, void *ret_message)
 {
 	void *message = orma_proto_new(desc, arena);
-	int err;
+	int r;
 
 	if (!message)
 		return -ENOMEM;
-	err = orma_proto_merge(message, data, size, arena);
-	if (err < 0)
-		return err;
+	r = orma_proto_merge(message, data, size, arena);
+	if (r < 0)
+		return r;
 	*(void **)ret_message = message;
 	return 0;
 }

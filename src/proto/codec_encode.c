@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * codec_encode.c - arena structs into bytes, by the tables.
+ * codec_encode.c - encodes structs by the tables.
  *
- * Writes from the end to the beginning: a message's content is there before its length, so lengths
- * are minimal without a pass that computes sizes. The bytes being made lie at the end of the
- * buffer's free space, [capacity - used, capacity), and move to their place behind buf->size when
- * all is done; until then buf->size does not change.
+ * Writes from the end to the beginning: the content of a message is written before its length, so
+ * lengths are minimal without a pass that computes sizes. Until the encoding is complete, it lies at
+ * the end of the buffer's free space, [capacity - used, capacity), and buf->size does not change; then
+ * it moves to its place behind buf->size.
  *
- * Rejected: a first pass for sizes (needs them stored per message and walks everything twice);
- * four-byte lengths as the single-pass writer makes them (these messages go to peers and files that
- * compare bytes).
+ * Rejected: a first pass for sizes, because sizes would have to be stored per message and everything
+ * be walked twice; four-byte lengths like those of the single-pass writer, because these messages go to
+ * peers and files that compare bytes.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@
 
 struct encode_frame {
 	const struct orma_proto_message *message;
-	size_t used_before;   /* where its content ends, counted from the end */
+	size_t used_before;   /* encoder.used when the message's content began */
 	size_t fields_left;   /* fields [0, fields_left) are still to be written */
 	size_t messages_left; /* items of the repeated field fields_left still to be written */
 };
@@ -33,17 +33,17 @@ static int make_room(struct encoder *encoder, size_t size)
 {
 	struct orma_buf *buf = encoder->buf;
 	size_t old_size = buf->size, old_capacity = buf->capacity;
-	int err;
+	int r;
 
 	if (size > ORMA_PROTO_SIZE_MAX || encoder->used + size > ORMA_PROTO_SIZE_MAX)
 		return -EMSGSIZE;
 	if (old_capacity - old_size - encoder->used >= size)
 		return 0;
-	buf->size = old_capacity; /* all of it is to be kept */
-	err = orma_base_buf_reserve(buf, ORMA_MAX(size, encoder->used + 64));
+	buf->size = old_capacity; /* reserve() keeps what lies before size */
+	r = orma_base_buf_reserve(buf, ORMA_MAX(size, encoder->used + 64));
 	buf->size = old_size;
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (encoder->used > 0)
 		memmove(buf->data + buf->capacity - encoder->used,
 			buf->data + old_capacity - encoder->used, encoder->used);
@@ -52,10 +52,11 @@ static int make_room(struct encoder *encoder, size_t size)
 
 static int put(struct encoder *encoder, const void *data, size_t size)
 {
-	int err = make_room(encoder, size);
+	int r = make_room(encoder, size);
 
-	if (err < 0 || size == 0)
-		return err;
+	if (r < 0 || size == 0)
+		return r;
+	ORMA_ASSERT(encoder->used + size <= encoder->buf->capacity - encoder->buf->size);
 	encoder->used += size;
 	memcpy(encoder->buf->data + encoder->buf->capacity - encoder->used, data, size);
 	return 0;
@@ -70,22 +71,22 @@ static int put_varint(struct encoder *encoder, uint64_t value)
 
 static int put_head(struct encoder *encoder, uint32_t field_id, size_t content_size)
 {
-	int err = put_varint(encoder, content_size);
+	int r = put_varint(encoder, content_size);
 
-	return err < 0 ? err : put_varint(encoder, orma_proto_tag(field_id, ORMA_PROTO_BYTES));
+	return r < 0 ? r : put_varint(encoder, orma_proto_tag(field_id, ORMA_PROTO_BYTES));
 }
 
-/* The value without its tag. */
+/* Writes the value without its tag. */
 static int put_value(struct encoder *encoder, enum orma_proto_kind kind, const void *at)
 {
 	const struct orma_str *bytes;
 	uint64_t value;
-	int err;
+	int r;
 
 	if (!orma_proto_kind_is_scalar(kind)) {
 		bytes = at;
-		err = put(encoder, bytes->data, bytes->size);
-		return err < 0 ? err : put_varint(encoder, bytes->size);
+		r = put(encoder, bytes->data, bytes->size);
+		return r < 0 ? r : put_varint(encoder, bytes->size);
 	}
 	value = orma_proto_kind_load(kind, at);
 	if (orma_proto_kind_wire_type(kind) == ORMA_PROTO_VARINT)
@@ -102,37 +103,39 @@ static int put_field(struct encoder *encoder, const struct orma_proto_field_desc
 	bool is_packed = is_repeated && field->flags & ORMA_PROTO_PACKED_FLAG;
 	const uint8_t *items = is_repeated ? repeated->items : member;
 	size_t used_before = encoder->used;
-	int err = 0;
+	int r = 0;
 
-	for (size_t left = is_repeated ? repeated->count : 1; left > 0 && err == 0; left--) {
-		err = put_value(encoder, field->kind,
-				items + (left - 1) * orma_proto_kind_size(field->kind));
-		if (err == 0 && !is_packed)
-			err = put_varint(encoder, orma_proto_tag(field->id, type));
+	for (size_t left = is_repeated ? repeated->count : 1; left > 0 && r == 0; left--) {
+		r = put_value(encoder, field->kind,
+			      items + (left - 1) * orma_proto_kind_size(field->kind));
+		if (r == 0 && !is_packed)
+			r = put_varint(encoder, orma_proto_tag(field->id, type));
 	}
-	if (err == 0 && is_packed)
-		err = put_head(encoder, field->id, encoder->used - used_before);
-	return err;
+	if (r == 0 && is_packed)
+		r = put_head(encoder, field->id, encoder->used - used_before);
+	return r;
 }
 
 static int put_unknown(struct encoder *encoder, const struct orma_proto_message *message)
 {
 	size_t total = 0;
 	uint8_t *at;
-	int err;
+	int r;
 
-	for (const struct orma_proto_unknown *each = message->unknown; each; each = each->next) {
-		if (__builtin_add_overflow(total, each->bytes.size, &total))
+	for (const struct orma_proto_unknown *unknown = message->unknown; unknown;
+	     unknown = unknown->next) {
+		if (__builtin_add_overflow(total, unknown->bytes.size, &total))
 			return -EMSGSIZE;
 	}
-	err = make_room(encoder, total);
-	if (err < 0 || total == 0)
-		return err;
+	r = make_room(encoder, total);
+	if (r < 0 || total == 0)
+		return r;
 	encoder->used += total;
 	at = encoder->buf->data + encoder->buf->capacity - encoder->used;
-	for (const struct orma_proto_unknown *each = message->unknown; each; each = each->next) {
-		memcpy(at, each->bytes.data, each->bytes.size);
-		at += each->bytes.size;
+	for (const struct orma_proto_unknown *unknown = message->unknown; unknown;
+	     unknown = unknown->next) {
+		memcpy(at, unknown->bytes.data, unknown->bytes.size);
+		at += unknown->bytes.size;
 	}
 	return 0;
 }
@@ -150,10 +153,11 @@ static int push(struct encoder *encoder, const struct orma_proto_message *messag
 	return put_unknown(encoder, message);
 }
 
-/* One step back in the innermost message: a field, one item of a list of messages, or the message's
- * own head. */
+/* Writes the preceding part of the innermost message: a field, an item of a list of messages, or, when
+ * no field is left, the message's tag and length. */
 static int step(struct encoder *encoder)
 {
+	ORMA_ASSERT(encoder->depth > 0);
 	struct encode_frame *frame = &encoder->frames[encoder->depth - 1];
 	const struct orma_proto_message *message = frame->message;
 	const struct orma_proto_field_desc *field;
@@ -189,18 +193,18 @@ static int step(struct encoder *encoder)
 static int encode(const void *message, uint32_t field_id, struct orma_buf *buf)
 {
 	struct encoder encoder; /* frames are filled in as they are pushed */
-	int err;
+	int r;
 
 	encoder.buf = buf;
 	encoder.used = 0;
 	encoder.depth = 0;
-	err = push(&encoder, message);
-	while (err == 0 && encoder.depth > 0)
-		err = step(&encoder);
-	if (err == 0 && field_id > 0)
-		err = put_head(&encoder, field_id, encoder.used);
-	if (err < 0 || encoder.used == 0)
-		return err;
+	r = push(&encoder, message);
+	while (r == 0 && encoder.depth > 0)
+		r = step(&encoder);
+	if (r == 0 && field_id > 0)
+		r = put_head(&encoder, field_id, encoder.used);
+	if (r < 0 || encoder.used == 0)
+		return r;
 	memmove(buf->data + buf->size, buf->data + buf->capacity - encoder.used, encoder.used);
 	buf->size += encoder.used;
 	return 0;

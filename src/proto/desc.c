@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * desc.c - walking the generated tables, and making messages by them.
+ * desc.c - finds entries of the generated tables, and makes messages by them.
  *
- * Owns nothing: tables are constant, messages live in the caller's arena. Invariant of a table:
- * fields ascend by id, so a lookup is a direct hit where ids are dense and a binary search
- * elsewhere. Invariant of a list made by repeated_add: its capacity is the smallest power of two
- * that is at least four and holds `count`.
+ * Owns nothing: tables are constant, messages are in the caller's arena. Invariant of a table: its
+ * fields are in ascending order of their ids, so a lookup is a direct hit where ids are dense, and a
+ * binary search elsewhere. Invariant of a list that orma_proto_repeated_add() makes: its capacity is
+ * the smallest power of two that is at least four and not less than `count`.
  *
- * Rejected: a perfect hash per message (more bytes in the library than it saves time); storing a
- * list's capacity (every generated struct would carry it, and messages built by hand would have to
- * fill it in).
+ * Rejected: a perfect hash per message, because it makes the library larger and saves little time;
+ * storing a list's capacity, because every generated struct would have to hold it, and messages that
+ * are built by hand would have to set it.
  */
 #include <errno.h>
 
@@ -61,11 +61,11 @@ const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_
 bool orma_proto_enum_find(const struct orma_proto_enum_desc *desc, struct orma_str name,
 			  int32_t *ret_number)
 {
-	const char *each = desc->name;
+	const char *candidate = desc->name;
 
 	for (size_t i = 0; i < desc->value_count; i++) {
-		each += strlen(each) + 1;
-		if (orma_base_str_is(name, each)) {
+		candidate += strlen(candidate) + 1;
+		if (orma_base_str_is(name, candidate)) {
 			*ret_number = desc->numbers[i];
 			return true;
 		}
@@ -109,10 +109,10 @@ void orma_proto_select_oneof(struct orma_proto_message *message,
 	if (field->oneof == 0)
 		return;
 	for (size_t i = 0; i < message->desc->field_count; i++) {
-		const struct orma_proto_field_desc *each = &message->desc->fields[i];
+		const struct orma_proto_field_desc *other = &message->desc->fields[i];
 
-		if (each->oneof == field->oneof && each != field)
-			orma_proto_set_has(message, each, false);
+		if (other->oneof == field->oneof && other != field)
+			orma_proto_set_has(message, other, false);
 	}
 }
 
@@ -122,6 +122,7 @@ void *orma_proto_new(const struct orma_proto_desc *desc, struct orma_arena *aren
 
 	if (!message)
 		return NULL;
+	ORMA_ASSERT(desc->struct_size >= sizeof(*message) + desc->has_words * sizeof(uint32_t));
 	message->desc = desc;
 	if (!desc->defaults)
 		return message;
@@ -176,6 +177,7 @@ int orma_proto_unknown_add(struct orma_proto_message *message, struct orma_str b
 {
 	struct orma_proto_unknown *last = message->unknown_last, *unknown;
 
+	ORMA_ASSERT(!last == !message->unknown && (!last || !last->next));
 	if (last && last->bytes.data + last->bytes.size == bytes.data) {
 		last->bytes.size += bytes.size;
 		return 0;
@@ -241,7 +243,7 @@ enum orma_proto_wire_type orma_proto_kind_wire_type(enum orma_proto_kind kind)
 	}
 }
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are copied as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are copied byte by byte");
 
 void orma_proto_kind_store(enum orma_proto_kind kind, void *at, uint64_t wire_value)
 {

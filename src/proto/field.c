@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * field.c - the reader as programs have it: a field at a time, without an object.
+ * field.c - the public form of the reader (orma/field.h): a field at a time, without an object.
  *
- * Owns nothing: the state of a walk is what is left of the message. Rejected: the reader's struct
- * in a public header (its members would be ABI), an opaque one (an allocation to look at ten
- * bytes).
+ * Owns nothing: the state of a walk is the rest of the message. Rejected: the reader's struct in a
+ * public header, because its members would be ABI; an opaque one, because reading ten bytes would then
+ * take an allocation.
  */
 #include <orma/field.h>
 

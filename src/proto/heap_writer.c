@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_writer.c - a writer whose window is the free tail of one growing buffer.
+ * heap_writer.c - a writer whose window is the free end of one growing buffer.
  *
- * The message lies in buf->data[buf->size ...] until finish() counts it in, so that a failure
- * leaves the buffer as it was. Invariant: unless has_failed, every open length field lies in
- * buf->data and moves with it.
+ * The message lies behind buf->size until orma_proto_heap_writer_finish() adds it, so that a failure
+ * leaves the buffer as it was. Invariant: unless has_failed, every open length field lies in buf->data
+ * and moves with it.
  *
- * Rejected: a chain of blocks joined at the end (one more copy, and nobody here needs stable
- * addresses); an error from each write (the writer's contract is that writing never fails).
+ * Rejected: a chain of blocks that are joined at the end, because that is one more copy and nothing
+ * here needs stable addresses; an error from each write, because writing never fails by contract.
  */
 #include <errno.h>
 
@@ -17,13 +17,13 @@ static bool grow(struct orma_proto_heap_writer *heap)
 	struct orma_buf *buf = heap->buf;
 	size_t size_before = buf->size;
 	uintptr_t old = (uintptr_t)buf->data;
-	int err;
+	int r;
 
 	heap->size = (size_t)heap->writer.written_before;
-	buf->size += heap->size; /* what reserve has to keep */
-	err = orma_base_buf_reserve(buf, ORMA_MAX(heap->size, (size_t)64));
+	buf->size += heap->size; /* reserve() keeps what lies before size */
+	r = orma_base_buf_reserve(buf, ORMA_MAX(heap->size, (size_t)64));
 	buf->size = size_before;
-	if (err < 0)
+	if (r < 0)
 		return false;
 	for (struct orma_proto_nested *open = heap->writer.open; open; open = open->parent)
 		open->length_field = buf->data + ((uintptr_t)open->length_field - old);

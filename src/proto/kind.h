@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kind.h - how a scalar of each kind lies in memory and on the wire; shared by the codec's parts.
+ * kind.h - the representation of each kind of scalar, in memory and on the wire. For the codec only.
  */
 #ifndef ORMA_PROTO_KIND_H
 #define ORMA_PROTO_KIND_H
@@ -8,9 +8,9 @@
 #include "proto/wire.h"
 
 enum orma_proto_wire_type orma_proto_kind_wire_type(enum orma_proto_kind kind);
-/* Stores a value as it came from the wire. */
+/* Stores a value that was read from the wire into the member at `at`. */
 void orma_proto_kind_store(enum orma_proto_kind kind, void *at, uint64_t wire_value);
-/* A value as it goes to the wire. */
+/* Loads the member at `at` as the value to write to the wire. */
 uint64_t orma_proto_kind_load(enum orma_proto_kind kind, const void *at);
 
 static inline bool orma_proto_kind_is_scalar(unsigned kind)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reader.c - one pass over the fields of an encoded message.
  *
- * Owns no memory: fields point into the caller's bytes. Invariant: begin <= at <= end, and every
- * field that is handed out lies wholly in [begin, end). Rejected: an index of all fields built up
- * front (most readers want one or two of them); skipping groups (deprecated before this protocol
- * existed, and a matched skip would need a depth limit).
+ * Owns no memory: fields point into the caller's bytes. Invariant: begin <= at <= end, and every field
+ * that is returned lies wholly in [begin, end). Rejected: an index of all fields that is built first,
+ * because most callers want one or two of them; skipping groups, because they were deprecated before
+ * this protocol existed, and skipping nested groups would need a depth limit.
  */
 #include "proto/reader.h"
 
@@ -24,7 +24,7 @@ static const uint8_t *read_fixed(const uint8_t *at, const uint8_t *end, size_t s
 
 	if ((size_t)(end - at) < size)
 		return NULL;
-	memcpy(&value, at, size); /* the wire and every machine we run on are little-endian */
+	memcpy(&value, at, size); /* the wire and all supported machines are little-endian */
 	*ret = value;
 	return at + size;
 }
@@ -73,6 +73,7 @@ int orma_proto_reader_next(struct orma_proto_reader *reader, struct orma_proto_f
 	}
 	if (!at)
 		return -EBADMSG;
+	ORMA_ASSERT(at > field->begin && at <= end);
 	reader->at = at;
 	return 1;
 }
@@ -81,15 +82,15 @@ int orma_proto_reader_find(const void *data, size_t size, uint32_t field_id,
 			   struct orma_proto_field *field)
 {
 	struct orma_proto_reader reader;
-	struct orma_proto_field each;
-	int found = 0, err;
+	struct orma_proto_field candidate;
+	int found = 0, r;
 
 	orma_proto_reader_init(&reader, data, size);
-	while ((err = orma_proto_reader_next(&reader, &each)) > 0) {
-		if (each.id == field_id) {
-			*field = each;
+	while ((r = orma_proto_reader_next(&reader, &candidate)) > 0) {
+		if (candidate.id == field_id) {
+			*field = candidate;
 			found = 1;
 		}
 	}
-	return err < 0 ? err : found;
+	return r < 0 ? r : found;
 }

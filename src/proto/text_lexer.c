@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text_lexer.c - tokens, and errors with line, column, source line and caret.
  *
- * Owns nothing: tokens are parts of the source. Lines and columns are counted only when there is an
- * error, from the beginning; columns count code points, so that an editor finds the place.
- * Rejected: keeping line and column up to date while reading (every step pays for the one failure);
- * keeping the text of all tokens in a list (a config may be large).
+ * Owns nothing: tokens point into the source. Line and column are counted from the beginning when
+ * there is an error. Columns are code points, as in editors. Rejected: counting lines and columns
+ * while reading, because every step would pay for the one error; keeping all tokens in a list, because
+ * a config may be large.
  */
 #include "proto/text_lexer.h"
 
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/error_message.h"
 
 #define LINE_SHOWN_MAX 120 /* bytes of a source line in a message */
@@ -43,7 +44,7 @@ static void init(struct orma_proto_lexer *lexer, const char *name, const char *t
 	lexer->end = lexer->begin + (text ? size : 0);
 	lexer->reterr = reterr;
 	if (size >= 3 && memcmp(lexer->begin, "\xef\xbb\xbf", 3) == 0)
-		lexer->at += 3; /* an editor's byte order mark */
+		lexer->at += 3; /* a byte order mark */
 	orma_proto_lexer_next(lexer);
 }
 
@@ -68,7 +69,7 @@ static const char *skip_line(const char *at, const char *end)
 	return line_end ? line_end : end;
 }
 
-/* Behind the comment that may begin here; one that does not end is none. */
+/* Returns the end of the comment that begins at `at`, or `at` when no comment begins or ends. */
 static const char *skip_c_comment(const char *at, const char *end)
 {
 	const char *close;
@@ -119,7 +120,7 @@ void orma_proto_lexer_next(struct orma_proto_lexer *lexer)
 
 	if (at == end) {
 		kind = ORMA_PROTO_TOKEN_END;
-		begin = at = lexer->at; /* behind the last token, where something is missing */
+		begin = at = lexer->at; /* an error points to the end of the last token */
 	} else if (is_letter(*at)) {
 		kind = ORMA_PROTO_TOKEN_IDENT;
 		while (at < end && (is_letter(*at) || is_digit(*at)))
@@ -138,19 +139,20 @@ void orma_proto_lexer_next(struct orma_proto_lexer *lexer)
 	} else {
 		do
 			at++;
-		while (at < end && is_continuation(*at)); /* whole code points in messages */
+		while (at < end && is_continuation(*at)); /* messages show whole code points */
 	}
+	ORMA_ASSERT(at >= lexer->at && at <= end);
 	lexer->at = at;
 	lexer->token.kind = kind;
 	lexer->token.text = (struct orma_str){begin, (size_t)(at - begin)};
 }
 
-/* Appends the source line around `at`, a line break, and a line with a caret below. */
+/* Appends the source line around `at`, a line break, and a line with a caret under `at`. */
 static int show_line(const struct orma_proto_lexer *lexer, struct orma_str at, struct orma_buf *out)
 {
 	const char *begin = at.data, *end = at.data, *last = at.data + at.size;
 	char caret = '^';
-	int err = 0;
+	int r = 0;
 
 	while (begin > lexer->begin && begin[-1] != '\n' && at.data - begin < LINE_SHOWN_MAX / 2)
 		begin--;
@@ -163,21 +165,21 @@ static int show_line(const struct orma_proto_lexer *lexer, struct orma_str at, s
 	for (const char *c = begin; c < end; c++) {
 		bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
 
-		/* One column each, also a tab: the mark below has to stand below it. */
-		err |= orma_base_buf_append(out, *c == '\t' ? " " : is_control ? "?" : c, 1);
+		/* Each takes one column, even a tab, so that the caret is under the right one. */
+		r |= orma_base_buf_append(out, *c == '\t' ? " " : is_control ? "?" : c, 1);
 	}
-	err |= orma_base_buf_append_str(out, "\n");
+	r |= orma_base_buf_append_str(out, "\n");
 	for (const char *c = begin; c < at.data; c++) {
 		if (!is_continuation(*c))
-			err |= orma_base_buf_append(out, " ", 1);
+			r |= orma_base_buf_append(out, " ", 1);
 	}
 	for (const char *c = at.data; c == at.data || (c < last && c < end); c++) {
 		if (c != at.data && is_continuation(*c))
 			continue;
-		err |= orma_base_buf_append(out, &caret, 1);
+		r |= orma_base_buf_append(out, &caret, 1);
 		caret = '~';
 	}
-	return err;
+	return r;
 }
 
 int orma_proto_lexer_fail_at(struct orma_proto_lexer *lexer, struct orma_str at, const char *format,
@@ -199,7 +201,7 @@ int orma_proto_lexer_fail_at(struct orma_proto_lexer *lexer, struct orma_str at,
 			column++;
 		}
 	}
-	/* Without memory for the line there is still the place. */
+	/* Without memory for the source line, the message still has line and column. */
 	if (show_line(lexer, at, &shown) < 0 || !orma_base_buf_cstr(&shown))
 		return orma_base_error_set(lexer->reterr, -EBADMSG, "%.80s:%u:%u: %s", lexer->name,
 					   line, column, what);
@@ -233,7 +235,7 @@ int orma_proto_lexer_expected(struct orma_proto_lexer *lexer, const char *format
 struct orma_proto_quoted orma_proto_quote(struct orma_str text)
 {
 	struct orma_proto_quoted quoted;
-	const size_t max = sizeof(quoted.text) - 8; /* half a code point, points, quote, NUL */
+	const size_t max = sizeof(quoted.text) - 8; /* room for a code point, "...", quote, NUL */
 	bool has_own_quotes = text.size > 0 && (text.data[0] == '"' || text.data[0] == '\'');
 	size_t size = 0;
 
@@ -247,7 +249,7 @@ struct orma_proto_quoted orma_proto_quote(struct orma_str text)
 			size += 3;
 			break;
 		}
-		if (size < max + 2) /* the rest of one code point, or of something that is none */
+		if (size < max + 2) /* the rest of a code point, if it is one */
 			quoted.text[size++] = (char)(c < 0x20 || c == 0x7f ? '?' : c);
 	}
 	if (!has_own_quotes)
@@ -265,8 +267,8 @@ static char lower(char c)
 	return c;
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours that make `a` of `b`; letters' case
- * is free. */
+/* The number of insertions, deletions, replacements and swaps of neighbours that turn `b` into `a`.
+ * Ignores case. */
 static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t b_size)
 {
 	uint8_t rows[3][NAME_MAX_COMPARED + 1];
@@ -298,7 +300,7 @@ static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t 
 
 const char *orma_proto_closest_name(struct orma_str wrong, const char *names, size_t count)
 {
-	size_t best = wrong.size / 3 + 1; /* more changes than this is another word */
+	size_t best = wrong.size / 3 + 1; /* a name with more changes is not similar */
 	const char *closest = NULL;
 
 	if (wrong.size > NAME_MAX_COMPARED)

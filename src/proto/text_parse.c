@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_parse.c - text into arena structs, by the tables.
+ * text_parse.c - parses text into structs in an arena, by the tables.
  *
- * Data structure: a stack of open messages, one entry per brace. Most are structs being filled in.
- * Fields named by a number are not: they are encoded into `wire`, nested ones with a length put in
- * front when they close, and merged into the innermost struct when the outermost of them is
- * complete. What ORMA_PROTO_TEXT_LOSSY leaves out has no entry: it is passed over token by token,
- * counting brackets.
+ * Data structure: a stack of open messages, one frame per brace. Most of them are structs. A field that
+ * is named by a number is encoded into `wire` instead; a nested message gets its length when it closes.
+ * When the outermost numbered field is complete, it is decoded into the innermost struct. Fields that
+ * ORMA_PROTO_TEXT_LOSSY skips have no frame: their tokens are skipped up to the matching bracket.
  *
- * Rejected: recursion (depth comes from the input); going through the wire format for all fields
- * (errors about duplicates and oneofs need the struct); going on
- * after an error to report more of them (the second is mostly a consequence of the first).
+ * Rejected: recursion, because the depth comes from the input; using the wire format for all fields,
+ * because errors about duplicates and oneofs need the struct; continuing after an error to report more
+ * of them, because the second is mostly a consequence of the first.
  */
 #include <errno.h>
 
 #include "base/error_message.h"
 #include "proto/text_parser.h"
 
-/* Enters the message whose brace is the token. */
-int orma_proto_parser_enter(struct orma_proto_parser *parser, struct orma_proto_message *message)
+/* Enters a message; the token is its brace. message = NULL: the message of a numbered field. */
+static int enter(struct orma_proto_parser *parser, struct orma_proto_message *message)
 {
 	struct orma_str brace = parser->lexer.token.text;
 
@@ -35,7 +34,7 @@ int orma_proto_parser_enter(struct orma_proto_parser *parser, struct orma_proto_
 	return 0;
 }
 
-/* The token is the brace of a message that is the value of `field`, or of an item of its list. */
+/* Enters a new message of `field`; the token is its brace. */
 static int enter_field(struct orma_proto_parser *parser, const struct orma_proto_field_desc *field)
 {
 	struct orma_proto_parse_frame *frame = orma_proto_parser_top(parser);
@@ -47,7 +46,7 @@ static int enter_field(struct orma_proto_parser *parser, const struct orma_proto
 		child = orma_proto_repeated_add_new(member, type, parser->arena);
 	else
 		child = *(void **)member = orma_proto_new(type, parser->arena);
-	return child ? orma_proto_parser_enter(parser, child) : -ENOMEM;
+	return child ? enter(parser, child) : -ENOMEM;
 }
 
 static int parse_known_value(struct orma_proto_parser *parser,
@@ -56,7 +55,7 @@ static int parse_known_value(struct orma_proto_parser *parser,
 	struct orma_proto_lexer *lexer = &parser->lexer;
 	const char *name =
 		orma_proto_field_name(orma_proto_parser_top(parser)->message->desc, field);
-	int err;
+	int r;
 
 	if (orma_proto_lexer_is(lexer, '[') && !(field->flags & ORMA_PROTO_REPEATED_FLAG))
 		return orma_proto_lexer_expected(lexer, "one value; %s is not a list", name);
@@ -73,15 +72,15 @@ static int parse_known_value(struct orma_proto_parser *parser,
 			       : orma_proto_parser_value_expected(parser, field);
 	}
 	if (orma_proto_lexer_take(lexer, '['))
-		err = orma_proto_parser_parse_value_list(parser, field);
+		r = orma_proto_parser_parse_value_list(parser, field);
 	else
-		err = orma_proto_parser_parse_value(parser, field);
-	if (err == 0)
+		r = orma_proto_parser_parse_value(parser, field);
+	if (r == 0)
 		orma_proto_parser_skip_separator(lexer);
-	return err;
+	return r;
 }
 
-/* Passes over a value, whatever it is. */
+/* Skips a value of any kind. */
 static int skip_value(struct orma_proto_parser *parser)
 {
 	struct orma_proto_lexer *lexer = &parser->lexer;
@@ -132,7 +131,7 @@ static int unknown_name(struct orma_proto_parser *parser, struct orma_str name)
 					closest ? "\"?" : "");
 }
 
-/* A second value for a field or for another member of its oneof. */
+/* Refuses a second value of a field, or of its oneof. */
 static int check_unset(struct orma_proto_parser *parser, const struct orma_proto_field_desc *field,
 		       struct orma_str key)
 {
@@ -164,7 +163,7 @@ static int take_extension_name(struct orma_proto_parser *parser, struct orma_str
 	const char *begin = lexer->token.text.data;
 
 	do {
-		orma_proto_lexer_next(lexer); /* the bracket, a point or a slash */
+		orma_proto_lexer_next(lexer); /* skip the bracket, a point or a slash */
 		if (lexer->token.kind != ORMA_PROTO_TOKEN_IDENT)
 			return orma_proto_lexer_expected(lexer, "the name of an extension");
 		orma_proto_lexer_next(lexer);
@@ -181,43 +180,44 @@ static int parse_named(struct orma_proto_parser *parser)
 	struct orma_proto_lexer *lexer = &parser->lexer;
 	const struct orma_proto_field_desc *field;
 	struct orma_str key = lexer->token.text;
-	int err = 0;
+	int r = 0;
 
 	if (!orma_proto_parser_top(parser)->message)
 		return orma_proto_lexer_expected(lexer,
 						 "a field's number, as its message is unknown");
 	if (orma_proto_lexer_is(lexer, '['))
-		err = take_extension_name(parser, &key);
+		r = take_extension_name(parser, &key);
 	else
 		orma_proto_lexer_next(lexer);
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	field = orma_proto_desc_find_name(orma_proto_parser_top(parser)->message->desc, key);
 	if (!field)
 		return unknown_name(parser, key);
-	err = check_unset(parser, field, key);
-	if (err < 0)
-		return err;
+	r = check_unset(parser, field, key);
+	if (r < 0)
+		return r;
 	orma_proto_lexer_take(lexer, ':');
 	return parse_known_value(parser, field);
 }
 
-/* The token closes the innermost message. */
+/* Leaves the innermost message; the token is its closing brace. */
 static int leave(struct orma_proto_parser *parser)
 {
 	struct orma_proto_lexer *lexer = &parser->lexer;
 	struct orma_proto_parse_frame closed = *orma_proto_parser_top(parser);
 	const struct orma_proto_field_desc *list;
-	int err;
+	int r;
 
+	ORMA_ASSERT(parser->depth > 0);
 	orma_proto_lexer_next(lexer);
 	parser->depth--;
 	if (!closed.message) {
-		err = orma_proto_parser_close_wire(parser, closed.wire_start);
-		if (err == 0)
-			err = orma_proto_parser_merge_wire(parser, closed.opened_at);
-		if (err < 0)
-			return err;
+		r = orma_proto_parser_close_wire(parser, closed.wire_start);
+		if (r == 0)
+			r = orma_proto_parser_merge_wire(parser, closed.opened_at);
+		if (r < 0)
+			return r;
 	}
 	list = orma_proto_parser_top(parser)->list_field;
 	if (list && closed.message) {
@@ -244,30 +244,37 @@ static int end_of_text(struct orma_proto_parser *parser)
 					frame->close);
 }
 
+static int parse_numbered(struct orma_proto_parser *parser)
+{
+	int r = orma_proto_parser_parse_numbered(parser);
+
+	return r > 0 ? enter(parser, NULL) : r;
+}
+
 static int parse_all(struct orma_proto_parser *parser)
 {
 	struct orma_proto_lexer *lexer = &parser->lexer;
-	int err = 0;
+	int r = 0;
 
-	while (err == 0) {
+	while (r == 0) {
 		enum orma_proto_token_kind kind = lexer->token.kind;
 
 		if (kind == ORMA_PROTO_TOKEN_END)
 			return end_of_text(parser);
 		if (parser->depth > 0 &&
 		    orma_proto_lexer_is(lexer, orma_proto_parser_top(parser)->close))
-			err = leave(parser);
+			r = leave(parser);
 		else if (kind == ORMA_PROTO_TOKEN_IDENT || orma_proto_lexer_is(lexer, '['))
-			err = parse_named(parser);
+			r = parse_named(parser);
 		else if (kind == ORMA_PROTO_TOKEN_NUMBER)
-			err = orma_proto_parser_parse_numbered(parser);
+			r = parse_numbered(parser);
 		else if (parser->depth > 0)
-			err = orma_proto_lexer_expected(lexer, "a field's name or \"%c\"",
-							orma_proto_parser_top(parser)->close);
+			r = orma_proto_lexer_expected(lexer, "a field's name or \"%c\"",
+						      orma_proto_parser_top(parser)->close);
 		else
-			err = orma_proto_lexer_expected(lexer, "a field's name");
+			r = orma_proto_lexer_expected(lexer, "a field's name");
 	}
-	return err;
+	return r;
 }
 
 int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, const char *text,
@@ -275,7 +282,7 @@ int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, 
 			  struct orma_error *reterr)
 {
 	struct orma_proto_parser parser; /* frames are filled in as they are entered */
-	int err;
+	int r;
 
 	parser.arena = arena;
 	parser.is_lossy = flags & ORMA_PROTO_TEXT_LOSSY;
@@ -283,12 +290,12 @@ int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, 
 	parser.wire = parser.scratch = (struct orma_buf){0};
 	parser.frames[0] = (struct orma_proto_parse_frame){.message = orma_proto_new(desc, arena)};
 	orma_proto_lexer_init(&parser.lexer, name, text, size, reterr);
-	err = parser.frames[0].message ? parse_all(&parser) : -ENOMEM;
+	r = parser.frames[0].message ? parse_all(&parser) : -ENOMEM;
 	orma_base_buf_done(&parser.wire);
 	orma_base_buf_done(&parser.scratch);
-	if (err == -ENOMEM)
-		return orma_base_error_set(reterr, err, "%s: out of memory", name);
-	if (err == 0)
+	if (r == -ENOMEM)
+		return orma_base_error_set(reterr, r, "%s: out of memory", name);
+	if (r == 0)
 		*(void **)ret_message = parser.frames[0].message;
-	return err;
+	return r;
 }

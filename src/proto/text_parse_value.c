@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text_parse_value.c - the text parser's scalars and strings.
  *
- * A value is taken from the tokens and checked against the field's kind before anything in the
- * message changes. Strings are put together in the parser's scratch buffer and then copied to the
- * arena in one piece. Rejected: one function per kind (they differ in a range and a word); strings
- * that point into the text (most have no escapes, but the text need not outlive the message).
+ * A value is taken from the tokens and checked against the field's kind before the message changes.
+ * A string is assembled in the parser's scratch buffer and then copied to the arena. Rejected: one
+ * function per kind, because they would differ only in a range and a word; strings that point into the
+ * text, because the text need not outlive the message.
  */
 #include <errno.h>
 
@@ -44,7 +44,6 @@ int orma_proto_parser_value_expected(struct orma_proto_parser *parser,
 					 orma_proto_field_name(desc, field));
 }
 
-/* An integer with its sign, as 64 bits; false when the token is none or its range is exceeded. */
 bool orma_proto_parser_take_integer(struct orma_proto_parser *parser, bool has_sign, unsigned bits,
 				    uint64_t *ret)
 {
@@ -56,7 +55,7 @@ bool orma_proto_parser_take_integer(struct orma_proto_parser *parser, bool has_s
 	if (lexer->token.kind != ORMA_PROTO_TOKEN_NUMBER ||
 	    !orma_proto_text_to_u64(lexer->token.text, &value) ||
 	    value > limit + (is_negative && has_sign) || (is_negative && !has_sign && value > 0)) {
-		/* The error points at the number with its sign when both are there. */
+		/* The error points at the number including its sign. */
 		struct orma_str number = lexer->token.text;
 		bool is_number = lexer->token.kind == ORMA_PROTO_TOKEN_NUMBER;
 
@@ -101,7 +100,7 @@ static bool take_double(struct orma_proto_parser *parser, double *ret)
 	return true;
 }
 
-/* 1: a value; 0: a name that ORMA_PROTO_TEXT_LOSSY drops; else an error. */
+/* Returns 1 (a value), 0 (a name that ORMA_PROTO_TEXT_LOSSY skips) or -errno. */
 static int take_enum(struct orma_proto_parser *parser, const struct orma_proto_field_desc *field,
 		     uint64_t *ret)
 {
@@ -132,7 +131,6 @@ static int take_enum(struct orma_proto_parser *parser, const struct orma_proto_f
 					closest ? "?" : "");
 }
 
-/* One or more literals, joined. */
 int orma_proto_parser_take_string(struct orma_proto_parser *parser, struct orma_str *ret)
 {
 	struct orma_proto_lexer *lexer = &parser->lexer;
@@ -140,10 +138,10 @@ int orma_proto_parser_take_string(struct orma_proto_parser *parser, struct orma_
 
 	parser->scratch.size = 0;
 	do {
-		int err = orma_proto_text_unescape(lexer, lexer->token.text, &parser->scratch);
+		int r = orma_proto_text_unescape(lexer, lexer->token.text, &parser->scratch);
 
-		if (err < 0)
-			return err;
+		if (r < 0)
+			return r;
 		orma_proto_lexer_next(lexer);
 	} while (lexer->token.kind == ORMA_PROTO_TOKEN_STRING);
 	if (lexer->token.kind == ORMA_PROTO_TOKEN_UNTERMINATED)
@@ -172,20 +170,20 @@ union parse_value {
 	struct orma_str bytes;
 };
 
-/* As take_enum(); the value as it lies in memory. */
+/* Takes a value in its representation in memory. Returns as take_enum() does. */
 static int take_value(struct orma_proto_parser *parser, const struct orma_proto_field_desc *field,
 		      union parse_value *ret)
 {
 	bool ok;
-	int err;
+	int r;
 
 	switch (field->kind) {
 	case ORMA_PROTO_KIND_STRING:
 	case ORMA_PROTO_KIND_BYTES:
 		if (parser->lexer.token.kind != ORMA_PROTO_TOKEN_STRING)
 			return orma_proto_parser_value_expected(parser, field);
-		err = orma_proto_parser_take_string(parser, &ret->bytes);
-		return err < 0 ? err : 1;
+		r = orma_proto_parser_take_string(parser, &ret->bytes);
+		return r < 0 ? r : 1;
 	case ORMA_PROTO_KIND_ENUM:
 		return take_enum(parser, field, &ret->bits);
 	case ORMA_PROTO_KIND_BOOL:
@@ -228,7 +226,6 @@ int orma_proto_parser_parse_value(struct orma_proto_parser *parser,
 	return 0;
 }
 
-/* Behind '['. */
 int orma_proto_parser_parse_value_list(struct orma_proto_parser *parser,
 				       const struct orma_proto_field_desc *field)
 {
@@ -237,10 +234,10 @@ int orma_proto_parser_parse_value_list(struct orma_proto_parser *parser,
 	if (orma_proto_lexer_take(lexer, ']'))
 		return 0;
 	for (;;) {
-		int err = orma_proto_parser_parse_value(parser, field);
+		int r = orma_proto_parser_parse_value(parser, field);
 
-		if (err < 0)
-			return err;
+		if (r < 0)
+			return r;
 		if (orma_proto_lexer_take(lexer, ']'))
 			return 0;
 		if (!orma_proto_lexer_take(lexer, ','))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_parse_wire.c - the text parser's fields that are named by a number.
+ * text_parse_wire.c - fields of the text format that are named by a number.
  *
- * They are encoded into the parser's `wire` buffer and merged into the innermost struct when the
- * outermost of them is complete. Invariant: while a message on the wire is open, `wire` holds
- * everything since that outermost tag. Rejected: reading known numbers as if they were names (the
- * printer uses them for values of another wire type than the field's).
+ * They are encoded into the parser's `wire` buffer. When the outermost of them is complete, `wire` is
+ * decoded into the innermost struct. Invariant: while the message of a numbered field is open, `wire`
+ * holds everything since the tag of the outermost one. Rejected: treating known numbers like names,
+ * because the printer uses numbers for values whose wire type differs from the field's.
  */
 #include <errno.h>
 
@@ -24,41 +24,40 @@ static int put_wire_tag(struct orma_proto_parser *parser, uint32_t id,
 	return put_wire_varint(parser, orma_proto_tag(id, type));
 }
 
-/* Puts the length in front of what was appended since `start`. */
 int orma_proto_parser_close_wire(struct orma_proto_parser *parser, size_t start)
 {
 	struct orma_buf *wire = &parser->wire;
+	ORMA_ASSERT(start <= wire->size);
 	size_t size = wire->size - start, head = orma_proto_varint_size(size);
 	uint8_t padding[ORMA_PROTO_VARINT_MAX] = {0};
-	int err = orma_base_buf_append(wire, padding, head);
+	int r = orma_base_buf_append(wire, padding, head);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	memmove(wire->data + start + head, wire->data + start, size);
 	orma_proto_put_varint(wire->data + start, size);
 	return 0;
 }
 
-/* A numbered field that is not inside another one is complete: into the struct. */
 int orma_proto_parser_merge_wire(struct orma_proto_parser *parser, struct orma_str key)
 {
 	struct orma_buf *wire = &parser->wire;
 	struct orma_proto_message *message = orma_proto_parser_top(parser)->message;
 	const void *copy;
-	int err;
+	int r;
 
 	if (!message)
 		return 0;
 	copy = orma_base_arena_memdup(parser->arena, wire->data, wire->size);
 	if (!copy)
 		return -ENOMEM;
-	err = orma_proto_merge(message, copy, wire->size, parser->arena);
+	r = orma_proto_merge(message, copy, wire->size, parser->arena);
 	wire->size = 0;
-	if (err == -EBADMSG)
+	if (r == -EBADMSG)
 		return orma_proto_lexer_fail_at(&parser->lexer, key,
 						"the value does not decode as what %s has there",
 						message->desc->name);
-	return err;
+	return r;
 }
 
 static int put_wire_number(struct orma_proto_parser *parser, uint32_t id)
@@ -68,25 +67,24 @@ static int put_wire_number(struct orma_proto_parser *parser, uint32_t id)
 	bool is_hex = text.size > 2 && (text.data[1] | 0x20) == 'x';
 	bool is_negative = orma_proto_lexer_is(lexer, '-');
 	uint64_t value;
-	int err;
+	int r;
 
 	if (!orma_proto_parser_take_integer(parser, is_negative, 64, &value))
 		return orma_proto_lexer_expected(lexer, "a whole number, a string or a message");
 	if (!is_hex || (text.size != 10 && text.size != 18)) {
-		err = put_wire_tag(parser, id, ORMA_PROTO_VARINT);
-		return err < 0 ? err : put_wire_varint(parser, value);
+		r = put_wire_tag(parser, id, ORMA_PROTO_VARINT);
+		return r < 0 ? r : put_wire_varint(parser, value);
 	}
-	err = put_wire_tag(parser, id, text.size == 10 ? ORMA_PROTO_FIXED32 : ORMA_PROTO_FIXED64);
-	return err < 0 ? err : orma_base_buf_append(&parser->wire, &value, text.size == 10 ? 4 : 8);
+	r = put_wire_tag(parser, id, text.size == 10 ? ORMA_PROTO_FIXED32 : ORMA_PROTO_FIXED64);
+	return r < 0 ? r : orma_base_buf_append(&parser->wire, &value, text.size == 10 ? 4 : 8);
 }
 
-/* The token is the number. */
 int orma_proto_parser_parse_numbered(struct orma_proto_parser *parser)
 {
 	struct orma_proto_lexer *lexer = &parser->lexer;
 	struct orma_str key = lexer->token.text, bytes = {0};
 	uint64_t id;
-	int err;
+	int r;
 
 	if (!orma_proto_text_to_u64(key, &id) || id == 0 || id > ORMA_PROTO_FIELD_ID_MAX)
 		return orma_proto_lexer_expected(lexer,
@@ -94,22 +92,22 @@ int orma_proto_parser_parse_numbered(struct orma_proto_parser *parser)
 	orma_proto_lexer_next(lexer);
 	orma_proto_lexer_take(lexer, ':');
 	if (orma_proto_parser_is_open(lexer)) {
-		err = put_wire_tag(parser, (uint32_t)id, ORMA_PROTO_BYTES);
-		return err < 0 ? err : orma_proto_parser_enter(parser, NULL);
+		r = put_wire_tag(parser, (uint32_t)id, ORMA_PROTO_BYTES);
+		return r < 0 ? r : 1;
 	}
 	if (lexer->token.kind == ORMA_PROTO_TOKEN_STRING) {
-		err = orma_proto_parser_take_string(parser, &bytes);
-		if (err == 0)
-			err = put_wire_tag(parser, (uint32_t)id, ORMA_PROTO_BYTES);
-		if (err == 0)
-			err = put_wire_varint(parser, bytes.size);
-		if (err == 0)
-			err = orma_base_buf_append(&parser->wire, bytes.data, bytes.size);
+		r = orma_proto_parser_take_string(parser, &bytes);
+		if (r == 0)
+			r = put_wire_tag(parser, (uint32_t)id, ORMA_PROTO_BYTES);
+		if (r == 0)
+			r = put_wire_varint(parser, bytes.size);
+		if (r == 0)
+			r = orma_base_buf_append(&parser->wire, bytes.data, bytes.size);
 	} else {
-		err = put_wire_number(parser, (uint32_t)id);
+		r = put_wire_number(parser, (uint32_t)id);
 	}
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	orma_proto_parser_skip_separator(lexer);
 	return orma_proto_parser_merge_wire(parser, key);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_parser.h - what the parts of the text parser share: the stack of open messages.
+ * text_parser.h - shared by the files of the text parser: the stack of open messages.
  */
 #ifndef ORMA_PROTO_TEXT_PARSER_H
 #define ORMA_PROTO_TEXT_PARSER_H
@@ -8,11 +8,11 @@
 #include "proto/text_lexer.h"
 
 struct orma_proto_parse_frame {
-	struct orma_proto_message *message; /* NULL: a message on the wire */
+	struct orma_proto_message *message; /* NULL = a message inside a numbered field */
 	const struct orma_proto_field_desc
-		*list_field;       /* being in a [list] of this field's messages */
-	struct orma_str opened_at; /* the brace */
-	size_t wire_start;         /* of a message on the wire: its content */
+		*list_field;       /* inside of a [list] of this field's messages */
+	struct orma_str opened_at; /* the opening brace */
+	size_t wire_start;         /* where the content of a numbered message begins */
 	char close;
 };
 
@@ -21,8 +21,8 @@ struct orma_proto_parser {
 	struct orma_arena *arena;
 	bool is_lossy;
 	size_t depth;
-	struct orma_buf wire;    /* the numbered field being read */
-	struct orma_buf scratch; /* the string being read */
+	struct orma_buf wire;    /* the encoding of the current numbered field */
+	struct orma_buf scratch; /* the content of the current string */
 	struct orma_proto_parse_frame frames[ORMA_PROTO_DEPTH_MAX + 1];
 };
 
@@ -49,34 +49,31 @@ static inline void orma_proto_parser_skip_separator(struct orma_proto_lexer *lex
 		orma_proto_lexer_take(lexer, ';');
 }
 
-/* Enters the message whose brace is the token; NULL: a message on the wire. */
-int orma_proto_parser_enter(struct orma_proto_parser *parser, struct orma_proto_message *message);
-
-/* --- text_parse_value.c: these return 0 or a negative errno value with reterr filled */
+/* --- text_parse_value.c: functions that return int return 0 or -errno with reterr filled */
 
 /* "found TOKEN, expected a number for FIELD" */
 int orma_proto_parser_value_expected(struct orma_proto_parser *parser,
 				     const struct orma_proto_field_desc *field);
-/* An integer with its sign, as 64 bits; false when the token is none or its range is exceeded. */
+/* Takes an integer and its sign, as 64 bits. False when the token is not an integer of that range. */
 bool orma_proto_parser_take_integer(struct orma_proto_parser *parser, bool has_sign, unsigned bits,
 				    uint64_t *ret);
-/* One or more literals, joined. */
+/* Takes one or more literals and joins them. */
 int orma_proto_parser_take_string(struct orma_proto_parser *parser, struct orma_str *ret);
-/* One value of a field that is not a message, into the innermost message. */
+/* Stores one value in the innermost message; the field is not a message. */
 int orma_proto_parser_parse_value(struct orma_proto_parser *parser,
 				  const struct orma_proto_field_desc *field);
-/* The same for a list, behind its bracket. */
+/* The same for a list whose bracket was taken. */
 int orma_proto_parser_parse_value_list(struct orma_proto_parser *parser,
 				       const struct orma_proto_field_desc *field);
 
 /* --- text_parse_wire.c */
 
-/* The token is a field's number. */
+/* The token is a field's number. Returns 1 when the value is a message; the token is then its brace. */
 int orma_proto_parser_parse_numbered(struct orma_proto_parser *parser);
-/* Puts the length in front of the message on the wire that began at `start`. */
+/* Inserts the length of the numbered message whose content begins at `start`. */
 int orma_proto_parser_close_wire(struct orma_proto_parser *parser, size_t start);
-/* A numbered field that is not inside another one is complete: into the struct. `key`: for errors.
- */
+/* A numbered field is complete. Decodes it into the innermost struct, unless it is inside of another
+ * numbered field. Errors point at `key`. */
 int orma_proto_parser_merge_wire(struct orma_proto_parser *parser, struct orma_str key);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_print.c - arena structs as text, by the tables.
+ * text_print.c - prints structs as text, by the tables.
  *
- * Data structure: a stack of messages being printed. An entry walks a struct's fields and then its
- * unknown ones, or the bytes of a message that no table describes. Rejected: recursion (depth may
- * come from a peer); printing unknown fields as comments (they would be lost when the text is read
- * back).
+ * Data structure: a stack of messages that are being printed. A frame walks the fields of a struct and
+ * then its unknown fields, or the bytes of a message that no table describes. Rejected: recursion,
+ * because the depth may come from a peer; printing unknown fields as comments, because they would be
+ * lost when the text is parsed again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,9 +14,9 @@
 #include "proto/text_lexer.h"
 
 struct print_frame {
-	const struct orma_proto_message *message; /* NULL: only bytes */
+	const struct orma_proto_message *message; /* NULL = bytes without a table */
 	size_t next_field, next_item;
-	const struct orma_proto_unknown *unknown; /* behind the block in `reader` */
+	const struct orma_proto_unknown *unknown; /* the block after the one in `reader` */
 	struct orma_proto_reader reader;
 };
 
@@ -97,28 +97,28 @@ static int put_value(struct orma_buf *out, const struct orma_proto_desc *desc,
 	return put_integer(out, field->kind, at);
 }
 
-/* `name: value` or `name {`. */
+/* Prints `name: value` or `name {`. */
 static int print_item(struct printer *printer, const struct orma_proto_message *message,
 		      const struct orma_proto_field_desc *field, const void *at)
 {
 	const char *name = orma_proto_field_name(message->desc, field);
-	int err = put_indent(printer);
+	int r = put_indent(printer);
 
-	if (err == 0)
-		err = orma_base_buf_append_str(printer->out, name);
-	if (err < 0)
-		return err;
+	if (r == 0)
+		r = orma_base_buf_append_str(printer->out, name);
+	if (r < 0)
+		return r;
 	if (field->kind == ORMA_PROTO_KIND_MESSAGE) {
-		err = orma_base_buf_append(printer->out, " {\n", 3);
-		return err < 0 ? err : push(printer, *(void *const *)at, ORMA_STR(""));
+		r = orma_base_buf_append(printer->out, " {\n", 3);
+		return r < 0 ? r : push(printer, *(void *const *)at, ORMA_STR(""));
 	}
-	err = orma_base_buf_append(printer->out, ": ", 2);
-	if (err == 0)
-		err = put_value(printer->out, message->desc, field, at);
-	return err < 0 ? err : orma_base_buf_append(printer->out, "\n", 1);
+	r = orma_base_buf_append(printer->out, ": ", 2);
+	if (r == 0)
+		r = put_value(printer->out, message->desc, field, at);
+	return r < 0 ? r : orma_base_buf_append(printer->out, "\n", 1);
 }
 
-/* One item of the next field that is there. */
+/* Prints the next field, or the next item of a repeated field. */
 static int print_field(struct printer *printer, struct print_frame *frame)
 {
 	const struct orma_proto_message *message = frame->message;
@@ -141,7 +141,7 @@ static int print_field(struct printer *printer, struct print_frame *frame)
 				  frame->next_item++ * orma_proto_kind_size(field->kind));
 }
 
-/* Whether encoding what the reader gives for these bytes gives the same bytes. */
+/* True when reading these bytes and encoding the fields again would give the same bytes. */
 static bool is_canonical_message(struct orma_str bytes)
 {
 	struct orma_proto_reader reader;
@@ -170,12 +170,12 @@ static bool is_canonical_message(struct orma_str bytes)
 static int print_unknown(struct printer *printer, const struct orma_proto_field *field)
 {
 	struct orma_buf *out = printer->out;
-	int err = put_indent(printer);
+	int r = put_indent(printer);
 
-	if (err == 0)
-		err = orma_base_buf_printf(out, "%" PRIu32, field->id);
-	if (err < 0)
-		return err;
+	if (r == 0)
+		r = orma_base_buf_printf(out, "%" PRIu32, field->id);
+	if (r < 0)
+		return r;
 	switch (field->type) {
 	case ORMA_PROTO_VARINT:
 		return orma_base_buf_printf(out, ": %" PRIu64 "\n", field->value);
@@ -188,21 +188,21 @@ static int print_unknown(struct printer *printer, const struct orma_proto_field 
 	}
 	if (printer->depth <= ORMA_PROTO_DEPTH_MAX && !orma_proto_text_is_printable(field->bytes) &&
 	    is_canonical_message(field->bytes)) {
-		err = orma_base_buf_append(out, " {\n", 3);
-		return err < 0 ? err : push(printer, NULL, field->bytes);
+		r = orma_base_buf_append(out, " {\n", 3);
+		return r < 0 ? r : push(printer, NULL, field->bytes);
 	}
-	err = orma_base_buf_append(out, ": ", 2);
-	if (err == 0)
-		err = orma_proto_text_put_string(out, field->bytes, true);
-	return err < 0 ? err : orma_base_buf_append(out, "\n", 1);
+	r = orma_base_buf_append(out, ": ", 2);
+	if (r == 0)
+		r = orma_proto_text_put_string(out, field->bytes, true);
+	return r < 0 ? r : orma_base_buf_append(out, "\n", 1);
 }
 
-/* One field, or the end of the innermost message. */
+/* Prints one field, or the end of the innermost message. */
 static int step(struct printer *printer)
 {
 	struct print_frame *frame = &printer->frames[printer->depth - 1];
 	struct orma_proto_field field;
-	int more, err;
+	int more, r;
 
 	if (frame->message && frame->next_field < frame->message->desc->field_count)
 		return print_field(printer, frame);
@@ -219,23 +219,23 @@ static int step(struct printer *printer)
 	}
 	if (--printer->depth == 0)
 		return 0;
-	err = put_indent(printer);
-	return err < 0 ? err : orma_base_buf_append(printer->out, "}\n", 2);
+	r = put_indent(printer);
+	return r < 0 ? r : orma_base_buf_append(printer->out, "}\n", 2);
 }
 
 int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf *buf)
 {
 	struct printer printer; /* frames are filled in as they are pushed */
 	size_t size_before = buf->size;
-	int err;
+	int r;
 
 	printer.out = buf;
 	printer.indent = indent;
 	printer.depth = 0;
-	err = push(&printer, message, ORMA_STR(""));
-	while (err == 0 && printer.depth > 0)
-		err = step(&printer);
-	if (err < 0)
+	r = push(&printer, message, ORMA_STR(""));
+	while (r == 0 && printer.depth > 0)
+		r = step(&printer);
+	if (r < 0)
 		buf->size = size_before;
-	return err;
+	return r;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text_value.c - numbers and strings of the text format, both ways.
  *
- * Owns nothing. Floating-point numbers go through the C library in the "C" locale, whatever the
- * program's own is: its decimal point is not ours. Rejected: a conversion of our own (correct
- * rounding is thousands of lines); setlocale() (state of the whole process).
+ * Owns nothing. Floating-point numbers are converted by the C library in the "C" locale, because the
+ * program's own locale may have another decimal point. Rejected: a conversion of our own, because
+ * correct rounding takes thousands of lines; setlocale(), because it changes the whole process.
  */
 #include <errno.h>
 #include <locale.h>
@@ -47,7 +47,7 @@ bool orma_proto_text_to_u64(struct orma_str text, uint64_t *ret)
 
 bool orma_proto_text_to_double(struct orma_str text, double *ret)
 {
-	char copy[400], *end; /* longer ones are none */
+	char copy[400], *end; /* no longer number is accepted */
 	locale_t c_locale;
 
 	if (text.size == 0 || text.size >= sizeof(copy))
@@ -145,7 +145,7 @@ static void put_utf8(uint32_t code_point, char out[4], size_t *ret_size)
 	}
 }
 
-/* Digits of one escape: up to `max` of them, in base 8 or 16. */
+/* Takes up to `max` digits of an escape, in base 8 or 16. */
 static uint32_t take_digits(const char **at, const char *end, unsigned base, unsigned max,
 			    unsigned *ret_count)
 {
@@ -166,8 +166,7 @@ static uint32_t take_digits(const char **at, const char *end, unsigned base, uns
 	return value;
 }
 
-/* What follows \u or \U: a code point, also as a pair of surrogates. 0 digits in *ret_count =
- * malformed. */
+/* Takes the code point after \u or \U, which may be a pair of surrogates. *ret_ok = false: malformed. */
 static uint32_t take_code_point(const char **at, const char *end, unsigned digits, bool *ret_ok)
 {
 	unsigned count;
@@ -186,7 +185,7 @@ static uint32_t take_code_point(const char **at, const char *end, unsigned digit
 	return value;
 }
 
-/* *at is behind the backslash; moves behind the escape. */
+/* *at is behind the backslash. Moves it behind the escape. */
 static int unescape_one(struct orma_proto_lexer *lexer, const char **at, const char *end,
 			struct orma_buf *out)
 {
@@ -219,7 +218,7 @@ static int unescape_one(struct orma_proto_lexer *lexer, const char **at, const c
 	} else {
 		do
 			(*at)++;
-		while (*at < end && (**at & 0xc0) == 0x80); /* whole code points in messages */
+		while (*at < end && (**at & 0xc0) == 0x80); /* messages show whole code points */
 		ok = false;
 	}
 	if (!ok) {
@@ -238,20 +237,20 @@ int orma_proto_text_unescape(struct orma_proto_lexer *lexer, struct orma_str lit
 			     struct orma_buf *out)
 {
 	const char *at = literal.data + 1, *end = literal.data + literal.size - 1;
-	int err = 0;
+	int r = 0;
 
-	while (at < end && err == 0) {
+	while (at < end && r == 0) {
 		const char *run = at;
 
 		while (at < end && *at != '\\')
 			at++;
-		err = orma_base_buf_append(out, run, (size_t)(at - run));
-		if (err == 0 && at < end) {
+		r = orma_base_buf_append(out, run, (size_t)(at - run));
+		if (r == 0 && at < end) {
 			at++;
-			err = unescape_one(lexer, &at, end, out);
+			r = unescape_one(lexer, &at, end, out);
 		}
 	}
-	return err;
+	return r;
 }
 
 static bool is_utf8(struct orma_str text)
@@ -296,21 +295,22 @@ static int put_byte(struct orma_buf *out, unsigned char byte)
 	}
 }
 
-/* What a terminal may obey is escaped in text too: the author of a message may have chosen it. */
+/* Text from others may hold control sequences for terminals, so characters that are not visible are
+ * escaped in text as well. */
 int orma_proto_text_put_string(struct orma_buf *out, struct orma_str text, bool is_text)
 {
 	bool is_raw = is_text && is_utf8(text);
-	int err = orma_base_buf_append(out, "\"", 1);
+	int r = orma_base_buf_append(out, "\"", 1);
 
-	for (size_t i = 0, size; i < text.size && err == 0; i += size) {
+	for (size_t i = 0, size; i < text.size && r == 0; i += size) {
 		struct orma_str rest = {text.data + i, text.size - i};
 
 		size = is_raw ? orma_base_utf8_visible_size(rest) : 0;
 		if (size > 1)
-			err = orma_base_buf_append(out, rest.data, size);
+			r = orma_base_buf_append(out, rest.data, size);
 		else
-			err = put_byte(out, (unsigned char)rest.data[0]);
+			r = put_byte(out, (unsigned char)rest.data[0]);
 		size = size ? size : 1;
 	}
-	return err < 0 ? err : orma_base_buf_append(out, "\"", 1);
+	return r < 0 ? r : orma_base_buf_append(out, "\"", 1);
 }

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 enum orma_proto_wire_type {
 	ORMA_PROTO_VARINT = 0,
 	ORMA_PROTO_FIXED64 = 1,
@@ -18,7 +20,8 @@ enum orma_proto_wire_type {
 #define ORMA_PROTO_VARINT_MAX   10 /* bytes of a 64-bit varint */
 #define ORMA_PROTO_TAG_MAX      5
 #define ORMA_PROTO_FIELD_ID_MAX ((UINT32_C(1) << 29) - 1)
-/* A nested message's length is reserved as a redundant four-byte varint and filled in later. */
+/* The length of a nested message is written as a padded varint of four bytes, which are reserved when
+ * the message begins and filled in when it ends. */
 #define ORMA_PROTO_LENGTH_BYTES 4
 #define ORMA_PROTO_LENGTH_MAX   ((UINT32_C(1) << 28) - 1)
 
@@ -43,7 +46,7 @@ static inline int64_t orma_proto_unzigzag(uint64_t value)
 	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
-/* `at` has room for ORMA_PROTO_VARINT_MAX bytes; returns the end of what was written. */
+/* `at` has room for ORMA_PROTO_VARINT_MAX bytes. Returns the address behind the varint. */
 static inline uint8_t *orma_proto_put_varint(uint8_t *at, uint64_t value)
 {
 	while (value >= 0x80) {
@@ -54,8 +57,10 @@ static inline uint8_t *orma_proto_put_varint(uint8_t *at, uint64_t value)
 	return at;
 }
 
+/* `length` <= ORMA_PROTO_LENGTH_MAX. */
 static inline void orma_proto_put_length(uint8_t at[ORMA_PROTO_LENGTH_BYTES], uint32_t length)
 {
+	ORMA_ASSERT(length <= ORMA_PROTO_LENGTH_MAX);
 	at[0] = (uint8_t)(length | 0x80);
 	at[1] = (uint8_t)(length >> 7 | 0x80);
 	at[2] = (uint8_t)(length >> 14 | 0x80);
@@ -65,8 +70,8 @@ static inline void orma_proto_put_length(uint8_t at[ORMA_PROTO_LENGTH_BYTES], ui
 const uint8_t *orma_proto_get_long_varint(const uint8_t *at, const uint8_t *end, uint64_t *ret);
 
 /*
- * The end of the varint, or NULL when [at, end) does not hold a whole one of at most ten bytes.
- * Bits beyond the 64th are dropped, as protobuf does.
+ * Returns the address behind the varint, or NULL when [at, end) does not begin with a whole varint of
+ * at most ten bytes. Bits beyond the 64th are dropped, as in protobuf.
  */
 static inline const uint8_t *orma_proto_get_varint(const uint8_t *at, const uint8_t *end,
 						   uint64_t *ret)

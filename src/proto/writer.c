@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * writer.c - the out-of-line half of the single-pass writer: window changes and lengths.
  *
- * Owns the rule of when a window ends; the bytes belong to the sink. Invariant: begin <= cursor <=
- * end, and the open list holds exactly the messages whose length field is reserved but not filled
- * in. A scalar or string may be split between windows at any byte, a length field never (the sink
- * must be able to point at four bytes).
+ * Owns the rule when a window ends; the bytes belong to the sink. Invariants: begin <= cursor <= end,
+ * and the list of open messages holds exactly those whose length field is reserved and not filled in.
+ * A scalar or a string may be split between windows at any byte. A length field is never split,
+ * because the sink must be able to point at its four bytes.
  *
- * Rejected: computing sizes first (needs the message as a tree and a second pass); shrinking
- * lengths to their minimal form at the end (moves bytes that another process may be reading).
+ * Rejected: computing sizes first, because that needs the message as a tree and a second pass;
+ * shrinking lengths to their minimal form at the end, because that moves bytes that another process
+ * may be reading.
  */
 #include "proto/writer.h"
 
 static void change_window(struct orma_proto_writer *writer)
 {
 	writer->written_before += (uint64_t)(writer->cursor - writer->begin);
-	writer->begin = writer->cursor; /* written() stays right while the sink runs */
+	writer->begin = writer->cursor; /* so that the sink may call orma_proto_writer_written() */
 	writer->next_window(writer);
 	writer->begin = writer->cursor;
+	ORMA_ASSERT(writer->end - writer->cursor >= ORMA_PROTO_SINK_MIN);
 }
 
 void orma_proto_writer_init(struct orma_proto_writer *writer, uint8_t *begin, uint8_t *end,
@@ -30,6 +32,7 @@ void orma_proto_write_raw(struct orma_proto_writer *writer, const void *data, si
 {
 	const uint8_t *from = data;
 
+	ORMA_ASSERT(writer->begin <= writer->cursor && writer->cursor <= writer->end);
 	while (size > 0) {
 		size_t room = (size_t)(writer->end - writer->cursor);
 
@@ -69,6 +72,7 @@ void orma_proto_nested_begin_slow(struct orma_proto_writer *writer,
 	orma_proto_write_raw(writer, head, (size_t)(orma_proto_put_varint(head, tag) - head));
 	if (writer->end - writer->cursor < ORMA_PROTO_LENGTH_BYTES)
 		change_window(writer);
+	ORMA_ASSERT(writer->open != nested);
 	nested->length_field = writer->cursor;
 	writer->cursor += ORMA_PROTO_LENGTH_BYTES;
 	nested->start_bytes = orma_proto_writer_written(writer);
@@ -85,7 +89,7 @@ void orma_proto_nested_end(struct orma_proto_writer *writer, struct orma_proto_n
 		open = writer->open;
 		if (!open)
 			return;
-		/* Longer ones cannot be expressed; the sinks refuse such packets by their total
+		/* A longer message cannot be expressed; the sinks refuse it because of its total
 		 * size. */
 		orma_proto_put_length(open->length_field,
 				      (uint32_t)ORMA_MIN(written - open->start_bytes,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * writer.h - the ProtoZero writer: encodes one message in a single pass over a chain of buffers it
- * does not own.
+ * writer.h - the ProtoZero writer: encodes one message in a single pass, into a chain of buffers that
+ * belong to a sink.
  *
  * Picture:      buffer k (sink's)                     buffer k+1
  *          [....tag|LLLL|tag v|tag LLLL|da]      [ta|tag v|............]
  *                   ^nested A    ^nested B                  ^cursor  ^end
  *
- * A nested message reserves four bytes for its length (LLLL) and fills them in when it ends. When
- * the window is full the sink moves the writer to its next buffer; before it gives the old one away
- * it visits the open nested messages (orma_proto_writer.open, innermost first) and may redirect
- * `length_field` of those that lie in it: the shared-memory writer points them into a patch record.
- * Writing never fails: a sink without room hands out a scrap buffer and counts the loss.
+ * The *window* is the part of a buffer that the writer may fill. When it is full, the sink moves the
+ * writer to the next buffer. A nested message reserves four bytes for its length (LLLL) and fills them
+ * in when it ends. Before the sink gives a buffer away, it visits the open nested messages
+ * (orma_proto_writer.open, innermost first), and redirects `length_field` of those that lie in it: the
+ * shared-memory writer points them into a patch record. Writing never fails: a sink without room
+ * supplies a scrap buffer and counts the loss.
  *
  * Threads: none of its own; a writer belongs to one thread.
  */
@@ -31,15 +32,14 @@ struct orma_proto_writer;
 /* An open nested message; lives on the caller's stack from begin to end. */
 struct orma_proto_nested {
 	struct orma_proto_nested *parent;
-	uint8_t *length_field; /* four bytes, in a buffer or wherever the sink redirected it */
+	uint8_t *length_field; /* four bytes, in a buffer or where the sink redirected it */
 	uint64_t start_bytes;  /* orma_proto_writer_written() when its content began */
 };
 
 /*
- * Gives the writer a new window: sets cursor and end (at least `ORMA_PROTO_SINK_MIN` bytes), called
- * when the window is full. `written_before` has already been advanced by the old window's bytes.
- * The old window's content ends at `cursor`: up to three bytes before `end` stay unused when a
- * length field did not fit.
+ * Called when the window is full. Sets cursor and end to a new window of at least ORMA_PROTO_SINK_MIN
+ * bytes. `written_before` already includes the bytes of the old window. The content of the old window
+ * ends at `cursor`: up to three bytes before `end` stay unused when a length field did not fit.
  */
 typedef void orma_proto_sink_fn(struct orma_proto_writer *writer);
 
@@ -47,7 +47,7 @@ typedef void orma_proto_sink_fn(struct orma_proto_writer *writer);
 
 struct orma_proto_writer {
 	uint8_t *cursor, *end;          /* the window */
-	uint8_t *begin;                 /* where the window began, for counting */
+	uint8_t *begin;                 /* of the window; written_before counts up to here */
 	uint64_t written_before;        /* bytes written to earlier windows */
 	struct orma_proto_nested *open; /* innermost open nested message */
 	orma_proto_sink_fn *next_window;
@@ -62,10 +62,10 @@ static inline uint64_t orma_proto_writer_written(const struct orma_proto_writer 
 void orma_proto_writer_init(struct orma_proto_writer *writer, uint8_t *begin, uint8_t *end,
 			    orma_proto_sink_fn *next_window);
 
-/* Bytes as they are, no tag: already encoded fields. */
+/* Writes the bytes as they are, without a tag: fields that are already encoded. */
 void orma_proto_write_raw(struct orma_proto_writer *writer, const void *data, size_t size);
 
-/* What the functions below do when the window may be too small; not to be called by others. */
+/* The slow paths of the functions below, for a window that may be too small. Do not call them. */
 void orma_proto_write_varint_slow(struct orma_proto_writer *writer, uint32_t tag, uint64_t value);
 void orma_proto_write_bytes_slow(struct orma_proto_writer *writer, uint32_t tag, const void *data,
 				 size_t size);
@@ -197,6 +197,7 @@ static inline void orma_proto_nested_begin(struct orma_proto_writer *writer,
 		orma_proto_nested_begin_slow(writer, nested, tag);
 		return;
 	}
+	ORMA_ASSERT(writer->open != nested);
 	nested->length_field = orma_proto_put_varint(writer->cursor, tag);
 	writer->cursor = nested->length_field + ORMA_PROTO_LENGTH_BYTES;
 	nested->start_bytes = orma_proto_writer_written(writer);
@@ -206,18 +207,18 @@ static inline void orma_proto_nested_begin(struct orma_proto_writer *writer,
 
 /* Ends `nested` and any message still open inside it. */
 void orma_proto_nested_end(struct orma_proto_writer *writer, struct orma_proto_nested *nested);
-/* Ends everything that is still open. */
+/* Ends all messages that are still open. */
 void orma_proto_writer_end_all(struct orma_proto_writer *writer);
 
-/* --- a sink over heap memory: one growing message --------------------------------------------- */
+/* --- a sink that appends one message to a buffer on the heap ---------------------------------- */
 
 /*
- * Writes into `buf` (appending). On lack of memory the rest goes to a scrap window and
- * orma_proto_heap_writer_finish() says -ENOMEM. Open nested messages survive growth (their length
- * fields are redirected).
+ * Appends to `buf`. When memory runs out, the rest goes to a scrap window and
+ * orma_proto_heap_writer_finish() returns -ENOMEM. When the buffer grows, the length fields of open
+ * nested messages are redirected.
  */
 struct orma_proto_heap_writer {
-	struct orma_proto_writer writer; /* first: the sink casts back */
+	struct orma_proto_writer writer; /* first, because the sink casts back */
 	struct orma_buf *buf;
 	size_t size; /* bytes of the message that are in buf, behind buf->size */
 	bool has_failed;
@@ -226,8 +227,8 @@ struct orma_proto_heap_writer {
 
 void orma_proto_heap_writer_init(struct orma_proto_heap_writer *heap, struct orma_buf *buf);
 /*
- * Ends open messages and sets buf->size; 0, -ENOMEM or -EMSGSIZE (more than ORMA_PROTO_LENGTH_MAX
- * bytes); buf is then as long as before.
+ * Ends open messages and adds the message to buf->size. Returns 0, -ENOMEM or -EMSGSIZE (more than
+ * ORMA_PROTO_LENGTH_MAX bytes); after an error buf->size is as before.
  */
 int orma_proto_heap_writer_finish(struct orma_proto_heap_writer *heap);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alloc_test.c - planned failures, overflow checks, copies.
+ * alloc_test.c - planned failures, overflow of sizes, copies.
  */
 #include "base/alloc.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * buf_test.c - growing, formatting, consuming; and the string parsers of str.h.
+ * buf_test.c - growing, formatting and consuming buffers; parsing numbers (str.h).
  */
 #include "base/buf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fd_test.c - new descriptors, whole reads and writes, memory files and their seals.
+ * fd_test.c - new descriptors, complete reads and writes, memory files and their seals.
  */
 #include "base/fd.h"
 
@@ -103,7 +103,7 @@ ORMA_TEST(memory_that_could_still_shrink_is_refused)
 	orma_base_fd_close(ends[1]);
 }
 
-/* Its pages come from a pool: when that is empty, to touch a hole is a SIGBUS, whatever the seals. */
+/* Huge pages come from a pool. When it is empty, touching a hole is a SIGBUS in spite of the seals. */
 ORMA_TEST(memory_of_huge_pages_is_refused)
 {
 	size_t size = 7;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * map_test.c - the map against a plain array, removals in clusters, lists.
+ * map_test.c - the map compared with an array, removals from clusters, lists.
  */
 #include "base/map.h"
 
@@ -50,7 +50,7 @@ ORMA_TEST(a_map_agrees_with_an_array_through_many_puts_and_removals)
 	orma_base_map_done(&map);
 }
 
-/* The order in which keys lie, as text. */
+/* The keys in the order of their slots, as text. */
 static void order_of(uint64_t seed, char text[64])
 {
 	struct orma_map map = {.seed = seed};

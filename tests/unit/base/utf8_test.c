@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * utf8_test.c - which bytes are characters, and which of those are seen.
+ * utf8_test.c - bytes that are characters, and characters that are visible.
  */
 #include "base/utf8.h"
 
@@ -28,7 +28,7 @@ ORMA_TEST(characters_of_all_sizes_are_visible)
 		struct orma_str text = orma_base_str(texts[i]);
 
 		CHECK_INT(orma_base_utf8_visible_size(text), text.size);
-		/* Cut, it is none. */
+		/* A part of a character is not a character. */
 		for (size_t size = 1; size < text.size; size++)
 			CHECK_INT(orma_base_utf8_size((struct orma_str){text.data, size}), 0);
 	}

@@ -52,7 +52,7 @@ ORMA_TEST(a_clone_and_its_original_are_read_apart)
 	orma_trace_buffer_free(copy);
 }
 
-/* What a step costs, in records of some 100 bytes. */
+/* The cost of a step, in records of some 100 bytes. */
 ORMA_TEST(a_clone_is_made_in_steps_of_bounded_size_from_a_buffer_that_goes_on)
 {
 	struct orma_trace_buffer *buffer, *copy;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_fixture.h - a trace buffer's chunks and packets, written down as text.
+ * trace_buffer_fixture.h - writes a trace buffer's chunks, and compares its packets, as text.
  *
- * A chunk is written down as a string of fragments: each letter is a fragment of as many bytes of
- * that letter as the number behind it says ("a5b3": aaaaa, bbb), '-' an empty fragment, '!' the
- * mark of a given-up packet, '?' a size beyond the chunk. What is read is compared as text: packets
- * in order, each as its first byte, its size and its loss bits.
+ * A chunk is a string of fragments. A letter and a number are a fragment of so many bytes of that letter
+ * ("a5b3": aaaaa, bbb), '-' is an empty fragment, '!' the mark of a packet that was given up, '?' a size
+ * beyond the chunk. The packets that are read are listed in their order, each as its first byte, its size
+ * and its loss bits.
  */
 #ifndef ORMA_TESTS_BUFFER_TRACE_BUFFER_FIXTURE_H
 #define ORMA_TESTS_BUFFER_TRACE_BUFFER_FIXTURE_H
@@ -18,13 +18,13 @@ enum {
 	PREVIOUS = ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS,
 	NEXT = ORMA_TRACE_BUFFER_CHUNK_CONTINUES_ON_NEXT,
 	PATCH = ORMA_TRACE_BUFFER_CHUNK_NEEDS_PATCHING,
-	SCRAPED = 0x80,      /* test only: is_complete = false */
-	UNCOMMITTED = 0x100, /* test only: is_scraped = true */
+	SCRAPED = 0x80,      /* for tests: is_complete = false */
+	UNCOMMITTED = 0x100, /* for tests: is_scraped = true */
 };
 
 static uint8_t payload[1 << 16];
 
-/* Returns the fragments' count, and their bytes in `payload`. */
+/* Returns the number of fragments and writes their bytes to `payload`. */
 static inline uint16_t encode(const char *text, size_t *ret_size)
 {
 	uint16_t count = 0;
@@ -115,7 +115,7 @@ static inline const struct orma_trace_buffer_stats *stats(const struct orma_trac
 	return orma_trace_buffer_stats(buffer);
 }
 
-/* A chunk that takes `outer` bytes of the buffer, all one packet of the letter. */
+/* Writes a chunk that takes `outer` bytes of the buffer and holds one packet of that letter. */
 static inline int put_outer(struct orma_trace_buffer *buffer, uint16_t writer_id, uint32_t chunk_id,
 			    char letter, unsigned outer)
 {

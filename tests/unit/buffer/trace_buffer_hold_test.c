@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_hold_test.c - the bytes of a packet are there until they are released, whatever
- * becomes of the ring.
+ * trace_buffer_hold_test.c - the held bytes of a packet stay readable until they are released, whatever
+ * happens to the ring.
  */
 #include "trace_buffer_fixture.h"
 
@@ -14,7 +14,7 @@ static struct orma_trace_buffer *make_ring(void)
 	return buffer;
 }
 
-/* One packet over many chunks: each of another letter. */
+/* Writes one packet over many chunks, each of another letter. */
 static void put_packet(struct orma_trace_buffer *buffer)
 {
 	for (uint32_t i = 0; i < CHUNKS; i++) {

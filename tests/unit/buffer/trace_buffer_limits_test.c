@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_limits_test.c - very many sequences and chunks, and no memory.
+ * trace_buffer_limits_test.c - very many sequences and chunks, and lack of memory.
  */
 #include "trace_buffer_fixture.h"
 
@@ -13,7 +13,7 @@ ORMA_TEST(only_the_last_1024_empty_sequences_are_remembered)
 			if (id == 0)
 				CHECK_READ(buffer, "a1");
 			else if (writer <= 400)
-				CHECK_READ(buffer, "a1"); /* forgotten: as good as new */
+				CHECK_READ(buffer, "a1"); /* forgotten, so like a new sequence */
 		}
 		if (id == 0)
 			continue;
@@ -114,7 +114,7 @@ ORMA_TEST(a_packet_without_memory_for_its_slices_is_skipped_and_reported)
 	orma_trace_buffer_free(buffer);
 }
 
-/* A chunk of this many empty fragments. */
+/* Writes a chunk of this many empty fragments. */
 static void put_empty(struct orma_trace_buffer *buffer, uint32_t chunk_id, uint16_t count)
 {
 	static const uint8_t zeros[1023];
@@ -165,7 +165,7 @@ ORMA_TEST(reading_what_is_empty_is_done_in_pieces)
 	orma_trace_buffer_free(buffer);
 }
 
-/* Each of them is looked at again by a pass that begins anew, as it does after a write. */
+/* After a write, a new pass visits each of these chunks again. */
 ORMA_TEST(chunks_that_wait_hide_nothing_from_a_reader_that_is_interrupted)
 {
 	struct orma_trace_buffer *buffer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_loss_test.c - chunks that are missing, late or malformed, and the reasons that are
- * given for it.
+ * trace_buffer_loss_test.c - chunks that are missing, late or malformed, and the loss bits that they
+ * cause.
  */
 #include "trace_buffer_fixture.h"
 
@@ -102,7 +102,7 @@ ORMA_TEST(ids_missing_inside_a_packet_are_a_reassembly_gap)
 	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 	put(buffer, 1, 0, NEXT, "a1");
 	put(buffer, 1, 2, PREVIOUS, "b1c1");
-	CHECK_READ(buffer, "c1/27"); /* with the gap between the chunks and the orphan it leaves */
+	CHECK_READ(buffer, "c1/27"); /* also the gap between the chunks, and the orphan behind it */
 	CHECK_INT(stats(buffer)->readaheads_failed, 1);
 	orma_trace_buffer_free(buffer);
 }

@@ -2,18 +2,18 @@
  * trace_buffer_model_test.c - random histories of a trace buffer, compared step by step with a
  * reference.
  *
- * The reference keeps an array of plain records in the order of the ring, finds everything by
- * looking at all of them, and has no index, no deque and no note of where the oldest record is.
- * After every step the results, the packets byte for byte with their loss bits, and all statistics
- * must agree, and the real buffer's invariants (trace_buffer.c) must hold.
+ * The reference keeps an array of records in the order of the ring, and finds everything by a search
+ * through all of them. It has no index, no deque and no position of the oldest record. After every step
+ * the results, the bytes and the loss bits of packets, and all statistics must agree, and the real
+ * buffer's invariants (trace_buffer.c) must hold.
  *
- * Each history is a function of its seed; a failing one is printed. ORMA_SEED=n reruns that one
- * alone, ORMA_SEEDS=n tries that many instead of the usual two thousand.
+ * Each history is a function of its seed. The seed of a failing one is printed: ORMA_SEED=n runs that one
+ * alone. ORMA_SEEDS=n runs the first n histories.
  */
 #include "buffer/trace_buffer.h"
 
 #include "base/macros.h"
-#include "buffer/trace_buffer_layout.h"
+#include "buffer/trace_buffer_check.h"
 #include "harness.h"
 
 enum { WRITERS = 5, RECORDS_MAX = 600, BYTES_MAX = 700, STEPS = 400 };
@@ -55,7 +55,8 @@ static uint32_t outer_size(uint32_t capacity)
 	return (capacity + 31) / 16 * 16;
 }
 
-/* The size of the fragment at `at`, its first byte in *begin; -1 end, -2 given up, -3 malformed. */
+/* Returns the size of the fragment at `at`, and in *begin where its bytes begin; -1 at the end, -2 for a
+ * packet that was given up, -3 for a malformed size. */
 static long fragment(const uint8_t *bytes, uint32_t size, uint32_t at, uint32_t *begin)
 {
 	uint64_t value = 0;
@@ -75,7 +76,7 @@ static long fragment(const uint8_t *bytes, uint32_t size, uint32_t at, uint32_t 
 	return value > size - *begin ? -3 : (long)value;
 }
 
-/* The writer's first live record after the one with this id (or of all, when id is NULL). */
+/* The writer's first live record after the one with this id, or its first one if id is NULL. */
 static struct model_record *model_next(struct model *model, unsigned writer, const uint32_t *id)
 {
 	struct model_record *best = NULL;
@@ -121,7 +122,7 @@ static void model_close(struct model *model, struct model_record *record)
 	record->is_live = record->is_padding = false;
 }
 
-/* The packet that begins with `first`'s last fragment. 1 found, 0 lost, -1 wait. */
+/* Reads the packet that begins with the last fragment of `first`: 1 (found), 0 (lost) or -1 (wait). */
 static int model_reassemble(struct model *model, struct model_record *first, uint32_t begin,
 			    uint32_t size, bool erase)
 {
@@ -178,7 +179,7 @@ static int model_reassemble(struct model *model, struct model_record *first, uin
 	return done && model->packet_size > 0;
 }
 
-/* One packet on the way to `target`: 1 in model->packet, 0 the end. */
+/* Reads one packet on the way to `target` into model->packet: 1, or 0 at the end. */
 static int model_walk(struct model *model, struct model_record *target, bool erase)
 {
 	unsigned writer = target->writer;
@@ -246,8 +247,7 @@ static uint32_t model_offset(const struct model *model, unsigned index)
 	return offset;
 }
 
-/* Puts `with` where the write position is, in the place of as many bytes; everything in the way is
- * read over first. */
+/* Consumes all records in the `size` bytes at the write position. */
 static void model_clear(struct model *model, uint32_t size)
 {
 	for (unsigned i = 0; i < model->record_count; i++) {
@@ -267,6 +267,7 @@ static void model_clear(struct model *model, uint32_t size)
 	}
 }
 
+/* Puts `with` at the write position, in place of as many bytes of cleared records. */
 static void model_place(struct model *model, const struct model_record *with)
 {
 	uint32_t rest = with->size;
@@ -458,57 +459,15 @@ static uint32_t random_below(struct history *history, uint32_t limit)
 	return (uint32_t)((history->random >> 33) % limit);
 }
 
+/* Every call has checked what it may have changed; this checks everything. */
 static void check_invariants(struct history *history, const struct orma_trace_buffer *buffer)
 {
-	uint32_t at = 0, live = 0, listed = 0, padding = 0, occupied = 0;
-	bool write_is_boundary = buffer->write == buffer->used,
-	     oldest_is_boundary = buffer->oldest == buffer->used;
-	while (at < buffer->used) {
-		const struct orma_trace_buffer_record *record =
-			orma_trace_buffer_record_at(buffer, at);
-		uint32_t outer = orma_trace_buffer_record_outer_bytes(record->capacity);
-		write_is_boundary |= at == buffer->write;
-		oldest_is_boundary |= at == buffer->oldest;
-		AGREE(history, record->consumed <= record->payload || !record->sequence);
-		AGREE(history, record->payload <= record->capacity || !record->sequence);
-		live += record->sequence != 0;
-		occupied += record->sequence ? outer : 0;
-		padding += !record->sequence && record->flags & ORMA_TRACE_BUFFER_RECORD_PADDING
-				   ? outer
-				   : 0;
-		bool is_after_write = at >= buffer->write, is_before_oldest = at < buffer->oldest;
-		if (buffer->write < buffer->oldest ? is_after_write && is_before_oldest
-						   : buffer->write > buffer->oldest &&
-							     (is_after_write || is_before_oldest))
-			AGREE(history, !record->sequence);
-		at += outer;
-	}
-	AGREE(history, at == buffer->used && write_is_boundary && oldest_is_boundary);
-	AGREE(history, live == buffer->chunk_count);
-	for (uint32_t i = 0; i < buffer->sequences.count; i++) {
-		const struct orma_trace_buffer_sequence *sequence = &buffer->sequences.slots[i];
-		for (uint32_t k = 0; k < sequence->records.count; k++, listed++) {
-			uint32_t offset = orma_trace_buffer_record_list_get(&sequence->records, k);
-			AGREE(history,
-			      orma_trace_buffer_record_at(buffer, offset)->sequence == i + 1);
-			if (k > 0)
-				AGREE(history,
-				      orma_trace_buffer_chunk_id_is_before(
-					      orma_trace_buffer_record_at(
-						      buffer, orma_trace_buffer_record_list_get(
-								      &sequence->records, k - 1))
-						      ->chunk_id,
-					      orma_trace_buffer_record_at(buffer, offset)
-						      ->chunk_id));
-		}
-	}
-	AGREE(history, listed == live);
-	AGREE(history,
-	      buffer->stats.padding_bytes_written - buffer->stats.padding_bytes_cleared == padding);
-	if (buffer == history->buffer)
-		AGREE(history, buffer->stats.bytes_written - buffer->stats.bytes_read -
-					       buffer->stats.bytes_overwritten ==
-				       occupied);
+#ifdef ORMA_ASSERTS
+	AGREE(history, orma_trace_buffer_check(buffer) == 0);
+#else
+	(void)history;
+	(void)buffer;
+#endif
 }
 
 static void read_some(struct history *history, struct orma_trace_buffer *buffer,
@@ -614,7 +573,7 @@ static void send_something(struct history *history)
 		make_chunk(history, writer, sent);
 		send_chunk(history, index, sent, sent->count, kind > 1);
 	} else if (kind == 8) {
-		/* Two in the wrong order, as scraping finds them. */
+		/* Two chunks in the wrong order, as scraping finds them. */
 		struct sent early;
 		make_chunk(history, writer, &early);
 		sent = &writer->sent[writer->next_id % 8];
@@ -623,7 +582,7 @@ static void send_something(struct history *history)
 		writer->sent[early.id % 8] = early;
 		send_chunk(history, index, &early, early.count, true);
 	} else {
-		/* Again: scraped further, or committed at last. */
+		/* A chunk comes again: scraped with more in it, or committed. */
 		sent = &writer->sent[(writer->next_id - 1 - random_below(history, 4)) % 8];
 		bool complete = random_below(history, 3) > 0;
 		uint32_t count = complete ? sent->count : random_below(history, sent->count + 1);
@@ -658,7 +617,7 @@ struct clone {
 	uint8_t ring[4096];
 };
 
-/* The copy is read to its end; what it shared with the original must not have changed by that. */
+/* Reads the copy to its end, and compares it with the original as it was when the copy began. */
 static void check_clone(struct history *history, struct clone *clone)
 {
 	struct orma_trace_buffer *copy = orma_trace_buffer_copy_take(clone->copy);
@@ -673,7 +632,7 @@ static void check_clone(struct history *history, struct clone *clone)
 	orma_trace_buffer_free(copy);
 }
 
-/* Begins a clone, goes on with it, or drops it: a few hundred bytes at a time, so that all kinds of
+/* Begins a clone, continues it, or drops it. A step copies a few hundred bytes, so that all kinds of
  * changes to the source come in between. */
 static void clone_something(struct history *history, struct clone *clone)
 {
@@ -735,7 +694,7 @@ static void run_history(uint64_t seed)
 			clone_something(&history, &clones[i]);
 }
 
-/* ThreadSanitizer makes each some twenty times slower, and there are no threads here. */
+/* ThreadSanitizer makes a history about twenty times slower, and there are no threads here. */
 #ifdef __SANITIZE_THREAD__
 #define HISTORIES 200
 #else

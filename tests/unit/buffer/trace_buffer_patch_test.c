@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_patch_test.c - patches: what waits for them, and those that do not fit.
+ * trace_buffer_patch_test.c - packets that wait for patches, and patches that do not fit.
  */
 #include "trace_buffer_fixture.h"
 

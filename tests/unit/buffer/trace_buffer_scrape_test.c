@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_scrape_test.c - scraped chunks, and their commits later.
+ * trace_buffer_scrape_test.c - scraped chunks, and their later commits.
  */
 #include "trace_buffer_fixture.h"
 
@@ -38,7 +38,7 @@ ORMA_TEST(a_chunk_scraped_whole_and_read_before_its_commit_is_not_discarded)
 	CHECK_INT(put(buffer, 1, 1, 0, "b5"), 6);
 	CHECK_READ(buffer, "");
 	CHECK_INT(stats(buffer)->chunks_discarded, 0);
-	/* Each commit that was expected came: these are one too many. */
+	/* All expected commits have come, so these are too many. */
 	CHECK_INT(put(buffer, 1, 1, 0, "b5"), -EPROTO);
 	CHECK_INT(put(buffer, 1, 0, 0, "a5"), -EPROTO);
 	CHECK_INT(stats(buffer)->chunks_discarded, 2);
@@ -106,7 +106,7 @@ ORMA_TEST(a_scraped_chunk_that_was_overwritten_comes_back_with_its_new_part)
 	CHECK_READ(buffer, "a1");
 	put_outer(buffer, 2, 0, 'x', 3824);
 	put_outer(buffer, 2, 1, 'y', 512);
-	CHECK_INT(put(buffer, 1, 0, 0, "a1"), 2); /* nothing new: nothing lost either */
+	CHECK_INT(put(buffer, 1, 0, 0, "a1"), 2); /* nothing new, and nothing lost */
 	CHECK_INT(put(buffer, 1, 0, 0, "a1b1"), -EPROTO);
 	put(buffer, 1, 1, SCRAPED, "c1d1");
 	CHECK_READ(buffer, "y494/65 c1");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_test.c - what comes out of a trace buffer, and in which order.
+ * trace_buffer_test.c - the packets that are read from a trace buffer, and their order.
  */
 #include "trace_buffer_fixture.h"
 

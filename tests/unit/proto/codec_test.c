@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * codec_test.c - decode and encode through the tables of a real schema, and their limits.
  *
- * Works on TraceConfig and friends, so the generator is tested with it. Encodings are written out
- * where they are short and come from the single-pass writer where they must be deep. Rejected: a
- * schema for tests only (the generator would have to run in every build).
+ * Uses TraceConfig and its messages, and so tests the generator as well. Short encodings are written out;
+ * deep ones come from the single-pass writer. Rejected: a schema for tests only, because the generator
+ * would have to run in every build.
  */
 #include "base/alloc.h"
 #include "harness.h"
@@ -51,8 +51,8 @@ ORMA_TEST(a_config_survives_encode_and_decode)
 
 ORMA_TEST(unknown_fields_survive)
 {
-	/* duration_ms (3) as varint; 1000: varint; 1000: bytes; duration_ms as string: all but the
-	 * first unknown */
+	/* duration_ms (3) as varint, field 1000 as varint and as bytes, duration_ms as string: all
+	 * except the first are unknown. */
 	static const uint8_t in[] = {0xc0, 0x3e, 0x07, 0x18, 0x05, 0xc2,
 				     0x3e, 0x01, 'x',  0x1a, 0x01, 'y'};
 	static const uint8_t out[] = {0x18, 0x05, 0xc0, 0x3e, 0x07, 0xc2,
@@ -227,7 +227,7 @@ ORMA_TEST(declared_defaults_are_there_and_not_encoded)
 	orma_base_arena_done(&arena);
 }
 
-/* DebugAnnotation.nested... dict_entries (11) in each other. */
+/* `depth` nested messages: dict_entries (11) of DebugAnnotation. */
 static void put_nested(struct orma_buf *buf, size_t depth)
 {
 	struct orma_buf content = {0};

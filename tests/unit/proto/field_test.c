@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * field_test.c - serialized messages as programs read them.
+ * field_test.c - serialized messages through the public functions of orma/field.h.
  */
 #include <orma/field.h>
 
@@ -83,7 +83,7 @@ ORMA_TEST(what_does_not_decode_is_said_and_nothing_outside_is_read)
 	size_t size = 1;
 
 	write_message(&message);
-	/* The text ends behind the message. */
+	/* The field ends behind the message. */
 	for (size_t cut = 1; cut < message.size; cut++) {
 		uint8_t *part = malloc(cut);
 		int r = 1;

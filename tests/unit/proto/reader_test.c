@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reader_test.c - varints and fields of untrusted bytes.
  *
- * Inputs are byte strings written out here; malformed ones are copied to the end of a heap block so
- * that the address sanitizer sees a read past the end. Rejected: random inputs (the fuzz target's
- * work), inputs made by our own writer (both could share a mistake).
+ * Inputs are byte strings that are written out here. Malformed ones are copied to the end of a heap
+ * block, so that the address sanitizer sees a read beyond the end. Rejected: random inputs, because the
+ * fuzz target has them; inputs made by our own writer, because both could share a mistake.
  */
 #include "proto/reader.h"
 

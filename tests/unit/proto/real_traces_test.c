@@ -2,10 +2,10 @@
  * real_traces_test.c - traces that Perfetto recorded go through the codec and the text format
  * unchanged.
  *
- * The traces lie in ../shared/data beside the repository. Each packet is decoded, encoded, printed,
- * parsed back and encoded again; both encodings must agree and decode to what was there. Rejected:
- * copies of the traces in the repository (half a megabyte that only this test reads), comparing
- * with the recorded bytes (their lengths are padded to four bytes).
+ * The traces are in ../shared/data beside the repository. Each packet is decoded, encoded, printed,
+ * parsed and encoded again. Both encodings must agree, and decode to the original message. Rejected:
+ * copies of the traces in the repository, because they are half a megabyte that only this test reads;
+ * comparing with the recorded bytes, because their lengths are padded to four bytes.
  */
 #include "harness.h"
 #include "proto/codec.h"
@@ -88,7 +88,7 @@ ORMA_TEST(a_trace_of_track_events_goes_through_text_unchanged)
 	check_trace("track-event-csdk.pftrace");
 }
 
-/* What a stream cut at any byte may do to the reader: end early or say so. */
+/* A stream that is cut at any byte must end early or be refused. */
 ORMA_TEST(a_trace_cut_at_any_byte_is_read_up_to_there)
 {
 	struct orma_buf trace = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_format_test.c - the text format both ways, and what its errors say.
+ * text_format_test.c - printing and parsing the text format, and the texts of its errors.
  *
- * Messages are those of the schema. Texts that must parse are checked by the encoding they give,
- * texts that must not by the whole error. Rejected: one file per case (they are one line each).
+ * The messages are those of the schema. A text that must parse is checked by its encoding, and a text
+ * that must not parse by the whole error. Rejected: one file per case, because most cases are one line.
  */
 #include <locale.h>
 
@@ -30,7 +30,7 @@ static int parse(const struct orma_proto_desc *desc, const char *text, unsigned 
 	return err;
 }
 
-/* `text` means what `canonical` is the printed form of. */
+/* `canonical` is the printed form of the message that `text` parses to. */
 static void check_same(const struct orma_proto_desc *desc, const char *text, const char *canonical)
 {
 	struct orma_arena arena = {0};
@@ -180,8 +180,8 @@ ORMA_TEST(fields_without_a_name_are_read_and_printed_by_number)
 	check_config("900: '\\010'", "900: \"\\010\"\n");                     /* half a field */
 	check_config("900: '\\010\\200\\000'", "900: \"\\010\\200\\000\"\n"); /* overlong */
 	check_config("900: '\\010\\001'", "900 {\n  1: 1\n}\n");
-	check_config("3: 1000", "duration_ms: 1000\n"); /* a number may be known after all */
-	check_config("3: 'x'", "3: \"x\"\n");           /* and its type another */
+	check_config("3: 1000", "duration_ms: 1000\n"); /* the number of a known field */
+	check_config("3: 'x'", "3: \"x\"\n");           /* a known field of another type */
 	check_config(
 		"20 { 1: 1 } duration_ms: 2",
 		"duration_ms: 2\nbuiltin_data_sources {\n  disable_clock_snapshotting: true\n}\n");
@@ -345,7 +345,7 @@ ORMA_TEST(a_long_line_is_shown_around_the_error)
 	memset(text, 'x', sizeof(text) - 1);
 	CHECK_INT(parse(&orma_pb_trace_config_desc, text, 0, &arena, &message, &error), -EBADMSG);
 	CHECK(strstr(error.message, "xxx...\" in TraceConfig") != NULL);
-	text[0] = '['; /* begins a token that continuation bytes belong to */
+	text[0] = '['; /* continuation bytes belong to the token that this begins */
 	memset(text + 1, 0x98, sizeof(text) - 2);
 	CHECK_INT(parse(&orma_pb_trace_config_desc, text, 0, &arena, &message, &error), -EBADMSG);
 	memset(text, 0xbf, sizeof(text) - 1); /* no code point begins anywhere */
@@ -420,7 +420,7 @@ ORMA_TEST(unknown_bytes_deeper_than_the_limit_are_printed_as_a_string)
 	struct orma_error error = {0};
 	void *message, *back;
 
-	/* 120 messages in each other, inside one string */
+	/* 120 nested messages inside of one string */
 	for (int i = 0; i < 100; i++)
 		CHECK_INT(orma_base_buf_append_str(&text, "9 {"), 0);
 	CHECK_INT(orma_base_buf_append_str(&text, "9: '\\012\\002\\010\\001'"), 0);

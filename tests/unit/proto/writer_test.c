@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * writer_test.c - the single-pass writer over windows of every size, and over the heap.
  *
- * The window sink hands out slices of one array with a gap of poison between them, so that a write
- * outside its window shows. The expected bytes come from the heap writer, whose own bytes are
- * written out by hand once. Rejected: a sink over malloc per window (the order of windows would be
- * lost), random sizes (all sizes from the minimum on are tried instead).
+ * The windows of the sink are slices of one array with a gap of poison between them, so that a write
+ * outside of a window is found. The expected bytes come from the heap writer, whose own bytes are
+ * written out once. Rejected: a sink with malloc() for each window, because the order of windows would be
+ * lost; random sizes, because all sizes from the minimum on are tried.
  */
 #include "proto/writer.h"
 
@@ -18,7 +18,7 @@
 struct window_writer {
 	struct orma_proto_writer writer;
 	size_t window_bytes, count;
-	uint8_t *windows[WINDOWS], *ends[WINDOWS]; /* content */
+	uint8_t *windows[WINDOWS], *ends[WINDOWS]; /* begin and end of their content */
 	uint8_t memory[1 << 16];
 };
 
@@ -145,7 +145,7 @@ ORMA_TEST(a_redirected_length_field_gets_the_length)
 
 	window_writer_init(w, 64);
 	orma_proto_nested_begin(&w->writer, &nested, 1);
-	nested.length_field = patch; /* what a sink does when it gives the window away */
+	nested.length_field = patch; /* as a sink does before it gives the window away */
 	for (int i = 0; i < 100; i++)
 		orma_proto_write_varint(&w->writer, 2, 1);
 	orma_proto_nested_end(&w->writer, &nested);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * arbiter_test.c - chunks and writers of many: layouts, wake-ups, batches, ids, emulation, and the
- * end.
+ * arbiter_test.c - many chunks and writers: layouts, wake-ups, batches, ids, emulation, and the end of
+ * an arbiter.
  */
 #include "shm_reader.h"
 
@@ -66,7 +66,7 @@ ORMA_TEST(a_writer_that_keeps_filling_its_chunks_gets_larger_ones)
 	reader_done(&reader);
 }
 
-/* The pages that were ever written to. */
+/* Counts the pages that were ever written to. */
 static size_t used_pages(void)
 {
 	const struct orma_shm_view *view = &reader.view;
@@ -88,7 +88,7 @@ ORMA_TEST(of_a_large_memory_as_much_is_used_as_the_service_leaves_behind)
 		reader_drain(&reader);
 	}
 	CHECK(used_pages() <= 256 / 4 + 1);
-	/* It comes by late. */
+	/* This chunk was taken late. */
 	for (int i = 0; i < 2000; i++) {
 		write_filled_packet(writer, 4000);
 		if (i % 400 == 0)
@@ -142,7 +142,8 @@ ORMA_TEST(a_writer_slower_than_the_memory_turns_over_goes_back_to_small_chunks)
 	reader_done(&reader);
 }
 
-/* Upstream gives each writer a page: eight of them would do, the rest lose everything. */
+/* If each writer got a page, eight writers would take all of the memory, and the others would lose
+ * everything. */
 ORMA_TEST(eighty_writers_share_eight_pages)
 {
 	struct orma_shm_writer *writers[80], *fast;
@@ -342,7 +343,7 @@ ORMA_TEST(after_the_connection_writers_lose_packets_and_the_last_one_unmaps)
 	orma_shm_arbiter_abandon(reader.arbiter);
 	CHECK(orma_shm_writer_is_abandoned(open));
 	CHECK(!orma_shm_arbiter_take_commit(reader.arbiter, &batch));
-	/* What is in hand can still be written to, without effect. */
+	/* The chunk in hand can still be written to, without effect. */
 	write_packet(in_hand, 10);
 	for (int i = 0; i < 100; i++)
 		write_packet(in_hand, 1000);
@@ -411,7 +412,7 @@ ORMA_TEST(a_failing_allocation_leaves_nothing_behind)
 	CHECK(!writer);
 	orma_test_fail_allocation(0);
 	CHECK_INT(orma_shm_writer_new(arbiter, 1, ORMA_SHM_DROP, &writer), 0);
-	/* From here on nothing is allocated. */
+	/* Nothing may be allocated from here on. */
 	orma_test_fail_allocation(1);
 	for (int i = 0; i < 100; i++)
 		write_packet(writer, 200);
@@ -523,7 +524,7 @@ ORMA_TEST(a_service_that_gives_our_chunks_away_breaks_no_list)
 	a = new_writer();
 	b = new_writer();
 	for (int i = 0; i < 200; i++) {
-		/* "Free", all of it, again and again. */
+		/* The service claims again and again that everything is free. */
 		memset(reader.memory, 0, 4);
 		write_packet(a, 100);
 		memset(reader.memory, 0xff, 4);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shm_reader.h - a service in small for the tests of src/shm: drains an arbiter through a view, keeps
- * all chunks, applies patches, and puts packets together again. Slow, simple, and checks what it
+ * shm_reader.h - a small service for the tests of src/shm. It drains an arbiter through a view, keeps all
+ * chunks, applies patches, and reassembles packets. It is slow and simple, and checks everything it
  * reads.
  */
 #ifndef ORMA_TESTS_SHM_READER_H
@@ -39,7 +39,7 @@ struct reader_writer {
 	struct reader_packet *packets; /* after reader_assemble() */
 	size_t packet_count, packet_capacity;
 	uint32_t target_buffer;
-	unsigned dropped; /* packets with a marker, or without their continuation */
+	unsigned dropped; /* packets with a drop marker, or without their continuation */
 	bool is_registered;
 };
 
@@ -213,7 +213,8 @@ static inline void reader_drain(struct reader *reader)
 		;
 }
 
-/* Waits for the arbiter's wake-up, at most 50 ms so that a test's end is noticed, and drains. */
+/* Waits for the arbiter's wake-up and drains. Waits at most 50 ms, so that the end of a test is
+ * noticed. */
 static inline void reader_wait_and_drain(struct reader *reader)
 {
 	struct pollfd wake = {.fd = orma_shm_arbiter_wake_fd(reader->arbiter), .events = POLLIN};
@@ -236,7 +237,7 @@ static inline void reader_add_packet(struct reader_writer *writer, const struct 
 	writer->packets[writer->packet_count++].size = packet->size;
 }
 
-/* From the chunks of one writer to its packets. */
+/* Reassembles the packets of one writer from its chunks. */
 static inline void reader_assemble(struct reader *reader, uint32_t writer_id)
 {
 	struct reader_writer *writer = &reader->writers[writer_id];

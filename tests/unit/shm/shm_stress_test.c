@@ -11,7 +11,7 @@ static struct reader reader;
 struct emitter {
 	pthread_t thread;
 	enum orma_shm_policy policy;
-	int index, packets, rounds; /* rounds: writers one after the other */
+	int index, packets, rounds; /* rounds: successive writers */
 	size_t size_max;
 	uint64_t lost;
 	uint32_t id;
@@ -19,8 +19,8 @@ struct emitter {
 
 static _Atomic int running;
 
-/* Each packet: field 1 = number, then a string of a size that follows from it, in a nested message
- * when it is odd. */
+/* Field 1 of each packet is its number. A string follows whose size is a function of the number, in a
+ * nested message if the number is odd. */
 static size_t string_size(const struct emitter *emitter, int number)
 {
 	return (size_t)(number * 7919u) % (emitter->size_max + 1);
@@ -82,8 +82,7 @@ static void *emit(void *ctx)
 	return NULL;
 }
 
-/* Looks at everything that is in the memory, as a service does on a flush, and walks the finished
- * fragments. */
+/* Reads all chunks in the memory, as a service does for a flush, and walks their finished fragments. */
 static void scrape(void)
 {
 	struct orma_shm_view_position position = {0};
@@ -232,7 +231,7 @@ ORMA_TEST(sixty_four_slow_threads_and_a_fast_one_share_eight_pages)
 	struct emitter emitters[64];
 
 	reader_init(&reader, 32 * KIB, 4096);
-	/* Idle ones first, each with a packet in hand. */
+	/* First make idle writers, each with an open packet. */
 	for (int i = 0; i < 32; i++) {
 		CHECK_INT(orma_shm_writer_new(reader.arbiter, 1, ORMA_SHM_DROP, &slow[i]), 0);
 		orma_proto_write_varint(orma_shm_writer_packet_begin(slow[i]), 1, 1);
@@ -281,8 +280,8 @@ ORMA_TEST(writers_come_and_go_while_the_connection_dies)
 		atomic_store(&running, 4);
 		for (int i = 0; i < 4; i++)
 			CHECK_INT(pthread_create(&threads[i], NULL, churn, reader.arbiter), 0);
-		/* The threads' writers are theirs; the arbiter must live until the last thread has
-		 * made its last. */
+		/* Each thread makes its own writers, so the arbiter must live until the last thread
+		 * has made its last writer. */
 		for (int i = 0; i < 20 * round; i++) {
 			struct pollfd wake = {.fd = orma_shm_arbiter_wake_fd(reader.arbiter),
 					      .events = POLLIN};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_writer_test.c - packets of one thread: bytes, fragments, lengths known late, loss.
+ * trace_writer_test.c - the packets of one thread: bytes, fragments, patched lengths, loss.
  */
 #include "shm_reader.h"
 
@@ -26,8 +26,8 @@ static void write_string(struct orma_shm_writer *writer, size_t size, char fill)
 	free(text);
 }
 
-/* The same content through any proto writer: `depth` open messages around and between strings of
- * `size` bytes. */
+/* Writes the same content with any proto writer: strings of `size` bytes in and between `depth` nested
+ * messages. */
 static void write_tree(struct orma_proto_writer *proto, int depth, size_t size)
 {
 	struct orma_proto_nested nested[8];
@@ -107,7 +107,7 @@ ORMA_TEST(the_bytes_in_memory_are_those_of_the_protocol)
 	orma_shm_writer_flush(writer);
 	memcpy(&word, reader.memory, 4);
 	CHECK_INT(word, 0x50000003);
-	/* The fragment that is counted in advance is empty. */
+	/* The fragment that was counted in advance is empty. */
 	CHECK_INT(((uint8_t *)reader.memory)[16 + 6 + 4 + 4 + 128], 0);
 	orma_shm_writer_free(writer);
 	reader_done(&reader);
@@ -184,7 +184,7 @@ ORMA_TEST(a_packet_that_holds_too_much_is_released_and_patched)
 	struct orma_shm_writer *writer;
 	struct reader_writer *result;
 
-	/* 64 KiB: an eighth is two pages. Four nested messages of 8 KB each, one in the other. */
+	/* An eighth of 64 KiB is two pages. There are four nested messages of 8 KB each. */
 	reader_init(&reader, 64 * KIB, 4096);
 	writer = new_writer(ORMA_SHM_DROP);
 	write_tree(orma_shm_writer_packet_begin(writer), 4, 8000);
@@ -213,7 +213,7 @@ ORMA_TEST(patches_go_out_in_order_and_say_whether_more_follow)
 	reader_drain(&reader);
 	CHECK(reader.moves > 0);
 	CHECK(reader.writers[1].chunks[0].flags & ORMA_SHM_NEEDS_PATCHING);
-	/* The inner length is known and sent with the next change of chunk or packet: */
+	/* The inner length is known, and is sent when the chunk or the packet ends. */
 	orma_proto_nested_end(proto, &inner);
 	orma_proto_write_bytes(proto, 4, text, 1);
 	orma_shm_writer_packet_end(writer);
@@ -346,14 +346,14 @@ ORMA_TEST(freeing_a_writer_inside_a_packet_gives_the_packet_up)
 	write_string(writer, 10, 'a');
 	orma_proto_write_varint(orma_shm_writer_packet_begin(writer), 1, 1);
 	result = finish(writer);
-	CHECK_INT(result->packet_count, 2); /* and the news of the loss */
+	CHECK_INT(result->packet_count, 2); /* and the packet that reports the loss */
 	CHECK_INT(result->dropped, 1);
 	reader_done(&reader);
 }
 
 ORMA_TEST(a_chunk_takes_no_more_packets_than_it_can_count)
 {
-	/* 0: of one byte, and not reserved. */
+	/* The packet with index 0 has one byte, and was not reserved. */
 	static const size_t sizes[] = {0, 1, ORMA_SHM_RESERVE_BYTES_MIN - 1,
 				       ORMA_SHM_RESERVE_BYTES_MIN, 15};
 
@@ -612,7 +612,7 @@ ORMA_TEST(a_flush_hands_over_what_there_is_once)
 	orma_shm_writer_flush(writer);
 	reader_drain(&reader);
 	CHECK_INT(reader.moves, 1);
-	/* Inside a packet it does nothing. */
+	/* It has no effect inside of a packet. */
 	orma_proto_write_varint(orma_shm_writer_packet_begin(writer), 1, 1);
 	orma_shm_writer_flush(writer);
 	orma_shm_writer_packet_end(writer);

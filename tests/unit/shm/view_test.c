@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * view_test.c - the service's side: layouts, moves, and words that an enemy wrote.
+ * view_test.c - the service's side: layouts, state changes, and words from a hostile producer.
  */
 #include "harness.h"
 
