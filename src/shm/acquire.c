@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * acquire.c - finding free chunks, in the right size, without a lock; completing them; waiting for
- * the service.
+ * acquire.c - finds free chunks in the right size without a lock, completes them, and waits for the
+ * service.
  *
- * Owns the producer's moves on the page words (abi.h). The words are the only truth: there is no
- * list of free chunks that could disagree with them. A search looks at
- *   1. pages near hints[layout] that are already cut that way and have a free chunk (small chunks
- *      only), then
- *   2. all pages from a rotating cursor for one that is not cut, which is cut and taken by one
- *      compare-exchange, then
- *   3. all pages for a free chunk of any size. The service frees in the order in which it was given
- *      chunks, so in a busy buffer step 2 finds the next page at once; small chunks fill up a cut
- *      page before they cut another, so slow writers leave whole pages to fast ones.
+ * Owns the producer's moves on the page words (abi.h). The words are the only truth: there is no list of
+ * free chunks that could disagree with them. A search visits
+ *   1. for small chunks only: pages near hints[layout], looking for a page that is already cut into that
+ *      layout and has a free chunk; then
+ *   2. all pages from a rotating cursor, looking for one that is not cut. One compare-exchange cuts it
+ *      and takes its first chunk; then
+ *   3. all pages, looking for a free chunk of any size.
+ * The service frees chunks in the order in which it was given them, so step 2 finds the next page at once
+ * even when the memory is busy. Small chunks fill a page that is cut before another page is cut, so slow
+ * writers leave whole pages to fast ones.
  *
- * Which size: a writer asks for a layout that follows its pace (trace_writer.c). It gets at most a
- * quarter of what is left of three quarters of the memory, and fourteenths of a page always: as
- * more and more writers hold chunks, new chunks get smaller, and what idle threads pin is bounded.
+ * Which size: a writer asks for a layout that follows its pace (trace_writer.c). It gets at most a quarter
+ * of what remains of three quarters of the memory, but never less than a fourteenth of a page. So the more
+ * chunks writers hold, the smaller new ones are, and the memory that idle threads occupy is bounded.
  *
- * Rejected: whole pages for everyone (64 idle threads pin a default buffer, and then everything is
- * lost); a list of free chunks beside the words (a second truth, and the service cannot maintain
- * it).
+ * Rejected: whole pages for all writers, because 64 idle threads would occupy a default buffer, and all
+ * other data would be lost; a list of free chunks beside the words, because it would be a second truth,
+ * which the service cannot maintain.
  */
 #include <errno.h>
 #include <sched.h>
@@ -64,7 +65,7 @@ uint8_t *orma_shm_arbiter_chunk_start(const struct orma_shm_arbiter *arbiter,
 	       (size_t)chunk_idx * arbiter->chunk_bytes[chunk->layout];
 }
 
-/* One bit, at the even positions, for each free chunk of a page that is cut. */
+/* Has a bit set for each free chunk of a page that is cut: bit 2 * chunk_idx. */
 static uint32_t free_chunks(uint32_t word)
 {
 	uint32_t count = orma_shm_layout_chunk_count(orma_shm_word_layout(word));
@@ -72,9 +73,9 @@ static uint32_t free_chunks(uint32_t word)
 	return ~(word | word >> 1) & EVEN_BITS & ((1u << 2 * count) - 1);
 }
 
-/* Marks the record of a chunk that this thread has just made BeingWritten. */
-static struct orma_shm_event *own(struct orma_shm_arbiter *arbiter, uint32_t page_idx,
-				  uint32_t chunk_idx, uint32_t layout)
+/* Marks the record of a chunk that this thread has just made BeingWritten as owned. */
+static struct orma_shm_event *own_record(struct orma_shm_arbiter *arbiter, uint32_t page_idx,
+					 uint32_t chunk_idx, uint32_t layout)
 {
 	struct orma_shm_event *chunk =
 		&arbiter->slots[page_idx * ORMA_SHM_CHUNKS_PER_PAGE + chunk_idx];
@@ -82,8 +83,9 @@ static struct orma_shm_event *own(struct orma_shm_arbiter *arbiter, uint32_t pag
 	/* Pairs with the release of the loop thread (release_event()). */
 	if (atomic_exchange_explicit(&chunk->is_owned, true, memory_order_acquire)) {
 		atomic_fetch_add_explicit(&arbiter->violations, 1, memory_order_relaxed);
-		return NULL; /* stays BeingWritten: its owner still writes */
+		return NULL; /* it stays BeingWritten, because its owner still writes */
 	}
+	ORMA_ASSERT(chunk_idx < orma_shm_layout_chunk_count(layout));
 	chunk->layout = (uint8_t)layout;
 	return chunk;
 }
@@ -98,8 +100,8 @@ static struct orma_shm_event *cut_page(struct orma_shm_arbiter *arbiter, uint32_
 	uint8_t *chunk = (uint8_t *)(page + 1);
 	uint32_t expected = 0;
 
-	/* The first chunk's header is in the same place in all layouts, and clear. Acquire pairs
-	 * with the release of whoever freed the page (orma_shm_page_free_chunk()). */
+	/* The header of the first chunk is at the same place in all layouts, and is clear. Acquire
+	 * pairs with the release in orma_shm_page_free_chunk(). */
 	if (!atomic_compare_exchange_strong_explicit(&page->word, &expected,
 						     layout == ORMA_SHM_LAYOUT_1 ? cut : locked,
 						     memory_order_acquire, memory_order_relaxed))
@@ -112,10 +114,10 @@ static struct orma_shm_event *cut_page(struct orma_shm_arbiter *arbiter, uint32_
 		/* Release pairs with take_from_page() and the scraper. */
 		atomic_store_explicit(&page->word, cut, memory_order_release);
 	}
-	return own(arbiter, page_idx, 0, layout);
+	return own_record(arbiter, page_idx, 0, layout);
 }
 
-/* Takes a free chunk of a page that is cut as `layout` (LAYOUT_ANY: in whatever way). */
+/* Takes a free chunk of a page that is cut into `layout` (LAYOUT_ANY: into any layout). */
 static struct orma_shm_event *take_from_page(struct orma_shm_arbiter *arbiter, uint32_t page_idx,
 					     uint32_t layout)
 {
@@ -133,7 +135,7 @@ static struct orma_shm_event *take_from_page(struct orma_shm_arbiter *arbiter, u
 		if (atomic_compare_exchange_strong_explicit(
 			    shared, &word, word | (uint32_t)ORMA_SHM_BEING_WRITTEN << 2 * chunk_idx,
 			    memory_order_acquire, memory_order_relaxed))
-			return own(arbiter, page_idx, chunk_idx, orma_shm_word_layout(word));
+			return own_record(arbiter, page_idx, chunk_idx, orma_shm_word_layout(word));
 	}
 	return NULL;
 }
@@ -144,9 +146,9 @@ static uint32_t page_after(const struct orma_shm_arbiter *arbiter, uint32_t page
 }
 
 /*
- * Where to look after a page that was just cut: the next one, or the first again at each NEAR_BYTES
- * where half of what lies before is free. Memory that was used lately is still in the caches of
- * both sides; as much of a large memory is used as the service's pace makes necessary.
+ * The page where the next search begins, after `page_idx` was cut: the next page, or, every NEAR_BYTES,
+ * the first page if it and the page in the middle are free. Memory that was used recently is still in the
+ * caches of both sides, so only as much of a large memory is used as the service's pace requires.
  */
 static uint32_t page_after_cut(const struct orma_shm_arbiter *arbiter, uint32_t page_idx)
 {
@@ -201,12 +203,13 @@ static struct orma_shm_event *search(struct orma_shm_arbiter *arbiter, uint32_t 
 			return chunk;
 		cursor = page_after(arbiter, cursor);
 	}
-	/* A search of a few pages goes on from here next time. */
+	/* The next search of a few pages continues here. */
 	atomic_store_explicit(&arbiter->cursor, page_idx, memory_order_relaxed);
 	return NULL;
 }
 
-/* The largest chunks, from `layout` on down, that leave something to the others. */
+/* The layout with the largest chunks, not larger than those of `layout`, that leaves memory to other
+ * writers. */
 static uint32_t fit_layout(const struct orma_shm_arbiter *arbiter, uint32_t layout,
 			   uint32_t own_bytes)
 {
@@ -243,15 +246,21 @@ struct orma_shm_event *orma_shm_arbiter_acquire(struct orma_shm_arbiter *arbiter
 void orma_shm_arbiter_complete(struct orma_shm_arbiter *arbiter, struct orma_shm_event *chunk)
 {
 	uint32_t bytes = arbiter->chunk_bytes[chunk->layout], pending, page_idx, chunk_idx, word;
+	uint32_t in_hand;
 
+	ORMA_ASSERT(chunk->is_owned && chunk->kind == ORMA_SHM_EVENT_CHUNK && bytes > 0);
 	locate(arbiter, chunk, &page_idx, &chunk_idx);
 	/* BeingWritten | 2 = Complete. Release pairs with the acquire of orma_shm_view_begin_read()
 	 * and _next(). */
 	word = atomic_fetch_or_explicit(&orma_shm_arbiter_page(arbiter, page_idx)->word,
 					2u << 2 * chunk_idx, memory_order_release);
-	if (orma_shm_word_state(word, chunk_idx) != ORMA_SHM_BEING_WRITTEN)
+	/* Only the service can have changed the state, unless the memory is private. */
+	if (orma_shm_word_state(word, chunk_idx) != ORMA_SHM_BEING_WRITTEN) {
+		ORMA_ASSERT(!arbiter->options.is_emulated);
 		atomic_fetch_add_explicit(&arbiter->violations, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&arbiter->in_hand_bytes, bytes, memory_order_relaxed);
+	}
+	in_hand = atomic_fetch_sub_explicit(&arbiter->in_hand_bytes, bytes, memory_order_relaxed);
+	ORMA_ASSERT(in_hand >= bytes);
 	pending = bytes +
 		  atomic_fetch_add_explicit(&arbiter->pending_bytes, bytes, memory_order_relaxed);
 	if (!orma_shm_arbiter_push(arbiter, chunk)) {
@@ -281,12 +290,12 @@ bool orma_shm_arbiter_wait(struct orma_shm_arbiter *arbiter, struct orma_shm_wai
 	}
 	if (now_ns >= wait->deadline_ns)
 		return false;
-	/* Nothing queued: it is the service's turn, and waking the loop would only cost. */
+	/* If nothing is queued, only the service can free chunks, and there is no need to wake the
+	 * loop. */
 	if (atomic_load_explicit(&arbiter->queue, memory_order_relaxed))
 		orma_shm_arbiter_want(arbiter, ORMA_SHM_WANTED_NOW);
-	if (pthread_equal(atomic_load_explicit(&arbiter->loop_thread, memory_order_relaxed),
-			  pthread_self()) &&
-	    arbiter->options.commit_now && !arbiter->is_commit_out)
+	if (orma_shm_arbiter_is_loop_thread(arbiter) && arbiter->options.commit_now &&
+	    !arbiter->is_commit_out)
 		arbiter->options.commit_now(arbiter->options.ctx);
 	if (wait->turns <= WAIT_YIELDS) {
 		sched_yield();

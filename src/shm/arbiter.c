@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * arbiter.c - the arbiter's life: creation, references, abandonment, and the ids of its writers.
+ * arbiter.c - makes and abandons the arbiter.
  *
- * Owns the arbiter, the records of its chunk slots, the pool of patches and the wake descriptor;
- * the memory itself goes back through options.release. Invariant: the creator and each writer hold
- * one reference, so a thread that is still writing when the connection dies writes into memory that
- * is still mapped.
+ * Owns the arbiter, the records of its chunk slots, the pool of patches and the wake descriptor.
  *
- * Writer ids are bits in a word array, taken by an atomic or at a position that only moves forward:
- * an id is used again as late as possible, and not before the loop thread has reported its writer
- * gone.
- *
- * Rejected: a callback to wake the loop, whose context could die under a thread that is just about
- * to call it (a descriptor that the arbiter owns cannot); unmapping on disconnect with a lock or a
- * signal handler around every store.
+ * Rejected: a callback to wake the loop, because its context could be freed while a thread is about to
+ * call it, which cannot happen to a descriptor that the arbiter owns; unmapping the memory when the
+ * connection is lost, because every store would then need a lock or a signal handler.
  */
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -36,12 +29,12 @@ static void fill_patch_pool(struct orma_shm_arbiter *arbiter)
 static int arbiter_init(struct orma_shm_arbiter *arbiter,
 			const struct orma_shm_arbiter_options *options)
 {
-	int error = orma_shm_view_init(&arbiter->view, options->start, options->size_bytes,
-				       options->page_bytes);
+	int r = orma_shm_view_init(&arbiter->view, options->start, options->size_bytes,
+				   options->page_bytes);
 	uint32_t page_count = arbiter->view.page_count;
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	arbiter->options = *options;
 	if (options->stall_timeout_ms == 0)
 		arbiter->options.stall_timeout_ms = ORMA_SHM_STALL_MS_DEFAULT;
@@ -64,32 +57,24 @@ static int arbiter_init(struct orma_shm_arbiter *arbiter,
 	return arbiter->wake_fd < 0 ? -errno : 0;
 }
 
-static void arbiter_free(struct orma_shm_arbiter *arbiter)
-{
-	orma_base_fd_close(arbiter->wake_fd);
-	orma_base_free(arbiter->slots);
-	orma_base_free(arbiter->patches);
-	orma_base_free(arbiter->copies);
-	orma_base_free(arbiter);
-}
-
 int orma_shm_arbiter_new(const struct orma_shm_arbiter_options *options,
 			 struct orma_shm_arbiter **ret)
 {
 	struct orma_shm_arbiter *arbiter = orma_base_zalloc(sizeof(*arbiter));
-	int error;
+	int r;
 
 	if (!arbiter)
 		return -ENOMEM;
 	arbiter->wake_fd = -1;
-	error = arbiter_init(arbiter, options);
-	if (error < 0) {
-		arbiter_free(arbiter);
-		return error;
+	atomic_store_explicit(&arbiter->ref_count, 1, memory_order_relaxed);
+	r = arbiter_init(arbiter, options);
+	if (r < 0) {
+		arbiter->options.release = NULL; /* the memory stays the caller's */
+		orma_shm_arbiter_put(arbiter);
+		return r;
 	}
 	fill_patch_pool(arbiter);
 	orma_shm_arbiter_set_loop_thread(arbiter);
-	atomic_store_explicit(&arbiter->ref_count, 1, memory_order_relaxed);
 	*ret = arbiter;
 	return 0;
 }
@@ -103,7 +88,7 @@ void orma_shm_arbiter_abandon(struct orma_shm_arbiter *arbiter)
 {
 	if (atomic_exchange_explicit(&arbiter->is_abandoned, true, memory_order_relaxed))
 		return;
-	orma_shm_arbiter_close_queue(arbiter);
+	orma_shm_arbiter_drop_events(arbiter);
 }
 
 void orma_shm_arbiter_orphan(struct orma_shm_arbiter *arbiter)
@@ -127,62 +112,9 @@ void orma_shm_arbiter_unref(struct orma_shm_arbiter *arbiter)
 	orma_shm_arbiter_put(arbiter);
 }
 
-void orma_shm_arbiter_ref(struct orma_shm_arbiter *arbiter)
-{
-	atomic_fetch_add_explicit(&arbiter->ref_count, 1, memory_order_relaxed);
-}
-
-void orma_shm_arbiter_put(struct orma_shm_arbiter *arbiter)
-{
-	const struct orma_shm_arbiter_options *options = &arbiter->options;
-
-	if (atomic_fetch_sub_explicit(&arbiter->ref_count, 1, memory_order_acq_rel) != 1)
-		return;
-	if (options->release)
-		options->release(options->release_ctx, options->start, options->size_bytes);
-	arbiter_free(arbiter);
-}
-
 int orma_shm_arbiter_wake_fd(const struct orma_shm_arbiter *arbiter)
 {
 	return arbiter->wake_fd;
-}
-
-uint16_t orma_shm_arbiter_take_id(struct orma_shm_arbiter *arbiter)
-{
-	for (uint32_t i = 0; i < ORMA_SHM_WRITER_ID_MAX; i++) {
-		uint32_t at =
-			atomic_fetch_add_explicit(&arbiter->id_cursor, 1, memory_order_relaxed) %
-			ORMA_SHM_WRITER_ID_MAX;
-		uint64_t bit = UINT64_C(1) << at % 64;
-
-		/* Acquire pairs with the release in return_id(). */
-		if (!(atomic_fetch_or_explicit(&arbiter->ids[at / 64], bit, memory_order_acquire) &
-		      bit))
-			return (uint16_t)(at + 1);
-	}
-	return 0;
-}
-
-static void return_id(struct orma_shm_arbiter *arbiter, uint16_t id)
-{
-	uint32_t at = (uint32_t)id - 1;
-
-	if (id != 0)
-		atomic_fetch_and_explicit(&arbiter->ids[at / 64], ~(UINT64_C(1) << at % 64),
-					  memory_order_release);
-}
-
-void orma_shm_writer_block_put(struct orma_shm_writer_block *block)
-{
-	struct orma_shm_arbiter *arbiter = block->writer.arbiter;
-
-	if (atomic_fetch_sub_explicit(&block->ref_count, 1, memory_order_acq_rel) != 1)
-		return;
-	return_id(arbiter, block->writer.id);
-	atomic_fetch_sub_explicit(&arbiter->writers, 1, memory_order_relaxed);
-	orma_base_free(block);
-	orma_shm_arbiter_put(arbiter);
 }
 
 void orma_shm_arbiter_get_stats(const struct orma_shm_arbiter *arbiter, struct orma_shm_stats *ret)

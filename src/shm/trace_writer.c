@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_writer.c - packets into chunks: fragments, lengths that are known late, loss.
+ * trace_writer.c - writes packets into chunks: fragments, changes of chunk, loss.
  *
- * Picture, of the chunk in hand:
+ * Picture of the chunk in hand:
  *
  *   [header][size|packet][size|packet][LLLL|open packet ...  ]..........[0]
  *                                      ^fragment_size        ^cursor    ^end
@@ -9,29 +9,24 @@
  * The window ends one byte before the chunk does.
  *
  * Invariants:
- *   - `packets` counts the finished fragments and one under construction. A chunk that is handed
- *     over without one gets an empty fragment in its place, for which the last byte is always kept
- *     free.
- *   - An open nested message's length field lies in the chunk in hand, in a held chunk, in a patch
- *     record or in scrap_length: always in memory that is ours.
+ *   - `packets` counts the finished fragments and one under construction. If a chunk is handed over without
+ *     a fragment under construction, it gets an empty fragment in its place. The last byte of the chunk is
+ *     always kept free for that.
  *   - Chunks are handed over in the order of their ids.
+ *   - is_losing if and only if the window is scrap; then there is no chunk in hand.
  *
- * A packet that outgrows its chunk leaves it behind. When the service allows it, such a chunk is
- * *held*, BeingWritten, as long as an open message's length lies in it; at the end of the packet
- * all lengths are in place and the held chunks go out complete. When more than an eighth of the
- * memory is held, or a chunk is not to be had, they go out at once, marked as needing patches, and
- * the lengths follow as patch records; these go out in order, when the first is known.
+ * A packet that outgrows its chunk continues in the next one. trace_writer_held.c says when the chunk that
+ * it leaves is handed over.
  *
- * A packet that is lost in its middle ends with a drop marker in the last fragment that could be
- * written; when that one is already gone, with the absence of its continuation.
+ * If a packet is lost in its middle, a drop marker ends the last fragment that could be written. If that
+ * fragment is already handed over, the missing continuation shows the loss.
  *
- * Pace: a writer starts with fourteenths of a page. It doubles its chunks when it filled the last
- * one before the whole memory was handed out once by everybody together, and halves them when it
- * did not; a packet that fills whole chunks gets whole pages. acquire.c bounds that by what is
- * left.
+ * Pace: a writer starts with fourteenths of a page. When it fills a chunk before all writers together have
+ * acquired as much as the whole memory once, its next chunk is twice as large, otherwise half as large. A
+ * packet that fills whole chunks gets whole pages. acquire.c limits that by the memory that is left.
  *
- * Rejected: copying each packet from a private buffer (twice the stores, and no bound on its size);
- * holding chunks without limit (one packet larger than the memory would wait for itself).
+ * Rejected: copying each packet from a private buffer, because that takes twice the stores, and the
+ * buffer's size would have no bound.
  */
 #include "shm/trace_writer.h"
 
@@ -39,12 +34,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/assert.h"
 #include "shm/arbiter_state.h"
+#include "shm/trace_writer_held.h"
 
-/* Room for which a packet is begun: the size, and what the proto writer wants at least. */
+/* The least room that a packet is begun with: its size, and the smallest window of the proto writer. */
 #define PACKET_ROOM_MIN (ORMA_SHM_FRAGMENT_SIZE_BYTES + ORMA_PROTO_SINK_MIN)
-#define HELD_SHARE      8
 #define CACHE_LINE      64
 #define PREFETCH_AHEAD  512
 #define PREFETCH_MAX    1024
@@ -64,7 +58,7 @@ static void set_window(struct orma_shm_writer *writer, uint8_t *begin, uint8_t *
 	writer->fast_end = begin;
 }
 
-/* No chunk in hand: the next packet asks for one. */
+/* Without a chunk in hand, the next packet acquires one. */
 static void set_window_empty(struct orma_shm_writer *writer)
 {
 	writer->chunk = NULL;
@@ -83,15 +77,21 @@ static void set_window_scrap(struct orma_shm_writer *writer)
 	writer->is_losing = true;
 }
 
+static size_t room(const struct orma_shm_writer *writer)
+{
+	return (size_t)(writer->proto.end - writer->proto.cursor);
+}
+
 static bool is_count_full(const struct orma_shm_writer *writer)
 {
 	return (writer->packets & ORMA_SHM_FRAGMENT_COUNT_MASK) >= ORMA_SHM_FRAGMENT_COUNT_MAX;
 }
 
 /*
- * How far packets may go without a look at anything else: to the window's end, or to where the
- * count of packets might become full, if all that follow were of the smallest size; nowhere when
- * something is to be said first. `pending` bytes are about to be committed as a packet; 0 = none.
+ * Sets the end of the fast path. Packets that end before it fit both the window and the count of packets:
+ * it is the end of the window, or the place where the count would be full if all further packets had the
+ * smallest size. If the next packet must report something, the fast path is closed. `pending` bytes are
+ * about to be committed as a packet; 0 = none.
  */
 static void set_fast_end(struct orma_shm_writer *writer, size_t pending)
 {
@@ -99,14 +99,13 @@ static void set_fast_end(struct orma_shm_writer *writer, size_t pending)
 			      ? 0
 			      : ORMA_SHM_FRAGMENT_COUNT_MAX -
 					(writer->packets & ORMA_SHM_FRAGMENT_COUNT_MASK);
-	size_t room = (size_t)(writer->proto.end - writer->proto.cursor);
 
 	if (writer->is_first || writer->has_lost || left == 0) {
 		writer->fast_end = writer->chunk_start;
 		return;
 	}
 	left = (left - (pending > 0)) * (1 + ORMA_SHM_RESERVE_BYTES_MIN) + pending;
-	writer->fast_end = writer->proto.cursor + ORMA_MIN(left, room);
+	writer->fast_end = writer->proto.cursor + ORMA_MIN(left, room(writer));
 }
 
 static void store_packets(struct orma_shm_writer *writer)
@@ -115,19 +114,12 @@ static void store_packets(struct orma_shm_writer *writer)
 	atomic_store_explicit(writer->packets_word, writer->packets, memory_order_release);
 }
 
-static struct orma_shm_chunk_header *header_of(const struct orma_shm_writer *writer,
-					       const struct orma_shm_event *chunk)
-{
-	uint8_t *start = orma_shm_arbiter_chunk_start(writer->arbiter, chunk);
-
-	return (struct orma_shm_chunk_header *)(void *)start;
-}
-
 static void enter_chunk(struct orma_shm_writer *writer, struct orma_shm_event *chunk,
 			unsigned flags)
 {
-	struct orma_shm_chunk_header *header = header_of(writer, chunk);
+	struct orma_shm_chunk_header *header = orma_shm_chunk_header_of(writer, chunk);
 
+	ORMA_ASSERT(!writer->chunk && chunk->is_owned && writer->id != 0);
 	chunk->target_buffer = writer->target_buffer;
 	writer->chunk = chunk;
 	writer->chunk_start = (uint8_t *)header;
@@ -146,6 +138,7 @@ static void enter_chunk(struct orma_shm_writer *writer, struct orma_shm_event *c
 
 static void open_fragment(struct orma_shm_writer *writer)
 {
+	ORMA_ASSERT(writer->chunk && room(writer) >= PACKET_ROOM_MIN);
 	writer->fragment_size = writer->proto.cursor;
 	writer->proto.cursor += ORMA_SHM_FRAGMENT_SIZE_BYTES;
 	writer->proto.begin = writer->proto.cursor;
@@ -157,165 +150,46 @@ static uint32_t fragment_bytes(const struct orma_shm_writer *writer)
 	       ORMA_SHM_FRAGMENT_SIZE_BYTES;
 }
 
-/* Between packets. */
+/* Hands over the chunk in hand, between packets. */
 static void hand_over(struct orma_shm_writer *writer)
 {
 	if (!writer->chunk)
 		return;
-	*writer->proto.cursor = 0; /* the fragment that is counted and not there */
+	ORMA_ASSERT(!writer->is_losing && !writer->fragment_size);
+	ORMA_ASSERT(
+		orma_shm_is_inside(writer->proto.cursor, writer->chunk_start, writer->chunk_bytes));
+	*writer->proto.cursor = 0; /* the empty fragment that was counted in advance */
 	orma_shm_arbiter_complete(writer->arbiter, writer->chunk);
 	set_window_empty(writer);
 }
 
-/* --- lengths known late ----------------------------------------------------------------------- */
+/* --- packets that do not fit a chunk ----------------------------------------------------------- */
 
-static void list_append(struct orma_shm_event **first, struct orma_shm_event **last,
-			struct orma_shm_event *event)
-{
-	event->next = NULL;
-	if (*last)
-		(*last)->next = event;
-	else
-		*first = event;
-	*last = event;
-}
-
-static struct orma_shm_event *list_take_first(struct orma_shm_event **first,
-					      struct orma_shm_event **last)
-{
-	struct orma_shm_event *event = *first;
-
-	*first = event->next;
-	if (!*first)
-		*last = NULL;
-	return event;
-}
-
-/* Hands over the patches whose length is known, in order, up to the first that is not. */
-static void send_patches(struct orma_shm_writer *writer)
-{
-	while (writer->patch_first) {
-		struct orma_shm_patch *patch =
-			ORMA_CONTAINER_OF(writer->patch_first, struct orma_shm_patch, event);
-
-		if (patch->data[0] == 0)
-			return;
-		list_take_first(&writer->patch_first, &writer->patch_last);
-		patch->has_more =
-			writer->patch_first &&
-			ORMA_CONTAINER_OF(writer->patch_first, struct orma_shm_patch, event)
-					->chunk_id == patch->chunk_id;
-		atomic_fetch_add_explicit(&writer->arbiter->patches_sent, 1, memory_order_relaxed);
-		if (!orma_shm_arbiter_push(writer->arbiter, &patch->event))
-			orma_shm_arbiter_return_patch(writer->arbiter, patch);
-	}
-}
-
-static struct orma_shm_patch *get_patch(struct orma_shm_writer *writer)
-{
-	struct orma_shm_patch *patch = orma_shm_arbiter_take_patch(writer->arbiter);
-	struct orma_shm_wait wait = {.timeout_ms = writer->stall_timeout_ms};
-
-	if (!patch)
-		send_patches(writer);
-	while (!patch && writer->policy == ORMA_SHM_STALL &&
-	       orma_shm_arbiter_wait(writer->arbiter, &wait))
-		patch = orma_shm_arbiter_take_patch(writer->arbiter);
-	return patch;
-}
-
-static bool is_inside(const uint8_t *at, const uint8_t *start, size_t size)
-{
-	return at >= start && at < start + size;
-}
-
-/* Moves the length fields that lie in a chunk to patch records, the innermost first. True when
- * there was one. */
-static bool redirect_to_patches(struct orma_shm_writer *writer, struct orma_shm_event *chunk)
-{
-	uint8_t *start = orma_shm_arbiter_chunk_start(writer->arbiter, chunk);
-	uint32_t bytes = writer->arbiter->chunk_bytes[chunk->layout];
-	struct orma_shm_chunk_header *header = header_of(writer, chunk);
-	bool was_redirected = false;
-
-	for (struct orma_proto_nested *open = writer->proto.open; open; open = open->parent) {
-		struct orma_shm_patch *patch;
-
-		if (!is_inside(open->length_field, start, bytes))
-			continue;
-		patch = get_patch(writer);
-		if (!patch) {
-			open->length_field = writer->scrap_length;
-			writer->is_doomed = true;
-			continue;
-		}
-		patch->event.target_buffer = writer->target_buffer;
-		patch->writer_id = writer->id;
-		patch->chunk_id = atomic_load_explicit(&header->chunk_id, memory_order_relaxed);
-		patch->offset = (uint32_t)(open->length_field - start) - (uint32_t)sizeof(*header);
-		memset(patch->data, 0, sizeof(patch->data));
-		open->length_field = patch->data;
-		list_append(&writer->patch_first, &writer->patch_last, &patch->event);
-		was_redirected = true;
-	}
-	return was_redirected;
-}
-
-/* Completes the held chunks, the oldest first; lengths that are still missing in them follow as
- * patches. */
-static void release_held(struct orma_shm_writer *writer)
-{
-	while (writer->held_first) {
-		struct orma_shm_event *chunk =
-			list_take_first(&writer->held_first, &writer->held_last);
-
-		if (redirect_to_patches(writer, chunk))
-			atomic_fetch_or_explicit(&header_of(writer, chunk)->packets,
-						 ORMA_SHM_NEEDS_PATCHING << ORMA_SHM_FLAGS_SHIFT,
-						 memory_order_release);
-		atomic_fetch_sub_explicit(&writer->arbiter->held_bytes,
-					  writer->arbiter->chunk_bytes[chunk->layout],
-					  memory_order_relaxed);
-		orma_shm_arbiter_complete(writer->arbiter, chunk);
-	}
-}
-
-static bool may_hold(const struct orma_shm_writer *writer)
-{
-	const struct orma_shm_arbiter *arbiter = writer->arbiter;
-
-	return arbiter->options.can_hold_chunks &&
-	       atomic_load_explicit(&arbiter->held_bytes, memory_order_relaxed) <=
-		       arbiter->view.size_bytes / HELD_SHARE;
-}
-
-/* The open packet goes on in another chunk. */
+/* Leaves the chunk in hand; the open packet continues in another one. */
 static void leave_chunk(struct orma_shm_writer *writer)
 {
+	ORMA_ASSERT(writer->is_open && writer->chunk && writer->fragment_size);
 	orma_proto_put_length(writer->fragment_size, fragment_bytes(writer));
 	writer->packets |= ORMA_SHM_CONTINUES_IN_NEXT << ORMA_SHM_FLAGS_SHIFT;
 	store_packets(writer);
-	list_append(&writer->held_first, &writer->held_last, writer->chunk);
-	atomic_fetch_add_explicit(&writer->arbiter->held_bytes, writer->chunk_bytes,
-				  memory_order_relaxed);
+	orma_shm_writer_hold(writer, writer->chunk);
 	writer->has_fragments = true;
 	set_window_empty(writer);
-	if (!writer->proto.open || !may_hold(writer))
-		release_held(writer);
+	if (!writer->proto.open || !orma_shm_writer_may_hold(writer))
+		orma_shm_writer_release_held(writer);
 }
 
-/* The open packet's rest goes to scrap, and what there is of it must not be read. */
+/* The rest of the open packet goes to scrap, and readers must discard what was written of it. */
 static void give_up_packet(struct orma_shm_writer *writer)
 {
 	const struct orma_shm_view *view = &writer->arbiter->view;
 
 	for (struct orma_proto_nested *open = writer->proto.open; open; open = open->parent)
-		if (is_inside(open->length_field, view->start, view->size_bytes))
+		if (orma_shm_is_inside(open->length_field, view->start, view->size_bytes))
 			open->length_field = writer->scrap_length;
-	release_held(writer);
+	orma_shm_writer_release_held(writer);
 	if (writer->chunk) {
-		/* The marker is the last fragment of its chunk: the count is right without another.
-		 */
+		/* The marker is the fragment under construction, so the count is already right. */
 		orma_proto_put_length(writer->fragment_size, ORMA_SHM_FRAGMENT_DROPPED);
 		orma_shm_arbiter_complete(writer->arbiter, writer->chunk);
 	}
@@ -324,7 +198,7 @@ static void give_up_packet(struct orma_shm_writer *writer)
 
 /* --- changing chunks -------------------------------------------------------------------------- */
 
-/* The size of the next chunk, now that the one in hand is full. */
+/* The chunk in hand is full: chooses the size of the next one. */
 static void adapt_layout(struct orma_shm_writer *writer)
 {
 	uint64_t turnover =
@@ -352,7 +226,7 @@ static struct orma_shm_event *acquire_now(struct orma_shm_writer *writer)
 							  : ORMA_SHM_PROBE_ALL);
 }
 
-/* A writer that is losing has waited in vain once: it does not wait again before it had a chunk. */
+/* A writer that is losing has already waited in vain, and does not wait again until it has had a chunk. */
 static struct orma_shm_event *acquire_stalling(struct orma_shm_writer *writer)
 {
 	struct orma_shm_event *chunk = NULL;
@@ -365,7 +239,7 @@ static struct orma_shm_event *acquire_stalling(struct orma_shm_writer *writer)
 	return chunk;
 }
 
-/* A fresh chunk for the next packet, or scrap. */
+/* Takes another chunk for the next packet, or scrap. */
 static void change_chunk_between_packets(struct orma_shm_writer *writer, bool may_stall)
 {
 	struct orma_shm_event *chunk;
@@ -384,7 +258,7 @@ static void change_chunk_between_packets(struct orma_shm_writer *writer, bool ma
 	set_fast_end(writer, 0);
 }
 
-/* The sink: the open packet has filled its window. */
+/* The sink of the proto writer: the open packet has filled its window. */
 static void next_window(struct orma_proto_writer *proto)
 {
 	struct orma_shm_writer *writer = (struct orma_shm_writer *)(void *)proto;
@@ -399,9 +273,9 @@ static void next_window(struct orma_proto_writer *proto)
 	adapt_layout(writer);
 	chunk = acquire_now(writer);
 	if (!chunk && writer->policy == ORMA_SHM_STALL) {
-		/* Nothing is kept back that others might be waiting for. */
+		/* Do not hold chunks while waiting: other writers may wait for them. */
 		leave_chunk(writer);
-		release_held(writer);
+		orma_shm_writer_release_held(writer);
 		chunk = acquire_stalling(writer);
 	}
 	if (!chunk) {
@@ -417,11 +291,6 @@ static void next_window(struct orma_proto_writer *proto)
 }
 
 /* --- packets ---------------------------------------------------------------------------------- */
-
-static size_t room(const struct orma_shm_writer *writer)
-{
-	return (size_t)(writer->proto.end - writer->proto.cursor);
-}
 
 static void count_loss(struct orma_shm_writer *writer)
 {
@@ -455,7 +324,7 @@ struct orma_proto_writer *orma_shm_writer_packet_begin(struct orma_shm_writer *w
 	return packet_begin(writer, true);
 }
 
-/* As much as this packet took will soon be written again, a little further on. */
+/* The next packets will need about as many bytes as this one took: prefetch them. */
 static void prefetch(const struct orma_shm_writer *writer, uint32_t bytes)
 {
 	const uint8_t *at = writer->proto.cursor + PREFETCH_AHEAD;
@@ -468,8 +337,9 @@ static void close_fragment(struct orma_shm_writer *writer)
 {
 	uint32_t bytes = fragment_bytes(writer);
 
+	ORMA_ASSERT(writer->chunk && writer->proto.cursor <= writer->proto.end);
 	if (!writer->has_fragments && bytes <= ORMA_SHM_RESERVE_BYTES_MAX) {
-		/* A scraper leaves this fragment out: its bytes may still move. */
+		/* A scraper leaves this fragment out, so its bytes may still move. */
 		*writer->fragment_size = (uint8_t)bytes;
 		memmove(writer->fragment_size + 1,
 			writer->fragment_size + ORMA_SHM_FRAGMENT_SIZE_BYTES, bytes);
@@ -498,9 +368,9 @@ void orma_shm_writer_packet_end(struct orma_shm_writer *writer)
 		set_fast_end(writer, 0);
 	}
 	if (ORMA_UNLIKELY(writer->held_first))
-		release_held(writer);
+		orma_shm_writer_release_held(writer);
 	if (ORMA_UNLIKELY(writer->patch_first))
-		send_patches(writer);
+		orma_shm_writer_send_patches(writer);
 }
 
 void orma_shm_writer_packet_drop(struct orma_shm_writer *writer)
@@ -526,8 +396,7 @@ uint8_t *orma_shm_writer_reserve_slow(struct orma_shm_writer *writer, size_t siz
 			set_fast_end(writer, 1 + size);
 			return writer->proto.cursor + 1;
 		}
-		/* What there is to say does not fit the caller's packet: a packet of its own says
-		 * it. */
+		/* The caller's packet has no room for the report: a packet of its own makes it. */
 		packet_begin(writer, true);
 		orma_shm_writer_packet_end(writer);
 	}
@@ -538,8 +407,8 @@ void orma_shm_writer_flush(struct orma_shm_writer *writer)
 	if (writer->is_open)
 		return;
 	if (writer->has_lost) {
-		/* Perhaps no packet ever follows the loss. Without room for the news it stays owed.
-		 */
+		/* No packet may ever follow the loss, so report it now. Without room for that the
+		 * report stays pending. */
 		packet_begin(writer, false);
 		if (writer->is_losing)
 			writer->is_open = false;
@@ -599,7 +468,8 @@ void orma_shm_writer_free(struct orma_shm_writer *writer)
 	orma_shm_writer_packet_drop(writer);
 	orma_shm_writer_flush(writer);
 	hand_over(writer);
-	/* Once pushed, the writer and its reference may be gone at any moment. */
+	/* As soon as the departure is pushed, the loop thread may free the writer and drop its
+	 * reference. */
 	orma_shm_arbiter_ref(arbiter);
 	if (writer->id == 0 || !orma_shm_arbiter_push(arbiter, &block->departure))
 		orma_shm_writer_block_put(block);

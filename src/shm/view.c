@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * view.c - the service's moves on the page words: Complete -> BeingRead -> Free, and looking
- * without moving.
+ * view.c - the service's moves on the page words, Complete -> BeingRead -> Free, and scraping without moves.
  *
- * Owns nothing; the memory is the producer's and the service's together. abi.h has the picture and
- * says why single atomic operations are enough. The invariant kept here: every address is computed
- * from page_count and from one local copy of a page's word whose layout and chunk index were
- * checked against each other, so it lies inside the mapping whatever the producer writes.
+ * Owns nothing; the producer and the service share the memory. abi.h has the picture, and says why single
+ * atomic operations are enough. Invariant: every address is computed from page_count and from one local
+ * copy of a page's word, whose layout and chunk index were checked against each other. So it is inside of
+ * the mapping whatever the producer writes. Nothing here is asserted of the memory: it is input.
  *
- * Rejected: a compare-exchange per move, which a producer could make fail as often as it likes;
- * copying whole pages before looking at them, which reads what others are writing and costs a
+ * Rejected: a compare-exchange per move, because a producer could make it fail as often as it likes;
+ * copying whole pages before reading them, because that reads bytes that are being written, and costs a
  * second copy.
  *
- * Bytes go from the producer's chunk to wherever the caller copies them, once.
+ * The caller copies the bytes out of the producer's chunk once.
  */
 #include "shm/view.h"
 
@@ -41,7 +40,8 @@ static void snapshot(const struct orma_shm_view *view, uint32_t word, uint32_t p
 {
 	struct orma_shm_chunk_header *header = chunk_header(view, word, page_idx, chunk_idx);
 	uint32_t bytes = orma_shm_layout_chunk_bytes(orma_shm_word_layout(word), view->page_bytes);
-	/* First, and pairs with the release stores of the writer: the ids are as old or older. */
+	/* Load this first. It pairs with the release stores of the writer, so the ids are at least as
+	 * new. */
 	uint32_t packets = atomic_load_explicit(&header->packets, memory_order_acquire);
 
 	*ret = (struct orma_shm_chunk){
@@ -91,8 +91,8 @@ int orma_shm_view_begin_read(const struct orma_shm_view *view, uint32_t page_idx
 	word = atomic_load_explicit(shared, memory_order_relaxed);
 	if (!has_state(word, chunk_idx_untrusted, ORMA_SHM_COMPLETE))
 		return -EPROTO;
-	/* Acquire pairs with the release of the producer's move to Complete. The word may have
-	 * changed since the load, but for an honest producer not in what concerns this chunk. */
+	/* Acquire pairs with the release of the producer's move to Complete. The word may have changed
+	 * since the load, but an honest producer does not change the bits of this chunk. */
 	word = atomic_fetch_and_explicit(shared, ~(1u << 2 * chunk_idx_untrusted),
 					 memory_order_acquire);
 	if (!has_state(word, chunk_idx_untrusted, ORMA_SHM_COMPLETE))
@@ -112,7 +112,7 @@ int orma_shm_view_end_read(const struct orma_shm_view *view, const struct orma_s
 		return -EPROTO;
 	header = chunk_header(view, word, chunk->page_idx, chunk->chunk_idx);
 	if ((const uint8_t *)(header + 1) != chunk->payload)
-		return -EPROTO; /* another layout than before */
+		return -EPROTO; /* the layout has changed */
 	orma_shm_chunk_clear(header);
 	orma_shm_page_free_chunk(shared, chunk->chunk_idx);
 	return 0;
@@ -122,7 +122,7 @@ bool orma_shm_view_next_in_page(const struct orma_shm_view *view,
 				struct orma_shm_view_position *position, struct orma_shm_chunk *ret)
 {
 	if (position->chunk_idx == 0)
-		/* Acquire: what is Complete here is seen whole. */
+		/* Acquire, so that all bytes of a Complete chunk are visible. */
 		position->word = atomic_load_explicit(page_word(view, position->page_idx),
 						      memory_order_acquire);
 	while (position->chunk_idx < ORMA_SHM_CHUNKS_PER_PAGE) {
@@ -149,10 +149,10 @@ bool orma_shm_view_next(const struct orma_shm_view *view, struct orma_shm_view_p
 }
 
 /*
- * Whole words through volatile, because a writer may be storing to them: the loads must neither be
- * torn nor repeated by the compiler, and nothing behind the last finished fragment is looked at.
- * That is a data race by the letter of C11, by design of the ABI; ThreadSanitizer is told so here,
- * and memcpy() would not do because it checks on its own.
+ * Copies whole words through volatile, because a writer may be storing to them: the compiler must neither
+ * tear nor repeat the loads. The caller uses nothing after the last finished fragment. In C11 this is a data
+ * race; the ABI is designed that way, and the attribute tells ThreadSanitizer so. memcpy() would not do,
+ * because ThreadSanitizer intercepts it.
  */
 __attribute__((no_sanitize("thread"))) void orma_shm_chunk_copy(const struct orma_shm_chunk *chunk,
 								uint8_t *to, uint32_t size)

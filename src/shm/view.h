@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * view.h - the service's side of the shared memory: taking complete chunks, and scraping those in
- * progress.
+ * view.h - the service's side of the shared memory: takes complete chunks, and scrapes those that are being
+ * written.
  *
- * The memory belongs to a producer that may write anything into it at any time. Addresses come from
- * the service's own page count and from words that were read once; a page that breaks the rules
- * yields an error and nothing else. No function here loops on a shared word.
+ * The memory belongs to a producer that may write anything into it at any time. Addresses are computed
+ * from the service's own page count and from words that are read once. A page that breaks the rules causes
+ * an error and nothing else. No function here loops on a shared word.
  *
  * Threads: any; the service uses one.
  */
@@ -23,31 +23,32 @@ struct orma_shm_view {
 	uint32_t page_bytes, page_count;
 };
 
-/* A chunk as it was when one word of its page was read. Its bytes and the header's copy are
+/* A chunk as it was when the word of its page was read. Its bytes and the copy of its header are
  * untrusted. */
 struct orma_shm_chunk {
 	uint32_t page_idx, chunk_idx;
 	enum orma_shm_state state;
-	const uint8_t *payload; /* behind the chunk's header */
+	const uint8_t *payload; /* after the chunk's header */
 	uint32_t payload_bytes;
 	uint32_t chunk_id;
-	uint16_t writer_id;      /* 0 while the producer is just taking the chunk */
-	uint16_t fragment_count; /* the last one is unfinished while state is BeingWritten */
+	uint16_t writer_id;      /* 0 until the producer has written the header */
+	uint16_t fragment_count; /* the last one is not finished if the state is BeingWritten */
 	uint8_t flags;           /* ORMA_SHM_CONTINUES_... */
 };
 
-/* 0 or -EINVAL (see orma_shm_sizes_are_valid(); misaligned). */
+/* 0, or -EINVAL if the sizes are not valid (orma_shm_sizes_are_valid()) or start is not aligned. */
 int orma_shm_view_init(struct orma_shm_view *view, void *start, size_t size_bytes,
 		       uint32_t page_bytes);
 
 /*
- * Complete -> BeingRead. 0, or -EPROTO: no such page or chunk, or it is not complete; the page is
- * then as before. The bytes are quiet (unless the producer cheats) until orma_shm_view_end_read().
+ * Complete -> BeingRead. Returns 0, or -EPROTO if there is no such page or chunk, or it is not complete;
+ * the page is then unchanged. An honest producer does not change the bytes until
+ * orma_shm_view_end_read().
  */
 int orma_shm_view_begin_read(const struct orma_shm_view *view, uint32_t page_idx_untrusted,
 			     uint32_t chunk_idx_untrusted, struct orma_shm_chunk *ret);
-/* BeingRead -> Free. 0, or -EPROTO: the producer has taken the chunk away meanwhile; nothing is
- * touched. */
+/* BeingRead -> Free. Returns 0, or -EPROTO if the producer has changed the state or the layout meanwhile;
+ * then nothing is written. */
 int orma_shm_view_end_read(const struct orma_shm_view *view, const struct orma_shm_chunk *chunk);
 
 /* {0} starts at the first page. */
@@ -57,21 +58,21 @@ struct orma_shm_view_position {
 };
 
 /*
- * The next chunk that is Complete or BeingWritten, leaving the page untouched: for scraping. False
- * at the end. A later call of begin_read may yield the same chunk again, with more in it.
+ * Finds the next chunk that is Complete or BeingWritten, for scraping. Writes nothing to the page. False at
+ * the end. A later orma_shm_view_begin_read() may return the same chunk with more in it.
  */
 bool orma_shm_view_next(const struct orma_shm_view *view, struct orma_shm_view_position *position,
 			struct orma_shm_chunk *ret);
-/* The same within position->page_idx, which exists. False when the page has no more: the position is
- * then at the beginning of the next page. Other pages are not read. */
+/* The same in one page, position->page_idx, which must exist. Reads no other page. False when the page
+ * has no more: the position is then the beginning of the next page. */
 bool orma_shm_view_next_in_page(const struct orma_shm_view *view,
 				struct orma_shm_view_position *position,
 				struct orma_shm_chunk *ret);
 
 /*
- * Copies the first `size` bytes (<= payload_bytes) of a chunk that may be written to at the same
- * time. What was finished when the chunk's header was read is copied as it was then; anything
- * behind that may be torn.
+ * Copies the first `size` bytes (<= payload_bytes) of a chunk that may be written to at the same time.
+ * Fragments that were finished when the chunk's header was read are copied as they were then. Bytes after
+ * those may be torn.
  */
 void orma_shm_chunk_copy(const struct orma_shm_chunk *chunk, uint8_t *to, uint32_t size);
 

@@ -1,101 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * commit.c - from complete chunks to messages for the service: the queue, its wake-ups, batches,
- * and the pool of patches.
+ * commit_batch.c - makes messages to the service of queued events. Loop thread only.
  *
- * Owns arbiter->queue (arbiter_state.h has the picture), `wanted`, and on the loop thread the list
- * `ready` and one batch.
+ * Owns the lists `ready` and `waiting`, the reservations, and one batch. Chunks stay where they are: a
+ * batch only names them, except under emulation, where it points at their bytes.
  *
- * Why no wake-up is lost: a writer pushes and then reads `wanted`; the loop thread clears `wanted`
- * and then takes the queue. All four are sequentially consistent, so either the writer sees the
- * cleared word and wakes the loop, or the loop sees what was pushed. `wanted` only grows between
- * two takes, and only growing writes to the descriptor: two system calls per batch at the most,
- * however many threads push.
- *
- * The pool of patches is a stack of indices with a change count in the other half of the word,
- * because here single items are popped and the ABA problem does arise.
- *
- * Rejected: a mutex around a growing vector (stalls every thread behind the one that the scheduler
- * took off); a ring per writer (memory per thread, and the loop would have to visit thousands of
- * idle ones).
- *
- * Chunks stay where they are; a batch only names them, except under emulation, where it points at
- * their bytes.
+ * Invariant: the events of `waiting` belong to reservations that are not bound, and are in the order in
+ * which they were pushed. When a reservation is bound, they go back to the beginning of `ready`.
  */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/macros.h"
 #include "shm/arbiter_state.h"
 
-/* Stands in the queue once it is closed. */
-static struct orma_shm_event closed;
-
-static void raise_wanted(struct orma_shm_arbiter *arbiter, uint32_t wanted)
-{
-	uint32_t before = atomic_load(&arbiter->wanted);
-
-	do {
-		if (before >= wanted)
-			return;
-	} while (!atomic_compare_exchange_weak(&arbiter->wanted, &before, wanted));
-	orma_base_fd_wake(arbiter->wake_fd);
-}
-
-void orma_shm_arbiter_want(struct orma_shm_arbiter *arbiter, enum orma_shm_wanted wanted)
-{
-	raise_wanted(arbiter, wanted);
-}
-
-enum orma_shm_wanted orma_shm_arbiter_wanted(struct orma_shm_arbiter *arbiter)
-{
-	uint64_t count;
-
-	while (read(arbiter->wake_fd, &count, sizeof(count)) < 0 && errno == EINTR)
-		;
-	return (enum orma_shm_wanted)atomic_load(&arbiter->wanted);
-}
-
-bool orma_shm_arbiter_push(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
-{
-	struct orma_shm_event *head = atomic_load_explicit(&arbiter->queue, memory_order_relaxed);
-
-	do {
-		if (head == &closed)
-			return false;
-		event->next = head;
-	} while (!atomic_compare_exchange_weak(&arbiter->queue, &head, event));
-	raise_wanted(arbiter, ORMA_SHM_WANTED_SOON);
-	return true;
-}
-
-/* Moves what is queued to the end of `ready`, oldest first. */
-static void gather(struct orma_shm_arbiter *arbiter, struct orma_shm_event *instead)
-{
-	struct orma_shm_event *head, *first = NULL, *last;
-
-	atomic_store(&arbiter->wanted, 0);
-	head = atomic_exchange(&arbiter->queue, instead);
-	last = head;
-	while (head) {
-		struct orma_shm_event *older = head->next;
-
-		head->next = first;
-		first = head;
-		head = older;
-	}
-	if (!first)
-		return;
-	if (arbiter->ready_last)
-		arbiter->ready_last->next = first;
-	else
-		arbiter->ready_first = first;
-	arbiter->ready_last = last;
-}
-
 static void drop_first_ready(struct orma_shm_arbiter *arbiter)
 {
+	ORMA_ASSERT(arbiter->ready_first && arbiter->ready_last);
 	arbiter->ready_first = arbiter->ready_first->next;
 	if (!arbiter->ready_first)
 		arbiter->ready_last = NULL;
@@ -128,7 +47,7 @@ void orma_shm_arbiter_bind(struct orma_shm_arbiter *arbiter, uint32_t reservatio
 		return;
 	arbiter->reservations[idx].is_bound = true;
 	arbiter->reservations[idx].target_buffer = target_buffer;
-	/* Others that still wait are sorted out again. */
+	/* Events of other reservations return to `waiting` at the next commit. */
 	if (!arbiter->waiting_first)
 		return;
 	arbiter->waiting_last->next = arbiter->ready_first;
@@ -187,7 +106,9 @@ static bool take_chunk(struct orma_shm_arbiter *arbiter, struct orma_shm_event *
 	uint32_t bytes = arbiter->chunk_bytes[chunk->layout];
 	uint32_t data_bytes = arbiter->options.is_emulated ? bytes : 0;
 	struct orma_chunk_move *move = &arbiter->moves[arbiter->move_count];
+	uint32_t pending;
 
+	ORMA_ASSERT(slot < arbiter->view.page_count * ORMA_SHM_CHUNKS_PER_PAGE);
 	if (arbiter->move_count == ORMA_SHM_BATCH_MOVES || !has_room(arbiter, data_bytes))
 		return false;
 	*move = (struct orma_chunk_move){
@@ -201,7 +122,8 @@ static bool take_chunk(struct orma_shm_arbiter *arbiter, struct orma_shm_event *
 	}
 	arbiter->move_count++;
 	arbiter->batch_bytes += ORMA_SHM_BATCH_ENTRY_BYTES + data_bytes;
-	atomic_fetch_sub_explicit(&arbiter->pending_bytes, bytes, memory_order_relaxed);
+	pending = atomic_fetch_sub_explicit(&arbiter->pending_bytes, bytes, memory_order_relaxed);
+	ORMA_ASSERT(pending >= bytes && chunk->is_owned);
 	return true;
 }
 
@@ -210,6 +132,7 @@ static bool take_patch(struct orma_shm_arbiter *arbiter, struct orma_shm_patch *
 	struct orma_chunk_patch *entry = NULL;
 	struct orma_patch *ret = &arbiter->batch_patches[arbiter->batch_patch_count];
 
+	ORMA_ASSERT(arbiter->patch_entry_count <= arbiter->batch_patch_count);
 	if (arbiter->batch_patch_count == ORMA_SHM_BATCH_PATCHES || !has_room(arbiter, 0))
 		return false;
 	*ret = (struct orma_patch){.offset = patch->offset};
@@ -245,7 +168,7 @@ static bool take_notice(const struct orma_shm_arbiter *arbiter,
 	return true;
 }
 
-/* False: does not fit any more. The event is out of `ready` when this is called. */
+/* Adds an event to the batch. False when it does not fit. */
 static bool take_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
 {
 	switch ((enum orma_shm_event_kind)event->kind) {
@@ -254,7 +177,7 @@ static bool take_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *
 	case ORMA_SHM_EVENT_PATCH:
 		return take_patch(arbiter, ORMA_CONTAINER_OF(event, struct orma_shm_patch, event));
 	case ORMA_SHM_EVENT_REGISTRATION:
-		/* Registrations are sent first: one that follows a departure may be the same id. */
+		/* Registrations are sent first, but one that follows a departure may reuse its id. */
 		return arbiter->unregistered_count == 0 &&
 		       take_notice(arbiter, arbiter->registered, &arbiter->registered_count,
 				   &block_of(event)->writer);
@@ -265,12 +188,12 @@ static bool take_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *
 	return true;
 }
 
-/* What the event's record is needed for is done, or never will be. */
+/* Gives the event's record back. */
 static void release_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
 {
 	switch ((enum orma_shm_event_kind)event->kind) {
 	case ORMA_SHM_EVENT_CHUNK:
-		/* Pairs with the acquire in own(). */
+		/* Pairs with the acquire in own_record(). */
 		atomic_store_explicit(&event->is_owned, false, memory_order_release);
 		break;
 	case ORMA_SHM_EVENT_PATCH:
@@ -309,9 +232,10 @@ static void describe_batch(struct orma_shm_arbiter *arbiter, bool has_more,
 
 bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_shm_batch *ret)
 {
+	ORMA_ASSERT(orma_shm_arbiter_is_loop_thread(arbiter));
 	orma_shm_arbiter_commit_done(arbiter);
 	if (!atomic_load_explicit(&arbiter->is_abandoned, memory_order_relaxed))
-		gather(arbiter, NULL);
+		orma_shm_arbiter_gather(arbiter);
 	while (arbiter->ready_first) {
 		struct orma_shm_event *event = arbiter->ready_first;
 
@@ -323,7 +247,7 @@ bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_
 		if (!take_event(arbiter, event))
 			break;
 		drop_first_ready(arbiter);
-		/* An emulated chunk's bytes are needed until they are sent. */
+		/* The bytes of an emulated chunk are needed until they are sent. */
 		if (!arbiter->options.is_emulated || event->kind != ORMA_SHM_EVENT_CHUNK)
 			release_event(arbiter, event);
 	}
@@ -333,7 +257,7 @@ bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_
 	       0;
 }
 
-/* Complete -> Free by the producer itself. */
+/* The producer's own move Complete -> Free. */
 static void free_emulated_chunk(struct orma_shm_arbiter *arbiter,
 				const struct orma_chunk_move *move)
 {
@@ -376,8 +300,7 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 		uint32_t slot = chunk.page_idx * ORMA_SHM_CHUNKS_PER_PAGE + chunk.chunk_idx;
 		uint32_t target_buffer;
 
-		/* One fragment is under construction: with it alone there is nothing to hand out.
-		 */
+		/* The last fragment is under construction: a chunk with no other one has no data. */
 		if (chunk.state != ORMA_SHM_BEING_WRITTEN || chunk.fragment_count < 2)
 			continue;
 		target_buffer = arbiter->slots[slot].target_buffer;
@@ -402,9 +325,9 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 	return arbiter->move_count > 0;
 }
 
-void orma_shm_arbiter_close_queue(struct orma_shm_arbiter *arbiter)
+void orma_shm_arbiter_drop_events(struct orma_shm_arbiter *arbiter)
 {
-	gather(arbiter, &closed);
+	orma_shm_arbiter_close_queue(arbiter);
 	while (arbiter->ready_first) {
 		struct orma_shm_event *event = arbiter->ready_first;
 
@@ -418,41 +341,4 @@ void orma_shm_arbiter_close_queue(struct orma_shm_arbiter *arbiter)
 		release_event(arbiter, event);
 	}
 	arbiter->waiting_last = NULL;
-}
-
-void orma_shm_arbiter_cut_queue(struct orma_shm_arbiter *arbiter)
-{
-	atomic_store_explicit(&arbiter->queue, &closed, memory_order_relaxed);
-}
-
-/* --- the pool of patches ---------------------------------------------------------------------- */
-
-struct orma_shm_patch *orma_shm_arbiter_take_patch(struct orma_shm_arbiter *arbiter)
-{
-	uint64_t head = atomic_load_explicit(&arbiter->free_patches, memory_order_acquire);
-	struct orma_shm_patch *patch;
-	uint64_t next;
-
-	do {
-		if ((uint32_t)head == 0)
-			return NULL;
-		patch = &arbiter->patches[(uint32_t)head - 1];
-		next = ((head >> 32) + 1) << 32 |
-		       atomic_load_explicit(&patch->next_free, memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak_explicit(
-		&arbiter->free_patches, &head, next, memory_order_acquire, memory_order_acquire));
-	return patch;
-}
-
-void orma_shm_arbiter_return_patch(struct orma_shm_arbiter *arbiter, struct orma_shm_patch *patch)
-{
-	uint64_t head = atomic_load_explicit(&arbiter->free_patches, memory_order_relaxed);
-	uint64_t index = (uint64_t)(patch - arbiter->patches) + 1;
-	uint64_t next;
-
-	do {
-		atomic_store_explicit(&patch->next_free, (uint32_t)head, memory_order_relaxed);
-		next = ((head >> 32) + 1) << 32 | index;
-	} while (!atomic_compare_exchange_weak_explicit(
-		&arbiter->free_patches, &head, next, memory_order_release, memory_order_relaxed));
 }
