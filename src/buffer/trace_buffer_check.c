@@ -271,37 +271,32 @@ static int check_lists(const struct orma_trace_buffer *buffer, const struct cens
 	return HOLDS;
 }
 
-static int check_all(const struct orma_trace_buffer *buffer, struct census *census)
+int orma_trace_buffer_check(const struct orma_trace_buffer *buffer, uint32_t *ret_visited)
 {
+	struct census census = {0};
 	int broken = check_positions(buffer);
 
 	if (broken == HOLDS)
-		broken = check_ring(buffer, census);
+		broken = check_ring(buffer, &census);
 	if (broken == HOLDS)
-		broken = check_lists(buffer, census);
-	if (broken == HOLDS && (live_bytes(buffer) != census->live_bytes ||
-				padding_bytes(buffer) != census->padding_bytes))
+		broken = check_lists(buffer, &census);
+	if (broken == HOLDS && (live_bytes(buffer) != census.live_bytes ||
+				padding_bytes(buffer) != census.padding_bytes))
 		broken = STATISTICS_MATCH;
+	*ret_visited = census.record_count + buffer->sequences.count;
 	return broken;
-}
-
-int orma_trace_buffer_check(const struct orma_trace_buffer *buffer)
-{
-	struct census census = {0};
-
-	return check_all(buffer, &census);
 }
 
 void orma_trace_buffer_check_call(struct orma_trace_buffer *buffer, uint32_t sequence)
 {
-	struct census census = {0};
+	uint32_t visited;
 
 	ORMA_ASSERT(orma_trace_buffer_check_near(buffer, sequence) == HOLDS);
 	buffer->check_paid += CALL_PAYS;
 	if (buffer->check_paid < buffer->check_price || buffer->chunk_count > CHUNKS_MAX)
 		return;
-	ORMA_ASSERT(check_all(buffer, &census) == HOLDS);
-	buffer->check_price = census.record_count + buffer->sequences.count;
+	ORMA_ASSERT(orma_trace_buffer_check(buffer, &visited) == HOLDS);
+	buffer->check_price = visited;
 	buffer->check_paid = 0;
 }
 #endif

@@ -463,7 +463,8 @@ static uint32_t random_below(struct history *history, uint32_t limit)
 static void check_invariants(struct history *history, const struct orma_trace_buffer *buffer)
 {
 #ifdef ORMA_ASSERTS
-	AGREE(history, orma_trace_buffer_check(buffer) == 0);
+	uint32_t visited;
+	AGREE(history, orma_trace_buffer_check(buffer, &visited) == 0);
 #else
 	(void)history;
 	(void)buffer;
