@@ -8,7 +8,7 @@ set(ORMA_HOT_SOURCES
   "buffer/trace_buffer_(index|read|walk|write)"
   "service/(packet_sequence|producer/chunk_commit|producer/chunk_store|read/batch|read/packet_check|read/read)"
   "host/host_commit"
-  "client/(packet|thread|commit)")
+  "client/(packet|thread|commit_encode)")
 # Of src/track everything but what runs once per session or thread.
 set(ORMA_COLD_TRACK
   "category_(descriptor|id|list)|instance_config|process_info|registered_track|rename_watch|startup_match|thread_descriptor|thread_info")

@@ -35,7 +35,7 @@ int orma_client_command_run(const struct orma_client_command *command,
 			    struct orma_client_endpoint *endpoint)
 {
 	const struct orma_client_endpoint_events *events = endpoint->events;
-	void *ctx = endpoint->ctx;
+	struct orma_client_link *link = endpoint->link;
 	const struct orma_client_shared shared = {
 		.fd = command->fd,
 		.page_bytes = command->page_bytes,
@@ -46,27 +46,27 @@ int orma_client_command_run(const struct orma_client_command *command,
 
 	switch (command->kind) {
 	case ORMA_CLIENT_COMMAND_UP:
-		events->up(ctx, false);
+		events->up(link, false);
 		break;
 	case ORMA_CLIENT_COMMAND_SETUP_TRACING:
-		return events->setup_tracing(ctx, &shared);
+		return events->setup_tracing(link, &shared);
 	case ORMA_CLIENT_COMMAND_SETUP_SOURCE:
-		events->setup_source(ctx, command->id, command->data, command->size);
+		events->setup_source(link, command->id, command->data, command->size);
 		break;
 	case ORMA_CLIENT_COMMAND_START_SOURCE:
-		events->start_source(ctx, command->id, command->data, command->size);
+		events->start_source(link, command->id, command->data, command->size);
 		break;
 	case ORMA_CLIENT_COMMAND_STOP_SOURCE:
-		events->stop_source(ctx, command->id);
+		events->stop_source(link, command->id);
 		break;
 	case ORMA_CLIENT_COMMAND_FLUSH:
-		events->flush(ctx, command->id, command->data, count, command->flags);
+		events->flush(link, command->id, command->data, count, command->flags);
 		break;
 	case ORMA_CLIENT_COMMAND_CLEAR:
-		events->clear_incremental_state(ctx, command->data, count);
+		events->clear_incremental_state(link, command->data, count);
 		break;
 	case ORMA_CLIENT_COMMAND_SYNCED:
-		events->synced(ctx);
+		events->synced(link);
 		break;
 	}
 	return 0;

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * endpoint.h - a service as seen by a producer: what it can be told, what it says.
+ * endpoint.h - the connection to a service, as a producer sees it: what it can be told, what it says.
  *
- * Three kinds: a daemon behind a socket (endpoint_socket.c), the service of this process
- * (endpoint_local.c), one behind a transport of the program (endpoint_custom.c). All of it happens
- * on the loop thread. Events come from the loop, never from inside a function of the endpoint; in
- * every event the endpoint may be freed.
+ *   endpoint_socket.c      a daemon behind a socket
+ *   endpoint_transport.c   a service behind a transport of the program's own (orma/transport.h)
+ *   endpoint_local.c       the service of this process, behind a transport of ours
+ *
+ * All three are told things through the same table of operations, struct orma_transport_ops, and answer
+ * through the same events. Everything happens on the loop thread. Events come from the loop, never from
+ * inside a function of the endpoint; every event may free the endpoint.
  */
 #ifndef ORMA_CLIENT_ENDPOINT_H
 #define ORMA_CLIENT_ENDPOINT_H
 
-#include <orma/init.h>
-#include <orma/service.h>
+#include <errno.h>
 #include <orma/transport.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "ipc/trust.h"
 
-struct orma_client_endpoint;
+struct orma_client_link;
 
 struct orma_client_shared {
 	int fd;                /* borrowed; -1 = emulated: the producer uses private memory */
@@ -28,83 +31,146 @@ struct orma_client_shared {
 	bool wants_incomplete; /* emulated: unfinished chunks are to be sent at a flush */
 };
 
+/* What the link does when the service says something. */
 struct orma_client_endpoint_events {
 	/* Data sources can be registered. `uses_own`: the memory that was offered is taken. */
-	void (*up)(void *ctx, bool uses_own);
+	void (*up)(struct orma_client_link *link, bool uses_own);
 	/* The last event: free the endpoint. */
-	void (*down)(void *ctx, int error);
+	void (*down)(struct orma_client_link *link, int error);
 	/* A negative return ends the connection. */
-	int (*setup_tracing)(void *ctx, const struct orma_client_shared *shared);
-	void (*setup_source)(void *ctx, uint64_t instance_id, const void *config, size_t size);
-	void (*start_source)(void *ctx, uint64_t instance_id, const void *config, size_t size);
-	void (*stop_source)(void *ctx, uint64_t instance_id);
-	void (*flush)(void *ctx, uint64_t request_id, const uint64_t *instance_ids, size_t count,
-		      uint64_t flags);
-	void (*clear_incremental_state)(void *ctx, const uint64_t *instance_ids, size_t count);
+	int (*setup_tracing)(struct orma_client_link *link,
+			     const struct orma_client_shared *shared);
+	void (*setup_source)(struct orma_client_link *link, uint64_t instance_id,
+			     const void *config, size_t size);
+	void (*start_source)(struct orma_client_link *link, uint64_t instance_id,
+			     const void *config, size_t size);
+	void (*stop_source)(struct orma_client_link *link, uint64_t instance_id);
+	void (*flush)(struct orma_client_link *link, uint64_t request_id,
+		      const uint64_t *instance_ids, size_t count, uint64_t flags);
+	void (*clear_incremental_state)(struct orma_client_link *link, const uint64_t *instance_ids,
+					size_t count);
 	/* The answer to one sync(): all calls before it have taken effect. */
-	void (*synced)(void *ctx);
+	void (*synced)(struct orma_client_link *link);
 };
 
-struct orma_client_endpoint_ops {
-	void (*free)(struct orma_client_endpoint *endpoint);
-	/* Descriptors are serialized. Negative: not registered. */
-	int (*register_source)(struct orma_client_endpoint *endpoint, const void *descriptor,
-			       size_t size);
-	int (*update_source)(struct orma_client_endpoint *endpoint, const void *descriptor,
-			     size_t size);
-	void (*unregister_source)(struct orma_client_endpoint *endpoint, const char *name);
-	void (*register_writer)(struct orma_client_endpoint *endpoint, uint32_t writer_id,
-				uint32_t target_buffer);
-	void (*unregister_writer)(struct orma_client_endpoint *endpoint, uint32_t writer_id);
-	void (*commit)(struct orma_client_endpoint *endpoint, const struct orma_commit *commit);
-	/* False: commits have to wait, or the queue grows without bound. */
-	bool (*has_room)(struct orma_client_endpoint *endpoint);
-	void (*source_started)(struct orma_client_endpoint *endpoint, uint64_t instance_id);
-	void (*source_stopped)(struct orma_client_endpoint *endpoint, uint64_t instance_id);
-	int (*sync)(struct orma_client_endpoint *endpoint);
-	void (*activate_triggers)(struct orma_client_endpoint *endpoint, const char *const *names,
-				  size_t count);
-};
-
+/* The first member of each kind of endpoint. */
 struct orma_client_endpoint {
-	const struct orma_client_endpoint_ops *ops;
+	/* connect, disconnect, poll_fd and readable are called by endpoint_transport.c only. */
+	const struct orma_transport_ops *ops;
+	void *ops_ctx;
+	void (*free)(struct orma_client_endpoint *endpoint);
 	const struct orma_client_endpoint_events *events;
-	void *ctx; /* of the events */
+	struct orma_client_link *link; /* of the events */
 };
 
 struct orma_client_endpoint_config {
 	struct orma_loop *loop;
 	const struct orma_client_endpoint_events *events;
-	void *ctx;
+	struct orma_client_link *link;
 	const char *producer_name;      /* borrowed for the endpoint's life */
 	uint32_t shm_bytes, page_bytes; /* wishes, 0 = none */
 	/* Memory that the service may use instead of its own, with pages of page_bytes; borrowed
 	 * until `up` or `down`; -1 = none. */
 	int own_fd;
 	bool disable_scraping;
-	const struct orma_ipc_trust *trust; /* of sockets */
+	const struct orma_ipc_trust *trust; /* for sockets */
 };
 
-/* 0 or -errno; with 0 either `up` or `down` follows. */
+/* These three: 0 or -errno; with 0 either `up` or `down` follows. */
 int orma_client_socket_endpoint_new(const struct orma_client_endpoint_config *config,
 				    const char *address, struct orma_client_endpoint **ret);
-
-/* Whether everything that a transport must have is there. */
-bool orma_client_custom_is_valid(const struct orma_transport_ops *ops);
-/* Over the program's own transport; `ops` outlives the endpoint. */
-int orma_client_custom_endpoint_new(const struct orma_client_endpoint_config *config,
-				    const struct orma_transport_ops *ops, void *ops_ctx,
-				    struct orma_client_endpoint **ret);
-
-/* The service of this process, and what serves its consumers; outlives its endpoints. */
+/* `ops` outlives the endpoint. */
+int orma_client_transport_endpoint_new(const struct orma_client_endpoint_config *config,
+				       const struct orma_transport_ops *ops, void *ops_ctx,
+				       struct orma_client_endpoint **ret);
 struct orma_client_local;
-
-int orma_client_local_new(struct orma_loop *loop, struct orma_client_local **ret);
-void orma_client_local_free(struct orma_client_local *local);
 int orma_client_local_endpoint_new(struct orma_client_local *local,
 				   const struct orma_client_endpoint_config *config,
 				   struct orma_client_endpoint **ret);
+
+/* Whether a transport has every function that it must have. */
+bool orma_client_transport_is_valid(const struct orma_transport_ops *ops);
+
+/* The service of this process, and the host that serves its consumers. Outlives its endpoint, of which
+ * there is one at a time. */
+int orma_client_local_new(struct orma_loop *loop, struct orma_client_local **ret);
+void orma_client_local_free(struct orma_client_local *local);
 /* Takes the descriptor over, also on failure. */
 void orma_client_local_add_consumer(struct orma_client_local *local, int fd);
+
+/* --- what a service is told ------------------------------------------------------------------- */
+
+/* Descriptors are serialized. Negative: not registered. */
+static inline int orma_client_endpoint_register_source(struct orma_client_endpoint *endpoint,
+						       const void *descriptor, size_t size)
+{
+	return endpoint->ops->register_data_source(endpoint->ops_ctx, descriptor, size);
+}
+
+/* -ENOTSUP: only unregistering and registering anew changes the descriptor. */
+static inline int orma_client_endpoint_update_source(struct orma_client_endpoint *endpoint,
+						     const void *descriptor, size_t size)
+{
+	return endpoint->ops->update_data_source
+		       ? endpoint->ops->update_data_source(endpoint->ops_ctx, descriptor, size)
+		       : -ENOTSUP;
+}
+
+static inline void orma_client_endpoint_unregister_source(struct orma_client_endpoint *endpoint,
+							  const char *name)
+{
+	endpoint->ops->unregister_data_source(endpoint->ops_ctx, name);
+}
+
+static inline void orma_client_endpoint_register_writer(struct orma_client_endpoint *endpoint,
+							uint32_t writer_id, uint32_t target_buffer)
+{
+	if (endpoint->ops->register_writer)
+		endpoint->ops->register_writer(endpoint->ops_ctx, writer_id, target_buffer);
+}
+
+static inline void orma_client_endpoint_unregister_writer(struct orma_client_endpoint *endpoint,
+							  uint32_t writer_id)
+{
+	if (endpoint->ops->unregister_writer)
+		endpoint->ops->unregister_writer(endpoint->ops_ctx, writer_id);
+}
+
+/* False: commits have to wait, or the queue grows without bound. */
+static inline bool orma_client_endpoint_has_room(const struct orma_client_endpoint *endpoint)
+{
+	return !endpoint->ops->has_room || endpoint->ops->has_room(endpoint->ops_ctx);
+}
+
+static inline void orma_client_endpoint_commit(struct orma_client_endpoint *endpoint,
+					       const struct orma_commit *commit)
+{
+	endpoint->ops->commit(endpoint->ops_ctx, commit);
+}
+
+static inline void orma_client_endpoint_source_started(struct orma_client_endpoint *endpoint,
+						       uint64_t instance_id)
+{
+	endpoint->ops->data_source_started(endpoint->ops_ctx, instance_id);
+}
+
+static inline void orma_client_endpoint_source_stopped(struct orma_client_endpoint *endpoint,
+						       uint64_t instance_id)
+{
+	endpoint->ops->data_source_stopped(endpoint->ops_ctx, instance_id);
+}
+
+/* The event `synced` follows. Negative: it will not. */
+static inline int orma_client_endpoint_sync(struct orma_client_endpoint *endpoint)
+{
+	return endpoint->ops->sync(endpoint->ops_ctx);
+}
+
+static inline void orma_client_endpoint_activate_triggers(struct orma_client_endpoint *endpoint,
+							  const char *const *names, size_t count)
+{
+	if (endpoint->ops->activate_triggers)
+		endpoint->ops->activate_triggers(endpoint->ops_ctx, names, count);
+}
 
 #endif

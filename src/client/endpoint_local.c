@@ -1,253 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0
  * endpoint_local.c - the service of this process, on the same loop and thread.
  *
- * The service's callbacks must not call back into it, and data source callbacks do (they commit):
- * so each becomes a command in a queue that a task of the loop carries out. Memory is mapped a
- * second time from its descriptor, because writers may outlive the service's own mapping. Consumers
- * of this process are served over socket pairs by the same host that serves a daemon's.
+ * It is reached over a transport of ours: the operations call a producer port of the service, and the
+ * port's callbacks queue commands (endpoint_transport.c). The queue is needed here as well: the service
+ * must not be called from its own callbacks, and callbacks of data sources call it (they commit).
+ * Memory is mapped a second time from its descriptor, because writers may outlive the service's own
+ * mapping. Consumers of this process are served over socket pairs by the same host that serves a
+ * daemon's.
  *
- * Rejected: the producer over a socket pair as well (twice the copies and wake-ups of every
- * commit).
+ * Rejected: the producer over a socket pair as well (twice the copies and wake-ups of every commit).
  */
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/fd.h"
-#include "client/command.h"
-#include "client/limits.h"
+#include "client/endpoint.h"
 #include "host/host.h"
 
 struct orma_client_local {
-	struct orma_loop *loop;
 	struct orma_service *service;
 	struct orma_host *host;
+	struct orma_producer_port *port;  /* the endpoint's; NULL = none */
+	struct orma_transport *transport; /* while there is a port */
 };
 
-struct local_endpoint {
-	struct orma_client_endpoint base;
-	struct orma_client_local *local;
-	struct orma_producer_port *port;
-	struct orma_list commands;
-	size_t command_count;
-	struct orma_task task;
-	bool is_up;
-	int error; /* a command was lost: the connection ends */
-};
-
-static struct local_endpoint *from_base(struct orma_client_endpoint *endpoint)
-{
-	return ORMA_CONTAINER_OF(endpoint, struct local_endpoint, base);
-}
-
-/* --- commands of the service ------------------------------------------------------------------ */
-
-static void on_task(struct orma_task *task)
-{
-	struct local_endpoint *self = ORMA_CONTAINER_OF(task, struct local_endpoint, task);
-
-	if (!self->is_up) {
-		self->is_up = true;
-		self->base.events->up(self->base.ctx, false);
-	}
-	while (self->error == 0 && !orma_base_list_is_empty(&self->commands)) {
-		struct orma_client_command *command =
-			ORMA_LIST_ENTRY(self->commands.next, struct orma_client_command, item);
-		int r;
-
-		orma_base_list_remove(&command->item);
-		self->command_count--;
-		r = orma_client_command_run(command, &self->base);
-		self->error = r < 0 ? r : self->error;
-		orma_client_command_free(command);
-	}
-	if (self->error < 0)
-		self->base.events->down(self->base.ctx, self->error);
-}
-
-static struct orma_client_command *add(struct local_endpoint *self,
-				       enum orma_client_command_kind kind, uint64_t id,
-				       const void *data, size_t size)
-{
-	struct orma_client_command *command = NULL;
-
-	if (self->command_count < ORMA_CLIENT_COMMANDS_MAX)
-		command = orma_client_command_new(kind, id, data, size);
-	if (!command) {
-		self->error = -ENOMEM;
-	} else {
-		orma_base_list_append(&self->commands, &command->item);
-		self->command_count++;
-	}
-	orma_base_loop_defer(self->local->loop, &self->task, on_task);
-	return command;
-}
+/* --- what the service says -------------------------------------------------------------------- */
 
 static void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
 {
-	struct local_endpoint *self = ctx;
-	struct orma_client_command *command =
-		add(self, ORMA_CLIENT_COMMAND_SETUP_TRACING, 0, NULL, 0);
-
-	/* The service's own. */
+	/* The service's own descriptor: children of forks must not keep it. */
 	orma_base_fd_set_close_on_fork(memory->fd);
-	if (!command)
-		return;
-	command->page_bytes = memory->page_size_bytes;
-	int fd = orma_base_fd_duplicate(memory->fd);
-	if (fd < 0)
-		self->error = fd;
-	else
-		command->fd = fd;
+	orma_transport_setup_tracing(ctx, memory->fd, memory->page_size_bytes);
 }
 
 static void on_setup_source(void *ctx, uint64_t instance_id, const void *config, size_t size)
 {
-	add(ctx, ORMA_CLIENT_COMMAND_SETUP_SOURCE, instance_id, config, size);
+	orma_transport_setup_data_source(ctx, instance_id, config, size);
 }
 
 static void on_start_source(void *ctx, uint64_t instance_id, const void *config, size_t size)
 {
-	add(ctx, ORMA_CLIENT_COMMAND_START_SOURCE, instance_id, config, size);
+	orma_transport_start_data_source(ctx, instance_id, config, size);
 }
 
 static void on_stop_source(void *ctx, uint64_t instance_id)
 {
-	add(ctx, ORMA_CLIENT_COMMAND_STOP_SOURCE, instance_id, NULL, 0);
+	orma_transport_stop_data_source(ctx, instance_id);
 }
 
 static void on_flush(void *ctx, uint64_t request_id, const uint64_t *instance_ids, size_t count,
 		     uint64_t flags)
 {
-	struct orma_client_command *command = add(ctx, ORMA_CLIENT_COMMAND_FLUSH, request_id,
-						  instance_ids, count * sizeof(*instance_ids));
-
-	if (command)
-		command->flags = flags;
+	orma_transport_flush(ctx, request_id, instance_ids, count, flags);
 }
 
 static void on_clear(void *ctx, const uint64_t *instance_ids, size_t count)
 {
-	add(ctx, ORMA_CLIENT_COMMAND_CLEAR, 0, instance_ids, count * sizeof(*instance_ids));
+	orma_transport_clear_incremental_state(ctx, instance_ids, count);
 }
-
-/* --- calls of the producer -------------------------------------------------------------------- */
-
-static int register_source(struct orma_client_endpoint *endpoint, const void *descriptor,
-			   size_t size)
-{
-	struct local_endpoint *self = from_base(endpoint);
-	int r = orma_producer_port_register_data_source(self->port, descriptor, size);
-
-	orma_host_kick(self->local->host);
-	return r;
-}
-
-static int update_source(struct orma_client_endpoint *endpoint, const void *descriptor, size_t size)
-{
-	struct local_endpoint *self = from_base(endpoint);
-	int r = orma_producer_port_update_data_source(self->port, descriptor, size);
-
-	orma_host_kick(self->local->host);
-	return r;
-}
-
-static void unregister_source(struct orma_client_endpoint *endpoint, const char *name)
-{
-	struct local_endpoint *self = from_base(endpoint);
-
-	orma_producer_port_unregister_data_source(self->port, name);
-	orma_host_kick(self->local->host);
-}
-
-static void register_writer(struct orma_client_endpoint *endpoint, uint32_t writer_id,
-			    uint32_t target_buffer)
-{
-	orma_producer_port_register_writer(from_base(endpoint)->port, writer_id, target_buffer);
-}
-
-static void unregister_writer(struct orma_client_endpoint *endpoint, uint32_t writer_id)
-{
-	orma_producer_port_unregister_writer(from_base(endpoint)->port, writer_id);
-}
-
-static void commit(struct orma_client_endpoint *endpoint, const struct orma_commit *commit)
-{
-	struct local_endpoint *self = from_base(endpoint);
-
-	orma_producer_port_commit(self->port, commit);
-	orma_host_kick(self->local->host);
-}
-
-static bool has_room(struct orma_client_endpoint *endpoint)
-{
-	(void)endpoint;
-	return true;
-}
-
-static void source_started(struct orma_client_endpoint *endpoint, uint64_t instance_id)
-{
-	struct local_endpoint *self = from_base(endpoint);
-
-	orma_producer_port_data_source_started(self->port, instance_id);
-	orma_host_kick(self->local->host);
-}
-
-static void source_stopped(struct orma_client_endpoint *endpoint, uint64_t instance_id)
-{
-	struct local_endpoint *self = from_base(endpoint);
-
-	orma_producer_port_data_source_stopped(self->port, instance_id);
-	orma_host_kick(self->local->host);
-}
-
-static int sync_with(struct orma_client_endpoint *endpoint)
-{
-	return add(from_base(endpoint), ORMA_CLIENT_COMMAND_SYNCED, 0, NULL, 0) ? 0 : -ENOMEM;
-}
-
-static void activate_triggers(struct orma_client_endpoint *endpoint, const char *const *names,
-			      size_t count)
-{
-	struct local_endpoint *self = from_base(endpoint);
-
-	orma_producer_port_activate_triggers(self->port, names, count);
-	orma_host_kick(self->local->host);
-}
-
-static void local_endpoint_free(struct orma_client_endpoint *endpoint)
-{
-	struct local_endpoint *self = from_base(endpoint);
-
-	orma_base_task_cancel(&self->task);
-	if (self->port) {
-		orma_producer_port_close(self->port);
-		orma_host_kick(self->local->host);
-	}
-	while (!orma_base_list_is_empty(&self->commands)) {
-		struct orma_client_command *command =
-			ORMA_LIST_ENTRY(self->commands.next, struct orma_client_command, item);
-
-		orma_base_list_remove(&command->item);
-		orma_client_command_free(command);
-	}
-	orma_base_free(self);
-}
-
-static const struct orma_client_endpoint_ops ops = {
-	.free = local_endpoint_free,
-	.register_source = register_source,
-	.update_source = update_source,
-	.unregister_source = unregister_source,
-	.register_writer = register_writer,
-	.unregister_writer = unregister_writer,
-	.commit = commit,
-	.has_room = has_room,
-	.source_started = source_started,
-	.source_stopped = source_stopped,
-	.sync = sync_with,
-	.activate_triggers = activate_triggers,
-};
 
 static const struct orma_producer_callbacks callbacks = {
 	.struct_size = sizeof(callbacks),
@@ -259,40 +70,135 @@ static const struct orma_producer_callbacks callbacks = {
 	.clear_incremental_state = on_clear,
 };
 
+/* --- what the service is told ----------------------------------------------------------------- */
+
+static int connect_port(void *ctx, struct orma_transport *transport,
+			const struct orma_producer_info *hello)
+{
+	struct orma_client_local *local = ctx;
+	struct orma_producer_info info = *hello;
+	int r;
+
+	ORMA_ASSERT(!local->port);
+	info.is_in_process = true;
+	r = orma_transport_up(transport);
+	if (r == 0)
+		r = orma_producer_port_open(local->service, &info, &callbacks, transport, NULL,
+					    &local->port);
+	local->transport = transport;
+	return r;
+}
+
+static void disconnect_port(void *ctx, struct orma_transport *transport)
+{
+	struct orma_client_local *local = ctx;
+
+	ORMA_ASSERT(local->transport == transport);
+	orma_producer_port_close(ORMA_TAKE(local->port));
+	orma_host_kick(local->host);
+}
+
+static int register_source(void *ctx, const void *descriptor, size_t size)
+{
+	struct orma_client_local *local = ctx;
+	int r = orma_producer_port_register_data_source(local->port, descriptor, size);
+
+	orma_host_kick(local->host);
+	return r;
+}
+
+static int update_source(void *ctx, const void *descriptor, size_t size)
+{
+	struct orma_client_local *local = ctx;
+	int r = orma_producer_port_update_data_source(local->port, descriptor, size);
+
+	orma_host_kick(local->host);
+	return r;
+}
+
+static void unregister_source(void *ctx, const char *name)
+{
+	struct orma_client_local *local = ctx;
+
+	orma_producer_port_unregister_data_source(local->port, name);
+	orma_host_kick(local->host);
+}
+
+static void register_writer(void *ctx, uint32_t writer_id, uint32_t target_buffer)
+{
+	struct orma_client_local *local = ctx;
+
+	orma_producer_port_register_writer(local->port, writer_id, target_buffer);
+}
+
+static void unregister_writer(void *ctx, uint32_t writer_id)
+{
+	struct orma_client_local *local = ctx;
+
+	orma_producer_port_unregister_writer(local->port, writer_id);
+}
+
+static void commit(void *ctx, const struct orma_commit *commit)
+{
+	struct orma_client_local *local = ctx;
+
+	orma_producer_port_commit(local->port, commit);
+	orma_host_kick(local->host);
+}
+
+static void source_started(void *ctx, uint64_t instance_id)
+{
+	struct orma_client_local *local = ctx;
+
+	orma_producer_port_data_source_started(local->port, instance_id);
+	orma_host_kick(local->host);
+}
+
+static void source_stopped(void *ctx, uint64_t instance_id)
+{
+	struct orma_client_local *local = ctx;
+
+	orma_producer_port_data_source_stopped(local->port, instance_id);
+	orma_host_kick(local->host);
+}
+
+/* Calls take effect at once; only the commands that they caused may still be queued. */
+static int sync_with(void *ctx)
+{
+	struct orma_client_local *local = ctx;
+
+	return orma_transport_synced(local->transport);
+}
+
+static void activate_triggers(void *ctx, const char *const *names, size_t count)
+{
+	struct orma_client_local *local = ctx;
+
+	orma_producer_port_activate_triggers(local->port, names, count);
+	orma_host_kick(local->host);
+}
+
+static const struct orma_transport_ops ops = {
+	.struct_size = sizeof(ops),
+	.connect = connect_port,
+	.disconnect = disconnect_port,
+	.register_data_source = register_source,
+	.update_data_source = update_source,
+	.unregister_data_source = unregister_source,
+	.register_writer = register_writer,
+	.unregister_writer = unregister_writer,
+	.commit = commit,
+	.data_source_started = source_started,
+	.data_source_stopped = source_stopped,
+	.sync = sync_with,
+	.activate_triggers = activate_triggers,
+};
+
 int orma_client_local_endpoint_new(struct orma_client_local *local,
 				   const struct orma_client_endpoint_config *config,
 				   struct orma_client_endpoint **ret)
 {
-	const struct orma_producer_info info = {
-		.struct_size = sizeof(info),
-		.uid = geteuid(),
-		.pid = getpid(),
-		.name = config->producer_name,
-		.sdk_version = "orma " ORMA_VERSION_STRING,
-		.page_size_hint_bytes = config->page_bytes,
-		.shm_size_hint_bytes = config->shm_bytes,
-		.scraping_mode =
-			config->disable_scraping ? ORMA_SCRAPING_DISABLED : ORMA_SCRAPING_ENABLED,
-		.shm_fd = -1,
-		.is_in_process = true,
-	};
-	struct local_endpoint *self = orma_base_zalloc(sizeof(*self));
-	int r;
-
-	if (!self)
-		return -ENOMEM;
-	self->base = (struct orma_client_endpoint){&ops, config->events, config->ctx};
-	self->local = local;
-	orma_base_list_init(&self->commands);
-	orma_base_list_init(&self->task.link);
-	r = orma_producer_port_open(local->service, &info, &callbacks, self, NULL, &self->port);
-	if (r < 0) {
-		local_endpoint_free(&self->base);
-		return r;
-	}
-	orma_base_loop_defer(local->loop, &self->task, on_task);
-	*ret = &self->base;
-	return 0;
+	return orma_client_transport_endpoint_new(config, &ops, local, ret);
 }
 
 /* --- the service ------------------------------------------------------------------------------ */
@@ -306,7 +212,6 @@ int orma_client_local_new(struct orma_loop *loop, struct orma_client_local **ret
 
 	if (!local)
 		return -ENOMEM;
-	local->loop = loop;
 	r = orma_service_new(&options, &local->service);
 	if (r == 0)
 		r = orma_host_new(loop, local->service, &local->host);
@@ -322,6 +227,7 @@ void orma_client_local_free(struct orma_client_local *local)
 {
 	if (!local)
 		return;
+	ORMA_ASSERT(!local->port);
 	orma_host_free(local->host);
 	orma_service_free(local->service);
 	orma_base_free(local);

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/fd.h"
-#include "client/commit.h"
+#include "client/commit_encode.h"
 #include "client/endpoint.h"
 #include "client/limits.h"
 #include "ipc/ipc_client.h"
@@ -63,16 +63,11 @@ struct socket_endpoint {
 	int failure_error;
 };
 
-static struct socket_endpoint *from_base(struct orma_client_endpoint *endpoint)
-{
-	return ORMA_CONTAINER_OF(endpoint, struct socket_endpoint, base);
-}
-
 static void on_failure(struct orma_task *task)
 {
 	struct socket_endpoint *self = ORMA_CONTAINER_OF(task, struct socket_endpoint, failure);
 
-	self->base.events->down(self->base.ctx, self->failure_error);
+	self->base.events->down(self->base.link, self->failure_error);
 }
 
 static void fail(struct socket_endpoint *self, int error)
@@ -83,7 +78,7 @@ static void fail(struct socket_endpoint *self, int error)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static int send(struct socket_endpoint *self, enum method method, orma_ipc_reply_fn *fn)
+static int invoke(struct socket_endpoint *self, enum method method, orma_ipc_reply_fn *fn)
 {
 	int r = orma_ipc_client_invoke(self->ipc, method, self->args.data, self->args.size, fn,
 				       self);
@@ -93,8 +88,8 @@ static int send(struct socket_endpoint *self, enum method method, orma_ipc_reply
 	return r;
 }
 
-static int send_varints(struct socket_endpoint *self, enum method method, uint64_t first,
-			uint64_t second)
+static int invoke_varints(struct socket_endpoint *self, enum method method, uint64_t first,
+			  uint64_t second)
 {
 	uint8_t *at;
 	int r;
@@ -112,11 +107,11 @@ static int send_varints(struct socket_endpoint *self, enum method method, uint64
 		at = orma_proto_put_varint(at, second);
 	}
 	self->args.size = (size_t)(at - self->args.data);
-	return send(self, method, NULL);
+	return invoke(self, method, NULL);
 }
 
-static int send_bytes(struct socket_endpoint *self, enum method method, const void *data,
-		      size_t size)
+static int invoke_bytes(struct socket_endpoint *self, enum method method, const void *data,
+			size_t size)
 {
 	uint8_t head[ORMA_PROTO_SCALAR_FIELD_MAX];
 	uint8_t *end = orma_proto_put_varint(head, orma_proto_tag(1, ORMA_PROTO_BYTES));
@@ -131,60 +126,60 @@ static int send_bytes(struct socket_endpoint *self, enum method method, const vo
 		fail(self, r);
 		return r;
 	}
-	return send(self, method, NULL);
+	return invoke(self, method, NULL);
 }
 
-static int register_source(struct orma_client_endpoint *endpoint, const void *descriptor,
-			   size_t size)
+static int register_source(void *ctx, const void *descriptor, size_t size)
 {
-	return send_bytes(from_base(endpoint), REGISTER_DATA_SOURCE, descriptor, size);
+	return invoke_bytes(ctx, REGISTER_DATA_SOURCE, descriptor, size);
 }
 
-static int update_source(struct orma_client_endpoint *endpoint, const void *descriptor, size_t size)
+static int update_source(void *ctx, const void *descriptor, size_t size)
 {
-	return send_bytes(from_base(endpoint), UPDATE_DATA_SOURCE, descriptor, size);
+	return invoke_bytes(ctx, UPDATE_DATA_SOURCE, descriptor, size);
 }
 
-static void unregister_source(struct orma_client_endpoint *endpoint, const char *name)
+static void unregister_source(void *ctx, const char *name)
 {
-	send_bytes(from_base(endpoint), UNREGISTER_DATA_SOURCE, name, strlen(name));
+	invoke_bytes(ctx, UNREGISTER_DATA_SOURCE, name, strlen(name));
 }
 
-static void register_writer(struct orma_client_endpoint *endpoint, uint32_t writer_id,
-			    uint32_t target_buffer)
+static void register_writer(void *ctx, uint32_t writer_id, uint32_t target_buffer)
 {
-	send_varints(from_base(endpoint), REGISTER_TRACE_WRITER, writer_id, target_buffer);
+	invoke_varints(ctx, REGISTER_TRACE_WRITER, writer_id, target_buffer);
 }
 
-static void unregister_writer(struct orma_client_endpoint *endpoint, uint32_t writer_id)
+static void unregister_writer(void *ctx, uint32_t writer_id)
 {
-	send_varints(from_base(endpoint), UNREGISTER_TRACE_WRITER, writer_id, 0);
+	invoke_varints(ctx, UNREGISTER_TRACE_WRITER, writer_id, 0);
 }
 
-static void source_started(struct orma_client_endpoint *endpoint, uint64_t instance_id)
+static void source_started(void *ctx, uint64_t instance_id)
 {
-	send_varints(from_base(endpoint), NOTIFY_DATA_SOURCE_STARTED, instance_id, 0);
+	invoke_varints(ctx, NOTIFY_DATA_SOURCE_STARTED, instance_id, 0);
 }
 
-static void source_stopped(struct orma_client_endpoint *endpoint, uint64_t instance_id)
+static void source_stopped(void *ctx, uint64_t instance_id)
 {
-	send_varints(from_base(endpoint), NOTIFY_DATA_SOURCE_STOPPED, instance_id, 0);
+	invoke_varints(ctx, NOTIFY_DATA_SOURCE_STOPPED, instance_id, 0);
 }
 
-static void commit(struct orma_client_endpoint *endpoint, const struct orma_commit *commit)
+static void commit(void *ctx, const struct orma_commit *commit)
 {
-	struct socket_endpoint *self = from_base(endpoint);
+	struct socket_endpoint *self = ctx;
 	int r = orma_client_commit_encode(commit, &self->args);
 
 	if (r < 0)
 		fail(self, r);
 	else
-		send(self, COMMIT_DATA, NULL);
+		invoke(self, COMMIT_DATA, NULL);
 }
 
-static bool has_room(struct orma_client_endpoint *endpoint)
+static bool has_room(void *ctx)
 {
-	return orma_ipc_client_has_room(from_base(endpoint)->ipc);
+	struct socket_endpoint *self = ctx;
+
+	return orma_ipc_client_has_room(self->ipc);
 }
 
 static void on_synced(void *ctx, const struct orma_ipc_reply *reply)
@@ -193,24 +188,23 @@ static void on_synced(void *ctx, const struct orma_ipc_reply *reply)
 
 	/* A service that does not know the call has seen it, and so what was before it. */
 	if (reply->success || reply->error == -EREMOTEIO)
-		self->base.events->synced(self->base.ctx);
+		self->base.events->synced(self->base.link);
 }
 
-static int sync_with(struct orma_client_endpoint *endpoint)
+static int sync_with(void *ctx)
 {
-	struct socket_endpoint *self = from_base(endpoint);
+	struct socket_endpoint *self = ctx;
 
 	self->args.size = 0;
 	/* Services before 2020 have no Sync; an empty commit is handled in the same order. */
-	return send(self, orma_ipc_client_has_method(self->ipc, SYNC) ? SYNC : COMMIT_DATA,
-		    on_synced);
+	return invoke(self, orma_ipc_client_has_method(self->ipc, SYNC) ? SYNC : COMMIT_DATA,
+		      on_synced);
 }
 
 /* Services before 2019 have no triggers, and no sessions that wait for any. */
-static void activate_triggers(struct orma_client_endpoint *endpoint, const char *const *names,
-			      size_t count)
+static void activate_triggers(void *ctx, const char *const *names, size_t count)
 {
-	struct socket_endpoint *self = from_base(endpoint);
+	struct socket_endpoint *self = ctx;
 	struct orma_proto_heap_writer heap;
 	int r;
 
@@ -223,12 +217,12 @@ static void activate_triggers(struct orma_client_endpoint *endpoint, const char 
 	if (r < 0)
 		fail(self, r);
 	else
-		send(self, ACTIVATE_TRIGGERS, NULL);
+		invoke(self, ACTIVATE_TRIGGERS, NULL);
 }
 
 static void socket_free(struct orma_client_endpoint *endpoint)
 {
-	struct socket_endpoint *self = from_base(endpoint);
+	struct socket_endpoint *self = ORMA_CONTAINER_OF(endpoint, struct socket_endpoint, base);
 
 	orma_base_task_cancel(&self->failure);
 	orma_ipc_client_free(self->ipc);
@@ -236,17 +230,17 @@ static void socket_free(struct orma_client_endpoint *endpoint)
 	orma_base_free(self);
 }
 
-static const struct orma_client_endpoint_ops ops = {
-	.free = socket_free,
-	.register_source = register_source,
-	.update_source = update_source,
-	.unregister_source = unregister_source,
+static const struct orma_transport_ops ops = {
+	.struct_size = sizeof(ops),
+	.register_data_source = register_source,
+	.update_data_source = update_source,
+	.unregister_data_source = unregister_source,
 	.register_writer = register_writer,
 	.unregister_writer = unregister_writer,
 	.commit = commit,
 	.has_room = has_room,
-	.source_started = source_started,
-	.source_stopped = source_stopped,
+	.data_source_started = source_started,
+	.data_source_stopped = source_stopped,
 	.sync = sync_with,
 	.activate_triggers = activate_triggers,
 };
@@ -296,7 +290,7 @@ static int run_setup_tracing(struct socket_endpoint *self, struct orma_str messa
 	} else if (shared.fd < 0) {
 		return -EPROTO;
 	}
-	r = self->base.events->setup_tracing(self->base.ctx, &shared);
+	r = self->base.events->setup_tracing(self->base.link, &shared);
 	orma_base_fd_close(shared.fd);
 	return r;
 }
@@ -309,7 +303,7 @@ static int run_flush(struct socket_endpoint *self, struct orma_str message_untru
 		message_untrusted.data, message_untrusted.size, &arena, &flush);
 
 	if (r == 0)
-		self->base.events->flush(self->base.ctx, flush->request_id,
+		self->base.events->flush(self->base.link, flush->request_id,
 					 flush->data_source_ids.items, flush->data_source_ids.count,
 					 flush->flags);
 	orma_base_arena_done(&arena);
@@ -324,8 +318,9 @@ static int run_clear(struct socket_endpoint *self, struct orma_str message_untru
 		message_untrusted.data, message_untrusted.size, &arena, &clear);
 
 	if (r == 0)
-		self->base.events->clear_incremental_state(
-			self->base.ctx, clear->data_source_ids.items, clear->data_source_ids.count);
+		self->base.events->clear_incremental_state(self->base.link,
+							   clear->data_source_ids.items,
+							   clear->data_source_ids.count);
 	orma_base_arena_done(&arena);
 	return r;
 }
@@ -345,17 +340,17 @@ static int run_command(struct socket_endpoint *self, const struct orma_proto_fie
 	case ORMA_PB_GET_ASYNC_COMMAND_RESPONSE_SETUP_DATA_SOURCE:
 		r = get_instance(command->bytes, &id, &config);
 		if (r == 0)
-			events->setup_source(self->base.ctx, id, config.data, config.size);
+			events->setup_source(self->base.link, id, config.data, config.size);
 		return r;
 	case ORMA_PB_GET_ASYNC_COMMAND_RESPONSE_START_DATA_SOURCE:
 		r = get_instance(command->bytes, &id, &config);
 		if (r == 0)
-			events->start_source(self->base.ctx, id, config.data, config.size);
+			events->start_source(self->base.link, id, config.data, config.size);
 		return r;
 	case ORMA_PB_GET_ASYNC_COMMAND_RESPONSE_STOP_DATA_SOURCE:
 		r = get_instance(command->bytes, &id, &config);
 		if (r == 0)
-			events->stop_source(self->base.ctx, id);
+			events->stop_source(self->base.link, id);
 		return r;
 	case ORMA_PB_GET_ASYNC_COMMAND_RESPONSE_FLUSH:
 		return run_flush(self, command->bytes);
@@ -416,7 +411,7 @@ static void on_initialized(void *ctx, const struct orma_ipc_reply *reply)
 	}
 	self->uses_own = self->uses_own && !self->is_emulated && self->config.own_fd >= 0;
 	self->config.own_fd = -1;
-	self->base.events->up(self->base.ctx, self->uses_own);
+	self->base.events->up(self->base.link, self->uses_own);
 }
 
 static int encode_hello(struct socket_endpoint *self)
@@ -461,7 +456,7 @@ static void on_connected(void *ctx)
 					      self);
 	self->args.size = 0;
 	if (r == 0)
-		r = send(self, GET_ASYNC_COMMAND, on_command);
+		r = invoke(self, GET_ASYNC_COMMAND, on_command);
 	if (r < 0)
 		fail(self, r == -ENOTSUP ? -EPROTO : r);
 }
@@ -470,7 +465,7 @@ static void on_disconnected(void *ctx, int error)
 {
 	struct socket_endpoint *self = ctx;
 
-	self->base.events->down(self->base.ctx, error);
+	self->base.events->down(self->base.link, error);
 }
 
 int orma_client_socket_endpoint_new(const struct orma_client_endpoint_config *config,
@@ -492,7 +487,13 @@ int orma_client_socket_endpoint_new(const struct orma_client_endpoint_config *co
 
 	if (!self)
 		return -ENOMEM;
-	self->base = (struct orma_client_endpoint){&ops, config->events, config->ctx};
+	self->base = (struct orma_client_endpoint){
+		.ops = &ops,
+		.ops_ctx = self,
+		.free = socket_free,
+		.events = config->events,
+		.link = config->link,
+	};
 	self->config = *config;
 	orma_base_list_init(&self->failure.link);
 	r = orma_ipc_client_new(&options, address, &self->ipc);

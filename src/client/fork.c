@@ -25,59 +25,42 @@
  * ever), beginning anew in the handler itself (children that exec at once would make threads),
  * MADV_DONTFORK for the memory (an open packet would be a crash).
  */
-#include <errno.h>
+#include "client/fork.h"
+
 #include <unistd.h>
 
-#include "base/cancel.h"
 #include "base/fd.h"
-#include "base/log_message.h"
-#include "client/client.h"
+#include "client/engine.h"
+#include "client/revival.h"
+#include "client/thread.h"
 
-/* What is left of the parent stays reachable, so that leak checkers of children have no questions.
- */
-#define LEFT_BEHIND_MAX 64
+/* The process that forks. Written before each fork by the forking thread, always to the same value, and
+ * read in the child, which sees that thread's own write. Relaxed. */
+static _Atomic pid_t forking_process;
 
-enum revival { REVIVAL_NONE = 0, REVIVAL_POSSIBLE, REVIVAL_RUNNING };
-
-_Atomic bool orma_client_is_forked;
-uint32_t orma_client_fork_count;
-static _Atomic uint32_t revival; /* enum revival; acq_rel: one thread wins */
-/* Written in children of forks, by any of their threads; read by leak checkers alone. Relaxed. */
-static void *_Atomic left_behind[LEFT_BEHIND_MAX];
-static _Atomic uint32_t left_behind_count;
-/* The process that forks: written before each fork, always to the same value but by any thread; read
- * in the child, where the forking thread's own value is seen. Relaxed. */
-static _Atomic pid_t forking;
-
-void orma_client_fork_leave(void *object)
+/* Objects of the parent: their owners do not exist here. */
+static void abandon_link(struct orma_client_link *link)
 {
-	uint32_t place;
+	struct orma_client_memory *memory =
+		atomic_exchange_explicit(&link->inherited, NULL, memory_order_relaxed);
 
-	if (!object)
-		return;
-	place = atomic_fetch_add_explicit(&left_behind_count, 1, memory_order_relaxed);
-	atomic_store_explicit(&left_behind[place % LEFT_BEHIND_MAX], object, memory_order_relaxed);
+	if (memory)
+		orma_client_memory_orphan(memory);
+	orma_client_keep_reachable(memory);
+	orma_client_keep_reachable(link->endpoint);
+	orma_client_keep_reachable(link->flushes.next);
 }
 
-static void leave_everything(void)
+static void abandon_engine(void)
 {
-	orma_client_fork_leave(orma_client.loop);
-	orma_client_fork_leave(orma_client.local);
-	orma_client_fork_leave(orma_client.threads.next);
-	orma_client_fork_leave(orma_client.work.next);
-	orma_client_fork_leave(orma_client.syncs.next);
-	orma_client_fork_leave(orma_client.triggers.next);
-	for (size_t i = 0; i < orma_client.link_count && i < ORMA_CLIENT_LINKS_MAX; i++) {
-		struct orma_client_link *link = &orma_client.links[i];
-		struct orma_client_memory *memory =
-			atomic_exchange_explicit(&link->inherited, NULL, memory_order_relaxed);
-
-		if (memory)
-			orma_client_memory_orphan(memory);
-		orma_client_fork_leave(memory);
-		orma_client_fork_leave(link->endpoint);
-		orma_client_fork_leave(link->flushes.next);
-	}
+	orma_client_keep_reachable(orma_client.loop);
+	orma_client_keep_reachable(orma_client.local);
+	orma_client_keep_reachable(orma_client.threads.next);
+	orma_client_keep_reachable(orma_client.work.next);
+	orma_client_keep_reachable(orma_client.syncs.next);
+	orma_client_keep_reachable(orma_client.triggers.next);
+	for (size_t i = 0; i < orma_client.link_count && i < ORMA_CLIENT_LINKS_MAX; i++)
+		abandon_link(&orma_client.links[i]);
 	orma_base_fds_close_in_child();
 }
 
@@ -90,9 +73,19 @@ static void silence(struct orma_data_source *source)
 		source->extra.forked(source->options.ctx);
 }
 
+/* No client comes back in this process. The sources are not freed: that is not async-signal-safe. */
+static void abandon_source(size_t idx)
+{
+	struct orma_data_source *source = orma_client_source_at(idx);
+
+	atomic_store_explicit(&orma_client.sources[idx], NULL, memory_order_release);
+	if (source && source->extra.freed)
+		source->extra.freed(source->options.ctx);
+}
+
 static void before_fork(void)
 {
-	atomic_store_explicit(&forking, getpid(), memory_order_relaxed);
+	atomic_store_explicit(&forking_process, getpid(), memory_order_relaxed);
 }
 
 static void in_parent(void)
@@ -101,34 +94,32 @@ static void in_parent(void)
 
 static void in_forked_child(void)
 {
-	bool was_reviving = atomic_load_explicit(&revival, memory_order_relaxed) == REVIVAL_RUNNING;
-	bool was_on = orma_client.phase == ORMA_CLIENT_ON || was_reviving;
+	/* When another thread was initialising or shutting down, neither ends here: OFF. */
+	bool was_on = orma_client.phase == ORMA_CLIENT_ON || orma_client_revival_is_running();
 
 	orma_client_fork_count++;
 	pthread_mutex_init(&orma_client.mutex, NULL);
 	orma_client_threads_forked();
-	leave_everything();
-	orma_client.parent = atomic_load_explicit(&forking, memory_order_relaxed);
+	abandon_engine();
+	orma_client.parent = atomic_load_explicit(&forking_process, memory_order_relaxed);
 	orma_client.phase = was_on ? ORMA_CLIENT_ON : ORMA_CLIENT_OFF;
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
 		if (orma_client_source_at(i))
 			silence(orma_client_source_at(i));
 	if (!was_on) {
-		/* Also when another thread was initialising or shutting down: neither ends here. */
-		orma_client_forget_sources(true);
+		for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
+			abandon_source(i);
 		orma_client_forget_parent();
 		orma_client.options = (struct orma_init_options){0};
 	}
-	atomic_store_explicit(&orma_client_is_forked, was_on, memory_order_relaxed);
-	atomic_store_explicit(&revival, was_on ? REVIVAL_POSSIBLE : REVIVAL_NONE,
-			      memory_order_relaxed);
+	orma_client_revival_allow(was_on);
 }
 
-static int fork_error;
+static int watch_error;
 
 static void watch_forks(void)
 {
-	fork_error = -pthread_atfork(before_fork, in_parent, in_forked_child);
+	watch_error = -pthread_atfork(before_fork, in_parent, in_forked_child);
 }
 
 int orma_client_forks_init(void)
@@ -136,34 +127,5 @@ int orma_client_forks_init(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, watch_forks);
-	return fork_error;
-}
-
-bool orma_client_revival_begin(void)
-{
-	uint32_t possible = REVIVAL_POSSIBLE;
-
-	return atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed) &&
-	       atomic_compare_exchange_strong_explicit(&revival, &possible, REVIVAL_RUNNING,
-						       memory_order_acq_rel, memory_order_relaxed);
-}
-
-void orma_client_revival_end(int error)
-{
-	/* After an error the process stays silent. */
-	atomic_store_explicit(&orma_client_is_forked, error < 0, memory_order_relaxed);
-	atomic_store_explicit(&revival, REVIVAL_NONE, memory_order_release);
-}
-
-void orma_client_revive(void)
-{
-	ORMA_NO_CANCEL();
-	int saved_errno = errno;
-
-	/* The caller emits. */
-	orma_base_log_mute_stderr(true);
-	if (orma_client_revival_begin())
-		orma_client_revival_end(orma_client_restart(NULL));
-	orma_base_log_mute_stderr(false);
-	errno = saved_errno;
+	return watch_error;
 }

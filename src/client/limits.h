@@ -34,6 +34,6 @@
 /* After a change of other files in its folder, which may be a busy one. */
 #define ORMA_CLIENT_RETRY_PAUSE_NS UINT64_C(100000000)
 #define ORMA_CLIENT_COMMIT_NS      UINT64_C(1000000)    /* how long finished chunks are gathered */
-#define ORMA_CLIENT_FAREWELL_NS    UINT64_C(1000000000) /* orma_shutdown() waits for the service */
+#define ORMA_CLIENT_DRAIN_NS       UINT64_C(1000000000) /* orma_shutdown() waits for the service */
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include <orma/packet.h>
 
-#include "client/client.h"
+#include "client/thread.h"
 
 static_assert(sizeof(struct orma_proto_nested) <= sizeof(struct orma_nested) &&
 		      _Alignof(struct orma_proto_nested) <= _Alignof(struct orma_nested),
@@ -28,7 +28,7 @@ struct orma_packet *orma_packet_begin(struct orma_data_source *source, uint32_t 
 
 void orma_packet_end(struct orma_packet *packet)
 {
-	if (!packet || !packet->is_open)
+	if (!packet || !orma_client_slot_is_open(packet))
 		return;
 	orma_shm_writer_packet_end(packet->writer);
 	orma_client_slot_check(packet);

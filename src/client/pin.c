@@ -11,11 +11,13 @@
  * destructor (it would wait for callbacks inside of dlclose(), and for whoever holds the loader's
  * lock).
  */
+#include "client/pin.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/auxv.h>
 
-#include "client/client.h"
+#include "client/engine.h"
 
 static bool is_program(const Dl_info *info)
 {

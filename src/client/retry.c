@@ -11,6 +11,8 @@
  * file may exist before anybody listens, abstract names have none), asking more often (it wakes
  * idle programs), a watch of the file itself (it is not there yet).
  */
+#include "client/retry.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,22 +22,20 @@
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/log_message.h"
-#include "client/client.h"
-#include "ipc/address.h"
+#include "client/limits.h"
 
 static void on_retry(struct orma_timer *timer)
 {
-	struct orma_client_link *link =
-		ORMA_CONTAINER_OF(timer, struct orma_client_link, retry_timer);
+	struct orma_client_retry *retry = ORMA_CONTAINER_OF(timer, struct orma_client_retry, timer);
 
-	orma_client_link_connect(link);
+	retry->connect(retry);
 }
 
-static void unwatch_folder(struct orma_client_link *link)
+static void unwatch_folder(struct orma_client_retry *retry)
 {
-	orma_base_timer_disarm(&link->folder_timer);
-	orma_base_watch_remove(&link->folder_watch);
-	link->folder_fd = orma_base_fd_close(link->folder_fd);
+	orma_base_timer_disarm(&retry->folder_timer);
+	orma_base_watch_remove(&retry->folder_watch);
+	retry->folder_fd = orma_base_fd_close(retry->folder_fd);
 }
 
 struct changes {
@@ -44,15 +44,15 @@ struct changes {
 };
 
 /* Reads all that waits. Without a name: the folder itself changed, or there was too much to tell. */
-static struct changes read_changes(const struct orma_client_link *link)
+static struct changes read_changes(const struct orma_client_retry *retry)
 {
-	const char *slash = strrchr(link->folder_socket, '/');
-	const char *name = slash ? slash + 1 : link->folder_socket;
+	const char *slash = strrchr(retry->socket_path, '/');
+	const char *name = slash ? slash + 1 : retry->socket_path;
 	char changes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 	struct changes ret = {0};
 	ssize_t size;
 
-	while ((size = read(link->folder_fd, changes, sizeof(changes))) > 0) {
+	while ((size = read(retry->folder_fd, changes, sizeof(changes))) > 0) {
 		const struct inotify_event *change;
 
 		for (ssize_t at = 0; at < size; at += (ssize_t)(sizeof(*change) + change->len)) {
@@ -70,30 +70,30 @@ static void on_folder_change(struct orma_watch *watch, unsigned ready);
 
 static void on_folder_timer(struct orma_timer *timer)
 {
-	struct orma_client_link *link =
-		ORMA_CONTAINER_OF(timer, struct orma_client_link, folder_timer);
+	struct orma_client_retry *retry =
+		ORMA_CONTAINER_OF(timer, struct orma_client_retry, folder_timer);
 
-	if (orma_base_loop_watch(link->loop, &link->folder_watch, link->folder_fd, ORMA_LOOP_READ,
-				 on_folder_change) < 0)
-		unwatch_folder(link);
+	if (orma_base_loop_watch(retry->loop, &retry->folder_watch, retry->folder_fd,
+				 ORMA_LOOP_READ, on_folder_change) < 0)
+		unwatch_folder(retry);
 }
 
 static void on_folder_change(struct orma_watch *watch, unsigned ready)
 {
-	struct orma_client_link *link =
-		ORMA_CONTAINER_OF(watch, struct orma_client_link, folder_watch);
+	struct orma_client_retry *retry =
+		ORMA_CONTAINER_OF(watch, struct orma_client_retry, folder_watch);
 
 	(void)ready;
-	struct changes changes = read_changes(link);
+	struct changes changes = read_changes(retry);
 	if (changes.is_end)
-		unwatch_folder(link);
+		unwatch_folder(retry);
 	if (changes.of_socket) {
-		link->retry_ns = ORMA_CLIENT_RETRY_MIN_NS;
-		orma_base_loop_arm_in(link->loop, &link->retry_timer, ORMA_CLIENT_RETRY_SEEN_NS,
+		retry->delay_ns = ORMA_CLIENT_RETRY_MIN_NS;
+		orma_base_loop_arm_in(retry->loop, &retry->timer, ORMA_CLIENT_RETRY_SEEN_NS,
 				      on_retry);
-	} else if (orma_base_loop_arm_in(link->loop, &link->folder_timer,
+	} else if (orma_base_loop_arm_in(retry->loop, &retry->folder_timer,
 					 ORMA_CLIENT_RETRY_PAUSE_NS, on_folder_timer) == 0) {
-		orma_base_watch_remove(&link->folder_watch);
+		orma_base_watch_remove(&retry->folder_watch);
 	}
 }
 
@@ -127,27 +127,26 @@ static void folder_of(const char *path, char folder[ORMA_IPC_ADDRESS_TEXT_BYTES]
 }
 
 /* Best effort: without it the timer finds the daemon, later. */
-static void watch_folder(struct orma_client_link *link)
+static void watch_folder(struct orma_client_retry *retry, const char *address)
 {
 	char path[ORMA_IPC_ADDRESS_TEXT_BYTES], folder[ORMA_IPC_ADDRESS_TEXT_BYTES];
-	const char *address = orma_client_link_address(link);
 	int r = address ? path_of(address, path) : -ENOENT;
 
-	if (r == 0 && link->folder_fd >= 0 && strcmp(path, link->folder_socket) == 0)
+	if (r == 0 && retry->folder_fd >= 0 && strcmp(path, retry->socket_path) == 0)
 		return;
-	unwatch_folder(link);
+	unwatch_folder(retry);
 	if (r < 0)
 		return;
-	memcpy(link->folder_socket, path, sizeof(path));
+	memcpy(retry->socket_path, path, sizeof(path));
 	folder_of(path, folder);
-	link->folder_fd = orma_base_fd_avoid_standard(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-	if (link->folder_fd < 0)
+	retry->folder_fd = orma_base_fd_avoid_standard(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+	if (retry->folder_fd < 0)
 		return;
-	orma_base_fd_set_close_on_fork(link->folder_fd);
-	if (inotify_add_watch(link->folder_fd, folder, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0 ||
-	    orma_base_loop_watch(link->loop, &link->folder_watch, link->folder_fd, ORMA_LOOP_READ,
-				 on_folder_change) < 0)
-		unwatch_folder(link);
+	orma_base_fd_set_close_on_fork(retry->folder_fd);
+	if (inotify_add_watch(retry->folder_fd, folder, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0 ||
+	    orma_base_loop_watch(retry->loop, &retry->folder_watch, retry->folder_fd,
+				 ORMA_LOOP_READ, on_folder_change) < 0)
+		unwatch_folder(retry);
 }
 
 static const char *describe(int error)
@@ -157,15 +156,20 @@ static const char *describe(int error)
 			       : strerror(-error);
 }
 
-void orma_client_retry_tell(struct orma_client_link *link, int error)
+void orma_client_retry_init(struct orma_client_retry *retry, struct orma_loop *loop,
+			    void (*connect)(struct orma_client_retry *retry))
 {
-	const char *address = orma_client_link_address(link);
+	*retry = (struct orma_client_retry){.loop = loop, .connect = connect, .folder_fd = -1};
+}
+
+void orma_client_retry_log(struct orma_client_retry *retry, const char *address, int error)
+{
 	bool is_usual = error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET;
 
-	if (!address || (link->is_told && link->told_error == error))
+	if (!address || (retry->has_logged && retry->logged_error == error))
 		return;
-	link->is_told = true;
-	link->told_error = error;
+	retry->has_logged = true;
+	retry->logged_error = error;
 	if (error == 0)
 		orma_base_log(ORMA_LOG_INFO, "connected to the tracing service at %s", address);
 	else
@@ -174,20 +178,21 @@ void orma_client_retry_tell(struct orma_client_link *link, int error)
 			      describe(error));
 }
 
-void orma_client_retry_arm(struct orma_client_link *link, bool was_connected)
+void orma_client_retry_arm(struct orma_client_retry *retry, const char *address, const char *name,
+			   bool was_connected)
 {
-	if (was_connected || link->retry_ns == 0)
-		link->retry_ns = ORMA_CLIENT_RETRY_MIN_NS;
+	if (was_connected || retry->delay_ns == 0)
+		retry->delay_ns = ORMA_CLIENT_RETRY_MIN_NS;
 	else
-		link->retry_ns = ORMA_MIN(link->retry_ns * 2, ORMA_CLIENT_RETRY_MAX_NS);
-	orma_base_log(ORMA_LOG_DEBUG, "trying %s again in %u ms", orma_client_link_name(link),
-		      (unsigned)(link->retry_ns / ORMA_NS_PER_MS));
-	orma_base_loop_arm_in(link->loop, &link->retry_timer, link->retry_ns, on_retry);
-	watch_folder(link);
+		retry->delay_ns = ORMA_MIN(retry->delay_ns * 2, ORMA_CLIENT_RETRY_MAX_NS);
+	orma_base_log(ORMA_LOG_DEBUG, "trying %s again in %u ms", name,
+		      (unsigned)(retry->delay_ns / ORMA_NS_PER_MS));
+	orma_base_loop_arm_in(retry->loop, &retry->timer, retry->delay_ns, on_retry);
+	watch_folder(retry, address);
 }
 
-void orma_client_retry_disarm(struct orma_client_link *link)
+void orma_client_retry_disarm(struct orma_client_retry *retry)
 {
-	orma_base_timer_disarm(&link->retry_timer);
-	unwatch_folder(link);
+	orma_base_timer_disarm(&retry->timer);
+	unwatch_folder(retry);
 }

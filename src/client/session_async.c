@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error_message.h"
-#include "client/session.h"
+#include "client/session_read.h"
 
 /* The caller's callback gets NULL or the error in words. */
 static const struct orma_error *or_null(int r, const struct orma_error *error)

@@ -12,7 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/error_message.h"
-#include "client/session.h"
+#include "client/session_call.h"
 
 static void on_timeout(struct orma_timer *timer);
 
@@ -91,15 +91,8 @@ static int invoke(struct orma_session *session, enum orma_client_session_method 
 }
 
 int orma_client_session_call(struct orma_session *session, enum orma_client_session_method method,
-			     const struct orma_buf *args, uint64_t timeout_ns,
+			     const struct orma_buf *args, int fd, uint64_t timeout_ns,
 			     struct orma_client_call *call)
-{
-	return orma_client_session_call_fd(session, method, args, -1, timeout_ns, call);
-}
-
-int orma_client_session_call_fd(struct orma_session *session,
-				enum orma_client_session_method method, const struct orma_buf *args,
-				int fd, uint64_t timeout_ns, struct orma_client_call *call)
 {
 	int r;
 

@@ -11,7 +11,7 @@
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "base/options.h"
-#include "client/session.h"
+#include "client/session_read.h"
 #include "proto/codec.h"
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
@@ -140,8 +140,8 @@ int orma_session_clone(struct orma_session *session,
 	r = orma_client_clone_init(session, options, &clone, &args, &fd, reterr);
 	if (r < 0)
 		return r;
-	r = orma_client_session_call_fd(session, ORMA_CLIENT_CLONE_SESSION, &args, fd,
-					session->timeout_ns, &clone.call);
+	r = orma_client_session_call(session, ORMA_CLIENT_CLONE_SESSION, &args, fd,
+				     session->timeout_ns, &clone.call);
 	if (r < 0)
 		return orma_client_clone_error(&clone, r, reterr);
 	if (!ret)

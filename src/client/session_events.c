@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/cancel.h"
 #include "base/clock_ns.h"
-#include "client/session.h"
+#include "client/client_session.h"
 #include "proto/codec.h"
 #include "proto/reader.h"
 #include "proto/writer.h"

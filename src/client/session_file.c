@@ -27,20 +27,28 @@
 #include "base/clock_ns.h"
 #include "base/error_message.h"
 #include "base/fd.h"
-#include "client/session.h"
+#include "client/session_read.h"
 #include "proto/writer.h"
 
 #define WRITE_BATCH_BYTES  ((size_t)256 * 1024)
 #define TRACE_PACKET_FIELD 1
 
+struct packet_file {
+	int fd;
+	int timeout_ms; /* for one that is O_NONBLOCK */
+	uint64_t bytes; /* written so far */
+	struct orma_buf batch;
+	size_t written; /* of `batch` */
+};
+
 enum { FULL = 0, ALL_WRITTEN = 1 };
 
-static size_t left(const struct orma_client_file *file)
+static size_t left(const struct packet_file *file)
 {
 	return file->batch.size - file->written;
 }
 
-static int append(struct orma_client_file *file, const void *packet, size_t size)
+static int append(struct packet_file *file, const void *packet, size_t size)
 {
 	uint8_t head[ORMA_PROTO_SCALAR_FIELD_MAX];
 	uint8_t *end =
@@ -52,7 +60,7 @@ static int append(struct orma_client_file *file, const void *packet, size_t size
 	return r < 0 ? r : orma_base_buf_append(&file->batch, packet, size);
 }
 
-static void advance(struct orma_client_file *file, size_t size)
+static void advance(struct packet_file *file, size_t size)
 {
 	file->written += size;
 	file->bytes += size;
@@ -71,7 +79,7 @@ static bool is_ready(int fd, int timeout_ms)
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 /* All that is there. A descriptor that is O_NONBLOCK may take as long as any answer of a service. */
-static int write_waiting(struct orma_client_file *file)
+static int write_waiting(struct packet_file *file)
 {
 	while (left(file) > 0) {
 		ssize_t r =
@@ -91,7 +99,7 @@ static int write_waiting(struct orma_client_file *file)
 
 static int on_packet(void *ctx, const void *packet, size_t size)
 {
-	struct orma_client_file *file = ctx;
+	struct packet_file *file = ctx;
 	int r = append(file, packet, size);
 
 	return r == 0 && left(file) >= WRITE_BATCH_BYTES ? write_waiting(file) : r;
@@ -103,10 +111,9 @@ int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *re
 		return -EINVAL;
 
 	ORMA_NO_CANCEL();
-	struct orma_client_file file = {
-		.fd = fd,
-		.timeout_ms =
-			(int)ORMA_MIN(session->timeout_ns / ORMA_NS_PER_MS, (uint64_t)INT_MAX)};
+	struct packet_file file = {.fd = fd,
+				   .timeout_ms = (int)ORMA_MIN(session->timeout_ns / ORMA_NS_PER_MS,
+							       (uint64_t)INT_MAX)};
 	int r = orma_session_read(session, on_packet, &file);
 
 	if (r == 0)
@@ -121,7 +128,7 @@ int orma_session_read_into_fd(struct orma_session *session, int fd, uint64_t *re
 
 struct async_file {
 	struct orma_client_read read;
-	struct orma_client_file file;
+	struct packet_file file;
 	struct orma_watch watch; /* added while the descriptor is full */
 	bool is_socket, never_waits;
 	bool is_over; /* all has been read: what is left is to be written */
@@ -155,7 +162,7 @@ static ssize_t write_now(struct async_file *self, const void *data, size_t size)
 /* FULL, ALL_WRITTEN, or -errno. */
 static int write_some(struct async_file *self)
 {
-	struct orma_client_file *file = &self->file;
+	struct packet_file *file = &self->file;
 
 	while (left(file) > 0) {
 		ssize_t r = write_now(self, file->batch.data + file->written, left(file));

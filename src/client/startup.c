@@ -15,59 +15,15 @@
  */
 #include <errno.h>
 
-#include "base/arena.h"
 #include "base/clock_ns.h"
 #include "base/options.h"
-#include "client/client.h"
+#include "client/client_instance.h"
+#include "client/client_source.h"
+#include "client/engine.h"
+#include "client/work.h"
 #include "proto/reader.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
-
-/* --- adopting --------------------------------------------------------------------------------- */
-
-/* Without what only a service knows, as upstream compares. */
-static int get_comparable(struct orma_str config_untrusted, struct orma_arena *arena,
-			  struct orma_buf *ret)
-{
-	struct orma_pb_data_source_config *config;
-	int r = orma_pb_data_source_config_decode(config_untrusted.data, config_untrusted.size,
-						  arena, &config);
-
-	if (r < 0)
-		return r;
-	orma_pb_data_source_config_set_target_buffer(config, 0);
-	orma_pb_data_source_config_set_target_buffer_name(config, ORMA_STR(""));
-	orma_pb_data_source_config_set_trace_duration_ms(config, 0);
-	orma_pb_data_source_config_set_tracing_session_id(config, 0);
-	orma_pb_data_source_config_set_enable_extra_guardrails(config, false);
-	orma_pb_data_source_config_set_stop_timeout_ms(config, 0);
-	orma_pb_data_source_config_set_session_initiator(config, 0);
-	orma_pb_data_source_config_set_prefer_suspend_clock_for_duration(config, false);
-	return orma_proto_encode(config, ret);
-}
-
-static bool are_configs_equal(struct orma_str early, struct orma_str config)
-{
-	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf a = {0};
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf b = {0};
-
-	return get_comparable(early, &arena, &a) == 0 && get_comparable(config, &arena, &b) == 0 &&
-	       a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
-}
-
-bool orma_client_may_adopt(const struct orma_data_source *source, struct orma_str early,
-			   struct orma_str config)
-{
-	const struct orma_data_source_options *options = &source->options;
-
-	if (options->may_adopt)
-		return options->may_adopt(options->ctx, early.data, early.size, config.data,
-					  config.size);
-	return are_configs_equal(early, config);
-}
-
-/* --- beginning -------------------------------------------------------------------------------- */
 
 struct startup {
 	const struct orma_startup_options *options;
@@ -132,15 +88,15 @@ static void on_timeout(struct orma_timer *timer)
 		ORMA_CONTAINER_OF(timer, struct orma_client_link, startup_timer);
 
 	if (link->own_fd >= 0)
-		orma_client_link_withdraw_own(link);
+		orma_client_link_withdraw_memory(link);
 	else if (link->memory)
-		orma_client_stop_early(link);
+		orma_client_instances_stop_early(link);
 }
 
 static struct orma_client_link *find_link(void)
 {
 	for (size_t i = 0; i < orma_client.link_count; i++)
-		if (!orma_client.links[i].local && !orma_client.links[i].is_custom)
+		if (orma_client.links[i].kind == ORMA_CLIENT_LINK_DAEMON)
 			return &orma_client.links[i];
 	return NULL;
 }
@@ -154,7 +110,7 @@ static int start_all(struct orma_client_link *link, const struct orma_startup_op
 
 	orma_proto_reader_init(&reader, options->config, options->config_size);
 	while (r >= 0 && next_config(&reader, &config) == 1) {
-		r = orma_client_start_early(link, config.data, config.size);
+		r = orma_client_instance_start_early(link, config.data, config.size);
 		count += r > 0;
 	}
 	return r < 0 ? r : count;
@@ -174,7 +130,7 @@ static int begin(const struct orma_startup_options *options)
 	if (r < 0)
 		return r;
 	if (!link->memory)
-		r = orma_client_link_offer_own(link);
+		r = orma_client_link_offer_memory(link);
 	if (r == 0)
 		r = orma_base_loop_arm_in(link->loop, &link->startup_timer,
 					  timeout_ms * ORMA_NS_PER_MS, on_timeout);

@@ -6,13 +6,16 @@
  * connection that ends takes its question back, and the next one is asked again. Rejected: a fence
  * per registration (hundreds of round trips for nothing).
  */
+#include "client/sync.h"
+
 #include <errno.h>
 #include <poll.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/clock_ns.h"
-#include "client/client.h"
+#include "client/engine.h"
+#include "client/work.h"
 
 enum sync_state { SYNC_UNSENT = 0, SYNC_SENT, SYNC_ANSWERED };
 
@@ -49,9 +52,9 @@ static bool sync_is_abandoned(const struct sync *sync)
 	return is_abandoned;
 }
 
-bool orma_client_send_sync(struct orma_client_link *link)
+bool orma_client_sync_send(struct orma_client_link *link)
 {
-	if (link->endpoint->ops->sync(link->endpoint) < 0)
+	if (orma_client_endpoint_sync(link->endpoint) < 0)
 		return false;
 	link->syncs_outstanding++;
 	return true;
@@ -64,7 +67,7 @@ static void sync_advance(struct sync *sync)
 	for (size_t i = 0; i < orma_client.link_count; i++) {
 		struct orma_client_link *link = &orma_client.links[i];
 
-		if (link->is_up && sync->states[i] == SYNC_UNSENT && orma_client_send_sync(link))
+		if (link->is_up && sync->states[i] == SYNC_UNSENT && orma_client_sync_send(link))
 			sync->states[i] = SYNC_SENT;
 		has_answer |= sync->states[i] == SYNC_ANSWERED;
 		is_waiting |= link->is_up && sync->states[i] != SYNC_ANSWERED;
@@ -89,18 +92,15 @@ static void sync_begin(struct orma_client_work *work)
 	syncs_advance();
 }
 
-void orma_client_link_is_up(struct orma_client_link *link)
+void orma_client_syncs_link_up(void)
 {
-	(void)link;
-	atomic_fetch_add_explicit(&orma_client.up_count, 1, memory_order_relaxed);
 	syncs_advance();
 }
 
-void orma_client_link_is_down(struct orma_client_link *link)
+void orma_client_syncs_link_down(struct orma_client_link *link)
 {
 	struct sync *sync;
 
-	atomic_fetch_sub_explicit(&orma_client.up_count, 1, memory_order_relaxed);
 	link->syncs_outstanding = 0;
 	ORMA_LIST_FOR_EACH (sync, &orma_client.syncs, item)
 		if (sync->states[link - orma_client.links] == SYNC_SENT)
@@ -108,7 +108,7 @@ void orma_client_link_is_down(struct orma_client_link *link)
 	syncs_advance();
 }
 
-void orma_client_link_synced(struct orma_client_link *link)
+void orma_client_syncs_link_answered(struct orma_client_link *link)
 {
 	struct sync *sync;
 

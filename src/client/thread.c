@@ -37,12 +37,16 @@
  * per event; a hash table of slots (the table of pointers is 256 bytes per thread and takes one
  * load).
  */
+#include "client/thread.h"
+
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "client/client.h"
+#include "client/engine.h"
+#include "client/revival.h"
 
 /* Of linux/membarrier.h, which is not where every C library looks: its private expedited commands. */
 enum { MEMBARRIER_NOW = 1 << 3, MEMBARRIER_REGISTER = 1 << 4 };
@@ -340,7 +344,7 @@ struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, ui
 
 	if (ORMA_UNLIKELY(is_refreshing))
 		return NULL;
-	if (ORMA_UNLIKELY(atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))) {
+	if (ORMA_UNLIKELY(orma_client_is_silent_child())) {
 		orma_client_revive();
 		return NULL;
 	}
@@ -402,7 +406,7 @@ size_t orma_client_threads_reclaim(struct orma_data_source *source, uint32_t idx
 
 	pthread_mutex_lock(&orma_client.mutex);
 	ORMA_LIST_FOR_EACH (thread, &orma_client.threads, item) {
-		struct orma_packet *slots = thread->slots[source->idx];
+		struct orma_packet *slots = thread->slots[orma_client_source_idx(source)];
 
 		if (!slots || (!has_barrier && thread != orma_client_self))
 			continue;
@@ -467,7 +471,7 @@ static struct orma_client_user *user_new(struct orma_data_source *source, uint32
 
 struct orma_client_user *orma_client_slot_user(struct orma_packet *slot)
 {
-	uint32_t idx = (uint32_t)(slot->instance - slot->source->instances);
+	uint32_t idx = orma_client_instance_idx(slot->instance);
 
 	if (!slot->user) {
 		slot->user = user_new(slot->source, idx);

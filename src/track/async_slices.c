@@ -11,13 +11,14 @@
  */
 #include "track/async_slices.h"
 
+#include <orma/data_source.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/map.h"
-#include "client/client.h"
+#include "client/revival.h"
 #include "track/nesting.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -123,7 +124,7 @@ void orma_track_async_slices_forked(void)
 	/* The thread that may have held the mutex does not exist here. Neither do the instances. */
 	pthread_mutex_init(&mutex, NULL);
 	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
-		orma_client_fork_leave(asyncs[i].slots);
+		orma_client_keep_reachable(asyncs[i].slots);
 		asyncs[i] = (struct orma_map){0};
 	}
 	atomic_store_explicit(&async_count, 0, memory_order_relaxed);

@@ -12,6 +12,7 @@
  */
 #include "track/instances.h"
 
+#include "client/revival.h"
 #include "track/async_slices.h"
 #include "track/catch_up.h"
 #include "track/category_list.h"

@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "base/clock_ns.h"
-#include "client/client.h"
+#include "client/engine.h"
 #include "track/announce.h"
 #include "track/process_info.h"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/client.h"
+#include "client/thread.h"
 #include "track/event_clock.h"
 #include "track/nesting.h"
 #include "track/pending_ends.h"

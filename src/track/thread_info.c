@@ -23,7 +23,7 @@
 #include "base/cancel.h"
 #include "base/fd.h"
 #include "base/list.h"
-#include "client/client.h"
+#include "client/revival.h"
 
 struct thread {
 	struct orma_list item;
@@ -255,10 +255,10 @@ void orma_track_thread_infos_forked(void)
 	pthread_mutex_init(&mutex, NULL);
 	/* Forget the records of threads that do not exist here: those in front of this thread's record
 	 * and those behind it. */
-	orma_client_fork_leave(threads.next);
+	orma_client_keep_reachable(threads.next);
 	orma_base_list_init(&threads);
 	if (self) {
-		orma_client_fork_leave(self->item.next);
+		orma_client_keep_reachable(self->item.next);
 		orma_base_list_init(&self->item);
 		self->tid = 0;
 	}

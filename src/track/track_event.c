@@ -12,7 +12,8 @@
 
 #include "base/buf.h"
 #include "base/cancel.h"
-#include "client/client.h"
+#include "client/engine.h"
+#include "client/thread.h"
 #include "track/async_slices.h"
 #include "track/call_site.h"
 #include "track/category_id.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/session.h"
+#include "client/session_read.h"
 
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/client.h"
+#include "client/engine.h"
 #include "unit/client/fixture.h"
 
 /* 256 KiB of shared memory, and nobody who empties it: the thread that would is in on_flush. */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/client.h"
+#include "client/engine.h"
 #include "client/limits.h"
 #include "ipc/address.h"
 #include "proto/wire.h"

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-#include "client/client.h"
+#include "client/engine.h"
 #include "unit/client/fork.h"
 
 /* A session of its parent is nobody's in a child: nothing waits, nothing is closed twice. */

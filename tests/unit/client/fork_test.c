@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 
-#include "client/client.h"
+#include "client/client_source.h"
 #include "unit/client/fork.h"
 
 static size_t count_of(const struct packets *packets, uint64_t value)

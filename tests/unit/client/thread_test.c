@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock_ns.h"
-#include "client/client.h"
+#include "client/client_source.h"
+#include "client/engine.h"
 #include "shm/arbiter.h"
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
@@ -136,7 +137,7 @@ static void clear_states(struct orma_data_source *source)
 {
 	uint64_t id = source->instances[0].service_id;
 
-	orma_client_clear_state(source->instances[0].link, &id, 1);
+	orma_client_instances_clear(source->instances[0].link, &id, 1);
 }
 
 ORMA_TEST(each_thread_keeps_states_of_its_own_for_an_instance)

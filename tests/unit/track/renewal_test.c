@@ -5,7 +5,7 @@
  */
 #include <orma/track_event.h>
 
-#include "client/client.h"
+#include "client/thread.h"
 #include "track/instances.h"
 #include "unit/client/fixture.h"
 
@@ -41,7 +41,7 @@ static void ask_for_clearing(void)
 		atomic_load_explicit(&orma_track_source, memory_order_acquire);
 	uint64_t id = source->instances[0].service_id;
 
-	orma_client_clear_state(source->instances[0].link, &id, 1);
+	orma_client_instances_clear(source->instances[0].link, &id, 1);
 }
 
 static void emit_events(int count)

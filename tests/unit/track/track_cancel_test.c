@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/client.h"
+#include "client/engine.h"
 #include "unit/client/fixture.h"
 
 ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");

@@ -4,7 +4,7 @@
  */
 #include <orma/track_event.h>
 
-#include "client/client.h"
+#include "client/engine.h"
 #include "unit/client/fixture.h"
 
 #define CONFIG                                                                                     \

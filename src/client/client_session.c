@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session.c - the consumer's half of one tracing session: connection, life, waits.
+ * client_session.c - making a session: its options, its loop, its connection.
  *
- * A session owns a small event loop without a thread and one ConsumerPort connection on it, whether
- * the service is a daemon or in this process (then over a socket pair): one path to test. Calls
- * that need an answer turn that loop until the answer is there; the answer to EnableTracing is the
- * end of the session and may arrive during any of them.
+ * A session owns a small event loop without a thread, and one ConsumerPort connection on it, whether the
+ * service is a daemon or in this process (then over a socket pair): there is one path to test. Calls that
+ * need an answer turn that loop until the answer is there. The answer to EnableTracing is the end of the
+ * session and may arrive during any of them.
  *
  *   new -> connected --enable--> running --answer to EnableTracing--> stopped
  *              ^                    |
  *              +------detach--------+            attach: connected -> running
  *
- * Invariant: is_stopped is only set while is_enabled, and on_stopped ran exactly then. Rejected: a
- * thread per session (callbacks on foreign threads, locks), direct calls of the in-process service
- * (its loop is another thread's).
+ * Rejected: a thread per session (callbacks on foreign threads, locks), direct calls of the in-process
+ * service (its loop is another thread's).
  */
-#include "client/session.h"
+#include "client/client_session.h"
 
 #include <errno.h>
-#include <orma/init.h>
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
@@ -28,13 +24,12 @@
 #include "base/error_message.h"
 #include "base/fd.h"
 #include "base/options.h"
-#include "client/client.h"
+#include "client/fork.h"
+#include "client/revival.h"
+#include "client/session_call.h"
 #include "ipc/address.h"
 #include "ipc/frame.h"
 #include "ipc/trust.h"
-#include "proto/reader.h"
-#include "proto/writer.h"
-#include "schema/gen/consumer_port.pb.h"
 
 #define DEFAULT_TIMEOUT_MS 10000
 
@@ -54,69 +49,6 @@ static const char *const method_names[] = {
 	[ORMA_CLIENT_CHANGE_CONFIG] = "ChangeTraceConfig",
 	[ORMA_CLIENT_FREE_BUFFERS] = "FreeBuffers",
 };
-
-/* --- waiting ---------------------------------------------------------------------------------- */
-
-bool orma_client_session_is_inherited(const struct orma_session *session)
-{
-	return session->fork_count != orma_client_fork_count;
-}
-
-int orma_client_session_check(const struct orma_session *session, struct orma_error *reterr)
-{
-	if (orma_client_session_is_inherited(session))
-		return orma_base_error_set(reterr, -ECONNRESET,
-					   "the session is that of the process that forked");
-	if (session->lost_error < 0)
-		return orma_base_error_set(reterr, -ECONNRESET,
-					   "the connection to the service is lost");
-	if (!session->is_connected)
-		return orma_base_error_set(reterr, -ENOTCONN, "not connected to the service yet");
-	return 0;
-}
-
-/* The application drives the library itself: what it waits for happens inside orma_dispatch(). */
-static int turn_driven(struct orma_session *session, int driven_fd, int timeout_ms)
-{
-	struct pollfd fds[] = {{.fd = orma_base_loop_fd(session->loop), .events = POLLIN},
-			       {.fd = driven_fd, .events = POLLIN}};
-
-	poll(fds, ORMA_ARRAY_SIZE(fds), timeout_ms);
-	orma_dispatch();
-	return orma_base_loop_turn(session->loop, 0);
-}
-
-int orma_client_session_wait(struct orma_session *session, const bool *flag, uint64_t timeout_ns)
-{
-	ORMA_NO_CANCEL();
-	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	uint64_t deadline_ns = now_ns + timeout_ns < now_ns ? UINT64_MAX : now_ns + timeout_ns;
-	int driven_fd;
-
-	if (orma_client_session_is_inherited(session))
-		return -ECONNRESET;
-	driven_fd = session->options.in_process ? orma_poll_fd() : -1;
-	while (!*flag) {
-		uint64_t left_ns;
-		int timeout_ms, r;
-
-		if (session->lost_error < 0)
-			return -ECONNRESET;
-		now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-		if (now_ns >= deadline_ns)
-			return -ETIMEDOUT;
-		left_ns = ORMA_MIN(deadline_ns - now_ns, 1000 * ORMA_NS_PER_SEC);
-		timeout_ms = (int)((left_ns + ORMA_NS_PER_MS - 1) / ORMA_NS_PER_MS);
-		/* -EBUSY: called from one of the session's own callbacks. */
-		r = driven_fd >= 0 ? turn_driven(session, driven_fd, timeout_ms)
-				   : orma_base_loop_turn(session->loop, timeout_ms);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* --- connecting ------------------------------------------------------------------------------- */
 
 static int connect_error(const struct orma_session *session, int error, const char *address,
 			 struct orma_error *reterr)
@@ -175,14 +107,6 @@ static void on_connected(void *ctx)
 		session->options.on_connected(session->options.ctx, NULL);
 }
 
-static void tell_error(struct orma_session *session, const struct orma_error *error)
-{
-	if (session->has_told_loss || !session->options.on_error)
-		return;
-	session->has_told_loss = error->code == -ECONNRESET;
-	session->options.on_error(session->options.ctx, error);
-}
-
 static void on_disconnected(void *ctx, int error)
 {
 	struct orma_session *session = ctx;
@@ -191,7 +115,7 @@ static void on_disconnected(void *ctx, int error)
 	session->lost_error = error < 0 ? error : -ECONNRESET;
 	if (session->is_connected) {
 		orma_base_error_set(&said, -ECONNRESET, "the connection to the service is lost");
-		tell_error(session, &said);
+		orma_client_session_tell_error(session, &said);
 	} else if (session->options.connects_later && session->options.on_connected) {
 		connect_error(session, session->lost_error, address_of(session), &said);
 		session->options.on_connected(session->options.ctx, &said);
@@ -206,7 +130,7 @@ static int connect_locally(struct orma_session *session,
 	(void)options;
 	return orma_base_error_set(reterr, -ENOTSUP, "this library was built without the service");
 #else
-	int fd = -1, r = orma_client_open_consumer(&fd);
+	int fd = -1, r = orma_client_local_consumer_open(&fd);
 
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "%s",
@@ -365,7 +289,7 @@ void orma_session_free(struct orma_session *session)
 		return;
 	/* What a child inherits is half of something, and its numbers are others' by now. */
 	if (orma_client_session_is_inherited(session)) {
-		orma_client_fork_leave(session);
+		orma_client_keep_reachable(session);
 		return;
 	}
 	orma_ipc_client_free(session->ipc);
@@ -396,145 +320,4 @@ int orma_session_dispatch(struct orma_session *session)
 	if (r < 0)
 		return r;
 	return session->lost_error < 0 ? -ECONNRESET : 0;
-}
-
-/* --- enabling and ending ---------------------------------------------------------------------- */
-
-static void session_ended(struct orma_session *session)
-{
-	session->is_stopped = session->is_start_settled = true;
-	if (session->stop_error.code < 0)
-		tell_error(session, &session->stop_error);
-	if (session->options.on_stopped)
-		session->options.on_stopped(session->options.ctx,
-					    session->stop_error.code ? session->stop_error.message
-								     : NULL);
-}
-
-static void on_enable_reply(void *ctx, const struct orma_ipc_reply *reply)
-{
-	struct orma_session *session = ORMA_CONTAINER_OF(ctx, struct orma_session, enable_ctx);
-	struct orma_proto_field field;
-
-	if (session->is_stopped || !session->is_enabled)
-		return;
-	if (!reply->success && reply->error == -EREMOTEIO)
-		orma_base_error_set(&session->stop_error, -EPROTO,
-				    "the service rejected the session");
-	else if (!reply->success)
-		orma_base_error_set(&session->stop_error, -ECONNRESET,
-				    "the connection to the service is lost");
-	else if (orma_proto_reader_find(reply->data, reply->size,
-					ORMA_PB_ENABLE_TRACING_RESPONSE_ERROR, &field) == 1 &&
-		 field.type == ORMA_PROTO_BYTES && field.bytes.size > 0)
-		orma_base_error_set(
-			&session->stop_error, -EPROTO, "%.*s",
-			(int)ORMA_MIN(field.bytes.size, (size_t)ORMA_ERROR_MESSAGE_BYTES),
-			field.bytes.data);
-	session_ended(session);
-}
-
-int orma_client_session_send_enable(struct orma_session *session, const struct orma_buf *args,
-				    int file_fd)
-{
-	ORMA_NO_CANCEL();
-	int r;
-
-	if (session->is_enabled)
-		return -EBUSY;
-	r = orma_client_session_check(session, NULL);
-	if (r < 0)
-		return r;
-	r = orma_ipc_client_invoke_fd(session->ipc, ORMA_CLIENT_ENABLE_TRACING, args->data,
-				      args->size, file_fd, on_enable_reply, &session->enable_ctx);
-	if (r < 0)
-		return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
-	session->is_enabled = true;
-	session->is_stopped = session->are_sources_started = session->is_start_settled = false;
-	session->stop_error.code = 0;
-	return 0;
-}
-
-int orma_session_enable(struct orma_session *session, const void *config, size_t size, int file_fd)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
-	struct orma_proto_heap_writer heap;
-	int r;
-
-	if (!session || (!config && size > 0))
-		return -EINVAL;
-	if (size > ORMA_IPC_BODY_BYTES_MAX - ORMA_PROTO_SCALAR_FIELD_MAX)
-		return -EMSGSIZE;
-	orma_proto_heap_writer_init(&heap, &args);
-	orma_proto_write_bytes(&heap.writer, ORMA_PB_ENABLE_TRACING_REQUEST_TRACE_CONFIG, config,
-			       size);
-	r = orma_proto_heap_writer_finish(&heap);
-	if (r < 0)
-		return r;
-	if (session->is_enabled)
-		return -EBUSY;
-	/* Upstream's services say it once, and not to those who begin to listen afterwards. */
-	r = orma_client_session_observe(session, session->observed | ORMA_CLIENT_ALL_STARTED);
-	if (r < 0 && r != -ENOTSUP)
-		return r;
-	return orma_client_session_send_enable(session, &args, file_fd);
-}
-
-static void on_disable_reply(void *ctx, const struct orma_ipc_reply *reply)
-{
-	(void)ctx;
-	(void)reply;
-}
-
-int orma_session_stop(struct orma_session *session)
-{
-	if (!session)
-		return -EINVAL;
-
-	ORMA_NO_CANCEL();
-	int r = orma_client_session_check(session, NULL);
-
-	if (r < 0)
-		return r;
-	/* Upstream's service answers consumers always: of 2020, with its debug checks, it aborts
-	 * where no reply was asked for. */
-	r = orma_ipc_client_invoke(session->ipc, ORMA_CLIENT_DISABLE_TRACING, NULL, 0,
-				   on_disable_reply, NULL);
-	return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;
-}
-
-void orma_session_request_stop(struct orma_session *session)
-{
-	if (!session || orma_client_session_is_inherited(session))
-		return;
-	atomic_store_explicit(&session->wants_stop, true, memory_order_relaxed);
-	orma_base_loop_wake(session->loop);
-}
-
-int orma_session_wait_stopped(struct orma_session *session, uint32_t timeout_ms,
-			      struct orma_error *reterr)
-{
-	int r;
-
-	if (!session)
-		return orma_base_error_set(reterr, -EINVAL, "there is no session");
-	if (!session->is_enabled)
-		return orma_base_error_set(reterr, -ESTALE, "no session was enabled");
-	r = orma_client_session_wait(session, &session->is_stopped, timeout_ms * ORMA_NS_PER_MS);
-	if (!session->is_stopped)
-		return orma_base_error_set(reterr, r,
-					   r == -ETIMEDOUT
-						   ? "the session goes on"
-						   : "the connection to the service is lost");
-	if (session->stop_error.code < 0) {
-		if (reterr)
-			*reterr = session->stop_error;
-		return session->stop_error.code;
-	}
-	return 0;
-}
-
-bool orma_session_is_stopped(const struct orma_session *session)
-{
-	return session && session->is_stopped;
 }

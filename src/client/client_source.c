@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * source.c - the table of data sources: registering, changing, withdrawing.
+ * client_source.c - the table of data sources: registering, changing, withdrawing.
  *
  * The table has a fixed number of places, so that a thread's slots are found by an index. The
  * application's threads put sources and new descriptors in; the loop thread takes a descriptor over
@@ -12,24 +12,26 @@
  * incremental state on demand, because it does so whatever callbacks there are. no_flush stays
  * unset: even without on_flush, what is pending is committed before the service goes on.
  */
+#include "client/client_source.h"
+
 #include <errno.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/clock_ns.h"
 #include "base/options.h"
-#include "client/client.h"
+#include "client/engine.h"
+#include "client/revival.h"
+#include "client/thread.h"
+#include "client/work.h"
 #include "proto/writer.h"
 #include "schema/gen/data_source_descriptor.pb.h"
 
 /* Made so far; their ids. */
 static _Atomic uint64_t source_count;
-
-struct orma_data_source *orma_client_source_at(size_t idx)
-{
-	return atomic_load_explicit(&orma_client.sources[idx], memory_order_acquire);
-}
 
 static void descriptor_free(struct orma_buf *descriptor)
 {
@@ -84,7 +86,7 @@ static void source_end(struct orma_data_source *source)
 	descriptor_free(ORMA_TAKE(source->next_descriptor));
 }
 
-void orma_client_source_free(struct orma_data_source *source)
+static void source_free(struct orma_data_source *source)
 {
 	size_t user_count;
 
@@ -141,7 +143,7 @@ void orma_client_source_reset(struct orma_data_source *source)
 	source->descriptor = NULL;
 }
 
-void orma_client_retired_free(size_t kept_count)
+void orma_client_sources_free_retired(size_t kept_count)
 {
 	struct orma_data_source **at = &orma_client.retired, *first;
 
@@ -154,7 +156,7 @@ void orma_client_retired_free(size_t kept_count)
 		struct orma_data_source *source = first;
 
 		first = source->next_retired;
-		orma_client_source_free(source);
+		source_free(source);
 	}
 }
 
@@ -181,7 +183,7 @@ static struct orma_data_source *take_retired_locked(const struct orma_data_sourc
 	struct orma_data_source *source;
 
 	for (struct orma_data_source **at = &orma_client.retired; *at; at = &(*at)->next_retired) {
-		if ((*at)->is_left || (*at)->extra.is_hot != again->extra.is_hot ||
+		if ((*at)->is_left_behind || (*at)->extra.is_hot != again->extra.is_hot ||
 		    strcmp((*at)->options.name, name) != 0)
 			continue;
 		source = *at;
@@ -235,7 +237,7 @@ static int insert_locked(struct orma_data_source **source_inout, struct orma_dat
 	if (place == ORMA_DATA_SOURCES_MAX)
 		return -ENOSPC;
 	*source_inout = source = come_back_locked(source, ret_rest);
-	__atomic_store_n(&source->idx, (uint32_t)place, __ATOMIC_RELAXED);
+	atomic_store_explicit(&source->idx, (uint32_t)place, memory_order_relaxed);
 	atomic_store_explicit(&orma_client.sources[place], source, memory_order_release);
 	orma_client.has_new_descriptors = true;
 	return 0;
@@ -257,14 +259,16 @@ static int source_make(const struct orma_data_source_options *options,
 	if (extra)
 		source->extra = *extra;
 	source->stamps = source->extra.is_hot ? orma_client_hot_stamps : source->own_stamps;
-	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
+	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
+		source->instances[i].source = source;
 		pthread_mutex_init(&source->instances[i].lock, NULL);
+	}
 	r = source->options.name
 		    ? descriptor_new(source, options->descriptor, options->descriptor_size,
 				     &source->next_descriptor)
 		    : -ENOMEM;
 	if (r < 0) {
-		orma_client_source_free(source);
+		source_free(source);
 		return r;
 	}
 	*ret = source;
@@ -286,7 +290,7 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 	if (r < 0)
 		return r;
 	if (!orma_client_lock()) {
-		orma_client_source_free(source);
+		source_free(source);
 		return -ENOTCONN;
 	}
 	r = insert_locked(&source, &rest);
@@ -297,7 +301,7 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 	if (r == 0)
 		*ret = source;
 	pthread_mutex_unlock(&orma_client.mutex);
-	orma_client_source_free(r < 0 ? source : rest);
+	source_free(r < 0 ? source : rest);
 	if (r == 0)
 		orma_base_loop_wake(orma_client.loop);
 	return r;
@@ -323,7 +327,7 @@ int orma_data_source_update(struct orma_data_source *source, const void *descrip
 		descriptor_free(next);
 		return -ENOTCONN;
 	}
-	if (orma_client_source_at(source->idx) != source) {
+	if (orma_client_source_at(orma_client_source_idx(source)) != source) {
 		pthread_mutex_unlock(&orma_client.mutex);
 		descriptor_free(next);
 		return -EINVAL;
@@ -348,14 +352,16 @@ static void withdraw(void *ctx)
 	struct orma_data_source *source = withdrawal->source;
 
 	/* Else it was unregistered before, and its place may be another's. */
-	withdrawal->was_registered = orma_client_source_at(source->idx) == source;
+	withdrawal->was_registered =
+		orma_client_source_at(orma_client_source_idx(source)) == source;
 	if (!withdrawal->was_registered)
 		return;
-	orma_client_end_source(source);
+	orma_client_instances_end_source(source);
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_withdraw(&orma_client.links[i], source);
 	pthread_mutex_lock(&orma_client.mutex);
-	atomic_store_explicit(&orma_client.sources[source->idx], NULL, memory_order_release);
+	atomic_store_explicit(&orma_client.sources[orma_client_source_idx(source)], NULL,
+			      memory_order_release);
 	pthread_mutex_unlock(&orma_client.mutex);
 }
 
@@ -383,6 +389,19 @@ static void pause_for_a_turn(void)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
+void orma_client_sources_free(void)
+{
+	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
+		atomic_store_explicit(&orma_client_hot_stamps[i], 0, memory_order_relaxed);
+	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
+		struct orma_data_source *source = orma_client_source_at(i);
+
+		/* Out of the table before it is freed: a fork may happen at any moment. */
+		atomic_store_explicit(&orma_client.sources[i], NULL, memory_order_release);
+		source_free(source);
+	}
+}
+
 static size_t all_users(void)
 {
 	size_t count = 0;
@@ -395,7 +414,7 @@ static size_t all_users(void)
 	return count;
 }
 
-void orma_client_users_wait(void)
+void orma_client_sources_wait_users(void)
 {
 	for (int turn = 0; turn < ORMA_CLIENT_LINGER_MS && all_users() > 0; turn++)
 		pause_for_a_turn();
@@ -425,13 +444,13 @@ void orma_data_source_unregister(struct orma_data_source *source)
 	if (!source || orma_client_post_and_wait(withdraw, &withdrawal) < 0 ||
 	    !withdrawal.was_registered)
 		return;
-	source->is_left = !wait_for_threads(source);
+	source->is_left_behind = !wait_for_threads(source);
 	source_end(source);
 	pthread_mutex_lock(&orma_client.mutex);
 	source->next_retired = orma_client.retired;
 	orma_client.retired = source;
 	pthread_mutex_unlock(&orma_client.mutex);
-	orma_client_retired_free(ORMA_CLIENT_RETIRED_MAX);
+	orma_client_sources_free_retired(ORMA_CLIENT_RETIRED_MAX);
 }
 
 uint32_t orma_data_source_started(const struct orma_data_source *source)
@@ -443,7 +462,7 @@ uint32_t orma_data_source_started(const struct orma_data_source *source)
 	started = atomic_load_explicit(&source->started, memory_order_relaxed);
 	if (ORMA_LIKELY(started != 0))
 		return started;
-	if (ORMA_UNLIKELY(atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed)))
+	if (ORMA_UNLIKELY(orma_client_is_silent_child()))
 		orma_client_revive();
 	return 0;
 }

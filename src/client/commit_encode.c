@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * commit.c - encodes a CommitDataRequest in one pass over a reused buffer.
+ * commit_encode.c - encodes a CommitDataRequest in one pass over a reused buffer.
  *
  * It is the one message that is sent at the rate of the trace, so it does not go through structs of
  * the codec. The ProtoZero writer's redundant lengths would cost three bytes for each of the many
  * small messages; they are all shorter than 128 bytes except those with patches or chunk data, so
  * sizes are computed first.
  */
-#include "client/commit.h"
+#include "client/commit_encode.h"
 
 #include <errno.h>
 #include <orma/transport.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_plain.c - the calls of a session whose answer says only whether: start, flush, change,
+ * session_control.c - the calls of a session whose answer says only whether: start, flush, change,
  * free, detach, attach.
  *
  * Each is prepared once (struct plain: what is asked, and what its end means for the session), and
@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock_ns.h"
 #include "base/error_message.h"
-#include "client/session.h"
+#include "client/session_call.h"
 #include "ipc/frame.h"
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
@@ -44,7 +44,7 @@ static int plain_wait(struct orma_session *session, struct plain *plain, int r,
 	struct orma_client_call call = {0};
 
 	if (r == 0) {
-		r = orma_client_session_call(session, plain->method, &plain->args,
+		r = orma_client_session_call(session, plain->method, &plain->args, -1,
 					     plain->timeout_ns, &call);
 		r = plain->settle(session, r, reterr);
 	} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stats.c - a TraceStats message as a plain struct.
+ * trace_stats.c - a TraceStats message as a plain struct.
  *
  * One block of memory: the struct, the pointers to its buffers, the buffers. Pointers, because the
  * struct of a buffer will grow and programs that were built before index the array. Rejected: the

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * client.c - the one object of the process: starting, the loop thread, its queue, leaving.
+ * lifecycle.c - orma_init() and orma_shutdown(): making the engine, its thread, and their end.
  *
  *   OFF --orma_init()--> CHANGING --> ON --orma_shutdown()--> CHANGING --> OFF
  *
- * One thread runs the loop (or, with caller_drives, whoever calls orma_dispatch()). Other threads
- * hand it work through a queue under the mutex and a wake of the loop; the mutex guards a few words
- * and is never held over a system call or a callback. The object is static, so that a thread that
- * ends late still finds the mutex.
+ * One thread runs the loop; with caller_drives it is whichever thread calls orma_dispatch(). Other
+ * threads hand it work through a queue (work.h). At the end everything is stopped and committed, and the
+ * services get ORMA_CLIENT_DRAIN_NS to take it.
  *
- * The child of a fork begins anew with the sources and options that it inherits: see fork.c.
- * Rejected: several clients per process (libraries in one process would each connect).
+ * The child of a fork begins anew with the data sources and options that it inherits: see fork.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,60 +18,17 @@
 #include "base/clock_ns.h"
 #include "base/log_message.h"
 #include "base/options.h"
-#include "client/client.h"
+#include "client/client_instance.h"
+#include "client/client_source.h"
+#include "client/engine.h"
+#include "client/fork.h"
+#include "client/pin.h"
+#include "client/revival.h"
+#include "client/sync.h"
+#include "client/thread.h"
+#include "client/trigger_activation.h"
+#include "client/work.h"
 #include "ipc/address.h"
-
-struct orma_client orma_client = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-int (*_Atomic orma_client_on_init)(void);
-
-static bool is_forked(void)
-{
-	return atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed);
-}
-
-bool orma_client_lock(void)
-{
-	if (ORMA_UNLIKELY(is_forked())) {
-		orma_client_revive();
-		if (is_forked())
-			return false;
-	}
-	pthread_mutex_lock(&orma_client.mutex);
-	if (orma_client.phase == ORMA_CLIENT_ON)
-		return true;
-	pthread_mutex_unlock(&orma_client.mutex);
-	return false;
-}
-
-uint64_t orma_client_stamp_locked(void)
-{
-	return ++orma_client.next_stamp;
-}
-
-/* --- the queue -------------------------------------------------------------------------------- */
-
-int orma_client_post(struct orma_client_work *work)
-{
-	if (!orma_client_lock())
-		return -ENOTCONN;
-	orma_base_list_append(&orma_client.work, &work->item);
-	pthread_mutex_unlock(&orma_client.mutex);
-	orma_base_loop_wake(orma_client.loop);
-	return 0;
-}
-
-static struct orma_client_work *take_work(void)
-{
-	struct orma_client_work *work = NULL;
-
-	pthread_mutex_lock(&orma_client.mutex);
-	if (!orma_base_list_is_empty(&orma_client.work)) {
-		work = ORMA_LIST_ENTRY(orma_client.work.next, struct orma_client_work, item);
-		orma_base_list_remove(&work->item);
-	}
-	pthread_mutex_unlock(&orma_client.mutex);
-	return work;
-}
 
 static void update_sources(void)
 {
@@ -97,84 +52,32 @@ static void on_wake(void *ctx)
 			      "child of process %d: has a connection of its own from now on",
 			      (int)orma_client.parent);
 	orma_client.was_revived = false;
-	/* First what was registered: a fence among the work stands behind it. */
+	/* What was registered goes first, because a fence in the queue waits for it, too. */
 	update_sources();
-	while ((work = take_work())) {
+	while ((work = orma_client_work_take())) {
 		work->fn(work);
 		update_sources();
 	}
-	orma_client_complete_all();
+	orma_client_instances_complete();
 }
 
-struct waited_work {
-	struct orma_client_work work;
-	void (*fn)(void *ctx);
-	void *ctx;
-	bool is_done; /* mutex */
-};
+/* --- ending ----------------------------------------------------------------------------------- */
 
-static void run_waited(struct orma_client_work *work)
-{
-	struct waited_work *waited = ORMA_CONTAINER_OF(work, struct waited_work, work);
-
-	waited->fn(waited->ctx);
-	pthread_mutex_lock(&orma_client.mutex);
-	waited->is_done = true;
-	pthread_cond_broadcast(&orma_client.changed);
-	pthread_mutex_unlock(&orma_client.mutex);
-}
-
-int orma_client_post_and_wait(void (*fn)(void *ctx), void *ctx)
-{
-	ORMA_NO_CANCEL();
-	struct waited_work waited = {.work.fn = run_waited, .fn = fn, .ctx = ctx};
-	int r;
-
-	if (!orma_client_lock())
-		return -ENOTCONN;
-	pthread_mutex_unlock(&orma_client.mutex);
-	if (orma_client.options.caller_drives || orma_client_is_loop_thread()) {
-		fn(ctx);
-		return 0;
-	}
-	r = orma_client_post(&waited.work);
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&orma_client.mutex);
-	while (!waited.is_done)
-		pthread_cond_wait(&orma_client.changed, &orma_client.mutex);
-	pthread_mutex_unlock(&orma_client.mutex);
-	return 0;
-}
-
-bool orma_client_is_loop_thread(void)
-{
-	return !orma_client.options.caller_drives &&
-	       pthread_equal(orma_client.thread, pthread_self());
-}
-
-bool orma_is_connected(void)
-{
-	return !is_forked() &&
-	       atomic_load_explicit(&orma_client.up_count, memory_order_relaxed) > 0;
-}
-
-/* --- leaving ---------------------------------------------------------------------------------- */
-
-/* Work that nobody will do any more must not leave its owner waiting. */
+/* Somebody may wait for work that is still queued. */
 static void finish_work(void)
 {
 	struct orma_client_work *work;
 
-	while ((work = take_work()))
+	while ((work = orma_client_work_take()))
 		work->fn(work);
 	orma_client_syncs_end();
 	orma_client_triggers_end();
 }
 
-static void say_farewell(void)
+/* Waits until every service has seen everything that was sent. */
+static void drain_links(void)
 {
-	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + ORMA_CLIENT_FAREWELL_NS;
+	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + ORMA_CLIENT_DRAIN_NS;
 	bool is_waiting;
 
 	for (size_t i = 0; i < orma_client.link_count; i++) {
@@ -182,7 +85,7 @@ static void say_farewell(void)
 
 		orma_client_link_commit(link);
 		if (link->is_up)
-			orma_client_send_sync(link);
+			orma_client_sync_send(link);
 	}
 	do {
 		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -198,34 +101,18 @@ static void say_farewell(void)
 	} while (is_waiting);
 }
 
-/* On the loop thread, outside of its loop. */
-static void leave(void)
+/* On the loop thread, after its loop has ended. */
+static void end_engine(void)
 {
-	orma_client.is_leaving = true;
+	orma_client.is_shutting_down = true;
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++)
 		if (orma_client_source_at(i))
-			orma_client_end_source(orma_client_source_at(i));
+			orma_client_instances_end_source(orma_client_source_at(i));
 	orma_client_threads_discard();
 	finish_work();
-	say_farewell();
+	drain_links();
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_done(&orma_client.links[i]);
-}
-
-void orma_client_forget_sources(bool is_quiet)
-{
-	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
-		atomic_store_explicit(&orma_client_hot_stamps[i], 0, memory_order_relaxed);
-	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
-		struct orma_data_source *source = orma_client_source_at(i);
-
-		/* First out of the table: what is in it is whole, also in the child of a fork. */
-		atomic_store_explicit(&orma_client.sources[i], NULL, memory_order_release);
-		if (!is_quiet)
-			orma_client_source_free(source);
-		else if (source && source->extra.freed)
-			source->extra.freed(source->options.ctx);
-	}
 }
 
 static void free_options(void)
@@ -242,16 +129,17 @@ static void free_service(void)
 #endif
 }
 
-static void forget_everything(void)
+/* Everything but the list of threads, which may still emit. */
+static void free_client(void)
 {
-	orma_client_users_wait();
-	orma_client_forget_sources(false);
-	orma_client_retired_free(0);
+	orma_client_sources_wait_users();
+	orma_client_sources_free();
+	orma_client_sources_free_retired(0);
 	free_service();
 	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
 	free_options();
 	orma_client.link_count = 0;
-	orma_client.is_leaving = false;
+	orma_client.is_shutting_down = false;
 	orma_client.has_completions = orma_client.has_new_descriptors = false;
 	if (orma_client.has_condition)
 		pthread_cond_destroy(&orma_client.changed);
@@ -265,7 +153,7 @@ static void change_phase(enum orma_client_phase phase)
 	pthread_mutex_unlock(&orma_client.mutex);
 }
 
-/* In the child of a fork. */
+/* In the child of a fork: they are registered and have no instances. */
 static void revive_sources(void)
 {
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
@@ -292,26 +180,26 @@ void orma_shutdown(void)
 
 	if (orma_client_revival_begin()) {
 		revive_sources();
-		orma_client_forget_sources(false);
+		orma_client_sources_free();
 		free_options();
 		orma_client_forget_parent();
 		change_phase(ORMA_CLIENT_OFF);
 		orma_client_revival_end(0);
 		return;
 	}
-	if (is_forked() || !orma_client_lock())
+	if (orma_client_is_silent_child() || !orma_client_lock())
 		return;
 	orma_client.phase = ORMA_CLIENT_CHANGING;
 	if (!orma_client.options.caller_drives)
 		orma_base_list_append(&orma_client.work, &stop.item);
 	pthread_mutex_unlock(&orma_client.mutex);
 	if (orma_client.options.caller_drives) {
-		leave();
+		end_engine();
 	} else {
 		orma_base_loop_wake(orma_client.loop);
 		pthread_join(orma_client.thread, NULL);
 	}
-	forget_everything();
+	free_client();
 	change_phase(ORMA_CLIENT_OFF);
 }
 
@@ -323,7 +211,7 @@ static void *thread_main(void *ctx)
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_connect(&orma_client.links[i]);
 	orma_base_loop_run(orma_client.loop);
-	leave();
+	end_engine();
 	return NULL;
 }
 
@@ -350,7 +238,7 @@ static int copy_options(const struct orma_init_options *options)
 	orma_base_log_read_environment();
 	(void)orma_base_options_copy(own, sizeof(*own), options);
 	name = own->producer_name ? own->producer_name : program_invocation_short_name;
-	/* Now, and not on the loop's thread. */
+	/* The environment is read here: other threads may change it later. */
 	socket = own->producer_socket ? own->producer_socket : orma_ipc_producer_address_wanted();
 	naming = own->producer_socket ? ORMA_IPC_NAMED_BY_PROGRAM
 		 : socket             ? ORMA_IPC_NAMED_BY_ENVIRONMENT
@@ -400,18 +288,18 @@ static int make_links(void)
 		if (r < 0)
 			return r;
 		orma_client_link_init(&orma_client.links[orma_client.link_count++],
-				      orma_client.loop, orma_client.local, false);
+				      orma_client.loop, ORMA_CLIENT_LINK_IN_PROCESS);
 	}
 	if (orma_client.options.backends & ORMA_BACKEND_SYSTEM)
 		orma_client_link_init(&orma_client.links[orma_client.link_count++],
-				      orma_client.loop, NULL, false);
+				      orma_client.loop, ORMA_CLIENT_LINK_DAEMON);
 	if (orma_client.options.backends & ORMA_BACKEND_CUSTOM)
 		orma_client_link_init(&orma_client.links[orma_client.link_count++],
-				      orma_client.loop, NULL, true);
+				      orma_client.loop, ORMA_CLIENT_LINK_CUSTOM);
 	return 0;
 }
 
-/* Everything but the loop's thread, with the options that are there. */
+/* Everything but the loop's thread, as orma_client.options say. */
 static int make_engine(void)
 {
 	int r = orma_client_threads_init();
@@ -438,20 +326,8 @@ static int start_engine(void)
 	return 0;
 }
 
-static int start(const struct orma_init_options *options)
-{
-	int r = orma_client_forks_init();
-
-	orma_client_pin();
-
-	if (r == 0)
-		r = copy_options(options);
-	if (r == 0)
-		r = make_engine();
-	return r < 0 ? r : start_engine();
-}
-
-static void forget_engine(void)
+/* In the child of a fork: what restart() has made is not used. */
+static void free_engine(void)
 {
 	free_service();
 	orma_base_loop_free(ORMA_TAKE(orma_client.loop));
@@ -459,32 +335,30 @@ static void forget_engine(void)
 	orma_client.has_condition = false;
 }
 
-/* Of what is the parent's, nothing is freed: its threads may have been changing it. */
-void orma_client_forget_parent(void)
+static int start_revived_engine(void)
 {
-	orma_client.threads.next = NULL;
-	orma_client.loop = NULL;
-	orma_client.local = NULL;
-	orma_client.link_count = 0;
-	orma_client.has_condition = orma_client.has_completions = orma_client.is_leaving = false;
-	atomic_store_explicit(&orma_client.up_count, 0, memory_order_relaxed);
+	int r;
+
+	/* From here on callbacks of the sources may run, and may call everything. */
+	change_phase(ORMA_CLIENT_ON);
+	atomic_store_explicit(&orma_client_is_forked, false, memory_order_relaxed);
+	r = start_engine();
+	if (r == 0)
+		return 0;
+	atomic_store_explicit(&orma_client_is_forked, true, memory_order_relaxed);
+	change_phase(ORMA_CLIENT_CHANGING);
+	finish_work();
+	return r;
 }
 
-static void init_lists(void)
-{
-	orma_base_list_init(&orma_client.threads);
-	orma_base_list_init(&orma_client.work);
-	orma_base_list_init(&orma_client.syncs);
-	orma_base_list_init(&orma_client.triggers);
-}
-
-int orma_client_restart(const struct orma_init_options *options)
+/* In the child of a fork: begins anew with these options (NULL = the parent's). */
+static int restart(const struct orma_init_options *options)
 {
 	int r = 0;
 
 	orma_client_forget_parent();
 	orma_client.has_new_descriptors = orma_client.was_revived = true;
-	init_lists();
+	orma_client_init_lists();
 	revive_sources();
 	if (options) {
 		free_options();
@@ -492,22 +366,26 @@ int orma_client_restart(const struct orma_init_options *options)
 	}
 	if (r == 0)
 		r = make_engine();
-	if (r == 0) {
-		/* The sources' callbacks may come from now on, and call everything. */
-		change_phase(ORMA_CLIENT_ON);
-		atomic_store_explicit(&orma_client_is_forked, false, memory_order_relaxed);
-		r = start_engine();
-		if (r < 0) {
-			atomic_store_explicit(&orma_client_is_forked, true, memory_order_relaxed);
-			change_phase(ORMA_CLIENT_CHANGING);
-			finish_work();
-		}
-	}
+	if (r == 0)
+		r = start_revived_engine();
 	if (r < 0)
-		forget_engine();
+		free_engine();
 	else
 		orma_base_loop_wake(orma_client.loop);
 	return r;
+}
+
+static int start(const struct orma_init_options *options)
+{
+	int r = orma_client_forks_init();
+
+	orma_client_pin();
+	orma_client_revival_init(restart);
+	if (r == 0)
+		r = copy_options(options);
+	if (r == 0)
+		r = make_engine();
+	return r < 0 ? r : start_engine();
 }
 
 static bool are_options_valid(const struct orma_init_options *options)
@@ -529,7 +407,7 @@ static bool are_options_valid(const struct orma_init_options *options)
 		return !whole.transport;
 	return whole.transport &&
 	       orma_base_options_copy(&transport, sizeof(transport), whole.transport) == 0 &&
-	       orma_client_custom_is_valid(&transport);
+	       orma_client_transport_is_valid(&transport);
 }
 
 int orma_init(const struct orma_init_options *options)
@@ -541,11 +419,11 @@ int orma_init(const struct orma_init_options *options)
 	if (!are_options_valid(options))
 		return -EINVAL;
 	if (orma_client_revival_begin()) {
-		r = orma_client_restart(options);
+		r = restart(options);
 		orma_client_revival_end(r);
 		return r;
 	}
-	if (is_forked())
+	if (orma_client_is_silent_child())
 		return -EALREADY;
 	pthread_mutex_lock(&orma_client.mutex);
 	r = orma_client.phase == ORMA_CLIENT_OFF ? 0 : -EALREADY;
@@ -553,13 +431,13 @@ int orma_init(const struct orma_init_options *options)
 		orma_client.phase = ORMA_CLIENT_CHANGING;
 	/* Threads that emitted before a shutdown stay in their list. */
 	if (r == 0 && !orma_client.threads.next)
-		init_lists();
+		orma_client_init_lists();
 	pthread_mutex_unlock(&orma_client.mutex);
 	if (r < 0)
 		return r;
 	r = start(options);
 	if (r < 0)
-		forget_everything();
+		free_client();
 	change_phase(r < 0 ? ORMA_CLIENT_OFF : ORMA_CLIENT_ON);
 	hook = atomic_load_explicit(&orma_client_on_init, memory_order_acquire);
 	if (r < 0 || !hook)
@@ -570,40 +448,10 @@ int orma_init(const struct orma_init_options *options)
 	return r;
 }
 
-/* --- driven by the caller --------------------------------------------------------------------- */
-
-int orma_poll_fd(void)
+bool orma_is_connected(void)
 {
-	int fd = -1;
-
-	if (!orma_client_lock())
-		return -1;
-	if (orma_client.options.caller_drives)
-		fd = orma_client.poll_fd;
-	pthread_mutex_unlock(&orma_client.mutex);
-	return fd;
-}
-
-int orma_dispatch(void)
-{
-	ORMA_NO_CANCEL();
-	bool is_driven;
-
-	if (!orma_client_lock())
-		return -ENOTCONN;
-	is_driven = orma_client.options.caller_drives;
-	pthread_mutex_unlock(&orma_client.mutex);
-	if (!is_driven)
-		return -ENOTCONN;
-	if (!pthread_equal(orma_client.driver, pthread_self())) {
-		orma_client.driver = pthread_self();
-		for (size_t i = 0; i < orma_client.link_count; i++)
-			if (orma_client.links[i].memory)
-				orma_shm_arbiter_set_loop_thread(
-					orma_client.links[i].memory->arbiter);
-	}
-	orma_base_loop_turn(orma_client.loop, 0);
-	return 0;
+	return !orma_client_is_silent_child() &&
+	       atomic_load_explicit(&orma_client.up_count, memory_order_relaxed) > 0;
 }
 
 const char *orma_version(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trigger.c - activating the triggers that sessions wait for.
+ * trigger_activation.c - activating the triggers that sessions wait for.
  *
  * A service that is connected is told at once; one that is not, when it connects, unless the
  * triggers' time is over by then. Each service is told once. The texts travel in one piece of
@@ -7,11 +7,15 @@
  * told. Nothing wakes for triggers whose time is over: they go when the next one comes, or at the
  * end.
  */
+#include "client/trigger_activation.h"
+
 #include <errno.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock_ns.h"
-#include "client/client.h"
+#include "client/engine.h"
+#include "client/work.h"
 
 struct triggers {
 	struct orma_client_work work;
@@ -34,7 +38,7 @@ static void tell(struct triggers *triggers, struct orma_client_link *link)
 
 	if (!link->is_up || !(triggers->untold & bit))
 		return;
-	link->endpoint->ops->activate_triggers(link->endpoint, triggers->names, triggers->count);
+	orma_client_endpoint_activate_triggers(link->endpoint, triggers->names, triggers->count);
 	triggers->untold &= ~bit;
 }
 
@@ -65,7 +69,7 @@ static void activate(struct orma_client_work *work)
 		triggers_free(ORMA_LIST_ENTRY(orma_client.triggers.next, struct triggers, item));
 }
 
-void orma_client_triggers_tell(struct orma_client_link *link)
+void orma_client_triggers_send(struct orma_client_link *link)
 {
 	struct triggers *triggers;
 

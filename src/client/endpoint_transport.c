@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * endpoint_custom.c - a service behind a transport of the program's own.
+ * endpoint_transport.c - a service behind a transport (orma/transport.h).
  *
- * The program's functions are called where a socket endpoint would send a frame; what the service
- * says arrives through the public functions, on any thread, and is queued here. An eventfd tells
- * the loop, so that the queue's only lock is its own and no thread but the loop's touches the link.
+ * The transport's functions are called where a socket endpoint would send a frame. What the service says
+ * arrives through the public functions, on any thread, and is queued here. An eventfd wakes the loop, so
+ * that the queue has a lock of its own and only the loop thread touches the link.
  *
- * Invariant: `error` is the last entry of the queue: nothing is added behind it. Rejected: running
- * what arrives on the loop's own thread at once (the program would have to know which of its calls
- * come back before they return), the client's queue of work (an endpoint may be freed while its
- * work waits there).
+ * Invariant: nothing is queued after `error` is set. Rejected: running commands at once when they arrive
+ * on the loop thread (the program would have to know which of its calls come back before they return),
+ * the client's queue of work (an endpoint may be freed while its work waits there).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,8 +21,6 @@
 
 struct orma_transport {
 	struct orma_client_endpoint base;
-	const struct orma_transport_ops *ops;
-	void *ops_ctx;
 	bool is_connected; /* connect() returned 0 */
 	bool is_up;
 	bool disable_scraping;
@@ -34,7 +31,7 @@ struct orma_transport {
 	pthread_mutex_t mutex;
 	struct orma_list commands; /* mutex */
 	size_t command_count;      /* mutex */
-	int error;                 /* mutex; negative: the connection ends behind the commands */
+	int error;                 /* mutex; negative: the connection ends after the commands */
 };
 
 static struct orma_transport *from_base(struct orma_client_endpoint *endpoint)
@@ -98,11 +95,11 @@ int orma_transport_down(struct orma_transport *transport, int error)
 int orma_transport_setup_tracing(struct orma_transport *transport, int memory_fd,
 				 uint32_t page_size_bytes)
 {
-	struct orma_client_command *command =
-		orma_client_command_new(ORMA_CLIENT_COMMAND_SETUP_TRACING, 0, NULL, 0);
+	struct orma_client_command *command;
 
 	if (!transport)
 		return -EINVAL;
+	command = orma_client_command_new(ORMA_CLIENT_COMMAND_SETUP_TRACING, 0, NULL, 0);
 	if (!command)
 		return add(transport, NULL);
 	command->page_bytes = page_size_bytes;
@@ -222,7 +219,7 @@ static void on_wake(struct orma_watch *watch, unsigned ready)
 		orma_client_command_free(command);
 	}
 	if (r < 0 || error < 0)
-		self->base.events->down(self->base.ctx, r < 0 ? r : error);
+		self->base.events->down(self->base.link, r < 0 ? r : error);
 }
 
 static void on_readable(struct orma_watch *watch, unsigned ready)
@@ -230,88 +227,12 @@ static void on_readable(struct orma_watch *watch, unsigned ready)
 	struct orma_transport *self = ORMA_CONTAINER_OF(watch, struct orma_transport, poll_watch);
 
 	(void)ready;
-	self->ops->readable(self->ops_ctx);
+	self->base.ops->readable(self->base.ops_ctx);
 }
 
-/* --- what the library says -------------------------------------------------------------------- */
+/* --- connecting ------------------------------------------------------------------------------- */
 
-static int register_source(struct orma_client_endpoint *endpoint, const void *descriptor,
-			   size_t size)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	return self->ops->register_data_source(self->ops_ctx, descriptor, size);
-}
-
-static int update_source(struct orma_client_endpoint *endpoint, const void *descriptor, size_t size)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	return self->ops->update_data_source
-		       ? self->ops->update_data_source(self->ops_ctx, descriptor, size)
-		       : -ENOTSUP;
-}
-
-static void unregister_source(struct orma_client_endpoint *endpoint, const char *name)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	self->ops->unregister_data_source(self->ops_ctx, name);
-}
-
-static void register_writer(struct orma_client_endpoint *endpoint, uint32_t writer_id,
-			    uint32_t target_buffer)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	if (self->ops->register_writer)
-		self->ops->register_writer(self->ops_ctx, writer_id, target_buffer);
-}
-
-static void unregister_writer(struct orma_client_endpoint *endpoint, uint32_t writer_id)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	if (self->ops->unregister_writer)
-		self->ops->unregister_writer(self->ops_ctx, writer_id);
-}
-
-static void commit(struct orma_client_endpoint *endpoint, const struct orma_commit *commit)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	self->ops->commit(self->ops_ctx, commit);
-}
-
-static bool has_room(struct orma_client_endpoint *endpoint)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	return !self->ops->has_room || self->ops->has_room(self->ops_ctx);
-}
-
-static void source_started(struct orma_client_endpoint *endpoint, uint64_t instance_id)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	self->ops->data_source_started(self->ops_ctx, instance_id);
-}
-
-static void source_stopped(struct orma_client_endpoint *endpoint, uint64_t instance_id)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	self->ops->data_source_stopped(self->ops_ctx, instance_id);
-}
-
-static int sync_with(struct orma_client_endpoint *endpoint)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	return self->ops->sync(self->ops_ctx);
-}
-
-static void custom_free(struct orma_client_endpoint *endpoint)
+static void transport_free(struct orma_client_endpoint *endpoint)
 {
 	struct orma_transport *self = from_base(endpoint);
 	struct orma_client_command *command;
@@ -319,7 +240,7 @@ static void custom_free(struct orma_client_endpoint *endpoint)
 
 	orma_base_watch_remove(&self->poll_watch);
 	if (self->is_connected)
-		self->ops->disconnect(self->ops_ctx, self);
+		self->base.ops->disconnect(self->base.ops_ctx, self);
 	orma_base_watch_remove(&self->wake_watch);
 	orma_base_fd_close(self->wake_fd);
 	while ((command = take(self, &error)))
@@ -328,33 +249,7 @@ static void custom_free(struct orma_client_endpoint *endpoint)
 	orma_base_free(self);
 }
 
-static void activate_triggers(struct orma_client_endpoint *endpoint, const char *const *names,
-			      size_t count)
-{
-	struct orma_transport *self = from_base(endpoint);
-
-	if (self->ops->activate_triggers)
-		self->ops->activate_triggers(self->ops_ctx, names, count);
-}
-
-static const struct orma_client_endpoint_ops endpoint_ops = {
-	.free = custom_free,
-	.register_source = register_source,
-	.update_source = update_source,
-	.unregister_source = unregister_source,
-	.register_writer = register_writer,
-	.unregister_writer = unregister_writer,
-	.commit = commit,
-	.has_room = has_room,
-	.source_started = source_started,
-	.source_stopped = source_stopped,
-	.sync = sync_with,
-	.activate_triggers = activate_triggers,
-};
-
-/* --- connecting ------------------------------------------------------------------------------- */
-
-bool orma_client_custom_is_valid(const struct orma_transport_ops *ops)
+bool orma_client_transport_is_valid(const struct orma_transport_ops *ops)
 {
 	return ops->connect && ops->disconnect && ops->register_data_source &&
 	       ops->unregister_data_source && ops->commit && ops->data_source_started &&
@@ -376,30 +271,34 @@ static int call_connect(struct orma_transport *self,
 			config->disable_scraping ? ORMA_SCRAPING_DISABLED : ORMA_SCRAPING_ENABLED,
 		.shm_fd = -1,
 	};
-	int fd, r = self->ops->connect(self->ops_ctx, self, &hello);
+	int fd, r = self->base.ops->connect(self->base.ops_ctx, self, &hello);
 
 	if (r < 0)
 		return r;
 	self->is_connected = true;
-	fd = self->ops->poll_fd ? self->ops->poll_fd(self->ops_ctx) : -1;
+	fd = self->base.ops->poll_fd ? self->base.ops->poll_fd(self->base.ops_ctx) : -1;
 	if (fd < 0)
 		return 0;
 	return orma_base_loop_watch(config->loop, &self->poll_watch, fd, ORMA_LOOP_READ,
 				    on_readable);
 }
 
-int orma_client_custom_endpoint_new(const struct orma_client_endpoint_config *config,
-				    const struct orma_transport_ops *ops, void *ops_ctx,
-				    struct orma_client_endpoint **ret)
+int orma_client_transport_endpoint_new(const struct orma_client_endpoint_config *config,
+				       const struct orma_transport_ops *ops, void *ops_ctx,
+				       struct orma_client_endpoint **ret)
 {
 	struct orma_transport *self = orma_base_zalloc(sizeof(*self));
 	int r;
 
 	if (!self)
 		return -ENOMEM;
-	self->base = (struct orma_client_endpoint){&endpoint_ops, config->events, config->ctx};
-	self->ops = ops;
-	self->ops_ctx = ops_ctx;
+	self->base = (struct orma_client_endpoint){
+		.ops = ops,
+		.ops_ctx = ops_ctx,
+		.free = transport_free,
+		.events = config->events,
+		.link = config->link,
+	};
 	self->disable_scraping = config->disable_scraping;
 	orma_base_list_init(&self->commands);
 	pthread_mutex_init(&self->mutex, NULL);
@@ -412,7 +311,7 @@ int orma_client_custom_endpoint_new(const struct orma_client_endpoint_config *co
 	if (r == 0)
 		r = call_connect(self, config);
 	if (r < 0) {
-		custom_free(&self->base);
+		transport_free(&self->base);
 		return r;
 	}
 	*ret = &self->base;

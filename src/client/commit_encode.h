@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * commit.h - a commit as the message that a daemon takes.
+ * commit_encode.h - a commit as the message that a daemon takes.
  */
-#ifndef ORMA_CLIENT_COMMIT_H
-#define ORMA_CLIENT_COMMIT_H
+#ifndef ORMA_CLIENT_COMMIT_ENCODE_H
+#define ORMA_CLIENT_COMMIT_ENCODE_H
 
 #include <orma/service.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * consumer.c - connecting a session to the service of this process.
+ * local_consumer.c - connecting a session to the service of this process.
  *
  * A session speaks ConsumerPort over a socket wherever the service is; here the other end of a
  * socket pair is handed to the loop thread, whose host serves it. Rejected: a path in the file
@@ -9,8 +9,10 @@
 
 #include "base/alloc.h"
 #include "base/fd.h"
-#include "client/client.h"
-#include "client/session.h"
+#include "client/client_session.h"
+#include "client/endpoint.h"
+#include "client/engine.h"
+#include "client/work.h"
 
 struct consumer_work {
 	struct orma_client_work work;
@@ -25,7 +27,7 @@ static void add_consumer(struct orma_client_work *work)
 	orma_base_free(consumer);
 }
 
-int orma_client_open_consumer(int *ret_fd)
+int orma_client_local_consumer_open(int *ret_fd)
 {
 	struct consumer_work *consumer;
 	int fds[2], r;

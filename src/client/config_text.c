@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config.c - TraceConfig from text to bytes, and to sessions that take one.
+ * config_text.c - TraceConfig from text to bytes.
  *
  * The codec does the work; this file owns only the arena in between. Rejected: handing out the
  * decoded struct (its layout would become ABI), parsing straight to bytes (fields of one message
  * may be scattered over the text and have to be merged).
  */
 #include <errno.h>
+#include <orma/session.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error_message.h"
-#include "client/session.h"
 #include "proto/codec.h"
 #include "schema/gen/trace_config.pb.h"
 
@@ -48,31 +48,4 @@ int orma_config_parse(const char *name, const char *text, size_t size, void **re
 void orma_config_free(void *config)
 {
 	orma_base_free(config);
-}
-
-int orma_session_enable_text(struct orma_session *session, const char *name, const char *text,
-			     size_t size, int file_fd, struct orma_error *reterr)
-{
-	if (!session)
-		return orma_base_error_set(reterr, -EINVAL, "there is no session");
-
-	void *config;
-	size_t config_size;
-	int r = orma_config_parse(name, text, size, &config, &config_size, reterr);
-
-	if (r < 0)
-		return r;
-	r = orma_session_enable(session, config, config_size, file_fd);
-	orma_config_free(config);
-	if (r == -EBUSY)
-		return orma_base_error_set(reterr, r, "this session was enabled already");
-	if (r == -EMSGSIZE)
-		return orma_base_error_set(reterr, r,
-					   "the config has %zu bytes; a message to the service has "
-					   "at most 128 KiB",
-					   config_size);
-	if (r < 0)
-		return orma_base_error_set(reterr, r, "enabling failed: %s",
-					   orma_base_error_words(r));
-	return 0;
 }

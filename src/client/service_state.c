@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state.c - a TracingServiceState message as plain structs.
+ * service_state.c - a TracingServiceState message as plain structs.
  *
  * Everything but the outermost struct lies in one arena, which bounds what a message may unfold
  * into. Pointers to elements,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memory.c - the memory that the producer shares with one service: checked, mapped, released.
+ * client_memory.c - the memory that the producer shares with one service: checked, mapped, released.
  *
  * What a daemon sends is untrusted: a file that it could still shrink, or that has huge pages, would
  * turn our next store into a SIGBUS, so only sealed files of plain memory with a size that fits the
@@ -9,12 +9,13 @@
  * looking and taking. Rejected: making writers under the client's mutex (they allocate and may write
  * to an eventfd).
  */
+#include "client/client_memory.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/fd.h"
-#include "client/client.h"
 
 static void release_mapping(void *ctx, void *start, size_t size)
 {
@@ -27,11 +28,6 @@ static void release_private(void *ctx, void *start, size_t size)
 	(void)ctx;
 	(void)size;
 	orma_base_free(start);
-}
-
-static void commit_now(void *ctx)
-{
-	orma_client_link_commit(ctx);
 }
 
 static bool is_page_size(uint32_t bytes)
@@ -66,8 +62,8 @@ static int allocate(struct orma_shm_arbiter_options *options)
 	return 0;
 }
 
-int orma_client_memory_new(const struct orma_client_shared *shared, struct orma_client_link *link,
-			   struct orma_client_memory **ret)
+int orma_client_memory_new(const struct orma_client_shared *shared, void (*commit_now)(void *link),
+			   struct orma_client_link *link, struct orma_client_memory **ret)
 {
 	struct orma_shm_arbiter_options options = {
 		.page_bytes = shared->page_bytes,

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * client_flush.h - flushes that a service has requested and that are not acknowledged yet.
+ *
+ * Each link has a list of them, in the order of their arrival; the mutex guards it.
+ */
+#ifndef ORMA_CLIENT_FLUSH_H
+#define ORMA_CLIENT_FLUSH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "client/limits.h"
+
+struct orma_client_instance;
+
+struct orma_client_flush {
+	struct orma_list item;
+	uint64_t request_id; /* the service's */
+	uint64_t seq;        /* a stamp: tells completions of this flush from others */
+	bool is_running;     /* its callbacks are being called; the loop thread's */
+	/* By place of the data source: bit = instance that has postponed it. Mutex. */
+	uint8_t waiting[ORMA_DATA_SOURCES_MAX];
+};
+
+/* Appends a flush that is running. Over ORMA_CLIENT_FLUSHES_MAX the oldest is dropped. NULL: no
+ * memory. */
+struct orma_client_flush *orma_client_flush_add(struct orma_list *flushes, uint64_t request_id);
+/* Removes the first flush if it is finished: no callback is running, no instance has postponed it. The
+ * caller frees it. Else NULL. */
+struct orma_client_flush *orma_client_flush_take_finished(struct orma_list *flushes);
+void orma_client_flush_postpone(struct orma_client_flush *flush,
+				const struct orma_client_instance *instance);
+void orma_client_flush_complete(struct orma_client_flush *flush,
+				const struct orma_client_instance *instance);
+/* The same by number. False: there is no such flush. The caller holds the mutex. */
+bool orma_client_flush_complete_locked(uint64_t seq, const struct orma_client_instance *instance);
+/* The instance is gone: no flush of any link waits for it. The caller holds the mutex. */
+void orma_client_flushes_forget_locked(const struct orma_client_instance *instance);
+/* Frees all. */
+void orma_client_flushes_drop(struct orma_list *flushes);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * client_instance.h - an instance of a data source: what one session has made of it.
+ *
+ * Invariants: `started` of the source has the instance's bit, and its stamp is not 0, exactly from its
+ * start to the end of its stop; `memory` is set in that time only, and is its link's.
+ */
+#ifndef ORMA_CLIENT_INSTANCE_H
+#define ORMA_CLIENT_INSTANCE_H
+
+#include <orma/data_source.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "client/client_memory.h"
+#include "shm/trace_writer.h"
+
+enum orma_client_instance_state {
+	ORMA_CLIENT_INSTANCE_FREE = 0,
+	ORMA_CLIENT_INSTANCE_SET_UP,
+	ORMA_CLIENT_INSTANCE_STARTED,
+	ORMA_CLIENT_INSTANCE_STOPPING, /* on_stop was called; the application completes it later */
+};
+
+struct orma_client_instance {
+	/* Constant: the source whose table of instances has this one. */
+	struct orma_data_source *source;
+
+	/* Tells uses of this place apart; never the same twice in a process. Written before the
+	 * instance's stamp, relaxed. */
+	_Atomic uint64_t generation;
+	/* Slots with an older stamp begin their state anew without waiting for a chunk: see thread.c.
+	 * Written before the stamp, relaxed. */
+	_Atomic uint64_t clear_at_once_stamp;
+	_Atomic uint64_t dropped; /* added to by emitters, relaxed; guards nothing */
+
+	/* Changed by the loop thread under the mutex. */
+	enum orma_client_instance_state state;
+	bool is_stop_complete;             /* set by any thread */
+	struct orma_client_memory *memory; /* borrowed from the link; NULL = its link is gone */
+	uint32_t target_buffer;
+	enum orma_shm_policy policy;
+
+	/* The loop thread's. */
+	bool is_clear_lazy;   /* slots may wait for their next chunk to begin their state anew */
+	bool is_startup;      /* no session has taken it over: `service_id` means nothing */
+	uint32_t reservation; /* is_startup: the target buffer of its first writers, until then */
+	struct orma_buf startup_config;
+	struct orma_client_link *link; /* NULL = gone */
+	uint64_t service_id;
+	void *ctx; /* what on_setup stored; written under `lock` as well */
+
+	/* For orma_data_source_lock_instance(). The loop thread holds it before on_destroy only. */
+	pthread_mutex_t lock;
+	bool has_ctx; /* `lock` */
+};
+
+/* The events of a link; loop thread only. */
+void orma_client_instance_setup(struct orma_client_link *link, uint64_t instance_id,
+				const void *config, size_t size);
+void orma_client_instance_start(struct orma_client_link *link, uint64_t instance_id,
+				const void *config, size_t size);
+void orma_client_instance_stop(struct orma_client_link *link, uint64_t instance_id);
+void orma_client_instances_flush(struct orma_client_link *link, uint64_t request_id,
+				 const uint64_t *instance_ids, size_t count, uint64_t flags);
+void orma_client_instances_clear(struct orma_client_link *link, const uint64_t *instance_ids,
+				 size_t count);
+
+/* Starts one without a session, whose writers are for a reservation. 1, 0 (no such source, no free
+ * instance or reservation), or -errno. Loop thread only, like all below. */
+int orma_client_instance_start_early(struct orma_client_link *link, const void *config,
+				     size_t size);
+/* Stops the link's instances that no session has taken over. */
+void orma_client_instances_stop_early(struct orma_client_link *link);
+/* The connection is gone: stops all instances of the link. Those whose application postpones the stop
+ * end later. */
+void orma_client_instances_stop_link(struct orma_client_link *link);
+/* Stops and destroys all instances of a source, without waiting for postponed stops. */
+void orma_client_instances_end_source(struct orma_data_source *source);
+/* Carries out what orma_data_source_complete() has noted. */
+void orma_client_instances_complete(void);
+
+#endif

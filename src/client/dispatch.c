@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * dispatch.c - the loop, driven by the caller (caller_drives).
+ */
+#include <errno.h>
+#include <orma/init.h>
+
+#include "base/cancel.h"
+#include "client/engine.h"
+
+int orma_poll_fd(void)
+{
+	int fd = -1;
+
+	if (!orma_client_lock())
+		return -1;
+	if (orma_client.options.caller_drives)
+		fd = orma_client.poll_fd;
+	pthread_mutex_unlock(&orma_client.mutex);
+	return fd;
+}
+
+/* The loop thread is another one now; a stalling writer of that thread has to commit by itself. */
+static void change_driver(void)
+{
+	orma_client.driver = pthread_self();
+	for (size_t i = 0; i < orma_client.link_count; i++)
+		if (orma_client.links[i].memory)
+			orma_shm_arbiter_set_loop_thread(orma_client.links[i].memory->arbiter);
+}
+
+int orma_dispatch(void)
+{
+	ORMA_NO_CANCEL();
+	bool is_driven;
+
+	if (!orma_client_lock())
+		return -ENOTCONN;
+	is_driven = orma_client.options.caller_drives;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (!is_driven)
+		return -ENOTCONN;
+	if (!pthread_equal(orma_client.driver, pthread_self()))
+		change_driver();
+	orma_base_loop_turn(orma_client.loop, 0);
+	return 0;
+}
