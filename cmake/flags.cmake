@@ -2,8 +2,10 @@
 add_library(orma_flags INTERFACE)
 target_compile_definitions(orma_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64 ORMA_VERSION_STRING="${PROJECT_VERSION}")
 target_include_directories(orma_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+# ISO C promises only 4095 characters of a string; the tables of names in src/schema/gen have more.
 target_compile_options(orma_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wvla -Wundef -Wformat=2 -Wcast-align -Wpointer-arith -Wimplicit-fallthrough
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wvla -Wformat=2 -Wcast-align -Wpointer-arith -Wimplicit-fallthrough
+  -Wno-overlength-strings
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
   -fno-strict-aliasing)
 # Each function in a section of its own, so that the linker can drop what a program does not reach.

@@ -79,10 +79,7 @@ static bool move_all(int fd, void *data, size_t size, bool is_send)
 struct passing {
 	struct iovec piece;
 	struct msghdr message;
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 };
 
 static void init_passing(struct passing *passing, void *data, size_t size)
@@ -92,21 +89,23 @@ static void init_passing(struct passing *passing, void *data, size_t size)
 	passing->piece.iov_len = size;
 	passing->message.msg_iov = &passing->piece;
 	passing->message.msg_iovlen = 1;
-	passing->message.msg_control = &passing->control;
+	passing->message.msg_control = passing->control;
 	passing->message.msg_controllen = sizeof(passing->control);
 }
 
 static bool send_head(int fd, struct head *head, int passed_fd)
 {
 	struct passing passing;
+	struct cmsghdr *header;
 
 	if (passed_fd < 0)
 		return move_all(fd, head, sizeof(*head), true);
 	init_passing(&passing, head, sizeof(*head));
-	passing.control.header.cmsg_level = SOL_SOCKET;
-	passing.control.header.cmsg_type = SCM_RIGHTS;
-	passing.control.header.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&passing.control.header), &passed_fd, sizeof(int));
+	header = CMSG_FIRSTHDR(&passing.message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &passed_fd, sizeof(int));
 	return sendmsg(fd, &passing.message, MSG_NOSIGNAL) == (ssize_t)sizeof(*head);
 }
 

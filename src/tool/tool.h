@@ -44,7 +44,7 @@ void orma_tool_set_name(const char *name);
 /* How the binary was called, to be called so again: "orma", or the path of it. */
 void orma_tool_set_path(const char *path);
 const char *orma_tool_path(void);
-/* "orma 0.1.0 +zstd +deflate -pcre2" on stdout: the version, and which optional libraries are in. */
+/* "orma 0.2.0 +zstd +deflate -pcre2" on stdout: the version, and which optional libraries are in. */
 void orma_tool_print_version(const char *program);
 void orma_tool_warn(const char *format, ...) ORMA_PRINTF(1, 2);
 /* The same, and returns ORMA_EXIT_FAILURE. */

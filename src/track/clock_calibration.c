@@ -25,12 +25,16 @@
 
 #include "base/assert.h"
 
+#ifdef __SIZEOF_INT128__
+__extension__ typedef unsigned __int128 uint128;
+#endif
+
 /* 0: the two samples give no slope. */
 static uint64_t slope_between(struct orma_track_clock_sample begin,
 			      struct orma_track_clock_sample end)
 {
 #ifdef __SIZEOF_INT128__
-	unsigned __int128 ns = end.ns - begin.ns;
+	uint128 ns = end.ns - begin.ns;
 
 	if (end.ns <= begin.ns || end.ticks <= begin.ticks)
 		return 0;
@@ -50,9 +54,7 @@ static uint64_t ns_at(const struct orma_track_calibration *calibration, uint64_t
 {
 #ifdef __SIZEOF_INT128__
 	return calibration->base_ns +
-	       (uint64_t)((unsigned __int128)(ticks - calibration->base_ticks) *
-				  calibration->scale >>
-			  32);
+	       (uint64_t)((uint128)(ticks - calibration->base_ticks) * calibration->scale >> 32);
 #else
 	(void)ticks;
 	return calibration->base_ns;

@@ -239,7 +239,7 @@ ORMA_TEST(packets_that_do_not_decode_are_dropped_and_counted)
 {
 	struct orma_stage stage;
 	struct orma_raw_session session;
-	static const struct orma_str bad[] = {
+	const struct orma_str bad[] = {
 		{"\xff", 1},
 		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11},
 		{"\x0a\x05"

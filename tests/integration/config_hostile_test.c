@@ -94,7 +94,7 @@ ORMA_TEST(configs_that_do_not_decode_are_refused)
 {
 	struct orma_stage stage;
 	struct orma_raw_consumer consumer;
-	static const struct orma_str configs[] = {
+	const struct orma_str configs[] = {
 		{"\xff", 1},
 		{"\x0a\x7f", 2},
 		{"\x0b\x0c", 2},

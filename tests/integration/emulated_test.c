@@ -148,7 +148,7 @@ ORMA_TEST(an_identity_over_tcp_is_taken_once)
 {
 	struct orma_stage stage;
 	struct orma_raw_session session;
-	static const struct orma_str identities[] = {
+	const struct orma_str identities[] = {
 		ORMA_STR("\x42\x0e\x08\x2a\x10\x07\x1a\x04host\x22\x02me"), /* pid 42, uid 7 */
 		ORMA_STR("\x42\x0a\x08\x01\x10\x01\x1a\x04tsoh"),
 	};

@@ -292,9 +292,9 @@ ORMA_TEST(thousands_of_clocks_and_of_readings_leave_no_trace_but_the_newest)
 
 ORMA_TEST(a_system_of_any_size_and_shape_said_any_number_of_times_is_survived)
 {
-	static const struct orma_str broken[] = {
-		ORMA_STR("\x0a\x05x"), ORMA_STR("\x0a\x02\x0a\x7f"), ORMA_STR("\xff"),
-		ORMA_STR("\x0a\x01\x0b"), ORMA_STR("\x0a\x04\x0a\x02\x0a\x09")};
+	const struct orma_str broken[] = {ORMA_STR("\x0a\x05x"), ORMA_STR("\x0a\x02\x0a\x7f"),
+					  ORMA_STR("\xff"), ORMA_STR("\x0a\x01\x0b"),
+					  ORMA_STR("\x0a\x04\x0a\x02\x0a\x09")};
 	struct orma_stage stage;
 	struct orma_raw_client relay;
 	struct orma_raw_consumer consumer;

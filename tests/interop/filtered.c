@@ -52,7 +52,7 @@ static size_t put_redundant(uint8_t *at, uint64_t value)
 
 static size_t put_string(uint8_t *at)
 {
-	static const struct orma_str texts[] = {
+	const struct orma_str texts[] = {
 		ORMA_STR(""),
 		ORMA_STR("plain"),
 		ORMA_STR("user=karl"),

@@ -112,7 +112,11 @@ static void unload(const struct module *module)
 	Dl_info info;
 
 	CHECK(dlclose(module->handle) == 0);
-	CHECK(dladdr((void *)module->emit, &info) == 0);
+	/* ISO C converts no pointer to a function into one to an object; dladdr() takes any address. */
+	void *address;
+	_Static_assert(sizeof(address) == sizeof(module->emit), "dladdr() takes both");
+	memcpy(&address, &module->emit, sizeof(address));
+	CHECK(dladdr(address, &info) == 0);
 }
 
 static void *emit_in_thread(void *ctx)

@@ -96,8 +96,10 @@ static int check_pattern(const char *at, struct orma_error *reterr)
 						   "supported here");
 		if (c == ')' && depth == 0)
 			return orma_base_error_set(reterr, -EINVAL, "a \")\" too many");
-		depth += c == '(';
-		depth -= c == ')';
+		if (c == '(')
+			depth++;
+		else if (c == ')')
+			depth--;
 		if (c == '\\' && is_alnum(*at))
 			return orma_base_error_set(reterr, -EINVAL,
 						   "\"\\%c\" is not supported here", *at);

@@ -183,7 +183,7 @@ ORMA_TEST(smaps_rollup_is_told_from_status_by_its_own_keys)
 
 ORMA_TEST(stat_is_read_from_behind_the_name_whatever_it_is)
 {
-	static const struct orma_str texts[] = {
+	const struct orma_str texts[] = {
 		{"18853 (cat)" STAT_TAIL, sizeof("18853 (cat)" STAT_TAIL) - 1},
 		{"18853 (a b c)" STAT_TAIL, sizeof("18853 (a b c)" STAT_TAIL) - 1},
 		{"18853 (x) R 1 2 3)" STAT_TAIL, sizeof("18853 (x) R 1 2 3)" STAT_TAIL) - 1},

@@ -84,9 +84,11 @@ ORMA_TEST(a_request_is_not_made_inside_of_a_commit)
 {
 	struct orma_chunk_move moves[64];
 	struct orma_commit commit = {.moves = moves, .move_count = ORMA_ARRAY_SIZE(moves)};
-	static const char *const texts[TEXTS] = {[0 ... TEXTS - 1] = "a text of some bytes"};
+	const char *texts[TEXTS];
 	struct scene s;
 
+	for (uint32_t i = 0; i < TEXTS; i++)
+		texts[i] = "a text of some bytes";
 	open_scene(&s, "buffers { size_kb: 64 } data_sources { config { name: 'test' } }");
 	for (uint32_t i = 0; i < ORMA_ARRAY_SIZE(moves); i++) {
 		write_chunk(&s.producer,

@@ -23,7 +23,7 @@ static _Atomic int running;
  * nested message if the number is odd. */
 static size_t string_size(const struct emitter *emitter, int number)
 {
-	return (size_t)(number * 7919u) % (emitter->size_max + 1);
+	return (size_t)number * 7919 % (emitter->size_max + 1);
 }
 
 static char string_fill(const struct emitter *emitter, int number)

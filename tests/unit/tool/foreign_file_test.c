@@ -15,7 +15,7 @@ static const char *words_of(const char *data, size_t size)
 
 ORMA_TEST(each_kind_is_named_with_what_to_do_next)
 {
-	static const struct {
+	const struct {
 		struct orma_str beginning;
 		const char *name, *next;
 	} cases[] = {

@@ -58,7 +58,7 @@ static uint64_t look(struct world *world)
 					: 0;
 
 	if (ticks < line->window_ticks) {
-		CHECK((unsigned __int128)ticks * line->scale <= UINT64_MAX);
+		CHECK(line->scale == 0 || ticks <= UINT64_MAX / line->scale);
 		return line->base_ns + (ticks * line->scale >> 32);
 	}
 	world->asked++;
