@@ -13,8 +13,7 @@
 
 struct orma_service_session;
 
-/* A reading of two machines' clocks: the other's when the call was sent, ours when it arrived.
- * */
+/* A reading of two machines' clocks: the other's when the call was sent, ours when it arrived. */
 struct orma_service_clock_sync {
 	uint64_t news; /* the number of its round; 0 = not in any trace yet */
 	enum orma_relay_phase phase;

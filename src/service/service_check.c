@@ -97,8 +97,9 @@ static void check_output(const struct orma_service_session *session)
 static void check_triggers(const struct orma_service_session *session)
 {
 	const struct orma_service_triggers *triggers = &session->triggers;
+	size_t count = count_items(&triggers->pending);
 
-	ORMA_ASSERT(count_items(&triggers->pending) == triggers->pending_count);
+	ORMA_ASSERT(count == triggers->pending_count);
 	ORMA_ASSERT(triggers->pending_count <= ORMA_SERVICE_PENDING_HITS_MAX);
 	ORMA_ASSERT(triggers->written_hit_count <= triggers->hit_count);
 	ORMA_ASSERT(triggers->hit_count <= ORMA_SERVICE_TRIGGER_HITS_KEPT);
@@ -122,7 +123,7 @@ static void check_session(const struct orma_service_session *session)
 static void check_sessions(const struct orma_service *service)
 {
 	const struct orma_service_session *session;
-	size_t buffer_count = 0, id_count = 0;
+	size_t count = count_items(&service->sessions.list), buffer_count = 0, id_count = 0;
 
 	ORMA_LIST_FOR_EACH (session, &service->sessions.list, link) {
 		check_session(session);
@@ -130,7 +131,7 @@ static void check_sessions(const struct orma_service *service)
 	}
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(service->buffers.used); i++)
 		id_count += (size_t)__builtin_popcountll(service->buffers.used[i]);
-	ORMA_ASSERT(count_items(&service->sessions.list) == service->sessions.count);
+	ORMA_ASSERT(count == service->sessions.count);
 	ORMA_ASSERT(buffer_count == service->buffers.count);
 	ORMA_ASSERT(id_count == service->buffers.count);
 }
@@ -165,8 +166,12 @@ void orma_service_check(const struct orma_service *service)
 {
 	if (!ORMA_ASSERTS_ENABLED)
 		return;
-	ORMA_ASSERT(count_items(&service->consumers.list) == service->consumers.count);
-	ORMA_ASSERT(count_items(&service->relays.list) == service->relays.count);
+
+	size_t consumer_count = count_items(&service->consumers.list);
+	size_t relay_count = count_items(&service->relays.list);
+
+	ORMA_ASSERT(consumer_count == service->consumers.count);
+	ORMA_ASSERT(relay_count == service->relays.count);
 	ORMA_ASSERT(orma_base_list_is_empty(&service->flushes.answered));
 	ORMA_ASSERT(service->retired.timer.is_armed ==
 		    !orma_base_list_is_empty(&service->retired.list));

@@ -112,8 +112,8 @@ void orma_service_free_caches(struct orma_service *service);
 uint64_t orma_service_now_ns(const struct orma_service *service);      /* CLOCK_MONOTONIC */
 uint64_t orma_service_boot_ns(const struct orma_service *service);     /* CLOCK_BOOTTIME */
 uint64_t orma_service_realtime_ns(const struct orma_service *service); /* CLOCK_REALTIME */
-/* Arms for the next multiple of the period on the wall clock. The timer's function is set already.
- * */
+/* Arms for the next multiple of the period on the wall clock. The timer's function is set
+ * already. */
 void orma_service_arm_aligned(struct orma_service *service, struct orma_service_timer *timer,
 			      uint32_t period_ms);
 /* One reading of the TSC, or 0 where there is none. */

@@ -16,8 +16,8 @@ struct orma_service_session;
 struct orma_service_clone;
 
 struct orma_service_session_events {
-	/* A chunk was stored in one of its buffers. Called inside a commit, so it only arms timers.
-	 * */
+	/* A chunk was stored in one of its buffers. Called inside a commit, so it only arms
+	 * timers. */
 	void (*stored)(struct orma_service_session *session, size_t bytes);
 	/* Its scrape is done, or was cut. May free the session. */
 	void (*scraped)(struct orma_service_session *session);

@@ -16,8 +16,7 @@ struct orma_service_regex {
 	size_t group_count;
 };
 
-/* On failure `reterr` says what is wrong with the pattern; the caller prefixes the field's name.
- * */
+/* On failure `reterr` says what is wrong with the pattern; the caller prefixes the field's name. */
 int orma_service_regex_compile(const struct orma_service *service, struct orma_str pattern,
 			       bool is_whole, struct orma_service_regex *ret,
 			       struct orma_error *reterr);

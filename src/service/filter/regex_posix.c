@@ -59,8 +59,7 @@ static int skip_bracket(const char **at)
 	return 0;
 }
 
-/* *at is after "{"; multiplies the product by the largest bound. -EINVAL when it is too large.
- * */
+/* *at is after "{"; multiplies the product by the largest bound. -EINVAL when it is too large. */
 static int take_bounds(const char **at, uint64_t *product)
 {
 	uint64_t bound = 0, largest = 1;

@@ -13,8 +13,8 @@ int orma_service_rotation_init(struct orma_service_session *session, struct orma
 int orma_service_rotation_carry(struct orma_service_session *session, size_t begin);
 /* Begins files for what is carried, as far as the file takes it. */
 int orma_service_rotation_continue(struct orma_service_session *session);
-/* A step of a pass was read; has_more: the pass goes on. Begins a cut when the file is nearly full.
- * */
+/* A step of a pass was read; has_more: the pass goes on. Begins a cut when the file is nearly
+ * full. */
 void orma_service_rotation_check(struct orma_service_session *session, bool has_more);
 /* How much of a file is written at a time. */
 size_t orma_service_rotation_step_bytes(const struct orma_service_session *session);

@@ -35,8 +35,7 @@ static int open_file(void *ctx, int fd, uint64_t session_id, void **ret_file)
 		orma_base_fd_close(fd);
 		return r;
 	}
-	/* A forked child that inherits it would keep the reader of a pipe from seeing the end.
-	 * */
+	/* A forked child that inherits it would keep the reader of a pipe from seeing the end. */
 	orma_base_fd_set_close_on_fork(fd);
 	*ret_file = (void *)((intptr_t)fd + 1);
 	return 0;

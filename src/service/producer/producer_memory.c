@@ -158,8 +158,7 @@ static void find_sizes(const struct orma_producer_port *port,
 	}
 }
 
-/* True for upstream's library, by the version that it sends; those from before 2021 send none.
- * */
+/* True for upstream's library, by the version that it sends; those from before 2021 send none. */
 static bool is_upstreams(const struct orma_producer_port *port)
 {
 	static const char begin[] = "Perfetto ";

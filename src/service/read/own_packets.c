@@ -80,8 +80,7 @@ static int write_all_clocks(struct orma_service_session *session)
 	return r;
 }
 
-/* The form is fixed: the marker is the last field, so that a reader finds the end of a packet.
- * */
+/* The form is fixed: the marker is the last field, so that a reader finds the end of a packet. */
 static int write_sync_marker(struct orma_service_session *session)
 {
 	struct orma_proto_heap_writer heap;

@@ -15,8 +15,8 @@ struct orma_service_session_buffer;
 int orma_service_large_begin(struct orma_service_session *session,
 			     struct orma_service_session_buffer *buffer,
 			     const struct orma_trace_buffer_packet *packet);
-/* Checks the packet, or appends at most max_bytes of it to the batch: 1. 0 = it is over, -ENOMEM.
- * */
+/* Checks the packet, or appends at most max_bytes of it to the batch: 1. 0 = it is over,
+ * -ENOMEM. */
 int orma_service_large_read(struct orma_service_session *session, size_t max_bytes);
 /* The reader begins anew: when it had a part of the packet, the rest is dropped. */
 void orma_service_large_restart(struct orma_service_session *session);

@@ -633,7 +633,7 @@ ORMA_TEST(clone_of_a_file_has_what_is_in_the_file_and_what_is_not_yet)
 	struct scene scene;
 
 	scene_open(&scene, NULL);
-	/* What was in the file before is none of the session's. */
+	/* The file's earlier contents are not part of the session. */
 	CHECK_INT(write(file, "before", 6), 6);
 	CHECK_INT(enable_into(&scene.owner, file, INTO_FILE), 0);
 	send_packet(&scene.producer, 0, "one");

@@ -79,7 +79,7 @@ ORMA_TEST(committed_chunk_is_copied_and_its_page_is_free_again)
 	close_scene(&s);
 }
 
-/* Ids of producers have 16 bits: whoever connects often enough has one that somebody had. */
+/* Producer ids have 16 bits, so an id is reused after enough connections. */
 static void take_over_id(struct scene *s)
 {
 	struct producer passing;
@@ -218,7 +218,7 @@ ORMA_TEST(writer_that_was_registered_keeps_to_its_buffer)
 	close_scene(&s);
 }
 
-/* What passes the top level may still be nonsense further in. */
+/* A packet that is valid at the top level may still be invalid further in. */
 static void read_undecoded(struct scene *s)
 {
 	struct orma_trace_batch batch;

@@ -187,7 +187,7 @@ static void unpack(struct scene *scene, const void *data, size_t size)
 	orma_base_arena_done(&arena);
 }
 
-/* What orma_consumer_port_read() says; 1 = there is more. */
+/* The result of orma_consumer_port_read(); 1 = there is more. */
 static int read_some(struct scene *scene)
 {
 	struct orma_trace_batch batch;
@@ -353,7 +353,7 @@ ORMA_TEST(ops_of_another_size_are_refused)
 					       .compressor_ops = &ops};
 	struct orma_service *service;
 
-	ops.struct_size -= sizeof(ops.close); /* what it must have */
+	ops.struct_size -= sizeof(ops.close); /* without a required member */
 	CHECK_INT(orma_service_new(&options, &service), -EINVAL);
 }
 
@@ -470,7 +470,7 @@ ORMA_TEST(a_failing_compressor_fails_the_read)
 	fake.take_error = -ENOMEM;
 	finish_blocks(&s, 1);
 	CHECK_INT(read_on(&s), -ENOMEM);
-	/* What follows is not harmed. */
+	/* Later packets are not affected. */
 	fake.take_error = 0;
 	fake.is_quick = true;
 	send_packet(&s.producer, 1, "b");

@@ -57,7 +57,7 @@ static void add_message(struct walk *walk, const struct orma_proto_desc *desc)
 	walk->messages[walk->count++] = desc;
 }
 
-/* What is inside the configs of single data sources is theirs. */
+/* The configs of single data sources are documented elsewhere. */
 static bool is_followed(const struct orma_proto_desc *desc,
 			const struct orma_proto_field_desc *field)
 {

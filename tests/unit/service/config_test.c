@@ -466,7 +466,8 @@ ORMA_TEST(no_memory_at_any_point_of_enabling_changes_nothing)
 			break;
 		orma_test_fail_allocation(0);
 		if (r == 0) {
-			/* What failed was an event for the trace: the session goes without it. */
+			/* The failed allocation was for an event of the trace: the session goes
+			 * without it. */
 			orma_consumer_port_free_buffers(consumer.port);
 			log_clear(&producer.log);
 			log_clear(&consumer.log);

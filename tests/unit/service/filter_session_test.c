@@ -389,7 +389,7 @@ static void on_cloned(void *ctx, const struct orma_clone_result *result)
 	++*(int *)ctx;
 }
 
-/* What a clone leaves out, unless it is asked not to; one for a bug report never filters. */
+/* A clone is filtered unless the request says otherwise; one for a bug report is never filtered. */
 ORMA_TEST(clones_are_filtered_like_their_source_unless_they_skip_that)
 {
 	static const struct {

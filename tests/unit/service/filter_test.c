@@ -283,7 +283,7 @@ ORMA_TEST(malformed_packets_are_errors_wherever_the_fault_is)
 		"12 80 80 80 80 01",                   /* 2^28 bytes */
 		"12 ff ff ff ff ff ff ff ff ff 01",    /* all that there are */
 		"1a ff ff ff ff 0f",                   /* the same, a message */
-		"2a 05 61",                            /* of a field that is not allowed */
+		"2a 05 61",                            /* a field that is not allowed */
 	};
 	struct scene s;
 
@@ -315,7 +315,7 @@ ORMA_TEST(the_root_is_the_packet_of_a_trace)
 /* --- strings
  * ---------------------------------------------------------------------------------------------- */
 
-/* What becomes of field 3 of a packet. */
+/* Returns the filtered field 3 of a packet. */
 static const char *redact(struct scene *s, const char *text)
 {
 	static uint8_t packet[2048], out[2048];
@@ -522,7 +522,7 @@ ORMA_TEST(the_newer_chain_replaces_rules_by_name_and_adds_others)
 	CHECK_STR(redact(&s, "bbc"), "bP6");
 	CHECK_STR(redact(&s, "cbc"), "cP6");
 	CHECK_STR(redact(&s, "dbc"), "dP6");
-	/* Within a chain as well. */
+	/* The same holds within a chain. */
 	use_rules(&s, 0,
 		  CHAIN(RULE("MATCH_REDACT_GROUPS", "(a.*)", "name: 'one' ")
 				RULE("MATCH_BREAK", "a.*", "name: 'one' ")));

@@ -41,8 +41,8 @@ struct world {
 	uint64_t passed_ns, suspended_ns;
 	uint64_t wall_jump_ns;
 	uint64_t tick_ns;     /* how much later it is after each look at the clock */
-	int policy, priority; /* of the service's thread */
-	int priority_error;   /* what the next change of it ends with */
+	int policy, priority; /* scheduling of the thread */
+	int priority_error;   /* result of the next change of priority */
 };
 
 static inline uint64_t fake_clock(void *ctx, int clock_id)
@@ -197,10 +197,10 @@ struct producer {
 	int memory_fd; /* borrowed; -1 for memory that the producer has brought */
 	size_t memory_bytes;
 	uint32_t page_bytes;
-	uint32_t target_buffer; /* of the last setup */
+	uint32_t target_buffer; /* from the last setup */
 	uint64_t last_instance_id, flush_id, flush_flags;
 	bool answers_flushes;   /* not from inside the callback: see flush_answer() */
-	struct orma_buf config; /* of the last setup */
+	struct orma_buf config; /* from the last setup */
 };
 
 static inline void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
@@ -412,7 +412,7 @@ struct consumer {
 	struct orma_consumer_port *port;
 	struct world *world;
 	struct log log;
-	struct orma_error error; /* of the last enable() */
+	struct orma_error error; /* from the last enable() */
 };
 
 static inline void on_disabled(void *ctx, const char *error)
@@ -611,7 +611,7 @@ static inline const char *texts_of(const struct packets *packets)
 	return log.text;
 }
 
-/* What kind each packet is, in order. */
+/* Writes the kind of each packet, in order. */
 static inline const char *kinds_of(const struct packets *packets)
 {
 	static struct log log;

@@ -157,7 +157,7 @@ ORMA_TEST(flushes_of_a_period_do_not_pile_up)
 	CHECK_INT(asked, ORMA_SERVICE_PERIODIC_PENDING_MAX);
 	log_clear(&s.one.log);
 	log_clear(&s.two.log);
-	/* What a consumer asks for goes out all the same. */
+	/* A request of the consumer is sent nevertheless. */
 	flush(&s.consumer, 0);
 	CHECK(strstr(s.one.log.text, "flush:"));
 	answer_flush(&s.one);
@@ -249,7 +249,7 @@ static const struct orma_pb_tracing_service_event_data_sources *slow_of(struct p
 	return NULL;
 }
 
-/* Of this session only, by name, and no more than there is room for. */
+/* Only data sources of this session are listed, by name, and no more than the limit. */
 ORMA_TEST(data_sources_that_hold_up_the_last_flush_are_listed)
 {
 	const struct orma_pb_tracing_service_event_data_sources *slow;

@@ -7,7 +7,7 @@
 enum {
 	TEXT_BYTES = 100,
 	TEXTS = 28,
-	/* What a chunk of so many packets takes in a buffer. */
+	/* The size of a chunk with this many packets in a buffer. */
 	CHUNK_BYTES = (TEXTS * (TEXT_BYTES + 6) + 16 + 15) / 16 * 16,
 };
 
@@ -38,7 +38,7 @@ static void close_scene(struct scene *scene)
 	world_close(&scene->world);
 }
 
-/* Whole chunks, together at least so many bytes. What became due runs behind each of them. */
+/* Whole chunks, together at least so many bytes. Timers that are due run after each of them. */
 static void write_bytes(struct scene *scene, struct producer *producer, size_t bytes)
 {
 	const char *texts[TEXTS];

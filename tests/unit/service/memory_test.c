@@ -24,7 +24,7 @@ struct scene {
 	struct world world;
 	struct producer producer;
 	struct consumer consumer;
-	int fd; /* of the memory */
+	int fd; /* the memory's */
 };
 
 /* A producer with 8 MiB of memory, which the service makes or the producer brings. */
@@ -178,7 +178,8 @@ ORMA_TEST(a_user_who_shares_too_much_gets_the_default_size_which_works)
 	send_packet(&late, 0, "works");
 	read_all(&consumer, &packets);
 	CHECK_STR(texts_of(&packets), "works");
-	/* What a producer had is free when it leaves, but for the small one's share. */
+	/* When a producer disconnects its memory is free again, except for the share of the
+	 * small one. */
 	producer_close(&producers[0]);
 	producer_close(&late);
 	join(&world, &next, 1000);
@@ -216,7 +217,7 @@ ORMA_TEST(upstreams_libraries_get_as_many_pages_but_larger_ones_when_nobody_name
 		 "memory:512/4"},
 		{UPSTREAM, "producers { producer_name: 'q' shm_size_kb: 512 }", 0, 0,
 		 "memory:1024/16"},
-		/* What it is worth to a library that says nothing, or something else, is not known. */
+		/* A library that sends no version, or another one, gets small pages. */
 		{"", "", 0, 0, "memory:256/4"},
 		{NULL, "", 0, 0, "memory:256/4"},
 		{"orma 0.1.0", "", 0, 0, "memory:256/4"},

@@ -174,7 +174,7 @@ ORMA_TEST(boost_that_is_not_permitted_refuses_the_session)
 		  "it lacks CAP_SYS_NICE");
 	CHECK_LOG(&scene.producer.log, "");
 	scene.world.priority_error = 0;
-	/* What fails behind it takes it back. */
+	/* A failure after it restores the priority. */
 	CHECK(enable(&scene.one, FIFO(5) "write_into_file: true output_path: '/none/x'") < 0);
 	CHECK(scene.world.policy == ORMA_PRIORITY_INITIAL);
 	scene_close(&scene);

@@ -73,7 +73,7 @@ ORMA_TEST(update_needs_the_id_and_keeps_the_name)
 	CHECK_INT(orma_producer_port_update_data_source(producer.port, no_id.data, no_id.size),
 		  -EINVAL);
 	CHECK_INT(orma_producer_port_update_data_source(producer.port, good.data, good.size), 0);
-	/* What it says now counts, and is shown. */
+	/* The new descriptor counts, and queries return it. */
 	consumer_open(&world, &consumer);
 	state = query(&consumer, false, &arena);
 	CHECK_INT(state->data_sources.count, 1);
@@ -502,8 +502,7 @@ static void put_entries(struct orma_buf *text, const char *producer)
 			  0);
 }
 
-/* Of all instances, those of another data source are not to be looked at, or this would take
- * minutes. */
+/* Instances of other data sources must not be examined, or this would take minutes. */
 ORMA_TEST(changing_a_config_of_many_entries_with_many_instances_ends)
 {
 	struct orma_buf text = {0};

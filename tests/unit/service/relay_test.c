@@ -64,8 +64,8 @@ static void say_round(struct orma_relay_port *port, uint64_t boot_ns)
 	CHECK_INT(say_clocks(port, ORMA_RELAY_UPDATE, boot_ns + 1), 0);
 }
 
-/* What a read says of other machines: "info:7=Linux" and "clocks:7=100/101" with the readings'
- * boot times, in order; "service" for each packet of this machine's service. */
+/* Lists the packets of a read that concern other machines, in order: "info:7=Linux", and
+ * "clocks:7=100/101" with the readings' boot times; "service" for each packet of this service. */
 static const char *told(struct scene *scene, bool with_service)
 {
 	static struct log log;
@@ -132,7 +132,7 @@ ORMA_TEST(packets_of_other_machines_stand_behind_this_machines)
 		const struct orma_pb_trace_packet *packet = s.packets.items[i];
 
 		if (packet->machine_id && packet->system_info) {
-			/* What we do not know is passed on. */
+			/* Unknown fields are passed on. */
 			CHECK(packet->system_info->base.unknown);
 			CHECK_INT(packet->trusted_packet_sequence_id, 1);
 		}
@@ -219,7 +219,7 @@ ORMA_TEST(a_trace_that_is_being_streamed_hears_of_later_rounds_now_and_then)
 	CHECK_STR(told(&s, false), "");
 	CHECK_INT(say_clocks(relay, ORMA_RELAY_UPDATE, 401), 0);
 	CHECK_STR(told(&s, false), "7:400 7:401");
-	/* Who begins hears all; for who heard it already it is no news. */
+	/* A new session gets everything; a session that has it already gets nothing. */
 	say_round(relay, 500);
 	first = s.consumer.port;
 	consumer_open(&s.world, &s.consumer);

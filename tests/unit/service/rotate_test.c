@@ -55,7 +55,7 @@ static void file_close(void *ctx, void *file, bool sync)
 static int file_rotate(void *ctx, void *file, const char *path, uint32_t count)
 {
 	CHECK(ctx && file == &disk && disk.count < FILES_KEPT);
-	CHECK(!disk.has_refused); /* what was refused belongs into the old file */
+	CHECK(!disk.has_refused); /* refused data belong into the old file */
 	if (disk.rotate_error)
 		return disk.rotate_error;
 	snprintf(disk.path, sizeof(disk.path), "%s", path);
@@ -72,7 +72,7 @@ static const struct orma_service_file_ops rotating_ops = {
 	.rotate = file_rotate,
 };
 
-static struct packets outer; /* of the file that was read last */
+static struct packets outer; /* packets of the file that was read last */
 
 /* "Compresses" a block by keeping it, at once. */
 static struct orma_buf kept_blocks[ORMA_COMPRESSOR_BLOCKS_MAX];
@@ -198,7 +198,7 @@ static void send_large(struct scene *scene, uint32_t first, uint32_t count)
 	}
 }
 
-/* What became due runs, and flushes are answered. */
+/* Runs the timers that are due and answers flushes. */
 static void run_due(struct scene *scene)
 {
 	struct producer *producer = &scene->producer;

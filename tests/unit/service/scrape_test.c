@@ -6,7 +6,7 @@
 #include "fixture.h"
 #include "service/steps.h"
 
-enum { PRODUCERS = 3, PAGE_KB = 32, PAGES = 256 }; /* of each: 8 MiB */
+enum { PRODUCERS = 3, PAGE_KB = 32, PAGES = 256 }; /* 8 MiB per producer */
 
 struct scene {
 	struct world world;
@@ -126,7 +126,7 @@ ORMA_TEST(a_flush_of_large_memories_is_scraped_in_steps_while_others_go_on)
 	close_scene(&s);
 }
 
-/* What was written after the first scrape had passed it belongs to the second flush. */
+/* Data written behind the position of the first scrape belong to the second flush. */
 ORMA_TEST(a_flush_that_is_answered_during_a_scrape_gets_one_of_its_own)
 {
 	struct scene s;

@@ -400,7 +400,7 @@ ORMA_TEST(observers_hear_of_instances_and_of_all_started)
 	CHECK_LOG(&consumer.log, "p/test:started all_started");
 	orma_producer_port_data_source_started(producer.port, 1);
 	CHECK_LOG(&consumer.log, "");
-	/* Whoever asks anew hears the present state. */
+	/* A consumer that observes again gets the present state. */
 	CHECK_INT(orma_consumer_port_observe(consumer.port, 0), 0);
 	CHECK_INT(orma_consumer_port_observe(consumer.port, 3), 0);
 	CHECK_LOG(&consumer.log, "p/test:started all_started");

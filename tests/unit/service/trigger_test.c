@@ -473,7 +473,7 @@ ORMA_TEST(limits_in_24_hours_are_each_name_s_own)
 	scene_close(&scene);
 }
 
-/* What is remembered of 24 hours has limits, for each name and for all. */
+/* The history of 24 hours has a limit for each name and one for all names. */
 ORMA_TEST(a_name_that_is_called_out_all_the_time_forgets_its_own_past_only)
 {
 	struct orma_buf config = {0};
