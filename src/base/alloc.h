@@ -23,7 +23,7 @@ void orma_base_free(void *memory);
 /* For ORMA_AUTO on a pointer: frees what it points to. */
 void orma_base_freep(void *pointer_to_pointer);
 
-/* For tests: lets the n-th allocation from now on fail (1 = the next one, 0 = none). */
+/* Lets the n-th allocation from now on fail (1 = the next one, 0 = none). Only tests call this. */
 void orma_base_alloc_fail_nth(uint64_t nth);
 bool orma_base_alloc_has_failed(void);
 

@@ -88,7 +88,7 @@ int orma_base_fd_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owne
 {
 	int saved_errno = errno;
 
-	/* A file that has seals is in memory, whoever made it. */
+	/* A file that has seals is in memory, even if another process made it. */
 	if (fd < 0 || !closer || fcntl(fd, F_GET_SEALS) >= 0)
 		return orma_base_fd_close(fd);
 	ORMA_ASSERT(closer->close);

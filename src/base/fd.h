@@ -31,7 +31,7 @@ struct orma_fd_closer {
 	 * Cheap. */
 	bool (*is_full)(struct orma_fd_closer *closer, uid_t owner);
 };
-/* As orma_base_fd_close(), but passes the descriptor to the closer. A memory file is closed at once,
+/* Like orma_base_fd_close(), but passes the descriptor to the closer. A memory file is closed at once,
  * because that cannot block; so is every descriptor when closer is NULL. */
 int orma_base_fd_close_foreign(struct orma_fd_closer *closer, int fd, uid_t owner);
 /* The same for a connected socket of our own, which may hold unread descriptors from its peer. The peer

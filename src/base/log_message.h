@@ -2,7 +2,7 @@
  * log_message.h - diagnostics for the person who runs the program.
  *
  * A message goes to the program's sink (orma/log.h), and to stderr if ORMA_LOG in the environment asks
- * for it. Without a sink and without ORMA_LOG the library prints nothing. src/tool installs a sink that
+ * for it. The library prints nothing if there is neither a sink nor ORMA_LOG. src/tool installs a sink that
  * writes to stderr.
  */
 #ifndef ORMA_BASE_LOG_MESSAGE_H

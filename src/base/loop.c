@@ -40,9 +40,9 @@ struct orma_loop {
 	int epoll_fd, timer_fd, wake_fd;
 	bool is_stopped, is_in_turn, is_embedded;
 	uint64_t turn_number;
-	pthread_t thread; /* of the current turn; only invariants need it */
+	pthread_t thread; /* takes the current turn; only invariants need it */
 
-	/* Of the current turn; data.ptr == NULL: the watch was removed. */
+	/* Events of the current turn; data.ptr == NULL: the watch was removed. */
 	struct epoll_event events[EVENTS_PER_TURN];
 	int event_count, event_idx;
 
@@ -50,7 +50,7 @@ struct orma_loop {
 	uint32_t heap_count, heap_capacity;
 	uint64_t programmed_ns; /* the setting of timer_fd */
 
-	struct orma_list tasks; /* of struct orma_task */
+	struct orma_list tasks; /* links of struct orma_task */
 
 	void (*wake_fn)(void *ctx);
 	void *wake_ctx;

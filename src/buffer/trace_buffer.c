@@ -36,8 +36,8 @@
  *             in the same pass.
  *
  * READING. A pass follows the ring from the oldest record to the write position, which is roughly the
- * order in which chunks arrived, whatever their writer. At each record it walks the record's sequence
- * from the sequence's first record up to this one. A sequence therefore comes out in the order of its
+ * order in which chunks arrived, whatever their writer. It walks the sequence of each
+ * record that it meets, from the sequence's first record up to this one. A sequence therefore comes out in the order of its
  * chunk ids, even where scraping has put its chunks into the ring in another order. In most cases the
  * record is the first of its sequence, and the walk reads one chunk. A packet that continues in other
  * chunks is followed through the sequence, and one fragment is taken from each of them; the rest of

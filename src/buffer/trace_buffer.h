@@ -207,7 +207,7 @@ void orma_trace_buffer_read_begin(struct orma_trace_buffer *buffer);
 /* Continues the pass if it is not over and the buffer has not changed, otherwise starts a new one.
  * When passes start repeatedly without yielding a packet, more steps are allowed. */
 void orma_trace_buffer_read_resume(struct orma_trace_buffer *buffer, uint32_t max_steps);
-/* What the reads since then have left of max_steps. */
+/* The part of max_steps that the reads since then have left. */
 uint32_t orma_trace_buffer_steps_left(const struct orma_trace_buffer *buffer);
 /* Returns 1 and consumes the next whole packet, 0 when the pass is over, -EAGAIN when max_steps are
  * used up and the pass has to be resumed. Packets of one sequence come in order; those of different

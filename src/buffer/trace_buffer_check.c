@@ -40,14 +40,14 @@ enum {
 	STATISTICS_MATCH = 6,
 };
 
-/* What a walk over the ring adds up. */
+/* Sums over all records of the ring. */
 struct census {
 	uint32_t record_count, live_count;
 	uint64_t live_offsets; /* the sum of their offsets */
 	uint64_t live_bytes, padding_bytes;
 };
 
-/* What can be said of one record alone. */
+/* Checks one record alone. */
 static int check_record(const struct orma_trace_buffer *buffer, uint32_t at)
 {
 	const struct orma_trace_buffer_record *record = orma_trace_buffer_record_at(buffer, at);
@@ -112,7 +112,7 @@ listed_record(const struct orma_trace_buffer *buffer,
 					   orma_trace_buffer_record_list_get(list, position));
 }
 
-/* An entry, its record, and how its id follows the one before. */
+/* Checks an entry, its record, and the order of its id and the one before. */
 static int check_entry(const struct orma_trace_buffer *buffer, uint32_t sequence, uint32_t position)
 {
 	const struct orma_trace_buffer_record_list *list =
@@ -140,7 +140,7 @@ static int check_entry(const struct orma_trace_buffer *buffer, uint32_t sequence
 	return HOLDS;
 }
 
-/* What the list and its sequence say of the first id and the last. */
+/* Checks the first and the last id of a list against what the list and its sequence know of them. */
 static int check_list_ends(const struct orma_trace_buffer *buffer, uint32_t sequence)
 {
 	const struct orma_trace_buffer_sequence *slot = &buffer->sequences.slots[sequence - 1];
@@ -290,12 +290,14 @@ int orma_trace_buffer_check(const struct orma_trace_buffer *buffer, uint32_t *re
 void orma_trace_buffer_check_call(struct orma_trace_buffer *buffer, uint32_t sequence)
 {
 	uint32_t visited;
+	int broken = orma_trace_buffer_check_near(buffer, sequence);
 
-	ORMA_ASSERT(orma_trace_buffer_check_near(buffer, sequence) == HOLDS);
+	ORMA_ASSERT(broken == HOLDS);
 	buffer->check_paid += CALL_PAYS;
 	if (buffer->check_paid < buffer->check_price || buffer->chunk_count > CHUNKS_MAX)
 		return;
-	ORMA_ASSERT(orma_trace_buffer_check(buffer, &visited) == HOLDS);
+	broken = orma_trace_buffer_check(buffer, &visited);
+	ORMA_ASSERT(broken == HOLDS);
 	buffer->check_price = visited;
 	buffer->check_paid = 0;
 }

@@ -193,7 +193,7 @@ void orma_trace_buffer_sequence_forget_oldest(struct orma_trace_buffer *buffer)
 {
 	struct orma_trace_buffer_sequence_table *table = &buffer->sequences;
 
-	/* On average a write empties less than one sequence, so a few per write catch up. */
+	/* A write empties less than one sequence on average, so a few per write catch up. */
 	for (int i = 0; i < 4 && table->empty_count > ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX; i++) {
 		uint32_t sequence = table->empty_first;
 		struct orma_trace_buffer_sequence *slot =

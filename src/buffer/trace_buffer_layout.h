@@ -64,7 +64,7 @@ struct orma_trace_buffer_sequence {
 	uint64_t stalled_in_pass;   /* the pass in which a walk stalled here last */
 	uint32_t loss;              /* enum orma_trace_buffer_loss, for the next packet */
 	uint32_t uncommitted_count; /* records that left before they were committed */
-	/* Of the record that left the sequence last; valid if has_last. */
+	/* The record that left the sequence last; valid if has_last. */
 	uint32_t last_id;
 	uint16_t last_payload;
 	bool has_last, last_was_incomplete;
@@ -100,7 +100,7 @@ struct orma_trace_buffer {
 	uint32_t size;
 	/* Offsets: see the invariants in trace_buffer.c. */
 	uint32_t used;   /* [0, used) holds records, end to end */
-	uint32_t write;  /* of the next record; <= used */
+	uint32_t write;  /* the place of the next record; <= used */
 	uint32_t oldest; /* all records from write round to oldest are gaps */
 	uint32_t chunk_count;
 	enum orma_trace_buffer_policy policy;
@@ -121,14 +121,14 @@ struct orma_trace_buffer {
 	unsigned patience;   /* successive passes that ran out of steps, and were started anew */
 	bool is_cut_short;   /* the last read ran out of steps */
 	struct orma_trace_buffer_walk walk;
-	uint32_t refusable_sequence, refusable_loss; /* of the packet that was read last */
+	uint32_t refusable_sequence, refusable_loss; /* refer to the packet that was read last */
 	struct orma_trace_buffer_slice slice, *slices;
 	size_t slice_capacity;
 
 #ifdef ORMA_ASSERTS
-	/* For trace_buffer_check.c. */
+	/* trace_buffer_check.c uses these. */
 	uint64_t bytes_read_before_copy;  /* statistics of reading start at 0 in a copy */
-	uint64_t check_paid, check_price; /* of the next full check, in records */
+	uint64_t check_paid, check_price; /* for the next full check, in records */
 #endif
 };
 #define ORMA_TRACE_BUFFER_STAGING_BYTES 0x10000u

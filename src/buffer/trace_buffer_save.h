@@ -32,7 +32,7 @@ struct orma_trace_buffer_hold {
 	struct orma_trace_buffer *buffer;
 	bool has_lost; /* there was no memory to save a block that changed */
 	uint32_t block_count;
-	uint32_t *held_bytes; /* of each block, not yet released */
+	uint32_t *held_bytes; /* in each block, not yet released */
 	uint8_t **saved;      /* each block's bytes as they were; NULL = still in the ring */
 };
 

@@ -121,7 +121,7 @@ static bool walk_leave_record(struct orma_trace_buffer *buffer, struct orma_trac
 /* The records that a fragmented packet continues in, as chain_look_ahead() judges them. */
 struct chain {
 	enum chain_verdict { CHAIN_OPEN, CHAIN_WHOLE, CHAIN_LOST } verdict;
-	uint32_t reason;       /* of CHAIN_LOST: enum orma_trace_buffer_loss */
+	uint32_t reason;       /* for CHAIN_LOST: enum orma_trace_buffer_loss */
 	uint32_t record_count; /* after the first: first fragment is the packet's, or no fragment */
 	uint32_t slice_count;  /* fragments with bytes, including the first */
 	uint64_t size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * codec.h - messages as C structs, driven by generated tables: decode, encode, text format.
  *
- * tools/protogen turns src/schema/protos/<file>.proto into src/schema/gen/<file>.pb.{h,c}. For
- * `message TraceConfig { ... }` of src/schema/protos it emits
+ * tools/protogen turns src/schema/protos/<file>.proto into src/schema/gen/<file>.pb.{h,c}. The text
+ * `message TraceConfig { ... }` becomes
  *
  *   struct orma_pb_trace_config {
  *           struct orma_proto_message base;   // which fields are present; the unknown ones
@@ -76,7 +76,7 @@ enum { ORMA_PROTO_REPEATED_FLAG = 1, ORMA_PROTO_PACKED_FLAG = 2, ORMA_PROTO_REQU
  */
 struct orma_proto_enum_desc {
 	const char *name; /* "BufferConfig.FillPolicy"; then, each after a NUL, the values' names */
-	const int32_t *numbers; /* of the values, in the order of their names */
+	const int32_t *numbers; /* the values, in the order of their names */
 	uint16_t value_count;
 };
 
@@ -90,7 +90,7 @@ union orma_proto_type {
 struct orma_proto_field_desc {
 	uint32_t id;
 	uint16_t name_offset; /* from desc->name */
-	uint16_t offset;      /* of the member in the struct */
+	uint16_t offset;      /* in the struct */
 	uint16_t has_bit;     /* index into has; for singular fields other than messages */
 	uint16_t type_idx;    /* into desc->types, for messages and enums */
 	uint8_t kind;         /* enum orma_proto_kind */
@@ -195,8 +195,8 @@ size_t orma_proto_kind_size(enum orma_proto_kind kind);
 
 /*
  * Decodes untrusted bytes. Strings and unknown fields point into `data`, which must outlive the
- * message; orma_proto_decode_copy() copies `data` into the arena first. Of a singular scalar that occurs
- * several times the last one counts; singular messages merge. A value of the wrong wire type is an
+ * message; orma_proto_decode_copy() copies `data` into the arena first. If a singular scalar occurs
+ * several times, the last one counts; singular messages merge. A value of the wrong wire type is an
  * unknown field. Repeated scalars may be packed or not. Returns 0, -EBADMSG (also for messages nested
  * deeper than ORMA_PROTO_DEPTH_MAX) or -ENOMEM. `ret_message` is the address of a `struct orma_pb_x *`,
  * which is set on success only.

@@ -19,7 +19,7 @@ struct orma_proto_field {
 	enum orma_proto_wire_type type;
 	uint64_t value;        /* varint, fixed32, fixed64 */
 	struct orma_str bytes; /* ORMA_PROTO_BYTES: points into the message */
-	const uint8_t *begin;  /* of the field's tag; the field ends at reader.at */
+	const uint8_t *begin;  /* the field's tag; the field ends at reader.at */
 };
 
 void orma_proto_reader_init(struct orma_proto_reader *reader, const void *data, size_t size);

@@ -26,9 +26,9 @@ struct orma_proto_token {
 };
 
 struct orma_proto_lexer {
-	const char *name; /* of the source, for errors */
+	const char *name; /* names the source in errors */
 	const char *begin, *at, *end;
-	bool has_c_comments;           /* of C, instead of # to the end of the line */
+	bool has_c_comments;           /* as in C, instead of # to the end of the line */
 	struct orma_proto_token token; /* the current one */
 	struct orma_error *reterr;
 };

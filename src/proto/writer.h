@@ -46,9 +46,9 @@ typedef void orma_proto_sink_fn(struct orma_proto_writer *writer);
 #define ORMA_PROTO_SINK_MIN 16
 
 struct orma_proto_writer {
-	uint8_t *cursor, *end;          /* the window */
-	uint8_t *begin;                 /* of the window; written_before counts up to here */
-	uint64_t written_before;        /* bytes written to earlier windows */
+	uint8_t *cursor, *end;   /* the window */
+	uint8_t *begin;          /* where the window begins; written_before counts up to here */
+	uint64_t written_before; /* bytes written to earlier windows */
 	struct orma_proto_nested *open; /* innermost open nested message */
 	orma_proto_sink_fn *next_window;
 };

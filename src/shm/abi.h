@@ -86,7 +86,7 @@ enum orma_shm_state {
 #define ORMA_SHM_STATES_MASK  0x0fffffffu /* the states of all chunks */
 #define ORMA_SHM_LAYOUT_SHIFT 28
 
-/* At the beginning of each page. The producer's threads and the service write the word; the preface has
+/* Each page begins with this. The producer's threads and the service write the word; the preface has
  * the orders. */
 struct orma_shm_page_header {
 	_Atomic uint32_t word;
@@ -119,7 +119,7 @@ struct orma_shm_chunk_header {
 #define ORMA_SHM_FRAGMENT_COUNT_MAX 1022u
 /* A writer reserves four bytes for a fragment's size, which is a varint padded with zero groups. */
 #define ORMA_SHM_FRAGMENT_SIZE_BYTES 4u
-/* In place of a size: the writer gave the packet up. This is the last fragment of its chunk. */
+/* Replaces the size of a packet that the writer gave up. This is the last fragment of its chunk. */
 #define ORMA_SHM_FRAGMENT_DROPPED 0x0fffffffu
 
 static_assert(sizeof(struct orma_shm_page_header) == 8, "page header");

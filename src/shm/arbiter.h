@@ -77,7 +77,7 @@ void orma_shm_arbiter_set_loop_thread(struct orma_shm_arbiter *arbiter);
  */
 void orma_shm_arbiter_abandon(struct orma_shm_arbiter *arbiter);
 /*
- * For the child of a fork, with no other thread; async-signal-safe. Replaces the memory by private
+ * Called in the child of a fork, with no other thread; async-signal-safe. Replaces the memory by private
  * memory, so that writes to an open packet have no effect, and neither writes to nor closes `wake_fd` any
  * more. Do nothing else with the arbiter and its writers, and do not free them: other threads of the
  * parent may have been changing them.

@@ -96,14 +96,14 @@ struct orma_shm_arbiter {
 	/* Written by all threads. event_queue.c has the orders of queue and wanted. The others are
 	 * relaxed, because they are estimates and counters. */
 	_Atomic(struct orma_shm_event *) queue;
-	_Atomic uint64_t turnover_bytes; /* of all chunks that were acquired */
+	_Atomic uint64_t turnover_bytes; /* all chunks that were acquired */
 	_Atomic uint64_t free_patches;   /* head: change count << 32 | index + 1; acq_rel */
 	_Atomic uint64_t chunks_acquired, packets_lost, stalls, patches_sent, violations;
 	_Atomic pthread_t loop_thread; /* relaxed: a thread only compares it with itself */
 	_Atomic uint32_t wanted;
-	_Atomic uint32_t pending_bytes; /* of chunks that are complete and not yet in a batch */
-	_Atomic uint32_t in_hand_bytes; /* of chunks that are being written */
-	_Atomic uint32_t held_bytes;    /* of those that only wait for the length of a message */
+	_Atomic uint32_t pending_bytes; /* chunks that are complete and not yet in a batch */
+	_Atomic uint32_t in_hand_bytes; /* chunks that are being written */
+	_Atomic uint32_t held_bytes;    /* chunks that only wait for the length of a message */
 	_Atomic uint32_t cursor;        /* the page where the next search begins */
 	_Atomic uint32_t hints[8];      /* by layout: a page that had a free chunk */
 	_Atomic uint32_t id_cursor, writers;

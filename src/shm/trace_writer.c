@@ -58,7 +58,7 @@ static void set_window(struct orma_shm_writer *writer, uint8_t *begin, uint8_t *
 	writer->fast_end = begin;
 }
 
-/* Without a chunk in hand, the next packet acquires one. */
+/* There is no chunk in hand: the next packet acquires one. */
 static void set_window_empty(struct orma_shm_writer *writer)
 {
 	writer->chunk = NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_writer.h - one thread's stream of trace packets into shared memory.
  *
- * There are two ways to write a packet. For any size and nesting:
+ * There are two ways to write a packet. The first takes any size and nesting:
  *
  *	proto = orma_shm_writer_packet_begin(writer);
  *	orma_proto_write_...(proto, ...);
  *	orma_shm_writer_packet_end(writer);
  *
- * For a known size below 128 bytes, without nested lengths, and inline:
+ * The second takes a known size below 128 bytes, no nested lengths, and is inline:
  *
  *	at = orma_shm_writer_reserve(writer, size);
  *	memcpy(at, encoded, size);
@@ -66,7 +66,7 @@ struct orma_shm_writer {
 	_Atomic uint16_t scrap_packets;
 
 	uint8_t *fragment_size; /* four bytes reserved for the size of the open fragment */
-	uint8_t *chunk_start;   /* of the chunk in hand; NULL = none */
+	uint8_t *chunk_start;   /* the chunk in hand; NULL = none */
 	uint32_t chunk_bytes;
 	uint32_t next_chunk_id;
 	struct orma_shm_event *chunk; /* its record */

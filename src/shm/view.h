@@ -54,7 +54,7 @@ int orma_shm_view_end_read(const struct orma_shm_view *view, const struct orma_s
 /* {0} starts at the first page. */
 struct orma_shm_view_position {
 	uint32_t page_idx, chunk_idx;
-	uint32_t word; /* of page_idx, read once when chunk_idx was 0 */
+	uint32_t word; /* the page's word, read once when chunk_idx was 0 */
 };
 
 /*

@@ -130,7 +130,7 @@ ORMA_TEST(a_new_descriptor_is_moved_away_from_the_standard_ones)
 	int moved = orma_base_fd_avoid_standard(open("/dev/null", O_RDONLY | O_CLOEXEC));
 	int kept = orma_base_fd_avoid_standard(fcntl(moved, F_DUPFD_CLOEXEC, 20));
 	int duplicate = orma_base_fd_duplicate(moved);
-	int result = orma_base_socketpair(fds);
+	int r = orma_base_socketpair(fds);
 	bool is_free = fcntl(STDIN_FILENO, F_GETFD) < 0;
 	dup2(input, STDIN_FILENO);
 	close(input);
@@ -138,7 +138,7 @@ ORMA_TEST(a_new_descriptor_is_moved_away_from_the_standard_ones)
 	CHECK(moved > STDERR_FILENO && duplicate > STDERR_FILENO);
 	CHECK(fcntl(moved, F_GETFD) == FD_CLOEXEC && fcntl(duplicate, F_GETFD) == FD_CLOEXEC);
 	CHECK(kept >= 20);
-	CHECK_INT(result, 0);
+	CHECK_INT(r, 0);
 	CHECK(fds[0] > STDERR_FILENO && fds[1] > STDERR_FILENO);
 	const int opened[] = {moved, kept, duplicate, fds[0], fds[1]};
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(opened); i++)
@@ -153,7 +153,7 @@ ORMA_TEST(standard_descriptors_that_are_closed_are_held_and_fail_as_before)
 	char byte;
 
 	close(STDERR_FILENO);
-	int result = orma_base_fds_hold_standard();
+	int r = orma_base_fds_hold_standard();
 	int flags = fcntl(STDERR_FILENO, F_GETFD);
 	ssize_t written = write(STDERR_FILENO, "x", 1);
 	int write_errno = errno;
@@ -161,7 +161,7 @@ ORMA_TEST(standard_descriptors_that_are_closed_are_held_and_fail_as_before)
 	int read_errno = errno;
 	dup2(error, STDERR_FILENO);
 	close(error);
-	CHECK_INT(result, 0);
+	CHECK_INT(r, 0);
 	CHECK_INT(flags, FD_CLOEXEC);
 	CHECK_INT(written, -1);
 	CHECK_INT(write_errno, EBADF);

@@ -296,13 +296,13 @@ ORMA_TEST(stopping_ends_the_run_and_keeps_what_is_left_for_the_next)
 struct nested {
 	struct orma_task task;
 	struct orma_loop *loop;
-	int result;
+	int r;
 };
 
 static void on_nested(struct orma_task *task)
 {
 	struct nested *nested = ORMA_CONTAINER_OF(task, struct nested, task);
-	nested->result = orma_base_loop_turn(nested->loop, 0);
+	nested->r = orma_base_loop_turn(nested->loop, 0);
 }
 
 ORMA_TEST(a_turn_inside_a_turn_is_refused)
@@ -311,7 +311,7 @@ ORMA_TEST(a_turn_inside_a_turn_is_refused)
 	struct nested nested = {.loop = loop};
 	orma_base_loop_defer(loop, &nested.task, on_nested);
 	CHECK_INT(orma_base_loop_turn(loop, -1), 1);
-	CHECK_INT(nested.result, -EBUSY);
+	CHECK_INT(nested.r, -EBUSY);
 	orma_base_loop_free(loop);
 }
 

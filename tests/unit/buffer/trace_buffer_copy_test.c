@@ -59,16 +59,16 @@ ORMA_TEST(a_clone_is_made_in_steps_of_bounded_size_from_a_buffer_that_goes_on)
 	struct orma_trace_buffer_packet packet;
 	struct orma_trace_buffer_copy *copying;
 	uint32_t id = 0, steps = 0, count = 0;
-	int result;
+	int r;
 
 	CHECK_INT(orma_trace_buffer_new(1 << 20, ORMA_TRACE_BUFFER_RING, &buffer), 0);
 	for (; !stats(buffer)->write_wrap_count; id++)
 		put(buffer, 1, id, 0, "a90");
 	CHECK_INT(orma_trace_buffer_copy_begin(buffer, 4096, &copying), 0);
-	for (; (result = orma_trace_buffer_copy_step(copying, 8192)) > 0; steps++)
+	for (; (r = orma_trace_buffer_copy_step(copying, 8192)) > 0; steps++)
 		for (uint32_t i = 0; i < 100; i++)
 			put(buffer, 1, id++, 0, "b90");
-	CHECK_INT(result, 0);
+	CHECK_INT(r, 0);
 	CHECK(steps > 100);
 	copy = orma_trace_buffer_copy_take(copying);
 	orma_trace_buffer_read_begin(copy);

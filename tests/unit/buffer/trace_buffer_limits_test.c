@@ -69,10 +69,10 @@ ORMA_TEST(constructors_survive_every_failing_allocation)
 		put(buffer, 1, 0, 0, "a1");
 		put(buffer, 2, 0, 0, "a1");
 		orma_test_fail_allocation(nth);
-		int result = orma_trace_buffer_clone(buffer, &copy);
+		int r = orma_trace_buffer_clone(buffer, &copy);
 		bool failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
-		CHECK_INT(result, failed ? -ENOMEM : 0);
+		CHECK_INT(r, failed ? -ENOMEM : 0);
 		CHECK_READ(buffer, "a1 a1");
 		orma_trace_buffer_free(buffer);
 		orma_trace_buffer_free(copy);
@@ -89,10 +89,10 @@ ORMA_TEST(a_write_without_memory_drops_the_chunk_and_counts_it)
 	for (uint64_t nth = 1;; nth++) {
 		struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
 		orma_test_fail_allocation(nth);
-		int result = put(buffer, 1, 0, 0, "a1");
+		int r = put(buffer, 1, 0, 0, "a1");
 		bool failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
-		CHECK_INT(result, failed ? -ENOMEM : 2);
+		CHECK_INT(r, failed ? -ENOMEM : 2);
 		CHECK_INT(stats(buffer)->chunks_discarded, failed);
 		put(buffer, 1, 1, 0, "b1");
 		CHECK_READ(buffer, failed ? "b1" : "a1 b1");
@@ -133,16 +133,16 @@ static uint32_t count_rounds(struct orma_trace_buffer *buffer, uint32_t *ret_pac
 {
 	struct orma_trace_buffer_packet packet;
 	uint32_t rounds = 0;
-	int result;
+	int r;
 
 	*ret_packets = 0;
 	do {
 		orma_trace_buffer_read_resume(buffer, ORMA_TRACE_BUFFER_STEPS_PER_READ);
-		while ((result = orma_trace_buffer_read_packet(buffer, &packet)) == 1)
+		while ((r = orma_trace_buffer_read_packet(buffer, &packet)) == 1)
 			++*ret_packets;
 		rounds++;
-	} while (result == -EAGAIN);
-	CHECK_INT(result, 0);
+	} while (r == -EAGAIN);
+	CHECK_INT(r, 0);
 	return rounds;
 }
 
@@ -165,13 +165,13 @@ ORMA_TEST(reading_what_is_empty_is_done_in_pieces)
 	orma_trace_buffer_free(buffer);
 }
 
-/* After a write, a new pass visits each of these chunks again. */
+/* A new pass after a write visits each of these chunks again. */
 ORMA_TEST(chunks_that_wait_hide_nothing_from_a_reader_that_is_interrupted)
 {
 	struct orma_trace_buffer *buffer;
 	struct orma_trace_buffer_packet packet;
 	uint32_t rounds = 0;
-	int result;
+	int r;
 
 	CHECK_INT(orma_trace_buffer_new(16 << 20, ORMA_TRACE_BUFFER_RING, &buffer), 0);
 	for (uint32_t i = 0; i < 4 * ORMA_TRACE_BUFFER_STEPS_PER_READ; i++)
@@ -184,10 +184,10 @@ ORMA_TEST(chunks_that_wait_hide_nothing_from_a_reader_that_is_interrupted)
 	do {
 		CHECK(++rounds < 10);
 		orma_trace_buffer_read_resume(buffer, ORMA_TRACE_BUFFER_STEPS_PER_READ);
-		result = orma_trace_buffer_read_packet(buffer, &packet);
+		r = orma_trace_buffer_read_packet(buffer, &packet);
 		CHECK_INT(put(buffer, 3, rounds, 0, "c1"), 2);
-	} while (result == -EAGAIN);
-	CHECK_INT(result, 1);
+	} while (r == -EAGAIN);
+	CHECK_INT(r, 1);
 	CHECK_INT(packet.writer->writer_id, 2);
 	orma_trace_buffer_free(buffer);
 }

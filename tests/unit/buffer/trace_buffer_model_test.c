@@ -213,11 +213,11 @@ static int model_walk(struct model *model, struct model_record *target, bool era
 		if (is_orphan) {
 			lose(sequence, ORMA_TRACE_BUFFER_LOSS_ORPHAN_CONTINUATION);
 		} else if (end == record->payload && record->flags & NEXT) {
-			int result = model_reassemble(model, record, begin, (uint32_t)size, erase);
-			if (result < 0)
+			int r = model_reassemble(model, record, begin, (uint32_t)size, erase);
+			if (r < 0)
 				sequence->stalled = true;
-			if (result)
-				return result > 0;
+			if (r)
+				return r > 0;
 			continue;
 		} else if (size > 0) {
 			memcpy(model->packet, record->bytes + begin, (size_t)size);
@@ -561,8 +561,8 @@ static void send_chunk(struct history *history, unsigned index, const struct sen
 		.payload_untrusted = sent->bytes,
 		.payload_size_bytes = sent->room,
 	};
-	int result = orma_trace_buffer_write_chunk(history->buffer, &chunk);
-	AGREE(history, result == model_write(history->model, index, &chunk));
+	int r = orma_trace_buffer_write_chunk(history->buffer, &chunk);
+	AGREE(history, r == model_write(history->model, index, &chunk));
 }
 
 static void send_something(struct history *history)
@@ -606,9 +606,9 @@ static void patch_something(struct history *history)
 		for (unsigned k = 0; k < 4; k++)
 			patches[i].data[k] = (uint8_t)random_below(history, 256);
 	}
-	int result = orma_trace_buffer_patch(history->buffer, (uint16_t)(index / 2 + 1),
-					     (uint16_t)(index + 1), id, patches, count, has_more);
-	AGREE(history, result == model_patch(history->model, index, id, patches, count, has_more));
+	int r = orma_trace_buffer_patch(history->buffer, (uint16_t)(index / 2 + 1),
+					(uint16_t)(index + 1), id, patches, count, has_more);
+	AGREE(history, r == model_patch(history->model, index, id, patches, count, has_more));
 }
 
 /* A copy under way, and the reference as it was when it began. */
@@ -647,9 +647,9 @@ static void clone_something(struct history *history, struct clone *clone)
 		orma_trace_buffer_copy_free(clone->copy);
 		clone->copy = NULL;
 	} else {
-		int result = orma_trace_buffer_copy_step(clone->copy, random_below(history, 600));
-		AGREE(history, result >= 0);
-		if (result == 0)
+		int r = orma_trace_buffer_copy_step(clone->copy, random_below(history, 600));
+		AGREE(history, r >= 0);
+		if (r == 0)
 			check_clone(history, clone);
 	}
 }

@@ -299,16 +299,16 @@ ORMA_TEST(without_memory_nothing_is_decoded_or_encoded)
 		struct orma_arena arena = {0};
 		struct orma_buf out = {0};
 		bool has_failed;
-		int err;
+		int r;
 
 		orma_test_fail_allocation(nth);
-		err = orma_proto_decode_copy(&orma_pb_trace_packet_desc, bytes.data, bytes.size,
-					     &arena, &packet);
-		if (err == 0)
-			err = orma_proto_encode(packet, &out);
+		r = orma_proto_decode_copy(&orma_pb_trace_packet_desc, bytes.data, bytes.size,
+					   &arena, &packet);
+		if (r == 0)
+			r = orma_proto_encode(packet, &out);
 		has_failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
-		CHECK_INT(err, has_failed ? -ENOMEM : 0);
+		CHECK_INT(r, has_failed ? -ENOMEM : 0);
 		if (has_failed)
 			CHECK_INT(out.size, 0);
 		orma_base_buf_done(&out);

@@ -13,13 +13,13 @@ static int next_of(const void *data, size_t size, struct orma_proto_field *field
 {
 	struct orma_proto_reader reader;
 	uint8_t *copy = malloc(size);
-	int err;
+	int r;
 
 	memcpy(copy, data, size);
 	orma_proto_reader_init(&reader, copy, size);
-	err = orma_proto_reader_next(&reader, field);
+	r = orma_proto_reader_next(&reader, field);
 	free(copy);
-	return err;
+	return r;
 }
 
 ORMA_TEST(varint_sizes_match_what_is_written)

@@ -21,13 +21,13 @@ static int parse(const struct orma_proto_desc *desc, const char *text, unsigned 
 	/* A copy without NUL, so that the address sanitizer sees a read past the end. */
 	size_t size = strlen(text);
 	char *copy = malloc(size + 1);
-	int err;
+	int r;
 
 	memcpy(copy, text, size + 1);
 	copy = realloc(copy, size ? size : 1);
-	err = orma_proto_text_parse(desc, "t.cfg", copy, size, flags, arena, ret, error);
+	r = orma_proto_text_parse(desc, "t.cfg", copy, size, flags, arena, ret, error);
 	free(copy);
-	return err;
+	return r;
 }
 
 /* `canonical` is the printed form of the message that `text` parses to. */
@@ -388,17 +388,17 @@ static int parse_nested(const char *open, size_t depth, struct orma_error *error
 	struct orma_arena arena = {0};
 	struct orma_buf text = {0};
 	void *message;
-	int err;
+	int r;
 
 	for (size_t i = 0; i < depth; i++)
 		CHECK_INT(orma_base_buf_append_str(&text, open), 0);
 	for (size_t i = 0; i < depth; i++)
 		CHECK_INT(orma_base_buf_append_str(&text, "}"), 0);
-	err = parse(&orma_pb_debug_annotation_desc, orma_base_buf_cstr(&text), 0, &arena, &message,
-		    error);
+	r = parse(&orma_pb_debug_annotation_desc, orma_base_buf_cstr(&text), 0, &arena, &message,
+		  error);
 	orma_base_buf_done(&text);
 	orma_base_arena_done(&arena);
-	return err;
+	return r;
 }
 
 ORMA_TEST(text_nests_to_the_limit_and_not_beyond)
@@ -469,18 +469,18 @@ ORMA_TEST(without_memory_nothing_is_parsed_or_printed)
 		struct orma_buf out = {0};
 		bool has_failed;
 		void *message;
-		int err;
+		int r;
 
 		orma_test_fail_allocation(nth);
-		err = orma_proto_text_parse(&orma_pb_trace_config_desc, "t.cfg", text,
-					    sizeof(text) - 1, 0, &arena, &message, &error);
-		if (err == -ENOMEM)
+		r = orma_proto_text_parse(&orma_pb_trace_config_desc, "t.cfg", text,
+					  sizeof(text) - 1, 0, &arena, &message, &error);
+		if (r == -ENOMEM)
 			CHECK_STR(error.message, "t.cfg: out of memory");
-		if (err == 0)
-			err = orma_proto_text_print(message, 0, &out);
+		if (r == 0)
+			r = orma_proto_text_print(message, 0, &out);
 		has_failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
-		CHECK_INT(err, has_failed ? -ENOMEM : 0);
+		CHECK_INT(r, has_failed ? -ENOMEM : 0);
 		if (has_failed)
 			CHECK_INT(out.size, 0);
 		orma_base_buf_done(&out);
