@@ -24,6 +24,12 @@ function(orma_is_hot path ret)
   endif()
 endfunction()
 
+# Unwind tables are an eighth of liborma.so. Code that the program's threads run per event keeps them, so that a profiler
+# finds the program's functions below orma's. All else runs on orma's own thread, or once per session or thread; there a
+# stack may end at orma's function. Debuggers have tables of their own (-g).
+set(ORMA_WITHOUT_UNWIND_TABLES $<$<CONFIG:Release>:-fno-asynchronous-unwind-tables> $<$<CONFIG:Release>:-fno-unwind-tables>)
+set(ORMA_OWN_THREAD "buffer|service|host|ipc|schema")
+
 # orma_module(name source...): the sources of src/<name> become one object library.
 function(orma_module name)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
@@ -35,10 +41,13 @@ function(orma_module name)
     target_compile_options(orma_schema PRIVATE $<$<CONFIG:Release>:-Os>)
     set(sources)
   endif()
+  if(name MATCHES "^(${ORMA_OWN_THREAD})$")
+    target_compile_options(orma_${name} PRIVATE ${ORMA_WITHOUT_UNWIND_TABLES})
+  endif()
   foreach(source ${sources})
     orma_is_hot(${source} is_hot)
     if(NOT is_hot)
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os> ${ORMA_WITHOUT_UNWIND_TABLES})
     endif()
   endforeach()
   set_property(GLOBAL APPEND PROPERTY ORMA_MODULES orma_${name})
