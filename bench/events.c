@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 {
 	const struct options options = parse(argc, argv);
 	struct orma_session *session = start(&options);
-	int result;
+	int r;
 
 	/* Calibrate the clock and touch the memory first: neither is a cost of an event. */
 	for (int i = 0; i < WARM_UP_BATCHES; i++) {
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 		report_ring(&options);
 	else
 		report_kinds(options.is_short);
-	result = check_losses(session);
+	r = check_losses(session);
 	orma_shutdown();
-	return result;
+	return r;
 }

@@ -62,9 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct orma_ipc_assembler assembler = {0};
 	size_t piece = size > 0 ? data[0] + 1u : 1;
-	int result = 0;
+	int r = 0;
 
-	for (size_t at = 1; at < size && result == 0;) {
+	for (size_t at = 1; at < size && r == 0;) {
 		const uint8_t *frame;
 		uint8_t *window;
 		size_t room, frame_size;
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(window, data + at, room);
 		orma_ipc_assembler_fill(&assembler, room);
 		at += room;
-		while ((result = orma_ipc_assembler_next(&assembler, &frame, &frame_size)) > 0)
+		while ((r = orma_ipc_assembler_next(&assembler, &frame, &frame_size)) > 0)
 			decode(frame, frame_size);
 		orma_ipc_assembler_trim(&assembler);
 	}

@@ -34,16 +34,16 @@ static void *check_text(const struct orma_proto_desc *desc, const void *message,
 	struct orma_buf text = {0}, again = {0};
 	struct orma_error error;
 	void *back = NULL;
-	int err = orma_proto_text_print(message, 0, &text);
+	int r = orma_proto_text_print(message, 0, &text);
 
-	if (err == 0) {
+	if (r == 0) {
 		CHECK(orma_proto_text_parse(desc, "text", (const char *)text.data, text.size, 0,
 					    arena, &back, &error) == 0);
 		CHECK(orma_proto_text_print(back, 0, &again) == 0);
 		CHECK(is_same(&text, &again));
 		*ret_has_nan = text.size > 0 && strstr(orma_base_buf_cstr(&text), "nan");
 	} else {
-		CHECK(err == -EMSGSIZE);
+		CHECK(r == -EMSGSIZE);
 	}
 	orma_base_buf_done(&text);
 	orma_base_buf_done(&again);
@@ -76,17 +76,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct orma_error error = {0};
 	const struct orma_proto_desc *desc;
 	void *message;
-	int err;
+	int r;
 
 	if (size < 1)
 		return 0;
 	desc = descs[data[0] / 2 % ORMA_ARRAY_SIZE(descs)];
-	err = orma_proto_text_parse(desc, "text", (const char *)data + 1, size - 1, data[0] % 2,
-				    &arena, &message, &error);
-	if (err == 0)
+	r = orma_proto_text_parse(desc, "text", (const char *)data + 1, size - 1, data[0] % 2,
+				  &arena, &message, &error);
+	if (r == 0)
 		check_message(desc, message, &arena);
 	else
-		CHECK(err == -EBADMSG && error.code == err && error.message[0] != '\0');
+		CHECK(r == -EBADMSG && error.code == r && error.message[0] != '\0');
 	orma_base_arena_done(&arena);
 	return 0;
 }

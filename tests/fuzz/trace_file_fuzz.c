@@ -19,12 +19,12 @@ static int print_packet(void *ctx, const void *data, size_t size)
 	struct orma_pb_trace_packet *packet;
 	struct orma_buf text = {0};
 	(void)ctx;
-	int result = orma_proto_decode(&orma_pb_trace_packet_desc, data, size, &arena, &packet);
-	if (result == 0)
-		result = orma_proto_text_print(packet, 1, &text);
+	int r = orma_proto_decode(&orma_pb_trace_packet_desc, data, size, &arena, &packet);
+	if (r == 0)
+		r = orma_proto_text_print(packet, 1, &text);
 	orma_base_buf_done(&text);
 	orma_base_arena_done(&arena);
-	return result;
+	return r;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -120,13 +120,13 @@ static void on_reply(void *ctx, const struct orma_ipc_reply *reply);
 
 static void invoke(size_t method_idx, struct orma_proto_heap_writer *heap, struct orma_buf *args)
 {
-	int result = orma_proto_heap_writer_finish(heap);
+	int r = orma_proto_heap_writer_finish(heap);
 
-	if (result == 0)
-		result = orma_ipc_client_invoke(relay.client, method_idx, args->data, args->size,
-						on_reply, method_idx == SYNC_CLOCK ? &relay : NULL);
-	if (result)
-		die(method_names[method_idx], result);
+	if (r == 0)
+		r = orma_ipc_client_invoke(relay.client, method_idx, args->data, args->size,
+					   on_reply, method_idx == SYNC_CLOCK ? &relay : NULL);
+	if (r)
+		die(method_names[method_idx], r);
 	orma_base_buf_done(args);
 }
 
@@ -213,9 +213,9 @@ static void synchronize(struct orma_loop *loop)
 	int fd = connect_service();
 
 	send_identity(fd, getpid(), geteuid());
-	int result = orma_ipc_client_new_from_fd(&options, fd, &relay.client);
-	if (result)
-		die("RelayPort", result);
+	int r = orma_ipc_client_new_from_fd(&options, fd, &relay.client);
+	if (r)
+		die("RelayPort", r);
 	while (!relay.is_synced && !relay.is_lost)
 		orma_base_loop_turn(loop, -1);
 	if (relay.is_lost)

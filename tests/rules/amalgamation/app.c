@@ -65,26 +65,26 @@ static void emit_packets(struct orma_data_source *source)
 	}
 }
 
-static int fail(const char *what, int result)
+static int fail(const char *what, int r)
 {
-	fprintf(stderr, "app: %s: %s\n", what, strerror(-result));
+	fprintf(stderr, "app: %s: %s\n", what, strerror(-r));
 	return 1;
 }
 
 /* There is no notification when another process records this one, so that this polls. */
 static int emit_to_system(void)
 {
-	int result = orma_init(NULL);
+	int r = orma_init(NULL);
 
-	if (result == 0)
-		result = orma_track_event_register();
-	for (int i = 0; result == 0 && !ORMA_IS_ENABLED(app); i++) {
+	if (r == 0)
+		r = orma_track_event_register();
+	for (int i = 0; r == 0 && !ORMA_IS_ENABLED(app); i++) {
 		if (i == 30000)
 			return fail("waiting to be recorded", -110);
 		poll(NULL, 0, 1);
 	}
-	if (result < 0)
-		return fail("joining", result);
+	if (r < 0)
+		return fail("joining", r);
 	emit_events();
 	orma_shutdown();
 	return 0;
@@ -97,22 +97,22 @@ static int be_refused(void)
 	struct orma_session_options options = {};
 	struct orma_session *session;
 	struct orma_error error = {};
-	int result;
+	int r;
 
 	init.struct_size = sizeof(init);
 	init.backends = ORMA_BACKEND_SYSTEM | ORMA_BACKEND_IN_PROCESS;
 	options.struct_size = sizeof(options);
 	options.in_process = true;
-	result = orma_init(&init);
-	if (result != -ENOTSUP)
-		return fail("a service of its own is not refused", result);
-	result = orma_init(NULL);
-	if (result < 0)
-		return fail("the system's service is refused", result);
-	result = orma_session_new(&options, &session, &error);
+	r = orma_init(&init);
+	if (r != -ENOTSUP)
+		return fail("a service of its own is not refused", r);
+	r = orma_init(NULL);
+	if (r < 0)
+		return fail("the system's service is refused", r);
+	r = orma_session_new(&options, &session, &error);
 	orma_shutdown();
-	if (result != -ENOTSUP)
-		return fail("a session in the process is not refused", result);
+	if (r != -ENOTSUP)
+		return fail("a session in the process is not refused", r);
 	printf("%s\n", error.message);
 	return 0;
 }
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 	struct counts counts = {};
 	void *bytes;
 	size_t size;
-	int result;
+	int r;
 
 	if (argc > 1 && strcmp(argv[1], "system") == 0)
 		return emit_to_system();
@@ -143,35 +143,35 @@ int main(int argc, char **argv)
 	source_options.name = "app.source";
 	session_options.struct_size = sizeof(session_options);
 	session_options.in_process = true;
-	result = orma_init(&init);
-	if (result == 0)
-		result = orma_track_event_register();
-	if (result == 0)
-		result = orma_data_source_register(&source_options, &source);
-	if (result == 0)
-		result = orma_sync(10000);
-	if (result < 0)
-		return fail("joining", result);
-	result = orma_config_parse("config", config, sizeof(config) - 1, &bytes, &size, &error);
-	if (result < 0)
-		return fail(error.message, result);
-	result = orma_session_new(&session_options, &session, &error);
-	if (result < 0)
-		return fail(error.message, result);
-	result = orma_session_enable(session, bytes, size, -1);
-	if (result == 0)
-		result = orma_session_wait_started(session, 10000);
-	if (result < 0)
-		return fail("starting", result);
+	r = orma_init(&init);
+	if (r == 0)
+		r = orma_track_event_register();
+	if (r == 0)
+		r = orma_data_source_register(&source_options, &source);
+	if (r == 0)
+		r = orma_sync(10000);
+	if (r < 0)
+		return fail("joining", r);
+	r = orma_config_parse("config", config, sizeof(config) - 1, &bytes, &size, &error);
+	if (r < 0)
+		return fail(error.message, r);
+	r = orma_session_new(&session_options, &session, &error);
+	if (r < 0)
+		return fail(error.message, r);
+	r = orma_session_enable(session, bytes, size, -1);
+	if (r == 0)
+		r = orma_session_wait_started(session, 10000);
+	if (r < 0)
+		return fail("starting", r);
 	emit_events();
 	emit_packets(source);
-	result = orma_session_stop(session);
-	if (result == 0)
-		result = orma_session_wait_stopped(session, 10000, &error);
-	if (result == 0)
-		result = orma_session_read(session, on_packet, &counts);
-	if (result < 0)
-		return fail("ending", result);
+	r = orma_session_stop(session);
+	if (r == 0)
+		r = orma_session_wait_stopped(session, 10000, &error);
+	if (r == 0)
+		r = orma_session_read(session, on_packet, &counts);
+	if (r < 0)
+		return fail("ending", r);
 	orma_session_free(session);
 	orma_config_free(bytes);
 	orma_shutdown();

@@ -463,8 +463,8 @@ ORMA_TEST(a_series_continues_with_the_system_calls_that_the_daemon_has)
 	open_folder(&scene);
 	write_trace(name_of(&scene, 0), scene.path, "first");
 	/* Builds with a sanitizer have no filter. */
-	int result = orma_seccomp_apply(ORMA_SECCOMP_ERRNO);
-	CHECK(result == 0 || result == -ENOTSUP);
+	int r = orma_seccomp_apply(ORMA_SECCOMP_ERRNO);
+	CHECK(r == 0 || r == -ENOTSUP);
 	CHECK_INT(create(&scene, 3), 0);
 	CHECK_STR(mark_of(&scene, 1), "first");
 	close_scene(&scene);

@@ -99,13 +99,13 @@ ORMA_TEST(a_reader_that_hangs_fills_the_queue_and_an_event_tells_when_there_is_r
 	static uint8_t block[1 << 20];
 	struct events events;
 	void *file;
-	int fds[2], accepted = 0, result;
+	int fds[2], accepted = 0, r;
 	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
 	start(&events);
 	CHECK_INT(orma_file_worker_ops.open(events.worker, fds[1], 7, &file), 0);
-	while ((result = write_bytes(&events, file, block, sizeof(block))) == 0)
+	while ((r = write_bytes(&events, file, block, sizeof(block))) == 0)
 		CHECK(++accepted < 64);
-	CHECK_INT(result, -EAGAIN);
+	CHECK_INT(r, -EAGAIN);
 	size_t drained = 0;
 	while (events.room == 0) {
 		ssize_t got = read(fds[0], block, sizeof(block));
@@ -174,13 +174,13 @@ ORMA_TEST(a_failure_is_told_although_room_was_asked_for_before_it)
 	static uint8_t block[1 << 20];
 	struct events events;
 	void *file;
-	int fds[2], result;
+	int fds[2], r;
 	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
 	start(&events);
 	CHECK_INT(orma_file_worker_ops.open(events.worker, fds[1], 7, &file), 0);
-	while ((result = write_bytes(&events, file, block, sizeof(block))) == 0)
+	while ((r = write_bytes(&events, file, block, sizeof(block))) == 0)
 		;
-	CHECK_INT(result, -EAGAIN);
+	CHECK_INT(r, -EAGAIN);
 	orma_file_worker_ops.close(events.worker, file, true);
 	close(fds[0]);
 	/* The thread drops all blocks before the first event is handled. */
@@ -765,16 +765,16 @@ ORMA_TEST(without_memory_no_file_is_created)
 
 		start(&events);
 		orma_test_fail_allocation(nth);
-		int result = orma_file_worker_ops.create(events.worker, path, 0, 7, &file);
+		int r = orma_file_worker_ops.create(events.worker, path, 0, 7, &file);
 		/* The allocation that fails may be one of the thread. */
-		if (result == 0)
+		if (r == 0)
 			while (events.created + events.failed == 0)
 				CHECK(orma_base_loop_turn(events.loop, -1) >= 0);
 		has_failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
-		CHECK(has_failed ? result == -ENOMEM || events.last_status == -ENOMEM
+		CHECK(has_failed ? r == -ENOMEM || events.last_status == -ENOMEM
 				 : events.created == 1);
-		if (result == 0) {
+		if (r == 0) {
 			orma_file_worker_ops.close(events.worker, file, false);
 			wait_for_end(&events);
 		}

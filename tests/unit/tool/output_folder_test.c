@@ -54,13 +54,13 @@ static const char *check(const struct scene *scene, const char *path)
 	static char text[300];
 	const char *rest = NULL;
 	struct orma_error error = {0};
-	int result = orma_output_folder_check(&scene->folder, path, &rest, &error);
+	int r = orma_output_folder_check(&scene->folder, path, &rest, &error);
 
-	if (result == 0)
+	if (r == 0)
 		return rest;
 	CHECK(strstr(error.message, scene->path));
 	CHECK(strstr(error.message, "pass a file descriptor"));
-	snprintf(text, sizeof(text), "%d", -result);
+	snprintf(text, sizeof(text), "%d", -r);
 	return text;
 }
 
@@ -93,13 +93,13 @@ ORMA_TEST(only_paths_below_the_folder_are_taken)
 static int enter(const struct scene *scene, const char *rest, const char *expected_name)
 {
 	const char *name = NULL;
-	int fd = -1, result = orma_output_folder_enter(&scene->folder, rest, &fd, &name);
+	int fd = -1, r = orma_output_folder_enter(&scene->folder, rest, &fd, &name);
 
-	if (result == 0) {
+	if (r == 0) {
 		CHECK_STR(name, expected_name);
 		CHECK_INT(close(fd), 0);
 	}
-	return result;
+	return r;
 }
 
 ORMA_TEST(no_link_on_the_way_is_followed)

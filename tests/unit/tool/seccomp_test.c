@@ -33,10 +33,10 @@ static int run_behind(enum orma_seccomp_mode mode, void (*fn)(void))
 	pid_t child = fork();
 	CHECK(child >= 0);
 	if (child == 0) {
-		int result = orma_seccomp_apply(mode);
-		if (result == -ENOTSUP)
+		int r = orma_seccomp_apply(mode);
+		if (r == -ENOTSUP)
 			_exit(NO_FILTER);
-		CHECK_INT(result, 0);
+		CHECK_INT(r, 0);
 		fn();
 		_exit(0);
 	}

@@ -40,9 +40,9 @@ static int file_of(const void *data, size_t size)
 static int read_bytes(const void *data, size_t size, struct seen *seen, struct orma_error *error)
 {
 	int fd = file_of(data, size);
-	int result = orma_tool_trace_read(fd, count, seen, error);
+	int r = orma_tool_trace_read(fd, count, seen, error);
 	close(fd);
-	return result;
+	return r;
 }
 
 /* Writes three packets of 3, 0 and 200 bytes, with a field between them that is not a packet. */
@@ -85,9 +85,9 @@ ORMA_TEST(a_trace_cut_at_any_byte_gives_its_whole_packets_and_says_where_it_is_c
 	for (size_t size = 1; size < buf.size; size++) {
 		struct seen seen = {0};
 		struct orma_error error = {0};
-		int result = read_bytes(buf.data, size, &seen, &error);
+		int r = read_bytes(buf.data, size, &seen, &error);
 		/* Between two fields, a cut looks like the end of the file. */
-		CHECK(result == 0 || (result == -EBADMSG && strstr(error.message, "cut at byte")));
+		CHECK(r == 0 || (r == -EBADMSG && strstr(error.message, "cut at byte")));
 		CHECK(seen.packets <= 2);
 	}
 	orma_base_buf_done(&buf);
