@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * async_slices.c - slices on tracks that are not a thread's.
  *
- * Such a slice may begin on one thread and end on another. Nothing is kept of them as long as nothing
- * is lost. From its first lost begin on, a track has a nesting (nesting.h) in a table. The nesting
+ * Such a slice may begin on one thread and end on another. As long as nothing is lost, nothing is kept
+ * about these slices. From its first lost begin on, a track has a nesting (nesting.h) in a table. The nesting
  * counts the slices that began since then, and is freed when all of them have ended. The table belongs
  * to the process and is guarded by a mutex. Threads look into it only while a counter says that there
  * is something in it.

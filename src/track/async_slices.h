@@ -16,7 +16,7 @@ void orma_track_async_begin(uint32_t idx, uint64_t uuid, bool is_written);
 bool orma_track_async_end(uint32_t idx, uint64_t uuid);
 /* The instance starts anew or is gone. */
 void orma_track_async_forget(uint32_t idx);
-/* In the child of a fork; async-signal-safe. */
+/* The child of a fork calls this; async-signal-safe. */
 void orma_track_async_slices_forked(void);
 
 #endif

@@ -13,8 +13,8 @@
 #include "track/sequence_state.h"
 
 /*
- * What a site remembers of a key: the first bytes of an argument with this key, which are copied at
- * once (22 LL 08 ID ID, with the length LL left open), and behind them the id of the key's text.
+ * `code` of a key holds the first bytes of an argument with this key, which are copied at once
+ * (22 LL 08 ID ID, with the length LL left open), and behind them the id of the key's text.
  */
 #define ORMA_TRACK_KEY_CODE_BYTES 5
 #define ORMA_TRACK_KEY_ID_AT      6
@@ -36,7 +36,7 @@ static inline uint32_t orma_track_key_id(const struct orma_key *key)
  * unarmed. Takes a lock.
  */
 bool orma_track_site_arm(const struct orma_track_event *event);
-/* In the child of a fork; async-signal-safe. */
+/* The child of a fork calls this; async-signal-safe. */
 void orma_track_sites_forked(void);
 
 /* 0 = not armed yet; ORMA_TRACK_SITES_MAX = cannot be armed. Relaxed: only the sequence's bit of the

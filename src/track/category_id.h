@@ -13,7 +13,7 @@
  * no id. *ret_text is set to a copy of the name that is never freed.
  */
 uint32_t orma_track_category_id(struct orma_str name, const char **ret_text);
-/* In the child of a fork; async-signal-safe. */
+/* The child of a fork calls this; async-signal-safe. */
 void orma_track_category_ids_forked(void);
 
 #endif

@@ -7,11 +7,11 @@
  * instance enables.
  *
  * A category whose name has commas is a *group*: it is enabled when one of its members is. The members
- * need not exist. Those that do are judged with their own tags, which an index of all categories with
- * tags finds by their names.
+ * need not exist. A member that exists is judged with its own tags, which are found by its name in an
+ * index of all categories with tags.
  *
- * The service has to learn of new categories, and the program of changed bits. Both is done by one
- * piece of work on the loop thread, posted when none is pending. So a million categories in a row are
+ * The service has to learn of new categories, and the program of changed bits. One piece of work on
+ * the loop thread does both; it is posted when none is pending. So a million categories in a row are
  * described a few times and not a million times.
  *
  * Rejected: calling callbacks where the bits change (a constructor inside of dlopen() would run the
@@ -219,7 +219,7 @@ static void notify(struct orma_client_work *work)
 	orma_track_categories_notify();
 }
 
-/* To be called after each change, without the mutex. */
+/* Posts notify(). Called after each change, without the mutex. */
 static void post(void)
 {
 	static struct orma_client_work work = {.fn = notify};
@@ -283,7 +283,7 @@ static void tagged_remove_locked(const struct orma_category *category)
 		orma_base_map_done(&tagged);
 }
 
-/* Groups have no id. */
+/* Groups have no id of their own. */
 static uint32_t id_of(const char *name)
 {
 	const char *text;

@@ -32,7 +32,7 @@ void orma_track_categories_notify(void);
 void orma_track_categories_attach(struct orma_data_source *source);
 /* Appends the field track_event_descriptor; at most ORMA_TRACK_DESCRIPTION_BYTES. */
 int orma_track_categories_describe(struct orma_buf *buf);
-/* In the child of a fork; async-signal-safe. */
+/* The child of a fork calls this; async-signal-safe. */
 void orma_track_categories_forked(void);
 
 #endif

@@ -26,7 +26,7 @@ struct orma_track_calibrator {
 	struct orma_track_clock_sample first; /* the slope is measured from here; ns 0 = none */
 	struct orma_track_clock_sample last;
 	uint64_t slope;      /* 2^32 ns per tick; 0 = not known yet */
-	uint64_t last_slope; /* of the span before `last`; 0 = none */
+	uint64_t last_slope; /* measured over the span before `last`; 0 = none */
 	struct orma_track_calibration calibration;
 };
 

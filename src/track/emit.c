@@ -5,7 +5,7 @@
  *                   -> bytes
  *
  * Nearly every event finds one instance (index 0), a current slot, a valid clock calibration, and room
- * in its chunk. This is the common case, and the public functions inline it. They call nothing before
+ * in its chunk. This is the common case. The public functions inline it. They call nothing before
  * they know that it applies, so that they need no stack frame. An event takes the same path through one
  * more call if its instance has another index (that of a session which began beside an earlier one), or
  * if it must ask the system for the time. Everything else goes to instances.c, which looks at everything
@@ -13,8 +13,8 @@
  *
  * A sequence's bit of a site is set after the first packet of the slow path (commit_event.c). It stands
  * for everything that would have to be checked otherwise: the sequence can be read, has timestamps in
- * ns, has no pending ends or losses, and knows the site's names. What remains is to copy the site's
- * bytes, to add arguments and time, and to count the packet (fast_encode.h).
+ * ns, has no pending ends or losses, and knows the site's names. Then the site's bytes
+ * are copied, arguments and time are added, and the packet is counted (fast_encode.h).
  *
  * An event in a signal handler that interrupts another event of its thread finds the slot open, and is
  * left out. There is no lock, allocation, system call or read-modify-write here. The word `enabled` is in
@@ -29,7 +29,7 @@
 #define PREFETCH_BYTES 640
 #define INLINE         __attribute__((always_inline))
 
-/* --- the slot --------------------------------------------------------------------------------- */
+/* --- slot, room, time ------------------------------------------------------------------------- */
 
 static inline uint32_t enabled(const struct orma_category *category)
 {
@@ -48,7 +48,7 @@ struct target {
 	struct orma_packet *slot;
 	struct orma_track_sequence *sequence;
 	struct orma_shm_writer *writer;
-	uint8_t *begin; /* of the packet */
+	uint8_t *begin; /* where the packet begins */
 	uint64_t now_ns;
 };
 

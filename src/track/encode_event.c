@@ -20,7 +20,7 @@
 #include "track/interned_name.h"
 #include "track/sanitize_text.h"
 
-/* What names known only at run time are replaced by if the config wants them filtered. */
+/* Replaces names known only at run time if the config filters them. */
 #define FILTERED "FILTERED"
 
 static bool use_id(struct orma_track_encoder *encoder, enum orma_track_id_kind kind, uint32_t id,
@@ -215,7 +215,7 @@ bool orma_track_encoder_commit(struct orma_track_encoder *encoder, struct orma_p
 	return true;
 }
 
-/* --- what a pending end carries --------------------------------------------------------------- */
+/* --- items of a pending end ------------------------------------------------------------------- */
 
 struct bounded {
 	struct orma_proto_writer writer;

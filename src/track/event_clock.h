@@ -39,7 +39,7 @@ static inline uint64_t orma_track_ticks(void)
  * long as ticks - base_ticks < window_ticks. It is a seqlock, written under event_clock.c's lock and
  * read by every thread. The writer makes `seq` odd (relaxed), passes a release fence, stores the rest
  * (relaxed), and makes `seq` even with release. A reader loads `seq` and then the rest with acquire, and
- * `seq` once more (relaxed). What it has read is one calibration if both are the same even number. A
+ * `seq` once more (relaxed). The loaded members belong to one calibration if both are the same even number. A
  * thread that only compares `seq` with that of its copy loads it relaxed. Aligned to one cache line,
  * which is written at most ten times a second.
  */
@@ -87,7 +87,7 @@ static inline bool orma_track_clock_try(uint64_t *ret_ns)
 /* A sequence's copy of the calibration. {0} is none. */
 struct orma_track_clock_cache {
 	uint64_t base_ticks, base_ns, scale, window_ticks;
-	uint32_t seq; /* of the calibration when it was copied: even, not 0 */
+	uint32_t seq; /* the calibration's when it was copied: even, not 0 */
 };
 
 /* False: there is a newer calibration, or the copy is not valid. */
@@ -122,7 +122,7 @@ uint32_t orma_track_clock_id(void);
 /* Chooses the clock by orma_init_options.clock (enum orma_clock) and starts to calibrate. Not while
  * events are emitted. */
 void orma_track_clock_init(unsigned wanted);
-/* In the child of a fork; async-signal-safe. Until the next init() the system is asked. */
+/* The child of a fork calls this; async-signal-safe. Until the next init() the system is asked. */
 void orma_track_clock_forked(void);
 /* Calibrates, unless that was done just now. To be called wherever clocks are snapshot. */
 void orma_track_clock_refresh(void);

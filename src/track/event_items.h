@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "track/event.h"
 
-/* What a text is when its pointer is NULL. */
+/* Stands for a text whose pointer is NULL. */
 #define ORMA_TRACK_NO_TEXT "NULL"
 
 struct orma_track_pair {

@@ -15,8 +15,8 @@
 struct orma_track_instance {
 	/* Written by the loop thread before the instance starts, read by the threads that emit. Atomic
 	 * because such a thread may still be beginning a sequence of the previous instance. */
-	_Atomic uint64_t unit_ns;       /* of timestamps */
-	_Atomic uint32_t clock_id;      /* of timestamps by default */
+	_Atomic uint64_t unit_ns;       /* the unit of timestamps */
+	_Atomic uint32_t clock_id;      /* the default clock of timestamps */
 	_Atomic bool is_incremental;    /* timestamps are deltas */
 	_Atomic bool filters_arguments; /* events are written without arguments */
 	_Atomic bool filters_names;     /* names known only at run time are replaced */
@@ -37,7 +37,7 @@ void orma_track_unconfigure(uint32_t idx);
 void orma_track_instance_set_started(uint32_t idx, bool is_started);
 /* Whether the instance is started and its config enables the category; see category_rule.h. */
 bool orma_track_instance_wants(uint32_t idx, struct orma_str name, const char *tags);
-/* In the child of a fork; async-signal-safe. */
+/* The child of a fork calls this; async-signal-safe. */
 void orma_track_instances_forked(void);
 
 #endif

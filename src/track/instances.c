@@ -5,7 +5,8 @@
  *
  * Events of several instances come here, events that find no room in their chunk, and events of tracks
  * that are not the thread's. The event is encoded on the stack, so that the chunk is asked for the
- * exact size. What cannot be encoded this way goes to orma_track_emit_slow().
+ * exact size. An event that cannot be encoded this way goes to
+ * orma_track_emit_slow().
  *
  * Rejected: encoding straight into the chunk here too (each kind of event would be written in two
  * places).
@@ -86,8 +87,8 @@ uint32_t orma_track_emit_to_instances(const struct orma_track_event *event, uint
 
 	if (ORMA_UNLIKELY(!source))
 		return 0;
-	/* In the child of a fork. `instances` may have been read before another thread removed the
-	 * mark. */
+	/* This is the child of a fork. `instances` may have been read before another thread removed
+	 * the mark. */
 	if (ORMA_UNLIKELY(instances & ORMA_TRACK_REVIVE)) {
 		orma_client_revive();
 		return 0;

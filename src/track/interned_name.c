@@ -27,7 +27,7 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t name_count; /* mutex */
-/* By hash and by id. Both are written under the mutex with release, and read by any thread with
+/* The names by hash and by id. Both arrays are written under the mutex with release, and read by any thread with
  * acquire. */
 static struct orma_track_name *_Atomic slots[SLOTS];
 static struct orma_track_name *_Atomic names[ORMA_TRACK_NAMES_MAX];

@@ -29,7 +29,7 @@ static inline uint32_t orma_track_name_intern(const char *text)
 	return orma_track_name_intern_size(text, strlen(text), false);
 }
 const struct orma_track_name *orma_track_name_get(uint32_t id);
-/* In the child of a fork; async-signal-safe. */
+/* The child of a fork calls this; async-signal-safe. */
 void orma_track_interned_names_forked(void);
 
 #endif

@@ -16,13 +16,14 @@ struct orma_track_lookup {
 	const struct orma_item *time, *category, *value;
 	size_t first;            /* index of the first item behind the value of a state */
 	struct orma_track named; /* `track` of a counter or state that names none */
-	/* Of a begin or end on a track that is not the thread's own: the track's uuid; else 0. */
+	/* The uuid of the track, if the event begins or ends a slice on a track that is not the
+	 * thread's own; else 0. */
 	uint64_t slice_uuid;
 	/* False: the category is not enabled; or an end whose begin is not in the trace. */
 	bool is_wanted;
 
 	/* Set by orma_track_declare(). */
-	uint64_t track_uuid; /* of `track` */
+	uint64_t track_uuid; /* the uuid of `track` */
 	bool can_learn_site; /* the site has been armed; its bit may be set after this packet */
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nesting.h - slices that are open, of any depth, and which of their begins are not in the trace.
+ * nesting.h - which slices are open, to any depth, and which of their begins are not in the trace.
  *
- * While every begin is in the trace a nesting is a number, its depth. Begins that are not there (they
- * found no room, or their category is not wanted) make *gaps*: ranges of depths, in ascending order.
- * The innermost slice is in the trace when the depth is above the end of the last gap, and otherwise
- * its end is left out too. nesting.c says what happens when there is no memory for another gap.
+ * As long as every begin is in the trace, a nesting is a number: its depth. Begins that are not in the
+ * trace (they found no room, or their category is not enabled) form *gaps*: ranges of depths, in
+ * ascending order. The begin of the innermost slice is in the trace if the depth is above the end of the
+ * last gap. Otherwise the end of the slice is left out, too. nesting.c says what happens when there is no
+ * memory for another gap.
  */
 #ifndef ORMA_TRACK_NESTING_H
 #define ORMA_TRACK_NESTING_H
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "track/track_limits.h"
 
 /* Slices from + 1 to `to`, counted from the outermost one, have no begin in the trace. */
@@ -19,16 +21,16 @@ struct orma_track_gap {
 	uint64_t from, to;
 };
 
-/* {0}: nothing is open. Has no lock. */
+/* {0}: nothing is open. Has no lock. Invariant: gap_end <= depth, and gaps ascend without touching. */
 struct orma_track_nesting {
 	uint64_t depth;   /* counts one by one, so it never overflows */
 	uint64_t gap_end; /* `to` of the last gap, never above the depth; 0 = there is no gap */
 	uint32_t gap_count, grown_count;
-	struct orma_track_gap *grown; /* grown_count places; NULL = those in `few` */
+	struct orma_track_gap *grown; /* grown_count slots; NULL = those in `embedded` */
 	struct orma_track_gap embedded[ORMA_TRACK_GAPS_EMBEDDED];
 };
 
-/* False: there is no place for another gap, so a begin must not be written. */
+/* False: there is no slot for another gap, so a begin must not be written. */
 bool orma_track_nesting_may_begin(const struct orma_track_nesting *nesting);
 /* A slice begins, and its begin is not in the trace. */
 void orma_track_nesting_begin_lost(struct orma_track_nesting *nesting);
@@ -49,9 +51,10 @@ static inline bool orma_track_nesting_is_written(const struct orma_track_nesting
 	return nesting->depth > nesting->gap_end;
 }
 
-/* The end of a slice for which that holds. */
+/* The innermost slice ends; orma_track_nesting_is_written() is true. */
 static inline void orma_track_nesting_end_written(struct orma_track_nesting *nesting)
 {
+	ORMA_ASSERT(nesting->depth > nesting->gap_end);
 	nesting->depth--;
 }
 

@@ -30,7 +30,8 @@ struct orma_track_new_id {
 /* {0} is an empty list. Holds each id once. */
 struct orma_track_new_ids {
 	uint32_t count;
-	const struct orma_source_location *location; /* of ORMA_TRACK_ID_LOCATION, at most one */
+	const struct orma_source_location
+		*location; /* the only one that a packet declares; NULL = none */
 	struct orma_track_new_id list[ORMA_TRACK_NEW_IDS_MAX];
 };
 

@@ -11,9 +11,9 @@
 #include "base/macros.h"
 #include "track/track_limits.h"
 
-/* What an end carries: encoded fields of a TrackEvent, and a time of its own. */
+/* The items of an end: encoded fields of a TrackEvent, and perhaps a time of its own. */
 struct orma_track_pending_items {
-	uint32_t size; /* of `data` */
+	uint32_t size; /* bytes of `data` */
 	uint32_t clock;
 	uint64_t time;
 	bool has_time; /* `clock` and `time` are valid */
@@ -22,7 +22,7 @@ struct orma_track_pending_items {
 
 struct orma_track_pending_end {
 	uint64_t ns;
-	uint64_t uuid;                          /* of its track; 0 = the thread's own */
+	uint64_t uuid;                          /* its track; 0 = the thread's own */
 	struct orma_track_pending_items *items; /* NULL = none */
 	uint32_t ends;       /* at least 1; more: later ends joined this one for want of a slot */
 	uint32_t lost_items; /* items that could not be kept */
@@ -32,12 +32,12 @@ struct orma_track_pending_end {
  * empty list. Has no lock. */
 struct orma_track_pending_ends {
 	uint32_t count, grown_count;
-	uint32_t items_bytes;                 /* of all `items`, without their heads */
+	uint32_t items_bytes;                 /* sum of the sizes of all `items` */
 	struct orma_track_pending_end *grown; /* grown_count slots; NULL = those in `embedded` */
 	struct orma_track_pending_end embedded[ORMA_TRACK_PENDING_ENDS_EMBEDDED];
 };
 
-/* What a new end carries; borrowed for the call. */
+/* The items of a new end; borrowed for the call. */
 struct orma_track_end_content {
 	const void *data; /* encoded fields */
 	size_t size;

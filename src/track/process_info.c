@@ -22,7 +22,7 @@
 #include "track/thread_info.h"
 
 #define STAT_BYTES_MAX   4096
-#define START_FIELD      22 /* of /proc/PID/stat, in clock ticks since boot */
+#define START_FIELD      22 /* field of /proc/PID/stat that holds the start, in clock ticks since boot */
 #define FIELD_AFTER_COMM 3
 
 struct orma_track_process orma_track_process;
@@ -30,7 +30,7 @@ struct orma_track_process orma_track_process;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct orma_track_process_texts texts; /* mutex */
 
-/* --- what does not change --------------------------------------------------------------------- */
+/* --- identity --------------------------------------------------------------------------------- */
 
 /* The program's name may hold spaces and parentheses: fields are counted from the last ')'. */
 static uint64_t start_ticks(struct orma_buf *stat)
@@ -89,7 +89,7 @@ void orma_track_process_texts_get(struct orma_track_process_texts *ret)
 	memcpy(ret->name, texts.name, sizeof(ret->name));
 	ret->rank = texts.rank;
 	ret->cmdline_size = texts.cmdline_size;
-	/* Usually short, and read for each new state of each sequence. */
+	/* Only the used part: it is usually short, and copied each time a sequence begins. */
 	memcpy(ret->cmdline, texts.cmdline, texts.cmdline_size);
 	pthread_mutex_unlock(&mutex);
 }

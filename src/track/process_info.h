@@ -20,7 +20,7 @@ struct orma_track_process {
 
 extern struct orma_track_process orma_track_process;
 
-/* What can change, guarded by the mutex of process_info.c. */
+/* The part that can change, guarded by the mutex of process_info.c. */
 struct orma_track_process_texts {
 	char name[ORMA_TRACK_PROCESS_NAME_BYTES]; /* "" = the first argument of `cmdline` */
 	int32_t rank;
@@ -35,7 +35,7 @@ void orma_track_process_texts_get(struct orma_track_process_texts *ret);
 bool orma_track_process_read_cmdline(void);
 void orma_track_process_set_name(const char *name);
 void orma_track_process_set_rank(int32_t rank);
-/* In the child of a fork; async-signal-safe. */
+/* The child of a fork calls this; async-signal-safe. */
 void orma_track_process_forked(void);
 
 #endif

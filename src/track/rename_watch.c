@@ -24,7 +24,7 @@
 /* All for the loop thread only. */
 static struct orma_timer timer;
 static unsigned running;    /* instances */
-static int32_t checked_tid; /* of the last record that was compared; 0 = start with the first */
+static int32_t checked_tid; /* the last record that was compared; 0 = start with the first */
 
 void orma_track_rename_watch_check(void)
 {

@@ -1,44 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sanitize_text.c - replacing bytes that are no UTF-8.
+ * sanitize_text.c - replaces bytes that are not UTF-8.
  *
- * A string field with other bytes makes strict protobuf readers refuse the whole packet. Each byte
- * that belongs to no well-formed character (Unicode, table 3-7: no overlong forms, surrogates, or
- * numbers beyond U+10FFFF) becomes one '?', so that a text keeps its size and sizes can be written
- * before texts. Rejected: U+FFFD (three bytes for one); Latin-1 as a guess.
+ * Strict protobuf readers refuse a whole packet if a string field in it is not UTF-8. Each byte that
+ * belongs to no well-formed character (base/utf8.h) becomes one '?'. So a text keeps its size, and sizes
+ * can be written before texts.
+ *
+ * Rejected: U+FFFD (three bytes for one); guessing that the text is Latin-1.
  */
 #include "track/sanitize_text.h"
 
-struct range {
-	uint8_t first_min, first_max, second_min, second_max, size;
-};
+#include "base/utf8.h"
 
-static const struct range ranges[] = {
-	{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-	{0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-	{0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-};
-
-/* Bytes of the character at `at`; 0 = none. */
+/* Bytes of the character at `at`; 0 = none. Nearly all text is ASCII. */
 static size_t character_size(const uint8_t *at, size_t left)
 {
-	if (at[0] < 0x80)
-		return 1;
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(ranges); i++) {
-		const struct range *range = &ranges[i];
-
-		if (at[0] < range->first_min || at[0] > range->first_max)
-			continue;
-		if (left < range->size || at[1] < range->second_min || at[1] > range->second_max)
-			return 0;
-		for (size_t j = 2; j < range->size; j++)
-			if (at[j] < 0x80 || at[j] > 0xbf)
-				return 0;
-		return range->size;
-	}
-	return 0;
+	return at[0] < 0x80 ? 1 : orma_base_utf8_size((struct orma_str){(const char *)at, left});
 }
 
-/* Bytes up to the first that belongs to no character. */
+/* Bytes up to the first one that belongs to no character. */
 static size_t clean_size(const uint8_t *at, size_t size)
 {
 	size_t done = 0, step;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sanitize_text.h - text of the application on its way into a trace: readers want UTF-8.
+ * sanitize_text.h - the application's texts as valid UTF-8, which readers of traces require.
  */
-#ifndef ORMA_TRACK_TEXT_H
-#define ORMA_TRACK_TEXT_H
+#ifndef ORMA_TRACK_SANITIZE_TEXT_H
+#define ORMA_TRACK_SANITIZE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,17 +11,18 @@
 
 #include "proto/writer.h"
 
-/* The bits that no ASCII has, of eight bytes. */
+/* The bits that are clear in eight bytes of ASCII. */
 #define ORMA_TRACK_NOT_ASCII UINT64_C(0x8080808080808080)
 
 bool orma_track_text_is_valid(const char *text, size_t size);
-/* As many bytes; each that belongs to no character becomes a '?'. `to` and `text` do not overlap. */
+/* Copies `size` bytes; each byte that belongs to no character becomes a '?'. `to` and `text` must not
+ * overlap. */
 void orma_track_text_sanitize(char *to, const char *text, size_t size);
-/* A string field of any size, cleaned. */
+/* Writes a string field of any size, sanitized. */
 void orma_track_write_text(struct orma_proto_writer *writer, uint32_t field_id, const char *text,
 			   size_t size);
 
-/* Eight bytes of a text. */
+/* Eight bytes of a text as one word. */
 static inline uint64_t orma_track_text_word(const char *text)
 {
 	uint64_t word;
@@ -30,7 +31,7 @@ static inline uint64_t orma_track_text_word(const char *text)
 	return word;
 }
 
-/* All bytes of a text of less than eight. */
+/* All bytes of a text shorter than eight as one word. */
 static inline uint64_t orma_track_text_short_word(const char *text, size_t size)
 {
 	uint32_t first, last;
@@ -46,8 +47,8 @@ static inline uint64_t orma_track_text_short_word(const char *text, size_t size)
 }
 
 /*
- * Copies; true when all of it was ASCII. Otherwise it has to be cleaned. May store 8 bytes beyond
- * the end. The last word of a longer text overlaps the one before.
+ * Copies a text; true when all of it is ASCII. Otherwise the copy has to be sanitized. May store 8 bytes
+ * beyond the end. The last word of a text of eight bytes or more overlaps the word before.
  */
 static inline bool orma_track_text_copy_ascii(uint8_t *to, const char *text, size_t size)
 {

@@ -27,12 +27,13 @@ struct orma_track_loss {
 	uint64_t begin_ns;
 };
 
-/* In each slot of the data source, owned by the slot's thread. Zero = nothing known, nothing open. */
+/* Each slot of the data source has one, which its thread owns. Zero = nothing known, nothing open. */
 struct orma_track_sequence {
 	struct orma_track_nesting nesting; /* the thread's own slices */
 	/* Forgotten when incremental state is lost. */
 	struct {
-		uint64_t last_ns; /* of the last packet with a relative time; never decreases */
+		uint64_t
+			last_ns; /* time of the last packet with a relative time; never decreases */
 		struct orma_track_clock_cache clock;
 		/*
 		 * Bit = id of a call site whose pre-encoded bytes are right here. That means: the

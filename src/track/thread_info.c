@@ -30,7 +30,7 @@ struct thread {
 	int32_t tid;
 	struct orma_track_thread_info info;       /* as it was described last */
 	char given[ORMA_TRACK_THREAD_NAME_BYTES]; /* the argument of orma_thread_set_name() */
-	char given_kernel[ORMA_TRACK_COMM_BYTES]; /* what the kernel made of it */
+	char given_kernel[ORMA_TRACK_COMM_BYTES]; /* the kernel's name, cut from `given` */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -209,7 +209,7 @@ bool orma_track_thread_info_refresh(struct orma_track_thread_seen *seen)
 	return is_renamed;
 }
 
-/* --- what programs set ------------------------------------------------------------------------ */
+/* --- names and ranks that programs set -------------------------------------------------------- */
 
 void orma_track_copy_text(char *to, size_t size, const char *text)
 {

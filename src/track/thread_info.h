@@ -10,7 +10,7 @@
 
 #include "track/track_limits.h"
 
-/* What the descriptor of a thread says. */
+/* The contents of a thread's descriptor. */
 struct orma_track_thread_info {
 	char name[ORMA_TRACK_THREAD_NAME_BYTES]; /* "" = none */
 	int32_t rank;
@@ -22,8 +22,8 @@ struct orma_track_thread_seen {
 	struct orma_track_thread_info info;
 };
 
-/* The calling thread. What is returned counts as described from now on. Without `asks_kernel` it is what
- * the thread was described with last, if it was. */
+/* The calling thread, which counts as described with *ret from now on. Without `asks_kernel`, *ret is the
+ * last description of the thread if there was one. */
 void orma_track_thread_info_self(bool asks_kernel, struct orma_track_thread_info *ret);
 /* Any thread of the process. */
 void orma_track_thread_info_of(int32_t tid, struct orma_track_thread_info *ret);
@@ -41,7 +41,7 @@ size_t orma_track_thread_infos_next(int32_t *cursor, struct orma_track_thread_se
 bool orma_track_thread_info_refresh(struct orma_track_thread_seen *seen);
 /* Copies as much of `text` as fits, whole characters only, and a NUL. */
 void orma_track_copy_text(char *to, size_t size, const char *text);
-/* In the child of a fork; async-signal-safe. */
+/* The child of a fork calls this; async-signal-safe. */
 void orma_track_thread_infos_forked(void);
 
 #endif

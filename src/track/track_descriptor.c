@@ -137,7 +137,7 @@ static uint64_t parent_uuid(const struct orma_track_sequence *sequence,
 					    : orma_track_path_uuid(&path, sequence->tid);
 }
 
-/* What the track says takes precedence over what the kernel and the thread itself say. */
+/* Name and rank of the track take precedence over those of the kernel and of the thread itself. */
 static bool describe_thread(struct orma_packet *slot, const struct orma_track *track,
 			    uint64_t now_ns)
 {
@@ -154,7 +154,7 @@ static bool describe_thread(struct orma_packet *slot, const struct orma_track *t
 	return orma_track_write_thread(slot, tid, &info, now_ns);
 }
 
-/* One track, which the sequence has not described. */
+/* Describes one track that the sequence has not described, or that is to be described anew. */
 static bool describe_one(struct orma_packet *slot, const struct orma_track *track, uint64_t uuid,
 			 bool has_parents, uint64_t now_ns)
 {

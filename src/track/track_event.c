@@ -49,7 +49,7 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 static enum orma_completion on_stop(void *ctx, const struct orma_instance *instance)
 {
 	(void)ctx;
-	/* While the instance still takes packets. */
+	/* The last renames are described while the instance still takes packets. */
 	orma_track_rename_watch_stop();
 	orma_track_categories_disable(instance->idx);
 	orma_track_categories_notify();
@@ -193,12 +193,13 @@ uint32_t orma_clock_id(void)
 	return orma_track_clock_id();
 }
 
-/* There is a category. */
-static void want(void)
+/* There is a category, so the data source is registered: now, or by orma_init(). */
+static void want_registration(void)
 {
 	atomic_store_explicit(&orma_client_on_init, orma_track_event_register,
 			      memory_order_release);
-	/* orma_init() may be over: the first category is that of a library that was loaded later. */
+	/* orma_init() may have been called already: the first category may belong to a library that
+	 * was loaded later. */
 	if (!atomic_load_explicit(&orma_track_source, memory_order_acquire))
 		orma_track_event_register();
 }
@@ -206,5 +207,5 @@ static void want(void)
 void orma_category_add(struct orma_category *category)
 {
 	if (category && category->name && orma_track_category_add(category))
-		want();
+		want_registration();
 }

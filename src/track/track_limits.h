@@ -11,10 +11,10 @@
 #define ORMA_TRACK_CATEGORIES_MAX      512
 #define ORMA_TRACK_CATEGORY_NAME_BYTES 1024
 #define ORMA_TRACK_NAME_BYTES          4096
-#define ORMA_TRACK_DYNAMIC_NAME_BYTES  256 /* of a name that is known only at run time */
+#define ORMA_TRACK_DYNAMIC_NAME_BYTES  256 /* a name that is known only at run time */
 /* Call sites whose events are pre-encoded. Events of further sites take the slow path. */
 #define ORMA_TRACK_SITES_MAX 2048
-/* Dictionaries and arrays within each other. What is nested deeper is replaced by a text. */
+/* Dictionaries and arrays within each other. Anything nested deeper is replaced by a text. */
 #define ORMA_TRACK_NESTING_MAX 16
 /* The descriptor that lists the categories. Categories that do not fit work, but are not listed. */
 #define ORMA_TRACK_DESCRIPTION_BYTES (ORMA_CLIENT_DESCRIPTOR_MAX - 64)
@@ -24,11 +24,11 @@
  * need no heap. Beyond the maximum, slices are lost until the last gap has ended. */
 #define ORMA_TRACK_GAPS_EMBEDDED 2
 #define ORMA_TRACK_GAPS_MAX      65536
-/* Pending ends of a thread and instance. The embedded ones need no heap. Beyond the maximum, ends join
- * others. One slot is reserved for the thread's own track. */
+/* Pending ends of a thread and instance. The embedded ones need no heap. An end beyond the
+ * maximum joins another one. One slot is reserved for the thread's own track. */
 #define ORMA_TRACK_PENDING_ENDS_MAX      512
 #define ORMA_TRACK_PENDING_ENDS_EMBEDDED 4
-/* What pending ends carry, encoded: each of them, and all together. */
+/* Encoded items of pending ends: of each of them, and of all together. */
 #define ORMA_TRACK_PENDING_END_BYTES  1024
 #define ORMA_TRACK_PENDING_ENDS_BYTES 4096
 /* Categories whose losses a thread counts. The last slot is for all further ones. */

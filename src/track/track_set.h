@@ -12,7 +12,7 @@
 
 struct orma_track_set_entry {
 	uint64_t uuid; /* 0 = a free slot */
-	uint64_t last; /* of an incremental counter: the value, an integer or a double's bits */
+	uint64_t last; /* last value of an incremental counter: an integer or a double's bits */
 };
 
 /* {0} is an empty set. At most three quarters of the slots are used. Has no lock. */
@@ -28,8 +28,8 @@ bool orma_track_set_add(struct orma_track_set *set, uint64_t uuid);
 /* Frees memory; {0} afterwards. */
 void orma_track_set_done(struct orma_track_set *set);
 
-/* What to write for a value of a counter track: the difference to the last one if the track is
- * incremental and in the set, which then remembers the value; else the value itself. */
+/* Returns what to write for a value of a counter track. That is the difference to the last value if the
+ * track is incremental and in the set, which then remembers the value; else it is the value itself. */
 int64_t orma_track_set_delta_int(struct orma_track_set *set, const struct orma_track *track,
 				 uint64_t uuid, int64_t value);
 double orma_track_set_delta_double(struct orma_track_set *set, const struct orma_track *track,

@@ -17,7 +17,7 @@
 #include "base/map.h"
 #include "track/process_info.h"
 
-/* What upstream mixes into the uuids of tracks that are not for slices. */
+/* Upstream mixes these into the uuids of tracks that are not for slices. */
 #define COUNTER_MAGIC UINT64_C(0xb1a4a67d7970839e)
 #define STATE_MAGIC   UINT64_C(0x9b6c5d2f1e3a47c8)
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a hash is combined with. Registered tracks keep the number, so it must not be 0. */
+/* A hash is combined with this. Registered tracks keep the number, so it must not be 0. */
 enum orma_track_base { ORMA_TRACK_BASE_NONE = 1, ORMA_TRACK_BASE_PROCESS, ORMA_TRACK_BASE_THREAD };
 
 /* A uuid without the part that depends on the process and the thread. */
