@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data_source.c - a data source of one's own: packets of one's own format, for the sessions that
+ * data_source.c - a data source of the program's own: packets in a format of its own, for sessions that
  * ask for them.
  *
  *	orma_data_source [packets]
@@ -16,16 +16,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Numbers of fields: of TracePacket, beside those in orma/packet.h, and of the message that we put
- * into it. */
+/* Ids of fields: of TracePacket, in addition to those in orma/packet.h, and of our message in it. */
 enum { PACKET_FOR_TESTING = 900 };
 enum { QUEUE_NAME = 1, QUEUE_LENGTH = 3 };
-/* Of DataSourceConfig: a text for data sources that have no message of their own for it. */
+/* A field of DataSourceConfig: a text for data sources that have no config message of their own. */
 enum { CONFIG_TEXT = 1000 };
 
 static sem_t is_started;
 
-/* Callbacks run on the library's thread. What on_setup stores is the instance's. */
+/* Callbacks run on the library's thread. on_setup() stores a context for the instance. */
 static void on_setup(void *ctx, const struct orma_instance *instance, void **ret_instance_ctx)
 {
 	struct orma_field text;
@@ -45,7 +44,7 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 	sem_post(&is_started);
 }
 
-/* The last moment to write something: here, how often we were flushed. */
+/* The last opportunity to write something; here, how often we were flushed. */
 static enum orma_completion on_stop(void *ctx, const struct orma_instance *instance)
 {
 	const long *flushes = instance->instance_ctx;

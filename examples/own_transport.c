@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * own_transport.c - orma inside a system that has its own way for processes to talk: no daemon, no
- * socket of orma's. A parent runs the service, and its child, which is traced, reaches it over the
+ * own_transport.c - orma in a system whose processes have their own means of communication: no daemon, and
+ * no socket of orma's. A parent runs the service. Its child is traced, and reaches the service over the
  * connection that the two have anyway.
  *
  *	orma_own_transport [trace file [commits]]
@@ -10,7 +10,7 @@
  *
  * The connection is a socketpair here, and the protocol on it ours: a head, then bytes. It passes
  * one descriptor, the memory that the child writes its events to and the parent reads. With
- * "commits" it does not, as over a network: then the chunks of the trace travel in the commits.
+ * "commits" it passes none, as if over a network, and the chunks of the trace travel in the commits.
  * Sends block; a program with more to do keeps a queue, and says so in has_room().
  */
 #include <errno.h>
@@ -27,7 +27,7 @@
 /* --- our protocol, the same on both sides ------------------------------------------------------- */
 
 enum kind {
-	/* from the child */
+	/* sent by the child */
 	HELLO = 1, /* payload: the name */
 	REGISTER,
 	UPDATE,
@@ -38,7 +38,7 @@ enum kind {
 	STARTED,
 	STOPPED,
 	SYNC,
-	/* from the parent */
+	/* sent by the parent */
 	UP,
 	MEMORY, /* id: bytes of a page; with a descriptor, or without */
 	SETUP,
@@ -58,7 +58,7 @@ struct head {
 
 struct frame {
 	struct head head;
-	int fd; /* that came along, to be closed; -1 = none */
+	int fd; /* received with the frame, and closed by its reader; -1 = none */
 	_Alignas(8) char payload[PAYLOAD_MAX + 1];
 };
 
@@ -156,7 +156,7 @@ static bool receive_frame(int fd, struct frame *frame)
 	return true;
 }
 
-/* --- the child: what the library wants to say becomes frames ------------------------------------ */
+/* --- the child: calls of the library become frames ---------------------------------------------- */
 
 struct child {
 	int fd;
@@ -184,7 +184,7 @@ static int child_poll_fd(void *ctx)
 	return ((struct child *)ctx)->fd;
 }
 
-/* The library's thread found something to read: what the service says goes to the library. */
+/* There is something to read: the library's thread passes the service's messages to the library. */
 static void child_readable(void *ctx)
 {
 	struct child *child = ctx;
@@ -203,7 +203,7 @@ static void child_readable(void *ctx)
 		orma_transport_up(transport);
 		break;
 	case MEMORY:
-		/* Whatever came: the library looks at it, and makes a copy of the descriptor. */
+		/* The library checks the memory, whatever it is, and duplicates the descriptor. */
 		orma_transport_setup_tracing(transport, frame->fd, (uint32_t)id);
 		break;
 	case SETUP:
@@ -326,7 +326,7 @@ static int run_child(int fd)
 	child.fd = fd;
 	if (orma_init(&options) < 0)
 		return 1;
-	/* The session waits for us already: now it is known here, too. */
+	/* The session was waiting for this producer; now the library knows of it, too. */
 	if (orma_sync(10000) < 0)
 		return 1;
 	for (int i = 0; i < 1000; i++) {
@@ -494,7 +494,7 @@ static int begin_session(struct parent *parent)
 	return r;
 }
 
-/* A trace file is a message whose field 1 is a packet, again and again. */
+/* A trace file is one message; each packet is its field 1. */
 static void write_packet(FILE *file, const struct orma_trace_slice *slices, size_t count)
 {
 	size_t size = 0;
@@ -553,7 +553,7 @@ static void lose_child(struct parent *parent)
 	orma_producer_port_close(parent->producer);
 	parent->producer = NULL;
 	close(parent->fd);
-	parent->fd = -1; /* poll() passes over it */
+	parent->fd = -1; /* poll() ignores it */
 	orma_consumer_port_disable(parent->consumer);
 }
 
@@ -564,7 +564,7 @@ static void serve(struct parent *parent)
 
 		poll(&poll_fd, 1,
 		     milliseconds_until(orma_service_next_deadline_ns(parent->service)));
-		/* The child passes no descriptors: one that came is a mistake. */
+		/* The child must not send descriptors. */
 		if (poll_fd.revents &&
 		    (!receive_frame(parent->fd, &parent->frame) || parent->frame.fd >= 0 ||
 		     handle_frame(parent, &parent->frame) < 0))

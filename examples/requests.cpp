@@ -4,8 +4,8 @@
  *
  *	orma_requests [requests]
  *
- * Headers and macros are those for C. What C writes with designated initialisers, functions build
- * here: orma_track_named() and those beside it, ORMA_SIZED() for options.
+ * The headers and macros are the same as in C. Where C has designated initialisers, C++ calls functions:
+ * orma_track_named() and the like for tracks, ORMA_SIZED() for options.
  */
 #include <cstdio>
 #include <cstdlib>

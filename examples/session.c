@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session.c - a program that records itself, and decides afterwards whether that was worth keeping:
- * service, producer and consumer are all in this process, and nobody else is needed.
+ * session.c - a program that records itself and decides afterwards whether to keep the trace. Service,
+ * producer and consumer are all in this process; no other program is needed.
  *
  *	orma_session [trace file]
  *
@@ -21,7 +21,7 @@ ORMA_CATEGORY_DEFINE(work, "example.work", "What the program is busy with");
 static const char config[] = "buffers { size_kb: 1024 }\n"
 			     "data_sources { config { name: \"track_event\" } }\n";
 
-/* Where the recording is: each callback is one step. */
+/* The state of the recording; each callback is one step. */
 struct recording {
 	struct orma_session *session;
 	int packets;
@@ -77,7 +77,7 @@ static void on_flushed(void *ctx, const struct orma_error *error)
 	orma_session_stop(recording->session);
 }
 
-/* Everything has started: now there is something to see. */
+/* All data sources have started. Emits something to record. */
 static void on_started(void *ctx)
 {
 	struct recording *recording = ctx;
@@ -96,13 +96,13 @@ static void drive(struct recording *recording)
 		struct pollfd poll_fd = {.fd = orma_session_poll_fd(recording->session),
 					 .events = POLLIN};
 
-		poll(&poll_fd, 1, -1); /* beside what the program polls anyway */
+		poll(&poll_fd, 1, -1); /* together with the program's own descriptors */
 		if (orma_session_dispatch(recording->session) < 0)
 			recording->is_over = true;
 	}
 }
 
-/* The same with functions that wait, and into a file. */
+/* The same with blocking functions, and into a file. */
 static int record_into(struct orma_session *session, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

@@ -74,6 +74,7 @@ static inline struct orma_packet *slot_open(uint32_t instances, enum reach reach
 		return NULL;
 	if (reach == ANY_INSTANCE) {
 		idx = (uint32_t)__builtin_ctz(instances);
+		ORMA_ASSERT(idx < ORMA_INSTANCES_MAX);
 		slot += idx;
 	}
 	if (ORMA_UNLIKELY(orma_client_slot_is_open(slot)))
@@ -119,8 +120,11 @@ static inline bool target_time(struct target *target, uint64_t asked_ns)
 /* The packet ends at `end`; NULL = there is no packet. */
 static inline bool target_close(struct target *target, uint8_t *end)
 {
-	if (ORMA_LIKELY(end != NULL))
+	if (ORMA_LIKELY(end != NULL)) {
+		ORMA_ASSERT(end > target->begin && end <= target->writer->fast_end &&
+			    target->begin[-1] == end - target->begin);
 		orma_shm_writer_commit_sized(target->writer, end);
+	}
 	orma_track_slot_close(target->slot);
 	return end != NULL;
 }

@@ -91,6 +91,7 @@ static inline uint8_t *orma_track_encode_time(struct orma_track_sequence *sequen
 		sequence->known.last_ns = ORMA_MAX(last_ns, now_ns);
 		at = orma_proto_put_varint(at, sequence->known.last_ns - last_ns);
 	}
+	ORMA_ASSERT(at - begin < 0x80);
 	begin[-1] = (uint8_t)(at - begin);
 	return at;
 }
@@ -226,6 +227,7 @@ orma_track_encode_argument(uint8_t *at, const uint8_t *limit, const struct orma_
 		if (ORMA_UNLIKELY(!at))
 			return NULL;
 	}
+	ORMA_ASSERT(at - content < 0x80 && at <= limit);
 	content[-1] = (uint8_t)(at - content);
 	return at;
 }

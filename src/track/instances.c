@@ -66,7 +66,7 @@ static bool emit_fast(struct orma_packet *slot, const struct orma_track_event *e
 	end = orma_track_encode(sequence, begin, event);
 	if (!end)
 		return false;
-	ORMA_ASSERT(end > begin && end <= bytes + sizeof(bytes));
+	ORMA_ASSERT(end > begin && end <= bytes + sizeof(bytes) && begin[-1] == end - begin);
 	if (!copy_into_chunk(slot, begin, (size_t)(end - begin)))
 		return false;
 	/* It was the first event of a chunk in which the sequence must begin anew. */

@@ -66,6 +66,7 @@ uint8_t *orma_track_put_thread_time(struct orma_track_sequence *sequence, uint8_
 		sequence->known.thread_time_ns += units * sequence->unit_ns;
 		sequence->known.thread_time_at_ns = now_ns;
 	}
+	ORMA_ASSERT(sequence->samples_time);
 	*at++ = ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_VALUES << 3 | ORMA_PROTO_VARINT;
 	return orma_proto_put_varint(at, units);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * category_callback_test.c - what the program and the service are told of categories while a
+ * category_callback_test.c - what the program and the service learn about categories while a
  * session runs.
  */
 #include <orma/category.h>
@@ -25,7 +25,7 @@ struct told {
 	bool is_enabled[8], is_change[8];
 	uint32_t idx[8];
 	struct orma_category *category;
-	bool stops; /* takes itself away when called */
+	bool stops; /* removes itself when called */
 };
 
 static void note(void *ctx, struct orma_category *category, uint32_t instance_idx, bool is_enabled,
@@ -72,7 +72,7 @@ ORMA_TEST(a_callback_hears_of_each_instance_and_whether_it_is_the_first_or_was_t
 	session_finish(second, &packets);
 	wait_for(&told.is_told);
 	CHECK(!told.is_enabled[3] && told.is_change[3]);
-	/* One that does not want the category is not heard of. */
+	/* An instance that does not enable the category causes no call. */
 	first = session_start(CONFIG("disabled_categories: \"gfx\""));
 	session_finish(first, &packets);
 	CHECK_INT(orma_sync(WAIT_MS), 0);
@@ -268,7 +268,7 @@ static bool is_asleep(int32_t tid)
 	return strstr(stat, ") S ") != NULL;
 }
 
-/* Is replaced while it runs, and replaces itself. */
+/* This callback is replaced while it runs, and replaces itself. */
 static void set_second(void *ctx, struct orma_category *category, uint32_t instance_idx,
 		       bool is_enabled, bool is_change)
 {
@@ -301,7 +301,7 @@ ORMA_TEST(of_callbacks_that_are_set_at_the_same_time_one_remains)
 	CHECK_INT(pthread_create(&thread, NULL, set_first, &setter), 0);
 	sem_post(&setter.go_on);
 	CHECK_INT(pthread_join(thread, NULL), 0);
-	/* It may have been called before the first replaced it. */
+	/* It may have been called before the first callback replaced it. */
 	count = setter.second.count;
 	session_finish(session, &packets);
 	CHECK_INT(orma_sync(WAIT_MS), 0);

@@ -53,7 +53,7 @@ ORMA_TEST(tags_are_judged_after_names_of_the_same_kind)
 	CHECK(!is_enabled("disabled_tags: 'x' enabled_tags: 'x'", "a", "x"));
 	CHECK(is_enabled("enabled_tags: 'x' disabled_categories: '*'", "a", "x"));
 	CHECK(!is_enabled("enabled_tags: 'y' disabled_categories: '*'", "a", "x"));
-	/* Naming tags takes the default away. */
+	/* A config that names tags has no default tags. */
 	CHECK(is_enabled("enabled_tags: 'y'", "a", "slow"));
 	CHECK(is_enabled("disabled_tags: 'y'", "a", "slow"));
 	CHECK(!is_enabled("disabled_tags: 'y*'", "a", "yy"));
@@ -73,7 +73,7 @@ ORMA_TEST(a_pattern_is_a_prefix_and_goes_before_the_lone_star)
 	CHECK(is_enabled("enabled_categories: 'ab'", "ab", "slow"));
 }
 
-/* The facts of upstream's test of the same name. */
+/* The same facts as in upstream's test of this name. */
 ORMA_TEST(configs_enable_what_they_enable_with_the_cpp_library)
 {
 	enum { TEST = 1, VERBOSE = 2, FOO = 4, BAR = 8, CAT = 16, CAT_VERBOSE = 32, SLOW = 64 };
@@ -126,8 +126,8 @@ ORMA_TEST(configs_enable_what_they_enable_with_the_cpp_library)
 	}
 }
 
-/* Twelve steps, from the first asked to the last: every set of those that match is tried, 4,096 of
- * them, and the first step in it has the word. */
+/* The rule has twelve steps. Each of the 4,096 sets of steps that match is tried: the first step of the set
+ * decides. */
 ORMA_TEST(of_all_that_match_the_first_step_decides)
 {
 	static const char *const steps[] = {
@@ -140,7 +140,7 @@ ORMA_TEST(of_all_that_match_the_first_step_decides)
 	};
 
 	for (unsigned set = 0; set < 1u << ORMA_ARRAY_SIZE(steps); set++) {
-		/* What does not match changes nothing. */
+		/* Steps that do not match change nothing. */
 		char config[1024] = "enabled_categories: 'alph' disabled_categories: 'alphab' "
 				    "disabled_tags: 'on' enabled_tags: 'ones' "
 				    "enabled_categories: 'b*' disabled_categories: 'alphas*' "
@@ -236,7 +236,7 @@ ORMA_TEST(a_module_that_is_unloaded_takes_its_categories_along_and_leaves_its_na
 	orma_base_buf_done(&buf);
 }
 
-/* In quadratic time a million would take hours, and the test its time limit. */
+/* In quadratic time a million categories would take hours, and the test would time out. */
 ORMA_TEST(a_million_categories_come_and_go_in_any_order)
 {
 	enum { COUNT = 1000000 };
@@ -259,7 +259,7 @@ ORMA_TEST(a_million_categories_come_and_go_in_any_order)
 	CHECK_INT(many[COUNT - 1].id, ORMA_TRACK_CATEGORIES_MAX);
 	CHECK_INT(orma_track_categories_describe(&buf), 0);
 	CHECK(buf.size > 100000 && buf.size <= ORMA_TRACK_DESCRIPTION_BYTES);
-	/* The first are not announced, and enabled like the others. */
+	/* The first ones are not listed, but are enabled like the others. */
 	CHECK(!memmem(buf.data, buf.size, "\n\2c0", 4));
 	configure(1, "disabled_categories: '*' enabled_categories: 'c0' enabled_categories: 'c1*'");
 	orma_track_categories_enable(1);
@@ -357,7 +357,7 @@ ORMA_TEST(enormous_and_strange_names_are_categories_too)
 	orma_category_add(&big);
 	orma_category_add(&empty);
 	CHECK_INT(big.id, ORMA_TRACK_CATEGORIES_MAX);
-	/* The big one is not announced, those beside it are. */
+	/* The big one is not listed; the others are. */
 	CHECK_INT(orma_track_categories_describe(&buf), 0);
 	CHECK(buf.size < 1000);
 	CHECK(memmem(buf.data, buf.size, "small", 5));
@@ -401,7 +401,7 @@ ORMA_TEST(categories_named_by_events_are_judged_once_per_sequence_and_name)
 
 ORMA_TEST(an_instance_without_a_config_that_can_be_read_enables_as_with_an_empty_one)
 {
-	/* track_event_config: cut short; of the wrong type; itself damaged. */
+	/* The field track_event_config is cut short, of the wrong type, or damaged inside. */
 	static const uint8_t damaged[][5] = {
 		{0x8a, 0x07, 0x7f}, {0x88, 0x07, 0x01}, {0x8a, 0x07, 0x02, 0x0a, 0x7f}};
 	struct orma_category category = {.name = "any"};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clock_calibration_test.c - how far a line is from the clock that it follows: clocks that run on, are slewed,
- * stepped, stand still while the machine sleeps; counters of all frequencies, in a world without
- * real time.
+ * clock_calibration_test.c - how far calibrated time is from the clock that it follows. Clocks are slewed,
+ * stepped, or stop while the machine sleeps; counters have all frequencies. Time is simulated.
  */
 #include "track/clock_calibration.h"
 
@@ -16,12 +15,12 @@
 
 struct world {
 	double ticks_per_ns, fraction;
-	double slew; /* of the system's clock: 0.0005 = 500 ppm too fast */
+	double slew; /* error of the system's clock: 0.0005 = 500 ppm too fast */
 	uint64_t ticks, ns;
-	int64_t noise_ns; /* of comparisons */
+	int64_t noise_ns; /* error of a comparison, at most */
 	uint32_t seed;
 	struct orma_track_calibrator calibrator;
-	uint64_t asked; /* how often the system was */
+	uint64_t asked; /* how often the system was asked for the time */
 };
 
 static struct world make(double ghz)
@@ -38,7 +37,7 @@ static uint32_t any(struct world *world, uint32_t below)
 	return (uint32_t)((uint64_t)(world->seed >> 8) * below >> 24);
 }
 
-/* `ns` of the counter's time. */
+/* The counter runs on for `ns`. */
 static void pass(struct world *world, uint64_t ns)
 {
 	double ticks = (double)ns * world->ticks_per_ns + world->fraction;
@@ -48,18 +47,18 @@ static void pass(struct world *world, uint64_t ns)
 	world->ns += (uint64_t)((double)ns * (1 + world->slew));
 }
 
-/* As readers do. */
+/* Reads the time as emitting threads do. */
 static uint64_t look(struct world *world)
 {
-	const struct orma_track_calibration *line = &world->calibrator.calibration;
-	uint64_t ticks = world->ticks - line->base_ticks;
+	const struct orma_track_calibration *current = &world->calibrator.calibration;
+	uint64_t ticks = world->ticks - current->base_ticks;
 	int64_t noise = world->noise_ns ? (int64_t)any(world, (uint32_t)world->noise_ns * 2) -
 						  world->noise_ns
 					: 0;
 
-	if (ticks < line->window_ticks) {
-		CHECK(line->scale == 0 || ticks <= UINT64_MAX / line->scale);
-		return line->base_ns + (ticks * line->scale >> 32);
+	if (ticks < current->window_ticks) {
+		CHECK(current->scale == 0 || ticks <= UINT64_MAX / current->scale);
+		return current->base_ns + (ticks * current->scale >> 32);
 	}
 	world->asked++;
 	orma_track_calibrator_add(
@@ -75,7 +74,7 @@ static uint64_t error_ns(struct world *world)
 	return (uint64_t)(error < 0 ? -error : error);
 }
 
-/* Looks at the time for so long, every `step_ns` or less; the greatest error. */
+/* Reads the time for as long as this, every `step_ns` or more often. Returns the greatest error. */
 static uint64_t run(struct world *world, uint64_t for_ns, uint64_t step_ns)
 {
 	uint64_t worst = 0;
@@ -92,7 +91,7 @@ static uint64_t run(struct world *world, uint64_t for_ns, uint64_t step_ns)
 
 static const double frequencies[] = {0.024, 0.0625, 1.0, 2.1, 3.7, 5.5};
 
-ORMA_TEST(a_line_is_near_the_clock_and_asks_it_ten_times_a_second)
+ORMA_TEST(calibrated_time_is_near_the_clock_and_asks_it_ten_times_a_second)
 {
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(frequencies); i++) {
 		struct world world = make(frequencies[i]);
@@ -106,7 +105,7 @@ ORMA_TEST(a_line_is_near_the_clock_and_asks_it_ten_times_a_second)
 	}
 }
 
-ORMA_TEST(what_drifts_does_not_drift_away)
+ORMA_TEST(a_clock_that_drifts_is_followed)
 {
 	struct world world = make(2.6);
 
@@ -152,7 +151,7 @@ ORMA_TEST(a_clock_that_is_slewed_is_followed)
 static const uint64_t lengths[] = {20 * US, 100 * US, 400 * US, 600 * US, 1 * MS,
 				   50 * MS, 1 * S,    60 * S,   3600 * S, 30 * 86400 * S};
 
-/* Right at the latest when the line ends that was drawn before. */
+/* The time is right at the latest when the window that was current before has ended. */
 static void check_recovers(struct world *world, uint64_t by_ns)
 {
 	CHECK(run(world, ORMA_TRACK_WINDOW_NS + MS, 1 * MS) <= by_ns + 60 * US);
@@ -169,7 +168,7 @@ ORMA_TEST(a_clock_that_is_stepped_is_followed_after_a_window)
 			run(&world, 3 * S, 1 * MS);
 			world.ns += lengths[i];
 			check_recovers(&world, lengths[i]);
-			/* Boots do not end before they begin. */
+			/* The clock cannot be set back to a time before the boot. */
 			if (lengths[i] < 3600 * S)
 				world.ns -= lengths[i];
 			check_recovers(&world, lengths[i]);
@@ -184,13 +183,13 @@ ORMA_TEST(after_a_suspend_time_is_late_for_one_window_at_the_most)
 		struct world world = make(1.9);
 
 		run(&world, 3 * S + any(&world, 100000000), 1 * MS);
-		if (i % 3 == 0) { /* the counter stands still */
+		if (i % 3 == 0) { /* the counter stops */
 			world.ns += slept;
 			check_recovers(&world, slept);
-		} else if (i % 3 == 1) { /* it runs on: as if nobody had looked */
+		} else if (i % 3 == 1) { /* the counter runs on, as if nobody had read the time */
 			pass(&world, slept);
 			CHECK(run(&world, 5 * S, 1 * MS) < 60 * US);
-		} else { /* it begins anew */
+		} else { /* the counter starts again from 0 */
 			world.ns += slept;
 			world.ticks = 0;
 			CHECK(run(&world, 3 * S, 1 * MS) < 60 * US);
@@ -199,8 +198,8 @@ ORMA_TEST(after_a_suspend_time_is_late_for_one_window_at_the_most)
 	}
 }
 
-/* Nothing is known yet that would contradict a slope that is wrong. */
-ORMA_TEST(a_suspend_while_a_line_is_calibrated_makes_no_line)
+/* There is no earlier slope yet that would contradict a wrong one. */
+ORMA_TEST(a_suspend_during_the_first_measurement_makes_no_calibration)
 {
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(lengths); i++) {
 		for (uint64_t when_ms = 0; when_ms < 14; when_ms++) {
@@ -220,7 +219,7 @@ ORMA_TEST(who_looks_rarely_and_sleeps_between_gets_the_systems_time)
 
 	for (int i = 0; i < 200; i++) {
 		CHECK_INT(error_ns(&world), 0);
-		/* Beyond any window; then it stands still. */
+		/* The counter runs on beyond any window, and then stops. */
 		pass(&world, 2 * ORMA_TRACK_WINDOW_NS + any(&world, 8) * 3600 * S / 4);
 		world.ns += any(&world, 8) * 3600 * S / 4;
 		CHECK_INT(error_ns(&world), 0);
@@ -236,7 +235,7 @@ ORMA_TEST(a_machine_with_another_counter_is_calibrated_anew)
 
 	run(&world, 3 * S, 1 * MS);
 	world.ticks_per_ns = 2.9;
-	/* For one window, a share of it. */
+	/* The error lasts for one window and is a fraction of it. */
 	CHECK(run(&world, 2 * ORMA_TRACK_WINDOW_NS, 1 * MS) < ORMA_TRACK_WINDOW_NS / 2);
 	CHECK(run(&world, 3 * S, 1 * MS) < 1 * US);
 	world.ticks_per_ns = 0.1;
@@ -244,7 +243,7 @@ ORMA_TEST(a_machine_with_another_counter_is_calibrated_anew)
 	CHECK(run(&world, 3 * S, 1 * MS) < 1 * US);
 }
 
-ORMA_TEST(clocks_that_stand_still_or_go_backwards_make_no_line)
+ORMA_TEST(clocks_that_stop_or_go_backwards_make_no_calibration)
 {
 	struct orma_track_calibrator calibrator = {0};
 
@@ -261,7 +260,7 @@ ORMA_TEST(clocks_that_stand_still_or_go_backwards_make_no_line)
 }
 
 #else
-ORMA_TEST(without_wide_arithmetic_there_is_no_line)
+ORMA_TEST(without_wide_arithmetic_there_is_no_calibration)
 {
 	struct orma_track_calibrator calibrator = {0};
 

@@ -10,7 +10,7 @@
 #include "schema/gen/data_source_config.pb.h"
 #include "track/instance_config.h"
 
-/* The config inside of a DataSourceConfig, whose field it is. */
+/* Configures the instance with `text`, which is wrapped in a DataSourceConfig. */
 static inline void configure(uint32_t idx, const char *text)
 {
 	struct orma_arena arena = {0};

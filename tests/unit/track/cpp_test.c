@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpp_test.c - events of C++ (cpp_test.cc), read back: views of text that does not end with NUL,
- * values of an enum class, scopes that are the body of an if.
+ * cpp_test.c - events from C++ (cpp_test.cc), read back: string views without a NUL at the end, values
+ * of an enum class, scopes that are the body of an if.
  */
 #include "unit/track/cpp_test.h"
 
@@ -16,7 +16,7 @@ ORMA_CATEGORY_DEFINE(text, "text", "Texts of a size");
 
 char cpp_long_text[CPP_LONG_BYTES + 8];
 
-/* The packets of one thread; names and keys are looked up as they were declared. */
+/* The packets of one thread. Ids of names and keys are resolved by their declarations. */
 struct trace {
 	struct packets packets;
 	struct orma_session *session;
@@ -66,7 +66,7 @@ static void trace_done(struct trace *trace)
 	orma_shutdown();
 }
 
-/* The next event, of this type; "" = it has no name. */
+/* The next event, which must be of this type; "" = it has no name. */
 static const struct orma_pb_track_event *next(struct trace *trace, enum orma_event_type type,
 					      const char *name)
 {
@@ -134,7 +134,7 @@ ORMA_TEST(a_string_view_that_does_not_end_with_nul_arrives_as_long_as_it_is)
 	trace_done(&trace);
 }
 
-ORMA_TEST(short_events_with_views_take_the_short_way_and_say_the_same)
+ORMA_TEST(short_events_with_views_take_the_fast_path_and_say_the_same)
 {
 	static const char letters[] = "abcdefghijkl";
 	struct trace trace;
@@ -178,7 +178,7 @@ ORMA_TEST(a_value_of_an_enum_class_arrives_as_its_number)
 		CHECK_INT(argument(&trace, event, 0, "red")->int_value, -1);
 		CHECK(argument(&trace, event, 1, "all")->uint_value == UINT64_MAX);
 		CHECK(argument(&trace, event, 2, "yes")->bool_value);
-		/* As the language promotes it, which the compiler decides. */
+		/* The promoted type depends on the compiler. */
 		CHECK_INT(argument(&trace, event, 3, "plain")->int_value +
 				  (int64_t)argument(&trace, event, 3, "plain")->uint_value,
 			  1);

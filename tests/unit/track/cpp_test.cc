@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpp_test.cc - what cpp_test.c reads back: events as C++ emits them. Compiled with more warnings than
- * the library has, as a program's own would be.
+ * cpp_test.cc - events from C++, which cpp_test.c reads back. Compiled with more warnings than the
+ * library, as a program might be.
  */
 #include <orma/orma.h>
 
@@ -20,7 +20,7 @@ enum class Size : std::uint64_t { all = UINT64_MAX };
 enum class Answer : bool { no, yes };
 enum plain { zero, one };
 
-/* Not terminated: more follows in the same array. */
+/* Has no NUL at its end: more follows in the same array. */
 constexpr char letters[] = "abcdefghijkl";
 constexpr std::string_view middle = std::string_view(letters).substr(2, 3);
 
@@ -51,7 +51,7 @@ void cpp_emit_names(void)
 	ORMA_END(cpp);
 }
 
-/* The bodies are declarations. */
+/* The bodies of the if are declarations of scopes. */
 void cpp_emit_if(bool is_first)
 {
 	if (is_first)

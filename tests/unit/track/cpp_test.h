@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpp_test.h - what cpp_test.cc emits and cpp_test.c reads back.
+ * cpp_test.h - values that cpp_test.cc emits and cpp_test.c reads back.
  */
 #ifndef ORMA_TESTS_UNIT_TRACK_CPP_TEST_H
 #define ORMA_TESTS_UNIT_TRACK_CPP_TEST_H
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Longer than what goes the short way; behind it comes what is no more part of it. */
+/* Too long for the fast path. The text goes on behind the part that is emitted. */
 #define CPP_LONG_BYTES 3000
 extern char cpp_long_text[CPP_LONG_BYTES + 8];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * deep_test.c - slices nested so deep that only the stack is a limit: each begin in the trace has its
- * end there, also when events are lost on the way down, on the way up, or in both directions.
+ * deep_test.c - slices nested so deep that only the stack is a limit. Each begin in the trace has its end
+ * there, even if events are lost on the way down, on the way up, or in both directions.
  */
 #include <orma/track.h>
 #include <orma/track_event.h>
@@ -21,7 +21,7 @@ ORMA_CATEGORY_DEFINE(net, "net", "Requests");
 #define STARTUP_CONFIG                                                                             \
 	"buffers { size_kb: 65536 } data_sources { config { name: \"track_event\" "                \
 	"track_event_config { disabled_categories: \"none\" } } }"
-/* Deep enough for any limit that is not the stack; only one test goes as deep as a stack allows. */
+/* Deep enough to exceed any limit but the stack. Only one test goes as deep as a stack allows. */
 #define DEEP 20000
 /* ThreadSanitizer keeps 65,536 frames of a thread at most. */
 #ifdef __SANITIZE_THREAD__
@@ -33,11 +33,11 @@ ORMA_CATEGORY_DEFINE(net, "net", "Requests");
 
 static const struct orma_track request = {.name = "request"};
 
-/* --- what is in a trace ----------------------------------------------------------------------- */
+/* --- contents of a trace ----------------------------------------------------------------------- */
 
 struct line {
 	uint32_t sequence_id;
-	uint64_t uuid; /* 0 = the thread's own */
+	uint64_t uuid; /* its track; 0 = the thread's own */
 	uint64_t begins, ends;
 };
 struct tally {
@@ -56,7 +56,7 @@ static struct line *line_of(struct tally *tally, uint32_t sequence_id, uint64_t 
 	return &tally->lines[tally->count++];
 }
 
-/* "events lost": the category, how many, and over which time. */
+/* Reads an event "events lost": the category, how many, and over which time. */
 static uint64_t count_lost(const struct orma_pb_track_event *event)
 {
 	return event->debug_annotations.count == 3 ? event->debug_annotations.items[1]->uint_value
@@ -77,7 +77,7 @@ static void tally_event(struct tally *tally, uint32_t sequence_id, struct orma_s
 	line = line_of(tally, sequence_id, field.value);
 	line->begins += type.value == ORMA_EVENT_BEGIN;
 	line->ends += type.value == ORMA_EVENT_END;
-	/* No end closes a slice that is not its own. */
+	/* Each end closes the slice that it belongs to. */
 	CHECK(line->ends <= line->begins);
 	if (type.value == ORMA_EVENT_INSTANT) {
 		ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
@@ -90,7 +90,7 @@ static void tally_event(struct tally *tally, uint32_t sequence_id, struct orma_s
 	}
 }
 
-/* Decodes only what is looked at: there are many. */
+/* Decodes only the fields that are checked, because there are many packets. */
 static int tally_packet(void *ctx, const void *data, size_t size)
 {
 	struct orma_proto_field event, sequence;
@@ -265,7 +265,7 @@ static enum orma_completion block(void *ctx, const struct orma_instance *instanc
 	return ORMA_COMPLETE;
 }
 
-/* Flushes once per round, each of which blocks the loop thread. */
+/* Each round flushes once, which blocks the loop thread. */
 #define ROUNDS 12
 
 static void *flush_rounds(void *ctx)
@@ -312,7 +312,7 @@ static void end_some(const struct orma_track *track, int count)
 	}
 }
 
-/* Goes down in steps: of every second one all begins are lost. Returns how many are written. */
+/* Goes down in steps. All begins of every second step are lost. Returns how many are written. */
 static int go_down(const struct orma_track *track, int steps, int step)
 {
 	for (int i = 0; i < steps; i++) {
@@ -338,7 +338,7 @@ static struct orma_session *start_losing(pthread_t *ret_flusher)
 	return session;
 }
 
-/* The rounds that are left, and the flush at the end. */
+/* Lets the remaining rounds run, and the flush at the end. */
 static void stop_losing(pthread_t flusher)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -357,7 +357,7 @@ static void lose_at_depths(const struct orma_track *track)
 	struct orma_session *session = start_losing(&flusher);
 	int written = go_down(track, STEPS, STEP);
 
-	/* Also ends find no room on the way up, and come late. */
+	/* On the way up ends find no room either, and are written later. */
 	end_some(track, STEP / 2);
 	fill_memory();
 	end_some(track, 2 * STEP);
@@ -412,7 +412,7 @@ ORMA_TEST(ends_of_lost_begins_are_left_out_on_as_many_tracks_as_there_are)
 
 /* --- children of forks, startup tracing ------------------------------------------------------- */
 
-/* Without a thread, which ThreadSanitizer does not know how to follow into a child. */
+/* Forks without another thread: ThreadSanitizer cannot follow threads into a child. */
 static void init_driven(void)
 {
 	const struct orma_init_options options = {.struct_size = sizeof(options),
@@ -433,7 +433,7 @@ static void record_child(int inherited)
 	begin_some(NULL, DEEP / 2);
 	begin_some(&request, DEEP / 2);
 	end_some(&request, DEEP / 2);
-	/* The begins of those that the parent has opened are in the parent's trace. */
+	/* The begins of the slices that the parent opened are in the parent's trace. */
 	end_some(NULL, inherited + DEEP / 2);
 	CHECK_INT(finish(session, NULL), DEEP);
 	orma_shutdown();
@@ -474,7 +474,7 @@ static void start_early(const char *text)
 	orma_config_free(config);
 }
 
-/* Begins `depth` slices before there is a daemon, which some of them may be too many for. */
+/* Begins `depth` slices before there is a daemon. They may not all fit into the memory. */
 static uint64_t record_from_the_start(int depth)
 {
 	struct daemon daemon;

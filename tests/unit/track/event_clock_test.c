@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * event_clock_test.c - the line along the system's clock: near it, never behind itself, anew after a
- * fork.
+ * event_clock_test.c - the clock of events stays close to the system's clock, never goes backwards, and starts
+ * anew after a fork.
  */
 #include "track/event_clock.h"
 
@@ -11,7 +11,7 @@
 #include "base/clock_ns.h"
 #include "harness.h"
 
-/* Looks at the time until the line has been drawn, which takes 10 ms. */
+/* Reads the time until the clock is calibrated, which takes 10 ms. */
 static void calibrate(void)
 {
 	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC), ignored;
@@ -44,33 +44,32 @@ ORMA_TEST(time_is_that_of_the_systems_clock)
 		before_ns = orma_base_clock_ns(clocks[i].clock);
 		now_ns = orma_track_now_ns();
 		after_ns = orma_base_clock_ns(clocks[i].clock);
-		/* No promise about how busy the machine is: a line is drawn from undisturbed
-		 * readings, and off by what its slope is off. */
+		/* The machine may be busy, but a calibration is made from undisturbed readings. It is
+		 * off by the error of its slope. */
 		CHECK(now_ns + ORMA_NS_PER_MS >= before_ns && now_ns <= after_ns + ORMA_NS_PER_MS);
 		if (clocks[i].wanted >= ORMA_CLOCK_BOOTTIME)
 			CHECK(!orma_track_clock_uses_ticks());
 	}
 }
 
-ORMA_TEST(a_line_hardly_goes_backwards_and_ends)
+ORMA_TEST(a_calibration_hardly_goes_backwards_and_expires)
 {
 	uint64_t last_ns = 0, ignored, end_ns;
 
 	orma_track_clock_init(ORMA_CLOCK_TSC);
 	calibrate();
-	/* Some machines have no counter that could be trusted. */
+	/* Some machines have no trusted counter. */
 	if (!orma_track_clock_uses_ticks())
 		return;
 	end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + ORMA_NS_PER_SEC / 2;
 	while (orma_base_clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		uint64_t now_ns = orma_track_now_ns();
 
-		/* Sequences see to the rest. */
+		/* Sequences ensure that their time does not decrease. */
 		CHECK(now_ns + ORMA_NS_PER_MS >= last_ns);
 		last_ns = now_ns;
 	}
-	/* Who asks draws a line that holds, if it is not held up in between; nobody draws one, and it
-	 * ends. */
+	/* Asking for the time renews the calibration. When nothing asks, the calibration expires. */
 	do
 		orma_track_now_ns();
 	while (!orma_track_clock_try(&ignored));
@@ -78,7 +77,7 @@ ORMA_TEST(a_line_hardly_goes_backwards_and_ends)
 		;
 }
 
-ORMA_TEST(a_copy_of_the_line_holds_until_the_next_is_drawn)
+ORMA_TEST(a_copy_of_the_calibration_is_valid_until_the_next_is_published)
 {
 	struct orma_track_clock_cache line = {0}, none = {0};
 	uint64_t copied_ns, now_ns;
@@ -92,7 +91,7 @@ ORMA_TEST(a_copy_of_the_line_holds_until_the_next_is_drawn)
 	calibrate();
 	if (!orma_track_clock_uses_ticks())
 		return;
-	/* On a busy machine the line may end in between. */
+	/* On a busy machine the calibration may expire in between. */
 	while (!orma_track_clock_cache_try(&line, &copied_ns)) {
 		orma_track_now_ns();
 		orma_track_clock_cache_update(&line);
@@ -120,7 +119,7 @@ static void *read_it(void *ctx)
 	return ctx;
 }
 
-ORMA_TEST(threads_that_read_and_draw_do_not_disturb_each_other)
+ORMA_TEST(threads_that_read_and_calibrate_do_not_disturb_each_other)
 {
 	pthread_t threads[4];
 
@@ -131,7 +130,7 @@ ORMA_TEST(threads_that_read_and_draw_do_not_disturb_each_other)
 		pthread_join(threads[i], NULL);
 }
 
-ORMA_TEST(after_a_fork_the_system_is_asked_until_there_is_a_line_again)
+ORMA_TEST(after_a_fork_the_system_is_asked_until_there_is_a_calibration_again)
 {
 	uint64_t now_ns;
 

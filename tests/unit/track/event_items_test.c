@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * event_items_test.c - what events carry, from the macros to decoded packets: arguments of every type,
- * flows, tracks, times, fields; odd lists, bad text, deep nesting.
+ * event_items_test.c - the items of events, from the macros to decoded packets: arguments of every type,
+ * flows, tracks, times, fields; odd lists, invalid text, deep nesting.
  */
 #include <errno.h>
 #include <orma/track.h>
@@ -81,7 +81,7 @@ static const char *name_of(struct trace *trace, const struct orma_pb_track_event
 						       : text_of(trace, event->name);
 }
 
-/* The argument at a place, whose key is this one. */
+/* The argument at this index, which must have this key. */
 static const struct orma_pb_debug_annotation *
 argument(struct trace *trace, const struct orma_pb_track_event *event, size_t idx, const char *key)
 {
@@ -155,7 +155,7 @@ ORMA_TEST(arguments_of_every_type_arrive_as_they_were_said)
 	char text[] = "string";
 	int number = 0;
 
-	/* The first time the keys are declared; the later ones may take the short way. */
+	/* The first event declares the keys; later ones may take the fast path. */
 	for (int i = 0; i < 3; i++)
 		emit_every_type(text, &number);
 	for (int i = -1; i <= 1; i++)
@@ -284,7 +284,7 @@ ORMA_TEST(a_key_without_value_stays_and_a_value_without_key_goes)
 	trace_done(trace);
 }
 
-ORMA_TEST(names_of_the_moment_are_told_apart_by_their_text)
+ORMA_TEST(dynamic_names_are_told_apart_by_their_text)
 {
 	struct trace *trace = trace_start();
 	char name[32], key[32];
@@ -325,7 +325,7 @@ ORMA_TEST(errno_is_as_it_was)
 
 ORMA_TEST(errno_is_as_it_was_after_an_event_on_a_thread_that_is_gone)
 {
-	/* No thread has the number, and the kernel's answer is an error. */
+	/* No thread has this id, so the kernel returns an error. */
 	const struct orma_track gone = orma_track_of_thread(INT32_MAX);
 	struct trace *trace = trace_start();
 
@@ -470,12 +470,12 @@ ORMA_TEST(a_slice_on_a_track_may_end_on_another_thread)
 	int begins = 0;
 	pthread_t thread;
 
-	/* The first is declared, the later ones may take the short way. */
+	/* The first event declares the track; later ones may take the fast path. */
 	for (int i = 0; i < SLICES; i++) {
 		ORMA_BEGIN(gfx, "request", ORMA_ON(&track));
 		CHECK_INT(pthread_create(&thread, NULL, end_it, (void *)&track), 0);
 		pthread_join(thread, NULL);
-		/* None of this thread's own is open. */
+		/* No slice on this thread's own track is open. */
 		ORMA_END(gfx);
 		ORMA_END(gfx, "i", i);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_test.c - categories that are groups of others: when they are enabled, and what their events
- * say.
+ * group_test.c - categories that are groups of others: when they are enabled, and which categories their
+ * events have.
  */
 #include <orma/track.h>
 #include <orma/track_event.h>
@@ -33,7 +33,7 @@ static bool is_enabled_by(const char *config, struct orma_category *category)
 	return is_enabled;
 }
 
-/* The facts of upstream's test of the same. */
+/* The same facts as in upstream's test of groups. */
 ORMA_TEST(a_group_is_enabled_when_one_of_its_members_is)
 {
 	static struct orma_category foo = {.name = "foo"}, bar = {.name = "bar"};
@@ -92,7 +92,7 @@ ORMA_TEST(members_are_judged_with_their_own_tags_and_others_with_the_groups)
 	CHECK(!is_enabled_by("", &plain));
 	CHECK(is_enabled_by("enabled_categories: 'tortoise'", &group));
 	CHECK(is_enabled_by("enabled_tags: 'slow' disabled_categories: '*'", &plain));
-	/* Without the category nobody knows its tags. */
+	/* Its tags are unknown while the category is not in the program. */
 	orma_category_remove(&slow);
 	CHECK(is_enabled_by("", &plain));
 	CHECK(!is_enabled_by("", &group));
@@ -123,7 +123,7 @@ ORMA_TEST(tags_are_found_whoever_came_and_went_and_without_memory_too)
 	orma_category_remove(&group);
 }
 
-/* --- what their events say -------------------------------------------------------------------- */
+/* --- categories of events -------------------------------------------------------------------- */
 
 /* The names of the event's categories, in order, joined. */
 static const char *categories_of(const struct orma_pb_track_event *event, const char *const *names)
@@ -142,7 +142,7 @@ static const char *categories_of(const struct orma_pb_track_event *event, const 
 	return text;
 }
 
-ORMA_TEST(events_of_a_group_name_its_members_on_the_long_way_and_the_short_one)
+ORMA_TEST(events_of_a_group_name_its_members_on_the_slow_path_and_the_fast_one)
 {
 	const char *names[ORMA_TRACK_CATEGORIES_MAX] = {0};
 	size_t events = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loss_test.c - slices of tracks of their own whose begins were lost: whose ends are left out.
+ * loss_test.c - which ends are left out after begins were lost on tracks that are not a thread's, and how
+ * losses are counted.
  */
 #include <stdio.h>
 
@@ -40,7 +41,7 @@ ORMA_TEST(an_instance_that_begins_anew_takes_its_tracks_along)
 	CHECK(!orma_track_has_async_slices());
 }
 
-ORMA_TEST(more_tracks_than_there_are_places_for_are_not_judged)
+ORMA_TEST(tracks_beyond_the_limit_are_not_judged)
 {
 	for (uint64_t uuid = 1; uuid <= ORMA_TRACK_ASYNC_MAX + 10; uuid++)
 		orma_track_async_begin(0, uuid, false);
@@ -49,7 +50,7 @@ ORMA_TEST(more_tracks_than_there_are_places_for_are_not_judged)
 	CHECK(!orma_track_has_async_slices());
 }
 
-ORMA_TEST(losses_are_counted_by_category_and_the_last_place_is_for_the_others)
+ORMA_TEST(losses_are_counted_by_category_and_the_last_slot_is_for_the_others)
 {
 	static struct orma_track_sequence sequence;
 	static char names[ORMA_TRACK_LOSSES_MAX + 3][16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * many_items_test.c - events with more arguments than anybody writes down.
+ * many_items_test.c - events with more arguments than a macro takes.
  */
 #include <orma/track_event.h>
 
@@ -13,7 +13,7 @@ ORMA_CATEGORY_DEFINE(work, "work", "Of the test");
 #define FOUR(i)    "a" #i, i, "b" #i, i, "c" #i, i, "d" #i, i
 #define SIXTEEN(i) FOUR(i##0), FOUR(i##1)
 
-/* As many as a macro takes: 64. */
+/* A macro takes 64 items. */
 #define SIXTY_FOUR SIXTEEN(1), SIXTEEN(2), SIXTEEN(3), SIXTEEN(4)
 
 #define MANY 3000
@@ -53,7 +53,7 @@ ORMA_TEST(a_macro_takes_sixty_four_items)
 	orma_shutdown();
 }
 
-/* Their own keys each, and larger together than a page of the shared memory. */
+/* Each argument has a key of its own. Together they are larger than a page of the shared memory. */
 ORMA_TEST(an_event_made_by_hand_takes_thousands)
 {
 	static struct orma_call_site site = {

@@ -8,7 +8,7 @@
 
 #define DEPTH_MAX 5000
 
-/* The nesting, and a list of what it should know. */
+/* The nesting, and the list of begins that it is compared with. */
 struct pair {
 	struct orma_track_nesting nesting;
 	uint32_t depth;
@@ -84,7 +84,7 @@ ORMA_TEST(without_memory_begins_are_lost_until_the_last_gap_has_ended)
 		CHECK(!begin(&pair, false));
 	}
 	orma_base_alloc_fail_nth(0);
-	/* There is memory again, but it is asked for with the next gap. */
+	/* There is memory again, but the nesting asks for it only with the next gap. */
 	for (int i = 0; i < 10; i++)
 		CHECK(!begin(&pair, true));
 	CHECK_INT(pair.nesting.gap_count, ORMA_TRACK_GAPS_EMBEDDED);
@@ -128,7 +128,7 @@ ORMA_TEST(a_begin_that_is_lost_where_no_gap_can_be_leaves_the_others_as_they_are
 		begin(&pair, false);
 	}
 	orma_base_alloc_fail_nth(0);
-	/* As two threads do that ask at the same time. */
+	/* Two threads asked at the same time whether they may begin, and now both do. */
 	orma_track_nesting_begin(&pair.nesting);
 	orma_track_nesting_begin_lost(&pair.nesting);
 	CHECK(orma_track_nesting_end(&pair.nesting));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * on_track_test.c - events on tracks of their own, counters, states, and what a config does to
+ * on_track_test.c - events on tracks other than the thread's, counters, states, and how a config changes
  * events.
  */
 #include <orma/orma.h>
@@ -30,7 +30,7 @@ static void finish(struct orma_session *session)
 	orma_shutdown();
 }
 
-/* The n-th event of a type; fails without one. */
+/* Returns the n-th event of a type; the test fails if there is none. */
 static const struct orma_pb_track_event *event_at(int type, size_t n)
 {
 	for (size_t i = 0; i < packets.list.count; i++) {
@@ -186,7 +186,7 @@ ORMA_TEST(categories_that_events_name_are_judged_by_the_config)
 	for (int i = 0; i < 400; i++)
 		ORMA_INSTANT(dynamic, "event", ORMA_CATEGORY(names[i % 4]));
 	for (int i = 0; i < 4; i++) {
-		/* The slice of a category that is not wanted ends with its beginning. */
+		/* The slice of a category that is not enabled has no end in the trace either. */
 		ORMA_BEGIN(dynamic, "slice", ORMA_CATEGORY("net.all"));
 		ORMA_BEGIN(dynamic, "slice", ORMA_CATEGORY(names[i]));
 		ORMA_END(dynamic);
@@ -221,7 +221,7 @@ ORMA_TEST(categories_that_events_name_are_judged_by_the_config)
 	packets_done(&packets);
 }
 
-ORMA_TEST(a_config_takes_arguments_and_names_of_run_time_away)
+ORMA_TEST(a_config_filters_arguments_and_dynamic_names)
 {
 	struct orma_session *session =
 		start(CONFIG("filter_debug_annotations: true filter_dynamic_event_names: true"));
@@ -253,7 +253,7 @@ ORMA_TEST(a_config_takes_arguments_and_names_of_run_time_away)
 	packets_done(&packets);
 }
 
-/* The sum is what the thread has used at its last event. */
+/* The sum of the deltas is the CPU time of the thread at its last event. */
 static uint64_t thread_time(size_t *ret_count, size_t *ret_zeros)
 {
 	uint64_t sum = 0;
@@ -340,18 +340,18 @@ ORMA_TEST(a_slice_that_is_open_when_state_is_cleared_has_its_end)
 					   "incremental_state_config { clear_period_ms: 20 }");
 	ORMA_BEGIN(gfx, "slice");
 	ORMA_COUNTER(gfx, "", 100, ORMA_ON(&sums));
-	/* Once more from now on. */
+	/* Wait for a clearing of incremental state that comes after these events. */
 	while (sem_trywait(&is_cleared) == 0)
 		;
 	wait_for(&is_cleared);
-	/* All sources of a session hear of it before anything else happens. */
+	/* The clearing reaches all data sources of the session before the sync returns. */
 	CHECK_INT(orma_sync(WAIT_MS), 0);
 	ORMA_END(gfx);
 	ORMA_COUNTER(gfx, "", 150, ORMA_ON(&sums));
 	finish(session);
 	CHECK(count_resets() > 1);
 	event_at(2, 0);
-	/* Absolute again, for a reader who has forgotten. */
+	/* The value is absolute again, because the reader has forgotten the last one. */
 	CHECK_INT(event_at(4, 0)->counter_value, 100);
 	CHECK_INT(event_at(4, 1)->counter_value, 150);
 	packets_done(&packets);

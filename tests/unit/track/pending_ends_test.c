@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pending_ends_test.c - ends of slices that found no room: what they carry, how many are kept, and what
- * those say that could not be.
+ * pending_ends_test.c - ends of slices that found no room: their items, how many of them are kept, and how
+ * lost items are reported.
  */
 #include <orma/track.h>
 #include <orma/track_event.h>
@@ -69,7 +69,7 @@ static void learn_ends(void)
 	}
 }
 
-/* `begin` while there is room, `end` when there is none; leaves the ends that arrived. */
+/* Emits `begin` while there is room and `end` when there is none. Keeps the ends that arrived. */
 static void run(void (*begin)(void), void (*end)(void))
 {
 	const struct orma_data_source_options options = {
@@ -111,7 +111,7 @@ static const struct orma_pb_debug_annotation *argument(size_t end, size_t idx, c
 	return argument;
 }
 
-/* --- what they carry -------------------------------------------------------------------------- */
+/* --- their items -------------------------------------------------------------------------- */
 
 static const struct orma_track request = {.name = "request"};
 
@@ -136,7 +136,7 @@ static void end_four_with_items(void)
 	ORMA_END(gfx, ORMA_ON(&request), "result", -1);
 }
 
-ORMA_TEST(ends_that_come_late_carry_what_they_were_given)
+ORMA_TEST(pending_ends_keep_their_items)
 {
 	const struct orma_pb_debug_annotation *dict;
 
@@ -207,7 +207,7 @@ static void add(uint64_t now_ns, uint64_t uuid, const struct orma_item *items, s
 	orma_track_keep_end(&sequence, &event, &lookup);
 }
 
-ORMA_TEST(beyond_the_last_place_ends_join_one_of_their_track_or_are_counted)
+ORMA_TEST(beyond_the_last_slot_ends_join_one_of_their_track_or_are_counted)
 {
 	const struct orma_item items[] = {orma_item_text("key", true), orma_item_int(1, false)};
 	struct orma_track_pending_ends *pending = &sequence.pending_ends;
@@ -234,7 +234,7 @@ ORMA_TEST(beyond_the_last_place_ends_join_one_of_their_track_or_are_counted)
 	CHECK_INT(pending->items_bytes, 0);
 }
 
-ORMA_TEST(ends_of_the_thread_have_a_place_when_other_tracks_have_taken_the_rest)
+ORMA_TEST(ends_of_the_thread_have_a_slot_when_other_tracks_have_taken_the_rest)
 {
 	struct orma_track_pending_ends *pending = &sequence.pending_ends;
 	uint64_t others = ORMA_TRACK_PENDING_ENDS_MAX + 100;
@@ -251,7 +251,7 @@ ORMA_TEST(ends_of_the_thread_have_a_place_when_other_tracks_have_taken_the_rest)
 	orma_track_pending_ends_done(pending);
 }
 
-ORMA_TEST(without_memory_a_few_ends_have_places_and_lose_what_they_carry)
+ORMA_TEST(without_memory_a_few_ends_have_slots_and_lose_their_items)
 {
 	const struct orma_item items[] = {orma_item_text("key", true), orma_item_int(1, false)};
 	struct orma_track_pending_ends *pending = &sequence.pending_ends;
@@ -269,7 +269,7 @@ ORMA_TEST(without_memory_a_few_ends_have_places_and_lose_what_they_carry)
 	CHECK(!pending->grown);
 	CHECK_INT(pending->embedded[ORMA_TRACK_PENDING_ENDS_EMBEDDED - 1].ends, 2);
 	CHECK_INT(pending->embedded[ORMA_TRACK_PENDING_ENDS_EMBEDDED - 1].ns, 9);
-	/* A sequence of another session owes nothing, one that is only cleared does. */
+	/* A sequence that is only cleared keeps its pending ends; a new one has none. */
 	orma_track_sequence_lost(&sequence, false);
 	CHECK_INT(pending->count, ORMA_TRACK_PENDING_ENDS_EMBEDDED);
 	orma_track_sequence_lost(&sequence, true);

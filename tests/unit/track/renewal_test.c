@@ -11,7 +11,7 @@
 
 ORMA_CATEGORY_DEFINE(on, "on", NULL);
 
-/* The service itself never asks. */
+/* The service never asks for new states by itself. */
 #define CONFIG                                                                                     \
 	"buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } } "             \
 	"incremental_state_config { clear_period_ms: 0 }"
@@ -87,7 +87,7 @@ ORMA_TEST(a_chunk_gets_one_state_however_often_clearing_is_asked_for)
 		emit_events(1);
 	}
 	states = finish(session, 10 * CHUNK_EVENTS + TIMES);
-	/* The first, one for the chunk in hand, and one more if that ended. */
+	/* The first state, one for the current chunk, and one more if that chunk ended. */
 	CHECK(states >= 2);
 	CHECK(states <= 3);
 }
@@ -137,7 +137,7 @@ static void emit_elsewhere(sem_t *semaphores)
 	wait_for(&semaphores[1]);
 }
 
-/* A flush may come before the rest of a file, which is to be read alone. */
+/* A flush may precede a new file, which must be readable without the previous one. */
 ORMA_TEST(after_a_flush_no_state_waits_for_a_chunk)
 {
 	struct orma_session *session = start();

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sanitize_text_test.c - texts eight bytes at a time: copied whole, seen through, found again by their
- * bytes.
+ * sanitize_text_test.c - texts handled eight bytes at a time: copying, checking for ASCII, and interning.
  */
 #include "track/sanitize_text.h"
 
@@ -12,7 +11,7 @@
 
 #define SIZE_MAX_TESTED 40
 
-/* In memory of exactly that size, so that a sanitizer sees reads beyond it. */
+/* Copies the text to memory of exactly its size, so that a sanitizer sees reads beyond it. */
 static char *text_new(size_t size)
 {
 	char *text = malloc(size ? size : 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * signal_test.c - events of signal handlers that interrupt events of the same thread.
  *
- * They arrive or are left out; what they interrupt arrives, and the sequence stays readable.
+ * They arrive or are left out. The interrupted event arrives, and the sequence stays readable.
  */
 #include <orma/track_event.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 ORMA_CATEGORY_DEFINE(work, "work", "What is interrupted");
 ORMA_CATEGORY_DEFINE(handler, "handler", "What interrupts");
 
-/* The header says when events allocate, and this program keeps to it; ThreadSanitizer cannot know. */
+/* The header says when events allocate, and this program respects that. ThreadSanitizer cannot know. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -65,7 +65,7 @@ struct seen {
 	size_t depth;
 };
 
-/* On the thread's own track: every end has its begin, and what began last ends first. */
+/* Checks the thread's own track: every end has its begin, and the innermost slice ends first. */
 static void see(struct seen *seen, const struct orma_pb_track_event *event)
 {
 	uint64_t iid = event->name_iid;
@@ -73,7 +73,7 @@ static void see(struct seen *seen, const struct orma_pb_track_event *event)
 	if (event->type == ORMA_EVENT_BEGIN) {
 		CHECK(seen->depth < ORMA_ARRAY_SIZE(seen->stack));
 		seen->stack[seen->depth++] = iid;
-		/* A handler begins and ends its slice between two events of the work. */
+		/* A handler begins and ends its slice between two events of the interrupted code. */
 		if (seen->depth > 1)
 			CHECK(seen->stack[seen->depth - 2] != seen->handler_iid);
 		seen->work += iid == seen->work_iid;
@@ -104,7 +104,7 @@ static timer_t begin_interrupting(void)
 	return timer;
 }
 
-/* For all events: a loop thread that gets no turn loses none of them. */
+/* There is room for all events: none is lost even if the loop thread does not run. */
 static void init_with_room(void)
 {
 	const struct orma_init_options options = {.struct_size = sizeof(options),
@@ -125,8 +125,8 @@ ORMA_TEST(events_of_signal_handlers_disturb_none_that_they_interrupt)
 
 	init_with_room();
 	session = session_start(CONFIG);
-	/* The first event of a thread and of a place makes what is theirs; handlers that do that are
-	 * another matter, see orma/track_event.h. */
+	/* The first event of a thread and of a call site allocates. Handlers must not do that, see
+	 * orma/track_event.h. */
 	ORMA_INSTANT(work, "first");
 	on_signal(SIGUSR1);
 	interruptions = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * system_call_test.c - what emitting asks of the kernel: nothing but to wake the thread that
- * commits.
+ * system_call_test.c - the system calls of emitting: none, except to wake the thread that commits.
  *
- * A thread that has emitted before gives up all system calls but write(), its own end, and the
- * clock, which is none on most machines: with any other the kernel ends it on the spot.
+ * A thread that has emitted before forbids itself all system calls except write(), its own exit, and
+ * clock_gettime(), which is not a system call on most machines. The kernel kills it at any other one.
  */
 #include <orma/track_event.h>
 #include <pthread.h>
@@ -14,7 +13,7 @@
 
 #include "unit/client/fixture.h"
 
-/* Sanitizers have system calls of their own. */
+/* Sanitizers make system calls of their own. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -25,7 +24,7 @@
 
 #define ROUNDS 20000
 
-/* No ring: a ring asks for new incremental state, and then the thread is described anew. */
+/* Not a ring: with a ring the service asks for new incremental state, and the thread is described anew. */
 #define CONFIG                                                                                     \
 	"buffers { size_kb: 65536 fill_policy: DISCARD } "                                         \
 	"data_sources { config { name: \"track_event\" } } "                                       \
@@ -50,7 +49,7 @@ static void emit_all(const struct emitter *emitter, int round)
 	emit(emitter->source, (uint64_t)round + 1);
 }
 
-/* As in linux/filter.h and linux/seccomp.h, which not every C library has. */
+/* Copied from linux/filter.h and linux/seccomp.h, which not every C library has. */
 struct filter_step {
 	uint16_t code;
 	uint8_t if_true, if_false;
@@ -63,11 +62,11 @@ struct filter_program {
 enum { LOAD_WORD = 0x20, IS_EQUAL = 0x15, ANSWER = 0x06 };
 enum { SECCOMP_FILTER = 2, END_THREAD = 0, ALLOW = 0x7fff0000 };
 
-/* False: seccomp is not to be had here. */
+/* False: seccomp is not available here. */
 static bool give_up_system_calls(void)
 {
 	static const struct filter_step steps[] = {
-		{LOAD_WORD, 0, 0, 0}, /* the number of the call */
+		{LOAD_WORD, 0, 0, 0}, /* loads the number of the call */
 		{IS_EQUAL, 4, 0, SYS_write},
 		{IS_EQUAL, 3, 0, SYS_exit},
 		{IS_EQUAL, 2, 0, SYS_clock_gettime},
@@ -100,12 +99,12 @@ static void *emit_alone(void *ctx)
 	for (int i = 0; i < emitter->rounds; i++)
 		emit_all(emitter, i);
 	emitter->is_done = true;
-	/* What the C library does at the end of a thread is forbidden, too. */
+	/* The system calls of the C library at the end of a thread are forbidden, too. */
 	syscall(SYS_exit, 0);
 	return NULL;
 }
 
-/* The C library does not hear of such an end, and may wait for ever. */
+/* The C library does not notice such an end of a thread, and might wait for ever. */
 static void run_alone(struct emitter *emitter)
 {
 	pthread_t thread;
@@ -121,7 +120,7 @@ static void run_alone(struct emitter *emitter)
 
 ORMA_TEST(emitting_makes_no_system_call_but_the_wake_of_a_commit)
 {
-	/* Room for all: after a loss the thread is described anew, for which the kernel is asked. */
+	/* There is room for all events: after a loss the thread is described anew, which takes system calls. */
 	const struct orma_init_options options = {.struct_size = sizeof(options),
 						  .backends = ORMA_BACKEND_IN_PROCESS,
 						  .shm_size_bytes = 16 << 20};
@@ -137,10 +136,10 @@ ORMA_TEST(emitting_makes_no_system_call_but_the_wake_of_a_commit)
 	emitter.source = bad.source = register_source("test.source", &log);
 	session = session_start(CONFIG);
 	run_alone(&bad);
-	/* That this notices anything. */
+	/* Checks that a forbidden call is noticed. */
 	CHECK(!bad.is_done || !bad.is_alone);
 	run_alone(&emitter);
-	/* Otherwise it was ended at a system call. */
+	/* Otherwise the kernel killed it at a system call. */
 	CHECK(emitter.is_done || !emitter.is_alone);
 	session_finish(session, &packets);
 	for (size_t i = 0; i < packets.list.count; i++) {
@@ -149,7 +148,7 @@ ORMA_TEST(emitting_makes_no_system_call_but_the_wake_of_a_commit)
 			  packets.list.items[i]->timestamp > 0 &&
 			  packets.list.items[i]->timestamp <= ROUNDS;
 	}
-	/* Hundreds of chunks. */
+	/* Enough events for hundreds of chunks. */
 	if (emitter.is_alone) {
 		CHECK(events >= 5 * ROUNDS);
 		CHECK(custom >= ROUNDS);

@@ -208,14 +208,14 @@ ORMA_TEST(strange_tracks_are_described_too_and_end)
 	orma_track_announce(&nameless);
 	orma_track_announce(&raw);
 	orma_track_announce(&broken);
-	/* More than the memory holds: it may be lost. */
+	/* This is more than the memory holds, so the packet may be lost. */
 	orma_track_announce(&enormous);
 	ORMA_INSTANT(gfx, "on", ORMA_ON(&enormous));
 	finish(session);
 	CHECK(find_one(&circle)->parent_uuid == orma_track_process.uuid);
 	CHECK(!orma_pb_track_descriptor_has_name(find_one(&nameless)));
 	CHECK(find_one(&raw)->parent_uuid == orma_track_uuid(&other));
-	/* Readers get UTF-8. */
+	/* Readers get valid UTF-8. */
 	check_text(find_one(&broken)->name, "a??");
 	check_text(find_one(&broken)->description, "?");
 	packets_done(&packets);
@@ -294,7 +294,7 @@ ORMA_TEST(a_thread_that_names_itself_has_the_whole_name_until_it_is_renamed)
 	packets_done(&packets);
 	session = session_start(CONFIG(""));
 	ORMA_INSTANT(gfx, "event");
-	/* Half a character is none. */
+	/* A character that is cut is left out. */
 	CHECK_INT(orma_thread_set_name("another fourt\xc3\xa9\xc3\xa9n"), 0);
 	prctl(PR_GET_NAME, comm);
 	CHECK_STR(comm, "another fourt\xc3\xa9");
@@ -338,7 +338,7 @@ ORMA_TEST(the_process_has_the_name_that_it_gave_itself_or_that_of_its_command_li
 	orma_shutdown();
 }
 
-/* Threads of which one comes when the other has gone, more than are compared at once. */
+/* Threads that start one after the other, more than are compared at once. */
 static void *emit_and_wait(void *ctx)
 {
 	ORMA_INSTANT(gfx, "event");
@@ -363,7 +363,7 @@ ORMA_TEST(many_threads_are_looked_at_some_at_a_time)
 		wait_for(&has_emitted);
 	for (int i = 0; i < COUNT; i++)
 		CHECK_INT(pthread_setname_np(threads[i], "crowd"), 0);
-	/* The first look takes 256 of them, the one at the end the rest. */
+	/* The first check compares 256 of them, and the one at the end the rest. */
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	session_finish(session, &packets);
 	for (int i = 0; i < COUNT; i++)
@@ -383,7 +383,7 @@ ORMA_TEST(many_threads_are_looked_at_some_at_a_time)
 	packets_done(&packets);
 }
 
-/* --- what a config asks for ------------------------------------------------------------------- */
+/* --- fields of the config --------------------------------------------------------------------- */
 
 ORMA_TEST(the_cpu_time_of_a_thread_is_a_counter_beside_its_events)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * track_cancel_test.c - track events of a thread that was cancelled: it comes out of every function.
+ * track_cancel_test.c - track events of a thread that was cancelled: every function returns.
  */
 #include <orma/track.h>
 #include <orma/track_event.h>
@@ -12,7 +12,7 @@
 
 ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");
 
-/* Without a thread, which ThreadSanitizer does not know how to follow into a child. */
+/* Forks without another thread: ThreadSanitizer cannot follow threads into a child. */
 static const struct orma_init_options driven = {
 	.struct_size = sizeof(driven), .backends = ORMA_BACKEND_IN_PROCESS, .caller_drives = true};
 
@@ -27,7 +27,7 @@ static void emit_all(void)
 	orma_event_flush();
 }
 
-/* What the category's constructor does in a program that was initialised before. */
+/* The constructor of a category does this in a program that has called orma_init() before. */
 static void *register_condemned(void *ctx)
 {
 	CHECK_INT(pthread_cancel(pthread_self()), 0);
@@ -47,7 +47,7 @@ ORMA_TEST(a_category_that_a_cancelled_thread_brings_is_registered)
 	CHECK_INT(pthread_create(&thread, NULL, register_condemned, &is_over), 0);
 	CHECK_INT(pthread_join(thread, NULL), 0);
 	CHECK(is_over);
-	/* Nothing is locked. */
+	/* No mutex is left locked. */
 	orma_category_add(&orma_category_gfx);
 	CHECK_INT(orma_track_event_register(), 0);
 	orma_shutdown();
@@ -84,7 +84,7 @@ static void *fork_condemned(void *ctx)
 	pid_t child = fork();
 
 	if (child == 0) {
-		/* By ending the thread, the process's last, it would end the process with 0. */
+		/* Ending this thread, the last one, would end the process with status 0. */
 		CHECK_INT(pthread_cancel(pthread_self()), 0);
 		ORMA_INSTANT(gfx, "first");
 		CHECK_INT(orma_category_gfx.enabled, 0);

@@ -16,7 +16,7 @@ ORMA_CATEGORY_DEFINE_TAGGED(noisy, "noisy", "Off by default", "slow,x");
 	"buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" "                 \
 	"track_event_config { " track_event " } } }"
 
-/* --- what a reader of the trace makes of the packets of one sequence ---------------------------
+/* --- one sequence as a reader of the trace sees it ---------------------------
  */
 
 struct event {
@@ -251,7 +251,7 @@ ORMA_TEST(two_sessions_get_the_categories_that_each_wants)
 	CHECK_INT(reader->count, 1);
 	check_event(reader, 0, 3, "gfx", "for the first");
 	reader = read_trace(&second_packets);
-	/* "noisy" has a tag that is off by default, and an exact match goes before a pattern. */
+	/* "noisy" has a tag that is disabled by default. An exact match precedes a pattern. */
 	CHECK_INT(reader->count, 1);
 	check_event(reader, 0, 3, "net", "for the second");
 	packets_done(&first_packets);
@@ -298,7 +298,7 @@ static void *flush_and_read(void *ctx)
 	return NULL;
 }
 
-/* What the instants "events lost" say of a category. */
+/* Sums up the instants "events lost" of a category. */
 static uint64_t lost_events(const struct packets *packets, const char *category)
 {
 	for (size_t i = 0; i < packets->list.count; i++) {
@@ -313,7 +313,7 @@ static uint64_t lost_events(const struct packets *packets, const char *category)
 	return 0;
 }
 
-ORMA_TEST(a_loss_takes_whole_slices_and_an_end_that_found_no_room_comes_late)
+ORMA_TEST(a_loss_takes_whole_slices_and_an_end_without_room_is_written_later)
 {
 	const struct orma_data_source_options options = {
 		.struct_size = sizeof(options), .name = "test.source", .on_flush = block};
@@ -333,7 +333,7 @@ ORMA_TEST(a_loss_takes_whole_slices_and_an_end_that_found_no_room_comes_late)
 	wait_for(&is_blocked);
 	ORMA_BEGIN(gfx, "outer");
 	ORMA_BEGIN(gfx, "inner");
-	/* Counters of 25 bytes: more than 256 KiB. */
+	/* Each counter event takes 25 bytes; together they take more than 256 KiB. */
 	for (int i = 0; i < 30000; i++)
 		ORMA_COUNTER(net, "filler", INT64_MAX);
 	ORMA_BEGIN(gfx, "lost");
@@ -347,7 +347,7 @@ ORMA_TEST(a_loss_takes_whole_slices_and_an_end_that_found_no_room_comes_late)
 	ORMA_INSTANT(gfx, "after");
 	sem_post(&may_stop);
 	pthread_join(thread, NULL);
-	/* Only what is no filler: the reader holds 4096 events. */
+	/* Leaves out the filler: the reader holds 4096 events. */
 	for (size_t i = instants = 0; i < packets.list.count; i++) {
 		struct orma_pb_trace_packet *packet = packets.list.items[i];
 
@@ -447,7 +447,7 @@ static void emit_every_kind(int count)
 						  orma_item_int(i, false)};
 
 		scope.instances = orma_event_scope_begin(&site, items, 2);
-		/* Only the instances that have the begin get the end. */
+		/* The end goes only to the instances that have the begin. */
 		CHECK_INT(scope.instances,
 			  __atomic_load_n(&orma_category_gfx.enabled, __ATOMIC_RELAXED));
 		ORMA_BEGIN(gfx, "slice");

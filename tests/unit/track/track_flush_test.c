@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * track_flush_test.c - when events leave their thread, on which clock they are, and what they do when
- * there is no room.
+ * track_flush_test.c - when events leave their thread, which clock they use, and how they behave without
+ * room.
  */
 #include <orma/track_event.h>
 
@@ -36,7 +36,7 @@ static struct orma_session *start(bool disable_scraping)
 	return session_start(CONFIG);
 }
 
-/* A flush of the session asks this thread's chunk of nobody: only the service can look at it. */
+/* A flush of the session does not make this thread hand over its chunk; only the service can read it. */
 ORMA_TEST(without_scraping_events_leave_when_their_thread_flushes)
 {
 	struct orma_session *session = start(false);
@@ -54,7 +54,7 @@ ORMA_TEST(without_scraping_events_leave_when_their_thread_flushes)
 	orma_event_flush();
 	CHECK_INT(errno, 77);
 	CHECK_INT(count_instants(session), 2);
-	/* What was begun in a chunk that is gone goes on in the next. */
+	/* After a flush, events go on in another chunk. */
 	ORMA_INSTANT(work, "three");
 	orma_event_flush();
 	orma_event_flush();
@@ -118,7 +118,7 @@ static struct orma_shm_stats stats_of_memory(void)
 	return stats;
 }
 
-/* More than the memory holds, while the thread that empties it is held up. */
+/* Emits more than the memory holds, while the thread that empties it is blocked. */
 static struct orma_shm_stats fill(enum orma_exhausted_policy policy)
 {
 	const struct orma_init_options init = {.struct_size = sizeof(init),

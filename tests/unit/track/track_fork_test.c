@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * track_fork_test.c - track events of the child of a fork: its own process track, and who its parent is.
+ * track_fork_test.c - track events of the child of a fork: its own process track, and its parent.
  */
 #include <orma/track.h>
 #include <orma/track_event.h>
@@ -25,7 +25,7 @@ ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");
 
 #define CONFIG "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } }"
 
-/* Without a thread, which ThreadSanitizer does not know how to follow into a child. */
+/* Forks without another thread: ThreadSanitizer cannot follow threads into a child. */
 static void init_driven(void)
 {
 	const struct orma_init_options options = {.struct_size = sizeof(options),
@@ -44,7 +44,7 @@ static void join(pid_t child)
 	CHECK_INT(status, 0);
 }
 
-/* In a child, whose checks end it: records itself in its own service. */
+/* Runs in a child, which a failed check ends. Records itself in a service of its own. */
 static void record_child(pid_t parent)
 {
 	struct orma_session *session = session_start(CONFIG);
@@ -95,7 +95,7 @@ ORMA_TEST(a_child_has_a_track_of_its_own_and_names_its_parent)
 	ORMA_INSTANT(gfx, "before");
 	child = fork();
 	if (child == 0) {
-		/* An event, not recorded; then there is no more than a disabled category. */
+		/* The first event is not recorded. After it the category is just disabled. */
 		CHECK(!orma_is_connected());
 		ORMA_INSTANT(gfx, "first");
 		CHECK_INT(orma_category_gfx.enabled, 0);
@@ -162,7 +162,7 @@ static bool has_leaked(void)
 #endif
 }
 
-/* In a child: lets go of all that it can let go of. */
+/* Runs in a child. Frees everything that it can free. */
 static void leave_parent(struct orma_session **session, bool is_revived)
 {
 	if (is_revived)
@@ -173,7 +173,7 @@ static void leave_parent(struct orma_session **session, bool is_revived)
 	_exit(has_leaked());
 }
 
-/* LeakSanitizer looks on, in the children. */
+/* LeakSanitizer checks the children, too. */
 ORMA_TEST(a_child_that_shuts_down_leaks_nothing_of_its_parent)
 {
 	enum { THREADS = 3 };
@@ -184,7 +184,7 @@ ORMA_TEST(a_child_that_shuts_down_leaks_nothing_of_its_parent)
 	init_driven();
 	session = session_start(CONFIG);
 	for (int i = 0; i < THREADS; i++) {
-		/* This thread's own records lie between those of the others. */
+		/* The record of this thread lies between those of the other threads. */
 		if (i == 1)
 			ORMA_INSTANT(gfx, "from the first thread");
 		CHECK_INT(pthread_create(&threads[i], NULL, emit_and_wait, NULL), 0);
@@ -211,7 +211,7 @@ static void count_up(int64_t value)
 	ORMA_COUNTER(gfx, "load", value);
 }
 
-/* The values in a trace that lie on the counter track of this process. */
+/* Collects the values on the counter track of this process. */
 static size_t count_own_values(const struct packets *packets)
 {
 	const struct orma_track load = orma_track_counter("load");
@@ -257,7 +257,7 @@ ORMA_TEST(counters_of_a_child_are_its_own)
 	orma_shutdown();
 }
 
-/* A callback during orma_shutdown(), while an instance is left that wants the category. */
+/* A callback that runs during orma_shutdown(), while an instance still enables the category. */
 static void fork_when_disabled(void *ctx, struct orma_category *category, uint32_t instance_idx,
 			       bool is_enabled, bool is_change)
 {
@@ -271,7 +271,7 @@ static void fork_when_disabled(void *ctx, struct orma_category *category, uint32
 	*child = fork();
 	if (*child != 0)
 		return;
-	*child = getpid(); /* Once is enough. */
+	*child = getpid(); /* forks only once */
 	CHECK_INT(category->enabled, 0);
 	ORMA_INSTANT(gfx, "nothing");
 	CHECK_INT(orma_sync(1), -ENOTCONN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * track_memory_test.c - what tracing costs a program beside the shared memory: on the heap, by process
- * and by thread, while a session records track events; its one thread, and what that looks like.
+ * track_memory_test.c - the memory that tracing takes besides the shared memory, per process and per thread,
+ * while a session records track events; the library's thread, and what an exec inherits.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static void *emit_and_park(void *ctx)
 	struct thread *thread = ctx;
 	void *volatile allocated = malloc(100);
 
-	/* The C library's own cost of a thread that allocates is not ours. */
+	/* The memory that the C library takes for each thread that allocates is not counted. */
 	free(allocated);
 	if (thread->emits)
 		emit_some();
@@ -87,7 +87,7 @@ static void *emit_and_park(void *ctx)
 	return NULL;
 }
 
-/* Of one, on the heap, whatever the C library has of it included. */
+/* The heap memory of one thread, with what the C library takes for it. */
 static size_t cost_of_threads(struct thread *threads, bool emits, struct orma_session *session,
 			      sem_t *has_emitted, sem_t *leave)
 {
@@ -127,7 +127,7 @@ ORMA_TEST(beside_the_shared_memory_a_process_costs_64_kib_and_a_thread_4_kib)
 	emit_some();
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	process = heap_bytes() - begin;
-	/* Frames on their way are on the heap, too; what is meant is what stays. */
+	/* Frames that are being sent are on the heap, too, but only for a short time. */
 	for (int i = 0; i < 20 && process > PROCESS_BYTES_MAX; i++) {
 		CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 		process = heap_bytes() - begin;
@@ -179,7 +179,7 @@ static int count_threads(char *name, size_t name_bytes, unsigned long long *ret_
 	return count;
 }
 
-/* The kernel lets a join return before it has taken the thread off the list. */
+/* A join may return before the kernel has removed the thread from the list. */
 static void await_threads(int count)
 {
 	unsigned long long blocked;
@@ -201,7 +201,7 @@ ORMA_TEST(there_is_one_thread_at_most_and_none_before_init)
 
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 #if defined(__SANITIZE_THREAD__)
-	/* ThreadSanitizer has a thread of its own, sooner or later. */
+	/* ThreadSanitizer starts a thread of its own at some time. */
 	stop_service(service);
 	return;
 #endif
@@ -220,7 +220,7 @@ ORMA_TEST(there_is_one_thread_at_most_and_none_before_init)
 	stop_service(service);
 }
 
-/* --- what an exec inherits -------------------------------------------------------------------- */
+/* --- descriptors after an exec ---------------------------------------------------------------- */
 
 ORMA_TEST(an_exec_inherits_no_descriptor)
 {
@@ -232,8 +232,8 @@ ORMA_TEST(an_exec_inherits_no_descriptor)
 	char text[256];
 	ssize_t size;
 
-	/* In front of everything of the library's: only the shell's own three, the folder that it
-	 * lists, and what the test's runner has. */
+	/* The child has none of the library's descriptors: only the three standard ones, the folder
+	 * that it lists, and those of the test's runner. */
 	options.consumer_socket = daemon.consumer;
 	init_system(&daemon);
 	CHECK_INT(orma_track_event_register(), 0);

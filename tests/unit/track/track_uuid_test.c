@@ -38,7 +38,7 @@ ORMA_TEST(uuids_follow_the_rules_of_the_c_sdk)
 	      (orma_track_uuid(&child) ^ hash("mode") ^ UINT64_C(0x9b6c5d2f1e3a47c8)));
 	CHECK(orma_track_uuid(&global) == hash("all"));
 	CHECK(orma_track_uuid(&thread) == (PROCESS ^ tid ^ hash("mine")));
-	/* Those of the C++ SDK mix in numbers of their own. */
+	/* The C++ SDK mixes numbers of its own into the uuids of such tracks. */
 	parent.id ^= ORMA_TRACK_ID_CPP_NAMED;
 	CHECK(orma_track_uuid(&parent) == (parent_uuid ^ UINT64_C(0xcd571ec5ead37024)));
 	state.id ^= ORMA_TRACK_ID_CPP_STATE;
