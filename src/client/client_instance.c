@@ -87,7 +87,7 @@ static struct orma_client_instance *find_free_instance(struct orma_str name)
 	return NULL;
 }
 
-/* What callbacks are told. */
+/* The description that callbacks get. */
 static struct orma_instance describe(const struct orma_client_instance *instance)
 {
 	return (struct orma_instance){
@@ -313,7 +313,7 @@ int orma_client_instance_start_early(struct orma_client_link *link, const void *
 static void tell_stopped(const struct orma_client_instance *instance, struct orma_client_link *link,
 			 uint64_t service_id)
 {
-	/* What on_stop wrote has to arrive first. */
+	/* The packets of on_stop have to arrive first. */
 	orma_client_link_commit(link);
 	if (!instance->source->options.no_stop_notice)
 		orma_client_endpoint_source_stopped(link->endpoint, service_id);
@@ -469,7 +469,7 @@ static void flush_instance(struct orma_client_instance *instance, struct orma_cl
 		if (options->on_flush(options->ctx, &info) == ORMA_COMPLETE)
 			orma_client_flush_complete(flush, instance);
 	}
-	/* What is emitted from here on is readable without what the flush hands over. */
+	/* Packets from here on must be readable without those that this flush hands over. */
 	if (instance->is_clear_lazy)
 		clear_slots(instance, true);
 	orma_client_self_flush(instance->source, info.idx);

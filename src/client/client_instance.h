@@ -51,9 +51,10 @@ struct orma_client_instance {
 	struct orma_buf startup_config;
 	struct orma_client_link *link; /* NULL = gone */
 	uint64_t service_id;
-	void *ctx; /* what on_setup stored; written under `lock` as well */
+	void *ctx; /* stored by on_setup; written under `lock` as well */
 
-	/* For orma_data_source_lock_instance(). The loop thread holds it before on_destroy only. */
+	/* Held between orma_data_source_lock_instance() and _unlock_instance(). The loop thread
+	 * takes it when on_setup has returned and before on_destroy. */
 	pthread_mutex_t lock;
 	bool has_ctx; /* `lock` */
 };
@@ -75,8 +76,8 @@ int orma_client_instance_start_early(struct orma_client_link *link, const void *
 				     size_t size);
 /* Stops the link's instances that no session has taken over. */
 void orma_client_instances_stop_early(struct orma_client_link *link);
-/* The connection is gone: stops all instances of the link. Those whose application postpones the stop
- * end later. */
+/* The connection is gone: stops all instances of the link. A stop that the application postpones
+ * is completed later. */
 void orma_client_instances_stop_link(struct orma_client_link *link);
 /* Stops and destroys all instances of a source, without waiting for postponed stops. */
 void orma_client_instances_end_source(struct orma_data_source *source);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * client_memory.c - the memory that the producer shares with one service: checked, mapped, released.
  *
- * What a daemon sends is untrusted: a file that it could still shrink, or that has huge pages, would
- * turn our next store into a SIGBUS, so only sealed files of plain memory with a size that fits the
- * ABI are mapped. The mapping belongs to the arbiter, which unmaps it when its last writer is gone,
- * on whatever thread that is. The creator's reference of the arbiter is itself shared (struct
+ * A file from a daemon is untrusted: if the daemon could still shrink it, or if it had huge pages, our
+ * next store could be a SIGBUS. Only sealed files of plain memory with a size that fits the ABI are
+ * mapped. The mapping belongs to the arbiter, which unmaps it when its last writer is gone, on
+ * whatever thread that is. The creator's reference of the arbiter is itself shared (struct
  * orma_client_memory), because a thread that makes a writer must not find the arbiter freed between
  * looking and taking. Rejected: making writers under the client's mutex (they allocate and may write
  * to an eventfd).
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/fd.h"
 
 static void release_mapping(void *ctx, void *start, size_t size)
@@ -97,7 +98,10 @@ int orma_client_memory_new(const struct orma_client_shared *shared, void (*commi
 
 struct orma_client_memory *orma_client_memory_ref(struct orma_client_memory *memory)
 {
-	atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
+	uint32_t refs = atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
+
+	ORMA_ASSERT(refs > 0);
+	(void)refs;
 	return memory;
 }
 
@@ -108,7 +112,13 @@ void orma_client_memory_orphan(struct orma_client_memory *memory)
 
 void orma_client_memory_unref(struct orma_client_memory *memory)
 {
-	if (!memory || atomic_fetch_sub_explicit(&memory->refs, 1, memory_order_acq_rel) != 1)
+	uint32_t refs;
+
+	if (!memory)
+		return;
+	refs = atomic_fetch_sub_explicit(&memory->refs, 1, memory_order_acq_rel);
+	ORMA_ASSERT(refs > 0);
+	if (refs > 1)
 		return;
 	orma_shm_arbiter_unref(memory->arbiter);
 	orma_base_free(memory);

@@ -173,7 +173,7 @@ static int begin_connecting(struct orma_session *session, struct orma_error *ret
 		.disconnected = on_disconnected,
 		.connect_timeout_ns = session->timeout_ns,
 		.queue_bytes = 4 * ORMA_IPC_FRAME_BYTES_MAX,
-		/* Of this process's own service there is nothing to ask. */
+		/* The service of this process needs no check. */
 		.trust = session->options.in_process ? NULL : &trust,
 	};
 	const char *address = address_of(session);
@@ -287,7 +287,8 @@ void orma_session_free(struct orma_session *session)
 
 	if (!session)
 		return;
-	/* What a child inherits is half of something, and its numbers are others' by now. */
+	/* A child inherits only half of the session: the loop and the descriptors are closed, and their
+	 * numbers may belong to other files by now. */
 	if (orma_client_session_is_inherited(session)) {
 		orma_client_keep_reachable(session);
 		return;

@@ -53,7 +53,7 @@ struct orma_session {
 	bool is_start_settled; /* they have started, or the session ended before */
 	bool has_all_started;  /* the service says that it announces their start */
 	uint32_t observed;     /* bits of ObservableEvents.Type that the service was asked for */
-	uint32_t wished;       /* those that the caller wants to see */
+	uint32_t wished;       /* the caller's own choice among them */
 
 	char enable_ctx, observe_ctx; /* their addresses tell outstanding calls apart */
 	struct orma_list calls;       /* struct orma_client_call on the heap */

@@ -4,13 +4,13 @@
  * The table has a fixed number of places, so that a thread's slots are found by an index. The
  * application's threads put sources and new descriptors in; the loop thread takes a descriptor over
  * before it announces it, so that nothing is sent under the mutex. A source leaves in one piece of
- * work on the loop thread, which the application waits for. What is left is its handle: threads
- * that come too late find that nothing is started. It is the handle again when the same name is
- * registered, so that their number is that of the names, and limited besides.
+ * work on the loop thread, which the application waits for. Its handle stays: late threads
+ * find that nothing of it is started. When the same name is registered again, the handle is used again,
+ * so there are at most as many handles as names; ORMA_CLIENT_RETIRED_MAX limits them as well.
  *
- * The library answers for every source that it starts and stops asynchronously and forgets its
- * incremental state on demand, because it does so whatever callbacks there are. no_flush stays
- * unset: even without on_flush, what is pending is committed before the service goes on.
+ * The library declares for every source that it acknowledges start and stop, and that it clears incremental
+ * state on demand, because it does so whatever callbacks there are. no_flush stays unset: even without
+ * on_flush, a flush commits what is pending.
  */
 #include "client/client_source.h"
 
@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/clock_ns.h"
@@ -76,7 +77,7 @@ static int descriptor_new(const struct orma_data_source *source, const void *fie
 	return 0;
 }
 
-/* All but the handle. */
+/* Ends everything but the handle. */
 static void source_end(struct orma_data_source *source)
 {
 	if (source->extra.freed)
@@ -96,8 +97,8 @@ static void source_free(struct orma_data_source *source)
 	pthread_mutex_lock(&orma_client.mutex);
 	user_count = source->user_count;
 	pthread_mutex_unlock(&orma_client.mutex);
-	/* A thread does not come back from the callback that frees its state, which it got as it
-	 * exited: the source has to outlive it. */
+	/* A thread is still in the callback that frees its state as it exits. The source has to outlive it,
+	 * so it is never freed. */
 	if (user_count > 0)
 		return;
 	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
@@ -106,7 +107,7 @@ static void source_free(struct orma_data_source *source)
 	orma_base_free(source);
 }
 
-/* True: there was one. *ret is the one before, or NULL. */
+/* True: there was a new one. *ret is the previous one, or NULL. */
 static bool take_next_descriptor(struct orma_data_source *source, struct orma_buf **ret)
 {
 	bool has_next;
@@ -116,7 +117,7 @@ static bool take_next_descriptor(struct orma_data_source *source, struct orma_bu
 	if (has_next) {
 		*ret = source->descriptor;
 		source->descriptor = source->next_descriptor;
-		/* In this order also for the child of a fork. */
+		/* The child of a fork must find the last descriptor in one of the two. */
 		atomic_signal_fence(memory_order_seq_cst);
 		source->next_descriptor = NULL;
 	}
@@ -176,7 +177,7 @@ void orma_client_sources_update(void)
 		orma_client_link_announce(&orma_client.links[j]);
 }
 
-/* The one of the same name, whose handle threads may have kept. */
+/* The retired source of the same name: threads may have kept its handle. NULL = none. */
 static struct orma_data_source *take_retired_locked(const struct orma_data_source *again)
 {
 	const char *name = again->options.name;
@@ -194,8 +195,8 @@ static struct orma_data_source *take_retired_locked(const struct orma_data_sourc
 }
 
 /*
- * Puts what is registered under the handle that it had before, if it had one. *ret_rest is to be
- * freed: as a rule the given one.
+ * Registers the source under the handle that its name had before, if there is one. The caller frees
+ * *ret_rest: the new struct, whose content has moved, or NULL.
  */
 static struct orma_data_source *come_back_locked(struct orma_data_source *source,
 						 struct orma_data_source **ret_rest)
@@ -237,6 +238,8 @@ static int insert_locked(struct orma_data_source **source_inout, struct orma_dat
 	if (place == ORMA_DATA_SOURCES_MAX)
 		return -ENOSPC;
 	*source_inout = source = come_back_locked(source, ret_rest);
+	ORMA_ASSERT(!orma_client_source_at(place) && source->extra.is_hot == is_hot &&
+		    (!is_hot || place == ORMA_CLIENT_HOT_PLACE));
 	atomic_store_explicit(&source->idx, (uint32_t)place, memory_order_relaxed);
 	atomic_store_explicit(&orma_client.sources[place], source, memory_order_release);
 	orma_client.has_new_descriptors = true;
@@ -294,7 +297,7 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 		return -ENOTCONN;
 	}
 	r = insert_locked(&source, &rest);
-	/* A source of that name, perhaps with the same context, goes on. */
+	/* Another source of that name goes on, perhaps with the same context. */
 	if (r < 0)
 		source->extra.freed = NULL;
 	/* The handle is there before the first callback can be. */
@@ -351,7 +354,7 @@ static void withdraw(void *ctx)
 	struct withdrawal *withdrawal = ctx;
 	struct orma_data_source *source = withdrawal->source;
 
-	/* Else it was unregistered before, and its place may be another's. */
+	/* Otherwise it was unregistered before, and another source may have its place. */
 	withdrawal->was_registered =
 		orma_client_source_at(orma_client_source_idx(source)) == source;
 	if (!withdrawal->was_registered)
@@ -420,8 +423,8 @@ void orma_client_sources_wait_users(void)
 		pause_for_a_turn();
 }
 
-/* Threads in the middle of a packet finish it, those that exit are done with our callbacks; what does
- * not end is left behind. The loop thread does not wait with us. */
+/* Waits until no thread is inside of a packet, and no exiting thread is inside of our callbacks. False:
+ * some did not end in time. The loop thread does not wait meanwhile. */
 static bool wait_for_threads(struct orma_data_source *source)
 {
 	ORMA_NO_CANCEL();

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "client/client_instance.h"
 
-/* What src/track/ needs beyond the public options. */
+/* Options that src/track/ needs beyond the public ones. */
 struct orma_client_source_extra {
 	/* Clearing may wait for the next chunk: see thread.c. The source calls
 	 * orma_client_slot_note_state() in the packet that begins a state. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * command.c - one command of a service, from wherever it arrives to the loop.
+ * command.c - one command of a service, on its way from a callback or a thread to the loop.
  *
- * The service of this process must not be called from its callbacks, and a transport of the program
- * may bring commands on any thread: both keep them as these and run them later. Rejected: closures
+ * A transport may bring commands on any thread, and the service of this process must not be called from
+ * its own callbacks: so commands are copied, queued and run later. Rejected: closures
  * per command (eight structs for what fits into one).
  */
 #include "client/command.h"

@@ -145,7 +145,7 @@ int orma_commit_encode(const struct orma_commit *commit, void **ret_data, size_t
 	if (!commit || !ret_data || !ret_size)
 		return -EINVAL;
 	r = orma_client_commit_encode(commit, &buf);
-	/* An empty commit is one, and its memory must be told from "none". */
+	/* An empty commit is valid; its memory must differ from NULL. */
 	if (r == 0)
 		r = orma_base_buf_reserve(&buf, 1);
 	if (r < 0) {

@@ -31,7 +31,7 @@ struct orma_client_shared {
 	bool wants_incomplete; /* emulated: unfinished chunks are to be sent at a flush */
 };
 
-/* What the link does when the service says something. */
+/* Calls of the link, one for each command of the service. */
 struct orma_client_endpoint_events {
 	/* Data sources can be registered. `uses_own`: the memory that was offered is taken. */
 	void (*up)(struct orma_client_link *link, bool uses_own);
@@ -60,7 +60,7 @@ struct orma_client_endpoint {
 	void *ops_ctx;
 	void (*free)(struct orma_client_endpoint *endpoint);
 	const struct orma_client_endpoint_events *events;
-	struct orma_client_link *link; /* of the events */
+	struct orma_client_link *link; /* handed to the events */
 };
 
 struct orma_client_endpoint_config {
@@ -98,7 +98,7 @@ void orma_client_local_free(struct orma_client_local *local);
 /* Takes the descriptor over, also on failure. */
 void orma_client_local_add_consumer(struct orma_client_local *local, int fd);
 
-/* --- what a service is told ------------------------------------------------------------------- */
+/* --- calls to the service --------------------------------------------------------------------- */
 
 /* Descriptors are serialized. Negative: not registered. */
 static inline int orma_client_endpoint_register_source(struct orma_client_endpoint *endpoint,

@@ -25,7 +25,7 @@ struct orma_client_local {
 	struct orma_transport *transport; /* while there is a port */
 };
 
-/* --- what the service says -------------------------------------------------------------------- */
+/* --- commands of the service ------------------------------------------------------------------ */
 
 static void on_setup_tracing(void *ctx, const struct orma_shared_memory *memory)
 {
@@ -70,7 +70,7 @@ static const struct orma_producer_callbacks callbacks = {
 	.clear_incremental_state = on_clear,
 };
 
-/* --- what the service is told ----------------------------------------------------------------- */
+/* --- calls to the service --------------------------------------------------------------------- */
 
 static int connect_port(void *ctx, struct orma_transport *transport,
 			const struct orma_producer_info *hello)

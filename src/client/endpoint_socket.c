@@ -4,11 +4,10 @@
  *   connected --> InitializeConnection, GetAsyncCommand --> answer of the first: up
  *             --> a stream of commands until the connection ends: down
  *
- * Calls that nobody waits for are sent without asking for a reply. What comes from the daemon is
- * untrusted: undecodable commands end the connection, unknown ones are ignored. Configurations are
- * handed on as the bytes that came, so that fields we do not know reach the data source. A call
- * that cannot be sent for lack of memory ends the connection, because a lost commit would leave
- * chunks that nobody frees.
+ * Calls whose reply is not needed are sent without asking for one. Commands of the daemon are untrusted:
+ * undecodable ones end the connection, unknown ones are ignored. Configs are handed on as the bytes that
+ * were received, so that fields unknown to us reach the data source. A call that cannot be sent for lack of
+ * memory ends the connection, because a lost commit would leave chunks that nobody frees.
  */
 #include <errno.h>
 
@@ -186,7 +185,7 @@ static void on_synced(void *ctx, const struct orma_ipc_reply *reply)
 {
 	struct socket_endpoint *self = ctx;
 
-	/* A service that does not know the call has seen it, and so what was before it. */
+	/* A service that rejects the call has still received it, after everything before it. */
 	if (reply->success || reply->error == -EREMOTEIO)
 		self->base.events->synced(self->base.link);
 }
@@ -374,7 +373,7 @@ static void on_command(void *ctx, const struct orma_ipc_reply *reply)
 	orma_proto_reader_init(&reader, reply->data, reply->size);
 	while (r == 0 && (r = orma_proto_reader_next(&reader, &field)) == 1)
 		r = run_command(self, &field);
-	/* The service may say that there will be no commands; a producer without them is useless.
+	/* The service may end the stream of commands; a producer without commands is useless.
 	 */
 	if (r < 0 || !reply->has_more)
 		fail(self, r == -ENOMEM ? r : -EPROTO);

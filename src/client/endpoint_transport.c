@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * endpoint_transport.c - a service behind a transport (orma/transport.h).
  *
- * The transport's functions are called where a socket endpoint would send a frame. What the service says
- * arrives through the public functions, on any thread, and is queued here. An eventfd wakes the loop, so
- * that the queue has a lock of its own and only the loop thread touches the link.
+ * The transport's functions are called where a socket endpoint would send a frame. Commands of the
+ * service arrive through the public functions, on any thread, and are queued here. An eventfd wakes
+ * the loop, so that the queue has a lock of its own and only the loop thread touches the link.
  *
  * Invariant: nothing is queued after `error` is set. Rejected: running commands at once when they arrive
  * on the loop thread (the program would have to know which of its calls come back before they return),
@@ -39,7 +39,7 @@ static struct orma_transport *from_base(struct orma_client_endpoint *endpoint)
 	return ORMA_CONTAINER_OF(endpoint, struct orma_transport, base);
 }
 
-/* --- what the service says, on any thread ----------------------------------------------------- */
+/* --- commands of the service, on any thread --------------------------------------------------- */
 
 static void set_error(struct orma_transport *self, int error)
 {
@@ -117,7 +117,7 @@ int orma_transport_setup_tracing(struct orma_transport *transport, int memory_fd
 	return add(transport, command);
 }
 
-/* Configs come from another process; a daemon's fit into a frame. */
+/* A config comes from another process. A daemon's fits into a frame, so this limits only transports. */
 static int add_config(struct orma_transport *transport, enum orma_client_command_kind kind,
 		      uint64_t instance_id, const void *config, size_t size)
 {
@@ -182,7 +182,7 @@ int orma_transport_synced(struct orma_transport *transport)
 
 /* --- on the loop thread ----------------------------------------------------------------------- */
 
-/* NULL: none is left, and *ret_error says whether the connection ends. */
+/* NULL: no command is left. *ret_error says whether the connection ends. */
 static struct orma_client_command *take(struct orma_transport *self, int *ret_error)
 {
 	struct orma_client_command *command = NULL;
@@ -211,7 +211,7 @@ static void on_wake(struct orma_watch *watch, unsigned ready)
 	while (r >= 0 && (command = take(self, &error))) {
 		bool is_up = command->kind == ORMA_CLIENT_COMMAND_UP;
 
-		/* Once, and before everything else. */
+		/* UP comes once, before everything else. */
 		r = is_up == self->is_up ? -EPROTO : 0;
 		self->is_up |= is_up;
 		if (r == 0)

@@ -13,7 +13,7 @@
  * *endpoint* (endpoint.h) is the connection. A *slot* (thread.h) is what one thread has for one
  * instance of a data source (client_source.h, client_instance.h): its writer.
  *
- * Who may touch what: only the loop thread changes links and instances. It holds the mutex while it
+ * Ownership: only the loop thread changes links and instances. It holds the mutex while it
  * changes the members that other threads read under the mutex. Emitters read two atomic words of an
  * instance, and otherwise their own slots. The mutex is never held over a system call or a callback.
  *
@@ -85,7 +85,7 @@ struct orma_client {
 
 extern struct orma_client orma_client;
 
-/* What a layer above does at the end of orma_init(), which fails when it fails. NULL or constant; set
+/* Called at the end of orma_init() for a layer above; orma_init() fails when it fails. NULL or constant; set
  * with release, read with acquire. */
 extern int (*_Atomic orma_client_on_init)(void);
 
@@ -97,8 +97,8 @@ uint64_t orma_client_stamp_locked(void);
 bool orma_client_is_loop_thread(void);
 /* Makes the lists of a client that has none. */
 void orma_client_init_lists(void);
-/* In the child of a fork: leaves everything of the parent but phase, sources and options. Frees
- * nothing: the parent's threads may have been changing it. Async-signal-safe. */
+/* Runs in the child of a fork: forgets everything of the parent but phase, sources and options. Frees
+ * nothing, because the parent's threads may have been changing it. Async-signal-safe. */
 void orma_client_forget_parent(void);
 
 /* NULL = nothing is registered in that place. */

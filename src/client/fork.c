@@ -5,25 +5,24 @@
  *   child:  in_forked_child()                            orma_client_revive()
  *           ------------------- silent ----------------> new thread, connection, memory, pid, uuid
  *
- * The child has one thread, and a copy of whatever the others were in the middle of: the mutex may
- * be locked for ever, lists may be half linked. It therefore keeps of its parent only what is whole
- * at every moment, because it is published by a single store: the table of data sources (handles
- * stay valid), their last descriptors, and the options, which are constant. All the rest, loop,
- * links, threads' slots, is left where it is and never touched or freed.
+ * The child has one thread, and a copy of every half-finished change of the others: the mutex may be
+ * locked for ever, lists may be half linked. It therefore keeps only those objects of its parent that
+ * are complete at every moment, because a single store publishes them: the table of data sources
+ * (handles stay valid), their last descriptors, and the options, which are constant. The loop, the
+ * links and the threads' slots stay where they are and are never touched or freed.
  *
- * What it must not share is made harmless in the handler, by async-signal-safe means: descriptors
- * of connections, sessions and loops are closed, so that the service sees the parent end when it
- * ends; the shared memory is exchanged for private memory in the same place, so that a packet that
- * was open goes nowhere; every instance is stopped. The first event afterwards finds no instance,
- * but a mark in its category or an empty `started`, and begins anew with new threads and
- * connections.
+ * The handler of the fork makes harmless everything that must not be shared, by async-signal-safe means. It
+ * closes the descriptors of connections, sessions and loops, so that the service sees the end of the
+ * parent. It puts private memory in the place of the shared memory, so that an open packet goes nowhere. It
+ * stops every instance. The first event afterwards finds a mark in its category, or an empty `started`,
+ * and begins anew with a new thread and new connections.
  *
  * vfork() and posix_spawn() run no handlers and need none: the child is the parent's thread until
  * its exec. _Fork() and bare clone() promise only async-signal-safe functions, which these are not.
  *
- * Rejected: locking the mutex around fork() (forks wait for us, and those of signal handlers for
- * ever), beginning anew in the handler itself (children that exec at once would make threads),
- * MADV_DONTFORK for the memory (an open packet would be a crash).
+ * Rejected: locking the mutex around fork() (a fork would wait for us, and in a signal handler for ever),
+ * beginning anew in the handler itself (a child that calls exec at once would make threads), MADV_DONTFORK
+ * for the memory (an open packet would crash the child).
  */
 #include "client/fork.h"
 

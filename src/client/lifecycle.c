@@ -52,7 +52,7 @@ static void on_wake(void *ctx)
 			      "child of process %d: has a connection of its own from now on",
 			      (int)orma_client.parent);
 	orma_client.was_revived = false;
-	/* What was registered goes first, because a fence in the queue waits for it, too. */
+	/* Registrations go first, because a fence in the queue waits for them, too. */
 	update_sources();
 	while ((work = orma_client_work_take())) {
 		work->fn(work);

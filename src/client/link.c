@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "client/client_flush.h"
@@ -21,7 +22,7 @@
 #include "client/trigger_activation.h"
 #include "ipc/address.h"
 
-/* What messages call it. */
+/* The name in messages. */
 static const char *name_of(const struct orma_client_link *link)
 {
 	switch (link->kind) {
@@ -60,8 +61,10 @@ static void commit_now(void *link)
 
 static int take_memory(struct orma_client_link *link, const struct orma_client_shared *shared)
 {
-	int r = orma_client_memory_new(shared, commit_now, link, &link->memory);
+	int r;
 
+	ORMA_ASSERT(!link->memory);
+	r = orma_client_memory_new(shared, commit_now, link, &link->memory);
 	if (r < 0)
 		return r;
 	atomic_store_explicit(&link->inherited, link->memory, memory_order_relaxed);
@@ -88,6 +91,7 @@ static void on_up(struct orma_client_link *link, bool uses_own)
 {
 	if (link->own_fd >= 0 && !uses_own)
 		release_memory(link);
+	ORMA_ASSERT(link->endpoint && !link->is_up && link->announced == 0);
 	link->own_fd = orma_base_fd_close(link->own_fd);
 	link->is_up = true;
 	orma_base_log(ORMA_LOG_DEBUG, "connection to %s is ready", name_of(link));
@@ -201,6 +205,7 @@ void orma_client_link_connect(struct orma_client_link *link)
 
 	if (link->endpoint)
 		return;
+	ORMA_ASSERT(!link->is_up && link->announced == 0);
 	orma_base_log(ORMA_LOG_DEBUG, "connecting to %s", name_of(link));
 	r = make_endpoint(link, &config);
 	if (r < 0) {

@@ -9,6 +9,7 @@
  * inside the last batch of chunks (a batch may have to wait for room).
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "client/client_flush.h"
 #include "client/link.h"
 #include "shm/view.h"
@@ -64,6 +65,7 @@ static bool send_ready(struct orma_client_link *link)
 	struct orma_shm_arbiter *arbiter = link->memory->arbiter;
 	struct orma_shm_batch batch;
 
+	ORMA_ASSERT(link->is_committing);
 	do {
 		if (!orma_client_endpoint_has_room(link->endpoint))
 			return false;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pin.c - a module that contains the library stays loaded.
  *
- * A thread of ours runs in it, threads' destructors and the handlers of forks point into it: after
- * a dlclose() they would run in memory that is no more. liborma.so is linked so that it stays; but
- * a module may contain the library's archive or its one source file, and does not know. So
- * whichever object this code is in is opened once more, for good, at the first orma_init().
+ * A thread of ours runs in it, and destructors of threads and handlers of forks point into it: after a
+ * dlclose() they would run in unmapped memory. liborma.so is linked so that it stays loaded. A module may
+ * instead contain the library's archive or its single source file; so the first orma_init() opens the
+ * object that this code is in once more and never closes it.
  *
  * Where dlopen() is not part of the C library (glibc before 2.34 without libdl, static programs)
  * nothing is done, and such a module must not be unloaded. Rejected: joining the thread in a
- * destructor (it would wait for callbacks inside of dlclose(), and for whoever holds the loader's
- * lock).
+ * destructor (dlclose() would wait for callbacks, and for the thread that
+ * holds the loader's lock).
  */
 #include "client/pin.h"
 

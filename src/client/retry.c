@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * retry.c - finding a daemon that is not there, or not any more.
+ * retry.c - finding a daemon that is not running yet, or not any more.
  *
  * Two ways at once: a timer whose delay doubles up to a limit, and an inotify watch on the folder
  * of the daemon's socket, so that a daemon that starts is found within milliseconds. The watch
  * exists only while there is no connection, and stays from one attempt to the next: making one
  * costs the kernel milliseconds where a folder has many files. That folder may be /tmp, where
  * others make files all the time: only what happens to the socket's own name leads to an attempt,
- * and after a wake-up for nothing the watch sleeps for a while. The address is asked for anew each
- * time: the default one depends on which folders exist. Rejected: the watch alone (the socket's
+ * and after a wake-up for nothing the watch sleeps for a while. The address is looked up for each
+ * attempt, because the default one depends on which folders exist. Rejected: the watch alone (the socket's
  * file may exist before anybody listens, abstract names have none), asking more often (it wakes
  * idle programs), a watch of the file itself (it is not there yet).
  */
@@ -43,7 +43,7 @@ struct changes {
 	bool is_end; /* the folder is gone, and the watch with it */
 };
 
-/* Reads all that waits. Without a name: the folder itself changed, or there was too much to tell. */
+/* Reads all changes. A change without a name is one of the folder itself, or an overflow of the queue. */
 static struct changes read_changes(const struct orma_client_retry *retry)
 {
 	const char *slash = strrchr(retry->socket_path, '/');
@@ -126,7 +126,7 @@ static void folder_of(const char *path, char folder[ORMA_IPC_ADDRESS_TEXT_BYTES]
 	folder[size] = '\0';
 }
 
-/* Best effort: without it the timer finds the daemon, later. */
+/* Best effort: without the watch, the timer finds the daemon later. */
 static void watch_folder(struct orma_client_retry *retry, const char *address)
 {
 	char path[ORMA_IPC_ADDRESS_TEXT_BYTES], folder[ORMA_IPC_ADDRESS_TEXT_BYTES];

@@ -14,7 +14,7 @@ struct orma_client_retry {
 	struct orma_loop *loop;
 	void (*connect)(struct orma_client_retry *retry); /* one attempt */
 	struct orma_timer timer;
-	uint64_t delay_ns; /* of the timer, when it was armed last */
+	uint64_t delay_ns; /* the delay with which the timer was armed last */
 
 	/* The folder of the daemon's socket. */
 	struct orma_watch folder_watch;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/log_message.h"
 
@@ -63,6 +64,7 @@ bool orma_client_revival_begin(void)
 
 void orma_client_revival_end(int error)
 {
+	ORMA_ASSERT(orma_client_revival_is_running());
 	atomic_store_explicit(&orma_client_is_forked, error < 0, memory_order_relaxed);
 	atomic_store_explicit(&revival, REVIVAL_NONE, memory_order_release);
 }

@@ -32,7 +32,7 @@ static inline bool orma_client_is_silent_child(void)
 /* Begins anew in the child, with these options (NULL = the parent's). 0 or -errno. */
 typedef int orma_client_restart_fn(const struct orma_init_options *options);
 
-/* What orma_client_revive() calls. */
+/* Sets the function that orma_client_revive() calls. */
 void orma_client_revival_init(orma_client_restart_fn *restart);
 /* In the child, by the handler of the fork: silent from now on when a revival is possible. */
 void orma_client_revival_allow(bool is_possible);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * service_state.c - a TracingServiceState message as plain structs.
  *
- * Everything but the outermost struct lies in one arena, which bounds what a message may unfold
- * into. Pointers to elements,
- * because their structs will grow and programs that were built before index the arrays. Rejected:
- * accessor functions (a handle and thirty symbols for what is read once), the caller's arrays.
+ * Everything but the outermost struct lies in one arena, which bounds what a message may unfold into.
+ * The arrays have pointers, because the structs will grow, and programs that were built before index
+ * the arrays. Rejected: accessor functions (a handle and thirty symbols for what is read once), the
+ * caller's arrays.
  */
 #include <orma/state.h>
 
@@ -20,7 +20,7 @@ struct holder {
 	struct orma_service_state state;
 };
 
-/* A text of the message with its end, or NULL without memory. */
+/* A copy of a text, NUL-terminated; NULL without memory. */
 static const char *text(struct orma_arena *arena, struct orma_str from)
 {
 	return from.size > 0 ? orma_base_arena_strdup(arena, from) : "";
@@ -85,7 +85,7 @@ static int take_data_sources(const struct orma_pb_tracing_service_state *from,
 
 		if (item->ds_descriptor) {
 			name = text(arena, item->ds_descriptor->name);
-			/* Encoded anew: of a merged message there are no bytes. */
+			/* Encoded again: a merged message has no bytes of its own. */
 			if (orma_proto_encode(item->ds_descriptor, &descriptor) >= 0)
 				copy = orma_base_arena_alloc(arena, descriptor.size + 1);
 			if (copy && descriptor.size > 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_async.c - the calls of a session that bring data, and that nobody waits for.
+ * session_async.c - the calls of a session that bring data, without waiting.
  *
- * Each is one allocation: what the waiting form has on its stack, with the caller's callback beside
- * it. What goes over the wire and what errors mean comes from the files of the waiting forms.
- * Rejected: one callback type for all (readers and clones would cast), a handle to cancel a call
- * (freeing the session does; there is no way to tell the service).
+ * Each call is one allocation: the struct that the waiting form has on its stack, and the caller's
+ * callback. Requests and the meaning of errors are in the files of the waiting forms. Rejected: one
+ * callback type for all (readers and clones would cast), a handle to cancel a call (freeing the
+ * session does; there is no way to tell the service).
  */
 #include <errno.h>
 
@@ -12,7 +12,7 @@
 #include "base/error_message.h"
 #include "client/session_read.h"
 
-/* The caller's callback gets NULL or the error in words. */
+/* The error for the caller's callback: NULL = success. */
 static const struct orma_error *or_null(int r, const struct orma_error *error)
 {
 	return r < 0 ? error : NULL;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_call.c - one call of a session: with somebody who waits for it, or without.
+ * session_call.c - one call of a session: waited for, or not.
  *
  * The two forms differ in who owns the call and what happens at its end; requests, replies and the
- * meaning of errors are the same functions. A call that nobody waits for has a timer of its own,
- * which each reply sets anew, and is in the session's list until its end, so that freeing the
- * session frees it. Rejected: the waiting form on top of the other one (an allocation and a timer
+ * meaning of errors are the same functions. A call on the heap has a timer of its own,
+ * which each reply restarts, and is in the session's list until its end, so that freeing the session frees
+ * it. Rejected: the waiting form on top of the other one (an allocation and a timer
  * for each, and a second way to fail), one timeout per session (a flush may take longer than a
  * query behind it).
  */
 #include <errno.h>
 
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/error_message.h"
 #include "client/session_call.h"
@@ -22,6 +23,7 @@ void orma_client_call_hold(struct orma_client_call *call, bool is_on_hold)
 
 	if (call->is_on_hold == is_on_hold)
 		return;
+	ORMA_ASSERT(is_on_hold || session->hold_count > 0);
 	call->is_on_hold = is_on_hold;
 	session->hold_count += is_on_hold ? 1 : UINT32_MAX;
 	orma_ipc_client_pause(session->ipc, session->hold_count > 0);
@@ -34,13 +36,15 @@ void orma_client_call_hold(struct orma_client_call *call, bool is_on_hold)
 
 static void finish(struct orma_client_call *call)
 {
+	ORMA_ASSERT(call->finish && call->session);
 	if (call->is_on_hold) {
+		ORMA_ASSERT(call->session->hold_count > 0);
 		call->is_on_hold = false;
 		orma_ipc_client_pause(call->session->ipc, --call->session->hold_count > 0);
 	}
 	orma_base_timer_disarm(&call->timer);
 	orma_base_list_remove(&call->item);
-	/* Replies may be left when the call ends before its time. */
+	/* More replies may come when the call ends early. */
 	orma_ipc_client_forget(call->session->ipc, call);
 	call->finish(call);
 }
@@ -96,7 +100,8 @@ int orma_client_session_call(struct orma_session *session, enum orma_client_sess
 {
 	int r;
 
-	/* From one of the session's own callbacks: nothing is sent whose answer nobody could await.
+	/* Inside of a callback of the session the loop cannot be turned, so the answer could not be waited
+	 * for.
 	 */
 	if (orma_base_loop_is_in_turn(session->loop))
 		return -EBUSY;
@@ -118,8 +123,10 @@ int orma_client_session_begin(struct orma_session *session, enum orma_client_ses
 			      const struct orma_buf *args, int fd, uint64_t timeout_ns,
 			      struct orma_client_call *call)
 {
-	int r = orma_base_loop_arm_in(session->loop, &call->timer, timeout_ns, on_timeout);
+	int r;
 
+	ORMA_ASSERT(call->finish && call->discard && !call->is_done);
+	r = orma_base_loop_arm_in(session->loop, &call->timer, timeout_ns, on_timeout);
 	if (r < 0)
 		return r;
 	call->session = session;

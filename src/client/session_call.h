@@ -16,8 +16,8 @@ struct orma_client_call {
 	int (*reply)(struct orma_client_call *call, const void *data_untrusted, size_t size);
 	uint64_t replies; /* so far */
 
-	/* On the heap; NULL otherwise. `finish` runs once, when the call is done, and frees it; `discard`
-	 * only frees it. */
+	/* NULL for a call on the stack. `finish` runs once, when the call is done, and frees it; `discard` only
+	 * frees it. */
 	void (*finish)(struct orma_client_call *call);
 	void (*discard)(struct orma_client_call *call);
 	struct orma_session *session;
@@ -42,8 +42,8 @@ int orma_client_session_call(struct orma_session *session, enum orma_client_sess
 int orma_client_session_begin(struct orma_session *session, enum orma_client_session_method method,
 			      const struct orma_buf *args, int fd, uint64_t timeout_ns,
 			      struct orma_client_call *call);
-/* For a call on the heap. On hold, nothing is received over the session's connection, and the call's timer
- * does not run. */
+/* Pauses or resumes a call on the heap. On hold, nothing is received over the session's connection, and
+ * the call's timer does not run. */
 void orma_client_call_hold(struct orma_client_call *call, bool is_on_hold);
 /* Finishes a call on the heap now, with an error. */
 void orma_client_call_end(struct orma_client_call *call, int error);

@@ -107,7 +107,7 @@ int orma_client_clone_init(const struct orma_session *session,
 	r = encode(&whole, args);
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "no memory for the request");
-	/* Standard input is nobody's trace, and what options are that were left at zero. */
+	/* 0 means none: options that were left at zero, and nobody writes a trace to standard input. */
 	*ret_fd = whole.file_fd > 0 ? whole.file_fd : -1;
 	return 0;
 }

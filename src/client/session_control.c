@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_control.c - the calls of a session whose answer says only whether: start, flush, change,
- * free, detach, attach.
+ * session_control.c - the calls of a session that bring no data: start, flush, change, free, detach,
+ * attach.
  *
- * Each is prepared once (struct plain: what is asked, and what its end means for the session), and
- * then waited for or begun. Rejected: a waiting and another version of each (they would drift
- * apart).
+ * Each call is prepared in one place (struct control: the request, and what its end means for the session),
+ * and then either waited for or begun. Rejected: two versions of each call (they would drift apart).
  */
 #include <errno.h>
 
@@ -18,43 +17,43 @@
 
 #define FLUSH_FLAGS 0x34 /* explicit, by a consumer's library */
 
-/* Makes of the call's end what the caller is told, and changes the session: 0 or the error. */
+/* Runs at the call's end: changes the session, and turns the call's error into what the caller is told. */
 typedef int settle_fn(struct orma_session *session, int error, struct orma_error *reterr);
 
-struct plain {
+struct control {
 	enum orma_client_session_method method;
 	struct orma_buf args;
 	uint64_t timeout_ns;
 	settle_fn *settle;
 };
 
-static int plain_init(struct plain *plain, const struct orma_session *session,
-		      enum orma_client_session_method method, settle_fn *settle)
+static int control_init(struct control *control, const struct orma_session *session,
+			enum orma_client_session_method method, settle_fn *settle)
 {
-	*plain = (struct plain){.method = method, .settle = settle};
+	*control = (struct control){.method = method, .settle = settle};
 	if (!session)
 		return -EINVAL;
-	plain->timeout_ns = session->timeout_ns;
+	control->timeout_ns = session->timeout_ns;
 	return 0;
 }
 
-static int plain_wait(struct orma_session *session, struct plain *plain, int r,
-		      struct orma_error *reterr)
+static int control_wait(struct orma_session *session, struct control *control, int r,
+			struct orma_error *reterr)
 {
 	struct orma_client_call call = {0};
 
 	if (r == 0) {
-		r = orma_client_session_call(session, plain->method, &plain->args, -1,
-					     plain->timeout_ns, &call);
-		r = plain->settle(session, r, reterr);
+		r = orma_client_session_call(session, control->method, &control->args, -1,
+					     control->timeout_ns, &call);
+		r = control->settle(session, r, reterr);
 	} else {
 		orma_base_error_set(reterr, r, "the call cannot be made (error %d)", -r);
 	}
-	orma_base_buf_done(&plain->args);
+	orma_base_buf_done(&control->args);
 	return r;
 }
 
-struct begun {
+struct async_control {
 	struct orma_client_call call;
 	settle_fn *settle;
 	orma_session_done_fn *done;
@@ -63,41 +62,41 @@ struct begun {
 
 static void discard(struct orma_client_call *call)
 {
-	orma_base_free(ORMA_CONTAINER_OF(call, struct begun, call));
+	orma_base_free(ORMA_CONTAINER_OF(call, struct async_control, call));
 }
 
 static void finish(struct orma_client_call *call)
 {
-	struct begun begun = *ORMA_CONTAINER_OF(call, struct begun, call);
+	struct async_control async = *ORMA_CONTAINER_OF(call, struct async_control, call);
 	struct orma_error error = {0};
-	int r = begun.settle(begun.call.session, begun.call.error, &error);
+	int r = async.settle(async.call.session, async.call.error, &error);
 
 	discard(call);
-	begun.done(begun.ctx, r < 0 ? &error : NULL);
+	async.done(async.ctx, r < 0 ? &error : NULL);
 }
 
-static int plain_begin(struct orma_session *session, struct plain *plain, int r,
-		       orma_session_done_fn *done, void *ctx)
+static int control_begin(struct orma_session *session, struct control *control, int r,
+			 orma_session_done_fn *done, void *ctx)
 {
-	struct begun *begun = NULL;
+	struct async_control *async = NULL;
 
 	if (!done)
 		r = -EINVAL;
 	if (r == 0) {
-		begun = orma_base_zalloc(sizeof(*begun));
-		r = begun ? 0 : -ENOMEM;
+		async = orma_base_zalloc(sizeof(*async));
+		r = async ? 0 : -ENOMEM;
 	}
 	if (r == 0) {
-		*begun = (struct begun){.call = {.finish = finish, .discard = discard},
-					.settle = plain->settle,
-					.done = done,
-					.ctx = ctx};
-		r = orma_client_session_begin(session, plain->method, &plain->args, -1,
-					      plain->timeout_ns, &begun->call);
+		*async = (struct async_control){.call = {.finish = finish, .discard = discard},
+						.settle = control->settle,
+						.done = done,
+						.ctx = ctx};
+		r = orma_client_session_begin(session, control->method, &control->args, -1,
+					      control->timeout_ns, &async->call);
 		if (r < 0)
-			orma_base_free(begun);
+			orma_base_free(async);
 	}
-	orma_base_buf_done(&plain->args);
+	orma_base_buf_done(&control->args);
 	return r;
 }
 
@@ -121,18 +120,18 @@ static int settle_start(struct orma_session *session, int error, struct orma_err
 
 int orma_session_start(struct orma_session *session, struct orma_error *reterr)
 {
-	struct plain plain;
-	int r = plain_init(&plain, session, ORMA_CLIENT_START_TRACING, settle_start);
+	struct control control;
+	int r = control_init(&control, session, ORMA_CLIENT_START_TRACING, settle_start);
 
-	return plain_wait(session, &plain, r, reterr);
+	return control_wait(session, &control, r, reterr);
 }
 
 int orma_session_start_async(struct orma_session *session, orma_session_done_fn *done, void *ctx)
 {
-	struct plain plain;
-	int r = plain_init(&plain, session, ORMA_CLIENT_START_TRACING, settle_start);
+	struct control control;
+	int r = control_init(&control, session, ORMA_CLIENT_START_TRACING, settle_start);
 
-	return plain_begin(session, &plain, r, done, ctx);
+	return control_begin(session, &control, r, done, ctx);
 }
 
 /* --- flush ------------------------------------------------------------------------------------ */
@@ -148,17 +147,17 @@ static int settle_flush(struct orma_session *session, int error, struct orma_err
 }
 
 static int prepare_flush(struct orma_session *session, uint32_t timeout_ms, uint64_t flags,
-			 struct plain *plain)
+			 struct control *control)
 {
 	struct orma_proto_heap_writer heap;
-	int r = plain_init(plain, session, ORMA_CLIENT_FLUSH, settle_flush);
+	int r = control_init(control, session, ORMA_CLIENT_FLUSH, settle_flush);
 
 	if (r < 0)
 		return r;
-	/* The service's own timeout comes first, so that its answer says which of the two it was.
+	/* The service's own timeout ends first, so that its answer says which of the two it was.
 	 */
-	plain->timeout_ns += timeout_ms * ORMA_NS_PER_MS;
-	orma_proto_heap_writer_init(&heap, &plain->args);
+	control->timeout_ns += timeout_ms * ORMA_NS_PER_MS;
+	orma_proto_heap_writer_init(&heap, &control->args);
 	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_TIMEOUT_MS, timeout_ms);
 	orma_proto_write_varint(&heap.writer, ORMA_PB_FLUSH_REQUEST_FLAGS,
 				flags ? flags : FLUSH_FLAGS);
@@ -167,19 +166,19 @@ static int prepare_flush(struct orma_session *session, uint32_t timeout_ms, uint
 
 int orma_session_flush(struct orma_session *session, uint32_t timeout_ms, uint64_t flags)
 {
-	struct plain plain;
-	int r = prepare_flush(session, timeout_ms, flags, &plain);
+	struct control control;
+	int r = prepare_flush(session, timeout_ms, flags, &control);
 
-	return plain_wait(session, &plain, r, NULL);
+	return control_wait(session, &control, r, NULL);
 }
 
 int orma_session_flush_async(struct orma_session *session, uint32_t timeout_ms, uint64_t flags,
 			     orma_session_done_fn *done, void *ctx)
 {
-	struct plain plain;
-	int r = prepare_flush(session, timeout_ms, flags, &plain);
+	struct control control;
+	int r = prepare_flush(session, timeout_ms, flags, &control);
 
-	return plain_begin(session, &plain, r, done, ctx);
+	return control_begin(session, &control, r, done, ctx);
 }
 
 /* --- changing, freeing ------------------------------------------------------------------------ */
@@ -195,10 +194,10 @@ static int settle_change(struct orma_session *session, int error, struct orma_er
 }
 
 static int prepare_change(struct orma_session *session, const void *config, size_t size,
-			  struct plain *plain)
+			  struct control *control)
 {
 	struct orma_proto_heap_writer heap;
-	int r = plain_init(plain, session, ORMA_CLIENT_CHANGE_CONFIG, settle_change);
+	int r = control_init(control, session, ORMA_CLIENT_CHANGE_CONFIG, settle_change);
 
 	if (r < 0 || (!config && size > 0))
 		return -EINVAL;
@@ -206,7 +205,7 @@ static int prepare_change(struct orma_session *session, const void *config, size
 		return -ESTALE;
 	if (size > ORMA_IPC_BODY_BYTES_MAX - ORMA_PROTO_SCALAR_FIELD_MAX)
 		return -EMSGSIZE;
-	orma_proto_heap_writer_init(&heap, &plain->args);
+	orma_proto_heap_writer_init(&heap, &control->args);
 	orma_proto_write_bytes(&heap.writer, ORMA_PB_CHANGE_TRACE_CONFIG_REQUEST_TRACE_CONFIG,
 			       config, size);
 	return orma_proto_heap_writer_finish(&heap);
@@ -214,47 +213,47 @@ static int prepare_change(struct orma_session *session, const void *config, size
 
 int orma_session_change_config(struct orma_session *session, const void *config, size_t size)
 {
-	struct plain plain;
-	int r = prepare_change(session, config, size, &plain);
+	struct control control;
+	int r = prepare_change(session, config, size, &control);
 
-	return plain_wait(session, &plain, r, NULL);
+	return control_wait(session, &control, r, NULL);
 }
 
 int orma_session_change_config_async(struct orma_session *session, const void *config, size_t size,
 				     orma_session_done_fn *done, void *ctx)
 {
-	struct plain plain;
-	int r = prepare_change(session, config, size, &plain);
+	struct control control;
+	int r = prepare_change(session, config, size, &control);
 
-	return plain_begin(session, &plain, r, done, ctx);
+	return control_begin(session, &control, r, done, ctx);
 }
 
 int orma_session_free_buffers(struct orma_session *session)
 {
-	struct plain plain;
-	int r = plain_init(&plain, session, ORMA_CLIENT_FREE_BUFFERS, settle_change);
+	struct control control;
+	int r = control_init(&control, session, ORMA_CLIENT_FREE_BUFFERS, settle_change);
 
-	return plain_wait(session, &plain, r, NULL);
+	return control_wait(session, &control, r, NULL);
 }
 
 int orma_session_free_buffers_async(struct orma_session *session, orma_session_done_fn *done,
 				    void *ctx)
 {
-	struct plain plain;
-	int r = plain_init(&plain, session, ORMA_CLIENT_FREE_BUFFERS, settle_change);
+	struct control control;
+	int r = control_init(&control, session, ORMA_CLIENT_FREE_BUFFERS, settle_change);
 
-	return plain_begin(session, &plain, r, done, ctx);
+	return control_begin(session, &control, r, done, ctx);
 }
 
-/* --- leaving and taking over ------------------------------------------------------------------ */
+/* --- detaching and attaching ------------------------------------------------------------------ */
 
-static int prepare_key(const char *key, uint32_t field_id, struct plain *plain)
+static int prepare_key(const char *key, uint32_t field_id, struct control *control)
 {
 	struct orma_proto_heap_writer heap;
 
 	if (!*key)
 		return -EINVAL;
-	orma_proto_heap_writer_init(&heap, &plain->args);
+	orma_proto_heap_writer_init(&heap, &control->args);
 	orma_proto_write_string(&heap.writer, field_id, key);
 	return orma_proto_heap_writer_finish(&heap);
 }
@@ -271,32 +270,32 @@ static int settle_detach(struct orma_session *session, int error, struct orma_er
 	return 0;
 }
 
-static int prepare_detach(struct orma_session *session, const char *key, struct plain *plain)
+static int prepare_detach(struct orma_session *session, const char *key, struct control *control)
 {
-	int r = plain_init(plain, session, ORMA_CLIENT_DETACH, settle_detach);
+	int r = control_init(control, session, ORMA_CLIENT_DETACH, settle_detach);
 
 	if (r < 0 || !key)
 		return -EINVAL;
 	if (!session->is_enabled || session->is_stopped)
 		return -ESTALE;
-	return prepare_key(key, ORMA_PB_DETACH_REQUEST_KEY, plain);
+	return prepare_key(key, ORMA_PB_DETACH_REQUEST_KEY, control);
 }
 
 int orma_session_detach(struct orma_session *session, const char *key)
 {
-	struct plain plain;
-	int r = prepare_detach(session, key, &plain);
+	struct control control;
+	int r = prepare_detach(session, key, &control);
 
-	return plain_wait(session, &plain, r, NULL);
+	return control_wait(session, &control, r, NULL);
 }
 
 int orma_session_detach_async(struct orma_session *session, const char *key,
 			      orma_session_done_fn *done, void *ctx)
 {
-	struct plain plain;
-	int r = prepare_detach(session, key, &plain);
+	struct control control;
+	int r = prepare_detach(session, key, &control);
 
-	return plain_begin(session, &plain, r, done, ctx);
+	return control_begin(session, &control, r, done, ctx);
 }
 
 static int settle_attach(struct orma_session *session, int error, struct orma_error *reterr)
@@ -309,7 +308,7 @@ static int settle_attach(struct orma_session *session, int error, struct orma_er
 		return orma_base_error_set(reterr, -ENOENT, "no session was detached by that key");
 	if (error < 0)
 		return orma_base_error_set(reterr, error, "attaching failed (error %d)", -error);
-	/* Who takes a session over also hears of its end. */
+	/* A consumer that takes a session over is told of its end as well. */
 	orma_proto_heap_writer_init(&heap, &args);
 	orma_proto_write_bool(&heap.writer, ORMA_PB_ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY,
 			      true);
@@ -319,30 +318,30 @@ static int settle_attach(struct orma_session *session, int error, struct orma_er
 	return r < 0 ? orma_base_error_set(reterr, r, "attaching failed (error %d)", -r) : 0;
 }
 
-static int prepare_attach(struct orma_session *session, const char *key, struct plain *plain)
+static int prepare_attach(struct orma_session *session, const char *key, struct control *control)
 {
-	int r = plain_init(plain, session, ORMA_CLIENT_ATTACH, settle_attach);
+	int r = control_init(control, session, ORMA_CLIENT_ATTACH, settle_attach);
 
 	if (r < 0 || !key)
 		return -EINVAL;
 	if (session->is_enabled)
 		return -EBUSY;
-	return prepare_key(key, ORMA_PB_ATTACH_REQUEST_KEY, plain);
+	return prepare_key(key, ORMA_PB_ATTACH_REQUEST_KEY, control);
 }
 
 int orma_session_attach(struct orma_session *session, const char *key)
 {
-	struct plain plain;
-	int r = prepare_attach(session, key, &plain);
+	struct control control;
+	int r = prepare_attach(session, key, &control);
 
-	return plain_wait(session, &plain, r, NULL);
+	return control_wait(session, &control, r, NULL);
 }
 
 int orma_session_attach_async(struct orma_session *session, const char *key,
 			      orma_session_done_fn *done, void *ctx)
 {
-	struct plain plain;
-	int r = prepare_attach(session, key, &plain);
+	struct control control;
+	int r = prepare_attach(session, key, &control);
 
-	return plain_begin(session, &plain, r, done, ctx);
+	return control_begin(session, &control, r, done, ctx);
 }

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/clock_ns.h"
 #include "base/error_message.h"
@@ -24,6 +25,7 @@ void orma_client_session_tell_error(struct orma_session *session, const struct o
 
 static void session_ended(struct orma_session *session)
 {
+	ORMA_ASSERT(session->is_enabled && !session->is_stopped);
 	session->is_stopped = session->is_start_settled = true;
 	if (session->stop_error.code < 0)
 		orma_client_session_tell_error(session, &session->stop_error);
@@ -95,7 +97,7 @@ int orma_session_enable(struct orma_session *session, const void *config, size_t
 		return r;
 	if (session->is_enabled)
 		return -EBUSY;
-	/* Upstream's services say it once, and not to those who begin to listen afterwards. */
+	/* Upstream's services announce the start once, to the consumers that listen at that moment. */
 	r = orma_client_session_observe(session, session->observed | ORMA_CLIENT_ALL_STARTED);
 	if (r < 0 && r != -ENOTSUP)
 		return r;
@@ -145,8 +147,8 @@ int orma_session_stop(struct orma_session *session)
 
 	if (r < 0)
 		return r;
-	/* Upstream's service answers consumers always: of 2020, with its debug checks, it aborts
-	 * where no reply was asked for. */
+	/* Upstream's service always answers consumers. A build of 2020 with debug checks aborts when no
+	 * reply was asked for. */
 	r = orma_ipc_client_invoke(session->ipc, ORMA_CLIENT_DISABLE_TRACING, NULL, 0,
 				   on_disable_reply, NULL);
 	return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;

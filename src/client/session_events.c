@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_events.c - what the service tells of a session unasked: ObservableEvents.
+ * session_events.c - events that the service announces by itself: ObservableEvents.
  *
  * One stream for two listeners: the caller, who wishes certain events, and the session itself,
- * which waits for the start of all data sources. It asks for that one before it begins, because
- * upstream's services say it once and only to those who listen. Rejected: asking when somebody
- * waits (the start may be over by then), two streams (the service ends the first).
+ * which waits for the start of all data sources. It asks for that event before the session is enabled,
+ * because upstream's services announce it once, to the consumers that listen at that moment. Rejected:
+ * asking when the caller waits (the start may be over by then), two streams (the service ends the first).
  */
 #include <errno.h>
 
@@ -98,7 +98,7 @@ static void on_events(void *ctx, const struct orma_ipc_reply *reply)
 	struct orma_session *session = ORMA_CONTAINER_OF(ctx, struct orma_session, observe_ctx);
 	struct orma_proto_field events, field;
 
-	/* A rejection only says that a later ObserveEvents took the stream over. */
+	/* A rejection only means that a later ObserveEvents has replaced the stream. */
 	if (!reply->success ||
 	    orma_proto_reader_find(reply->data, reply->size, ORMA_PB_OBSERVE_EVENTS_RESPONSE_EVENTS,
 				   &events) != 1 ||
@@ -176,7 +176,7 @@ static bool has_event(const void *capabilities_untrusted, size_t size, uint32_t 
 	return false;
 }
 
-/* A service takes any number for an event and never sends those that it does not know. */
+/* A service accepts any number as an event, and never sends those that it does not know. */
 static int check_all_started(struct orma_session *session)
 {
 	void *data;

@@ -9,8 +9,8 @@
  *	pipes, terminals        while poll() says that there is room, PIPE_BUF bytes, for which there is
  *
  * When such a descriptor is full, the session's connection is left unread until it is not (see
- * orma_client_call_hold()), so that the service keeps the trace, whose memory has a limit, and not
- * we, whose has none. Neither form raises SIGPIPE.
+ * orma_client_call_hold()), so that the trace waits in the service, whose buffers have a limit, and not in
+ * this process, whose memory has none. Neither form raises SIGPIPE.
  *
  * Rejected: making the descriptor O_NONBLOCK (it is the file's, for every process that has it), a
  * thread that may block (the library has one at most, and that is another).
@@ -38,7 +38,7 @@ struct packet_file {
 	int timeout_ms; /* for one that is O_NONBLOCK */
 	uint64_t bytes; /* written so far */
 	struct orma_buf batch;
-	size_t written; /* of `batch` */
+	size_t written; /* bytes of `batch` */
 };
 
 enum { FULL = 0, ALL_WRITTEN = 1 };
@@ -224,7 +224,7 @@ static void on_writable(struct orma_watch *watch, unsigned ready)
 	}
 }
 
-/* What it can, and on_writable() sees to the rest. */
+/* Writes as much as it can; on_writable() writes the rest. */
 static int write_or_watch(struct async_file *self)
 {
 	int r = self->watch.loop ? ALL_WRITTEN : write_some(self);
@@ -255,7 +255,7 @@ static void finish_file(struct orma_client_call *call)
 	int r = call->error < 0 ? call->error : write_or_watch(self);
 
 	if (r == 0 && self->watch.loop) {
-		/* Nothing is called any more, but freeing the session frees it. */
+		/* The call is over; it stays in the list so that freeing the session frees it. */
 		self->is_over = true;
 		orma_base_list_append(&call->session->calls, &call->item);
 		return;

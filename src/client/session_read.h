@@ -20,14 +20,15 @@ struct orma_client_read {
 };
 
 void orma_client_read_init(struct orma_client_read *read, orma_packet_fn *fn, void *ctx);
-/* What a caller is told for the error of such a call (0 = none): fills `reterr` and returns its code. */
+/* Turns the error of such a call (0 = none) into what the caller is told: fills `reterr`, returns
+ * its code. */
 int orma_client_read_error(int error, struct orma_error *reterr);
 
 /* session_query.c */
 struct orma_client_query {
 	struct orma_client_call call;
 	enum orma_client_session_method method;
-	uint32_t field_id; /* of the answer in each reply; parts are merged by appending */
+	uint32_t field_id; /* the field of each reply that has the answer; parts are appended */
 	uint8_t arg_bytes[ORMA_CLIENT_QUERY_ARG_BYTES];
 	struct orma_buf args; /* in arg_bytes */
 	struct orma_buf answer;
@@ -41,7 +42,7 @@ int orma_client_query_error(int error, struct orma_error *reterr);
 struct orma_client_clone {
 	struct orma_client_call call;
 	struct orma_session_clone_result result;
-	struct orma_error error; /* what the service says; code 0 = nothing */
+	struct orma_error error; /* the service's refusal; code 0 = none */
 };
 
 /* Checks the options and encodes them. -EINVAL, -EBUSY, -ENOMEM; fills `reterr`. */

@@ -4,14 +4,14 @@
  *   orma_startup_tracing(): instances ---> writers into reservations, in memory of our own
  *                                             |
  *   daemon comes: the memory is offered       |     it does not take it: all of it ends
- *   session comes: same data source, config --+---> reservation = its trace buffer: adopted
+ *   session comes: same data source, config --+---> reservation = its trace buffer: it goes on
  *   timeout                                   +---> reservation = nobody's buffer: ends
  *
- * The memory is a sealed file that goes along with the first message to the service. A service that
- * has given us memory already, for other sessions, is not asked: reservations work in any. A
- * connection without memory is made anew. Rejected: private memory that is copied when a session
- * comes (twice the memory, and every chunk moved); answering with an error while a daemon is there
- * (a program cannot know, and sessions that run already miss its first events as well).
+ * The memory is a sealed file that goes along with the first message to the service. When a service
+ * has given us memory already, for other sessions, that memory is used: reservations work in any. A
+ * connection without memory is replaced. Rejected: private memory that is copied when a session comes
+ * (twice the memory, and every chunk moved); answering with an error while a daemon is there (a
+ * program cannot know, and sessions that run already miss its first events as well).
  */
 #include <errno.h>
 
@@ -27,10 +27,10 @@
 
 struct startup {
 	const struct orma_startup_options *options;
-	int result;
+	int r;
 };
 
-/* The next data_sources.config of a TraceConfig; 1, 0 at the end, or -EBADMSG. */
+/* Gets the next data_sources.config of a TraceConfig. 1, 0 at the end, or -EBADMSG. */
 static int next_config(struct orma_proto_reader *reader, struct orma_str *ret)
 {
 	struct orma_proto_field source, config;
@@ -101,7 +101,7 @@ static struct orma_client_link *find_link(void)
 	return NULL;
 }
 
-/* The number of instances, or the error of one: others may have begun. */
+/* Returns the number of instances, or the first error; instances before it have started. */
 static int start_all(struct orma_client_link *link, const struct orma_startup_options *options)
 {
 	struct orma_proto_reader reader;
@@ -137,7 +137,7 @@ static int begin(const struct orma_startup_options *options)
 	if (r == 0)
 		r = start_all(link, options);
 	if (r < 0) {
-		/* All or nothing. */
+		/* On failure nothing stays started. */
 		orma_base_timer_disarm(&link->startup_timer);
 		on_timeout(&link->startup_timer);
 	}
@@ -148,7 +148,7 @@ static void run(void *ctx)
 {
 	struct startup *startup = ctx;
 
-	startup->result = begin(startup->options);
+	startup->r = begin(startup->options);
 }
 
 int orma_startup_tracing(const struct orma_startup_options *options)
@@ -161,5 +161,5 @@ int orma_startup_tracing(const struct orma_startup_options *options)
 	    (!whole.config && whole.config_size > 0))
 		return -EINVAL;
 	r = orma_client_post_and_wait(run, &startup);
-	return r < 0 ? r : startup.result;
+	return r < 0 ? r : startup.r;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sync.c - waiting until the services have seen everything so far.
+ * sync.c - orma_sync(): waiting until the services have seen everything that was sent.
  *
- * A fence is answered by each service that is connected. It lives on the heap, because whoever
- * waits for it may give up first; the loop thread frees such a one when it is done with it. A
- * connection that ends takes its question back, and the next one is asked again. Rejected: a fence
- * per registration (hundreds of round trips for nothing).
+ * Each service that is connected answers a fence. The fence is on the heap, because the thread that
+ * waits for it may give up first; then the loop thread frees it. When a connection ends without an
+ * answer, the next connection is asked again. Rejected: a fence per registration (hundreds of round
+ * trips for nothing).
  */
 #include "client/sync.h"
 
@@ -19,8 +19,7 @@
 
 enum sync_state { SYNC_UNSENT = 0, SYNC_SENT, SYNC_ANSWERED };
 
-/* Waits for an answer from every service that is connected, and at least one. On the heap: whoever
- * waits may give up first. */
+/* Done when every service that is connected has answered, and at least one. */
 struct sync {
 	struct orma_client_work work;
 	struct orma_list item;                 /* in orma_client.syncs */
@@ -114,7 +113,7 @@ void orma_client_syncs_link_answered(struct orma_client_link *link)
 
 	if (link->syncs_outstanding > 0)
 		link->syncs_outstanding--;
-	/* Answers come in the order of the questions; the farewell's is the last. */
+	/* Answers come in the order of the fences. */
 	ORMA_LIST_FOR_EACH (sync, &orma_client.syncs, item) {
 		if (sync->states[link - orma_client.links] != SYNC_SENT)
 			continue;
@@ -128,7 +127,7 @@ static int wait_driving(const struct sync *sync, uint64_t deadline_ns)
 {
 	struct pollfd poll_fd = {.fd = orma_poll_fd(), .events = POLLIN};
 
-	/* The flag is set by this very thread. */
+	/* This thread sets the flag, inside of orma_dispatch(). */
 	while (orma_dispatch() == 0 && !sync->is_done) {
 		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 

@@ -45,16 +45,17 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "client/engine.h"
 #include "client/revival.h"
 
-/* Of linux/membarrier.h, which is not where every C library looks: its private expedited commands. */
+/* The private expedited commands of linux/membarrier.h, a header that not every system has. */
 enum { MEMBARRIER_NOW = 1 << 3, MEMBARRIER_REGISTER = 1 << 4 };
 
 _Atomic uint64_t orma_client_hot_stamps[ORMA_INSTANCES_MAX];
 __thread struct orma_client_thread *orma_client_self __attribute__((tls_model("initial-exec")));
-/* Allocations of this thread that come back here, from an allocator that is itself traced, do not
- * emit. */
+/* Set while a slot is refreshed: events from inside of that (an allocator that is itself traced) are
+ * not emitted. */
 static __thread bool is_refreshing __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t thread_key;
@@ -93,7 +94,7 @@ static void slots_free(struct orma_packet *slots)
 	orma_base_free(slots);
 }
 
-/* The thread ends. What it emits in later destructors makes a new table, and this runs again. */
+/* The thread ends. Events in later destructors make a new table, and this runs again. */
 static void on_thread_exit(void *ctx)
 {
 	struct orma_client_thread *self = ctx;
@@ -123,7 +124,7 @@ void orma_client_threads_forked(void)
 {
 	orma_client_self = NULL;
 	is_refreshing = false;
-	/* Never allocates: nothing is only stored where something was. */
+	/* Storing NULL over a value does not allocate, so this stays async-signal-safe. */
 	if (atomic_load_explicit(&has_thread_key, memory_order_relaxed) &&
 	    pthread_getspecific(thread_key))
 		pthread_setspecific(thread_key, NULL);
@@ -146,7 +147,7 @@ static struct orma_client_thread *self_new(void)
 	return self;
 }
 
-/* Everything that was emitted so far is unknown to whoever reads the sequence from here on. */
+/* The reader of the sequence knows nothing of what was emitted so far. */
 static void slot_forget(struct orma_packet *slot, const struct orma_data_source *source,
 			bool is_new)
 {
@@ -158,7 +159,7 @@ static void slot_forget(struct orma_packet *slot, const struct orma_data_source 
 		memset(slot->state, 0, source->extra.thread_state_bytes);
 }
 
-/* What a slot gives up, to be freed without the mutex. */
+/* Objects taken out of slots, to be freed without the mutex. */
 struct taken {
 	struct orma_shm_writer *writer;
 	struct orma_client_user *user;
@@ -239,6 +240,7 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 			return -ENOMEM;
 		slot->state_done = source->extra.state_done;
 	}
+	ORMA_ASSERT(!slot->writer && !slot->user && idx < ORMA_INSTANCES_MAX);
 	slot->source = source;
 	slot->instance = &source->instances[idx];
 	look_at_instance(source, idx, &wanted);
@@ -263,6 +265,7 @@ static struct orma_packet *slots_add(struct orma_client_thread *self, uint32_t s
 
 	for (size_t i = 0; slots && i < ORMA_INSTANCES_MAX; i++)
 		atomic_init(&slots[i].stamp, ORMA_CLIENT_NO_STAMP);
+	ORMA_ASSERT(source_idx < ORMA_DATA_SOURCES_MAX && !self->slots[source_idx]);
 	pthread_mutex_lock(&orma_client.mutex);
 	self->slots[source_idx] = slots;
 	pthread_mutex_unlock(&orma_client.mutex);
@@ -301,7 +304,8 @@ static int slot_update(struct orma_packet *slot, struct orma_data_source *source
 	uint64_t stamp = atomic_load_explicit(&source->stamps[idx], memory_order_acquire);
 
 	if (stamp == 0) {
-		/* Where the loop thread can, it has; nothing of another source's in this place. */
+		/* If the loop thread could take the writer, it has done so. The slot may also be another source's,
+		 * which had this place before. */
 		if (slot->instance == instance)
 			slot_discard(slot);
 		return -ENOTCONN;
@@ -380,9 +384,9 @@ void orma_client_self_flush(struct orma_data_source *source, uint32_t idx)
 	orma_client_slot_leave(slot);
 }
 
-/* --- taking away ------------------------------------------------------------------------------ */
+/* --- reclaiming writers ----------------------------------------------------------------------- */
 
-/* Loop thread. False: the kernel cannot, or must not. */
+/* Loop thread. False: the kernel has no membarrier(), or a filter forbids it. */
 static bool have_all_threads_pass_a_barrier(void)
 {
 	static bool is_registered;
@@ -392,7 +396,7 @@ static bool have_all_threads_pass_a_barrier(void)
 	is_registered = true;
 	if (syscall(SYS_membarrier, MEMBARRIER_NOW, 0) == 0)
 		return true;
-	/* Of a fork's parent, perhaps. */
+	/* The registration may have been that of a fork's parent. */
 	is_registered = syscall(SYS_membarrier, MEMBARRIER_REGISTER, 0) == 0;
 	return is_registered && syscall(SYS_membarrier, MEMBARRIER_NOW, 0) == 0;
 }
@@ -436,7 +440,7 @@ void orma_client_threads_discard(void)
 	} while (slots);
 }
 
-/* --- what the application keeps --------------------------------------------------------------- */
+/* --- the application's states ----------------------------------------------------------------- */
 
 static void renew_incremental(struct orma_client_user *user, uint32_t idx)
 {

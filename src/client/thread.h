@@ -25,7 +25,7 @@ struct orma_packet {
 	/* The instance's when the slot last looked at it, or ORMA_CLIENT_NO_STAMP. Relaxed: the owner
 	 * compares it before it knows which thread may use the slot. */
 	_Atomic uint64_t stamp;
-	uint64_t generation; /* of the instance that `writer` belongs to */
+	uint64_t generation; /* the generation of the instance that `writer` belongs to */
 	uint64_t lost_seen;  /* packets that `writer` had lost when it was last asked */
 	struct orma_data_source *source;
 	struct orma_client_instance *instance;
@@ -36,8 +36,8 @@ struct orma_packet {
 	bool needs_state;
 	bool is_user_outdated; /* user->incremental_state is that of an earlier state */
 	bool is_clear_due;     /* as soon as the chunk is another one than that of the state */
-	/* What orma_shm_writer_next_chunk_id() was when the sequence last began its state: as long as
-	 * it is the same, the state lies in the chunk in hand. */
+	/* The result of orma_shm_writer_next_chunk_id() when the sequence last began its state. While it is
+	 * the same, the state lies in the chunk in hand. */
 	uint32_t state_chunk_id;
 	/*
 	 * The owner is using the slot. When it is not, and the instance has stopped, the members
@@ -47,7 +47,7 @@ struct orma_packet {
 	_Atomic bool is_open;
 };
 
-/* What the application keeps per thread and instance. */
+/* The application's states, one per thread and instance. */
 struct orma_client_user {
 	struct orma_client_user *next; /* in struct taken of thread.c */
 	struct orma_data_source *source;
@@ -150,10 +150,10 @@ void orma_client_self_flush(struct orma_data_source *source, uint32_t idx);
 size_t orma_client_threads_reclaim(struct orma_data_source *source, uint32_t idx);
 /* Frees the slots of all threads; none may be in use. */
 void orma_client_threads_discard(void);
-/* What the application keeps; the slot must be entered. NULL: no memory. */
+/* The application's states; the slot must be entered. Returns NULL without memory. */
 struct orma_client_user *orma_client_slot_user(struct orma_packet *slot);
 int orma_client_threads_init(void);
-/* In the child of a fork; async-signal-safe. */
+/* Runs in the child of a fork; async-signal-safe. */
 void orma_client_threads_forked(void);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_stats.c - a TraceStats message as a plain struct.
  *
- * One block of memory: the struct, the pointers to its buffers, the buffers. Pointers, because the
- * struct of a buffer will grow and programs that were built before index the array. Rejected: the
- * caller's array (its length would have to be asked first), accessor functions for fifty numbers.
+ * One block of memory: the struct, the pointers to its buffers, the buffers. The array has pointers,
+ * because the struct of a buffer will grow, and programs that were built before index the array.
+ * Rejected: the caller's array (its length would have to be asked first), accessor functions for fifty
+ * numbers.
  */
 #include <orma/stats.h>
 

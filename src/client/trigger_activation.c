@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trigger_activation.c - activating the triggers that sessions wait for.
  *
- * A service that is connected is told at once; one that is not, when it connects, unless the
- * triggers' time is over by then. Each service is told once. The texts travel in one piece of
- * memory from the caller to the loop thread, which keeps it in a list while somebody is still to be
- * told. Nothing wakes for triggers whose time is over: they go when the next one comes, or at the
- * end.
+ * A connected service is told at once. Another one is told when it connects, unless the triggers have
+ * expired by then. Each service is told once. The caller's names are copied into one block of memory, which
+ * the loop thread keeps in a list until every service is told. No timer drops expired triggers: they are
+ * dropped when the next one comes, or at the end.
  */
 #include "client/trigger_activation.h"
 

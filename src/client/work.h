@@ -17,7 +17,7 @@ int orma_client_post(struct orma_client_work *work);
 /* Runs `fn` on the loop thread and waits for its end; on the loop thread, and with caller_drives, calls
  * it. 0 or -ENOTCONN. */
 int orma_client_post_and_wait(void (*fn)(void *ctx), void *ctx);
-/* For the loop thread: the oldest work, or NULL. */
+/* Takes the oldest work; NULL = none. Loop thread only. */
 struct orma_client_work *orma_client_work_take(void);
 
 #endif
