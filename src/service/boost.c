@@ -7,6 +7,8 @@
  * that exist, so no end of a session can be forgotten. Rejected: changing the priority unless the
  * embedder offers it (a library does not do that to its process).
  */
+#include "service/boost.h"
+
 #include <errno.h>
 
 #include "base/error_message.h"
@@ -14,7 +16,6 @@
 #include "base/log_message.h"
 #include "schema/gen/priority_boost_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
-#include "service/boost.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
 

@@ -8,6 +8,8 @@
  * loses unknown fields inside oneofs, and costs more), one config per instance (all producers get
  * the same one).
  */
+#include "service/config_source.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +24,6 @@
 #include "proto/writer.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
-#include "service/config_source.h"
 #include "service/filter/regex.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"

@@ -7,6 +7,8 @@
  * consumer (the protocol's calls name none), an empty detach key (upstream: it matches any attached
  * session of that user).
  */
+#include "service/consumer_port.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -16,7 +18,6 @@
 #include "base/list.h"
 #include "base/options.h"
 #include "service/clone/clone.h"
-#include "service/consumer_port.h"
 #include "service/flush.h"
 #include "service/limits.h"
 #include "service/output/output_compress.h"

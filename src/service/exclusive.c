@@ -8,12 +8,13 @@
  * begins. Rejected: ending the others while the config is still being checked (upstream: a config
  * that is then refused has ended them nevertheless).
  */
+#include "service/exclusive.h"
+
 #include <errno.h>
 
 #include "base/error_message.h"
 #include "base/list.h"
 #include "base/macros.h"
-#include "service/exclusive.h"
 #include "service/service_state.h"
 #include "service/session_life.h"
 #include "service/session_state.h"

@@ -11,6 +11,8 @@
  * Rejected: a counter instead of the list (an answer given twice would count twice), a map per
  * producer (a flush has few producers and lives for milliseconds).
  */
+#include "service/flush.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +24,6 @@
 #include "base/macros.h"
 #include "proto/writer.h"
 #include "schema/gen/service_event.pb.h"
-#include "service/flush.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"
 #include "service/read/service_event.h"

@@ -66,6 +66,7 @@
  * differences of timestamps and counters).
  */
 #include "service/incremental.h"
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/list.h"

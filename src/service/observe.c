@@ -5,6 +5,8 @@
  * report, which the instance remembers. Nothing is queued here. Rejected: reporting each internal
  * state (the message has two), batching with a timer (the transport batches).
  */
+#include "service/observe.h"
+
 #include <errno.h>
 
 #include "base/buf.h"
@@ -13,7 +15,6 @@
 #include "schema/gen/observable_events.pb.h"
 #include "service/consumer_port.h"
 #include "service/limits.h"
-#include "service/observe.h"
 #include "service/producer/producer.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"

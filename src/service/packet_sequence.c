@@ -17,6 +17,8 @@
  * by_key is at most `count`. Rejected: ids at read time (the trace buffer carries them for us),
  * histograms in the trace buffer (it forgets sequences that are empty).
  */
+#include "service/packet_sequence.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,7 +27,6 @@
 #include "base/macros.h"
 #include "base/map.h"
 #include "service/limits.h"
-#include "service/packet_sequence.h"
 #include "service/producer/producer.h"
 #include "service/session_state.h"
 

@@ -11,10 +11,11 @@
  * all (three users with five sessions each refused root the sixteenth), fewer sessions per user
  * (recorders rely on upstream's numbers).
  */
+#include "service/quota.h"
+
 #include <errno.h>
 
 #include "base/error_message.h"
-#include "service/quota.h"
 
 void orma_service_quota_add(struct orma_service_quota *quota, uid_t uid, bool has_rights)
 {

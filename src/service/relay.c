@@ -24,6 +24,8 @@
  * Rejected: machines as objects shared by producers and relays (they would only count references),
  * all kept readings in each packet (readers would see clocks go back).
  */
+#include "service/relay.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -44,7 +46,6 @@
 #include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/clock_snapshot.h"
-#include "service/relay.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
 

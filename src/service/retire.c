@@ -9,6 +9,7 @@
  * own page faults), unmapping when the loop is idle (a busy service would keep the memory).
  */
 #include "service/retire.h"
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/list.h"

@@ -15,6 +15,7 @@
  * missing).
  */
 #include "service/scrape.h"
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/list.h"

@@ -7,6 +7,7 @@
  * removes all of this.
  */
 #include "service/service_check.h"
+
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/macros.h"

@@ -4,6 +4,8 @@
  * This is the lowest file that knows struct orma_service as a whole. It calls nothing but timers
  * and the batch.
  */
+#include "service/service_state.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,7 +13,6 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "service/read/batch.h"
-#include "service/service_state.h"
 #include "service/timer.h"
 
 uint64_t orma_service_now_ns(const struct orma_service *service)

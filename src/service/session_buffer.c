@@ -5,6 +5,8 @@
  * Ids are reused as late as possible: a producer may still hold chunks for a buffer that is gone.
  * Rejected: ids per session (chunks in shared memory have no room for a session).
  */
+#include "service/session_buffer.h"
+
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -17,7 +19,6 @@
 #include "service/limits.h"
 #include "service/retire.h"
 #include "service/service_state.h"
-#include "service/session_buffer.h"
 #include "service/session_state.h"
 
 static uint32_t pick_id(struct orma_service_buffer_ids *ids)

@@ -13,6 +13,7 @@
  */
 
 #include "service/session_life.h"
+
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/assert.h"

@@ -4,6 +4,8 @@
  * A change of state is recorded in every session that asked for enable_concurrent_session_events.
  * Nothing here makes a session do anything; session_life.c does.
  */
+#include "service/session_state.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -16,7 +18,6 @@
 #include "service/limits.h"
 #include "service/read/service_event.h"
 #include "service/service_state.h"
-#include "service/session_state.h"
 
 const char *orma_service_session_state_name(const struct orma_service_session *session)
 {

@@ -9,6 +9,8 @@
  * is left for an earlier one. Rejected: instances owned by the data source (most questions are
  * asked per session).
  */
+#include "service/source_instance.h"
+
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -23,7 +25,6 @@
 #include "service/producer/producer_memory.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
-#include "service/source_instance.h"
 
 bool orma_service_instances_are_full(const struct orma_service_session *session,
 				     size_t looked_at_count)

@@ -10,6 +10,7 @@
  * fail), a timer wheel (it wakes an idle daemon).
  */
 #include "service/timer.h"
+
 #include "base/assert.h"
 #include "base/list.h"
 

@@ -19,6 +19,8 @@
  * while it grows (each reader of the list of sessions would have to skip it), counting clones as
  * sessions (five snapshots would keep their user from recording).
  */
+#include "service/clone/clone.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +39,6 @@
 #include "schema/gen/service_event.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_stats.pb.h"
-#include "service/clone/clone.h"
 #include "service/config/enable.h"
 #include "service/consumer_port.h"
 #include "service/filter/filter.h"

@@ -8,6 +8,8 @@
  * building (upstream's way: a refused config has already locked the service or ended other
  * sessions), one function with all checks.
  */
+#include "service/config/config_check.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +20,6 @@
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/priority_boost_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
-#include "service/config/config_check.h"
 #include "service/consumer_port.h"
 #include "service/limits.h"
 #include "service/output/output_compress.h"

@@ -154,7 +154,7 @@ static int check_name_age(const struct check *c)
 	return 0;
 }
 
-static int check_places(const struct check *c)
+static int check_quota(const struct check *c)
 {
 	struct orma_service_quota quota = {
 		.uid = c->uid,
@@ -182,7 +182,7 @@ int orma_service_config_check_rivals(const struct orma_service *service, uid_t u
 		check_unique_name,
 		check_semaphores,
 		check_name_age,
-		check_places,
+		check_quota,
 	};
 	struct check c = {service, uid, has_rights, config, reterr};
 	int r = check_exclusive(&c);

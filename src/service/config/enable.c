@@ -9,6 +9,8 @@
  * but only its consumer knows it. Rejected: telling producers while building (upstream: a failed
  * session has already set them up).
  */
+#include "service/config/enable.h"
+
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -24,7 +26,6 @@
 #include "schema/gen/trace_config.pb.h"
 #include "service/boost.h"
 #include "service/config/config_check.h"
-#include "service/config/enable.h"
 #include "service/config_source.h"
 #include "service/consumer_port.h"
 #include "service/exclusive.h"

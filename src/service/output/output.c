@@ -12,6 +12,8 @@
  * its end. Rejected: draining everything in one call (upstream), reading on while the file is stuck
  * (unbounded memory).
  */
+#include "service/output/output.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -27,7 +29,6 @@
 #include "service/consumer_port.h"
 #include "service/flush.h"
 #include "service/limits.h"
-#include "service/output/output.h"
 #include "service/output/output_compress.h"
 #include "service/output/output_create.h"
 #include "service/output/output_file.h"

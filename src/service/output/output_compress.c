@@ -13,6 +13,8 @@
  * blocks (a truncated file would lose everything after the cut), compressing when chunks arrive
  * (most rings are never read), batches as blocks (a batch of many small sequences is small).
  */
+#include "service/output/output_compress.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +25,6 @@
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "service/limits.h"
-#include "service/output/output_compress.h"
 #include "service/read/batch.h"
 #include "service/read/read.h"
 #include "service/service_state.h"

@@ -14,6 +14,8 @@
  * meanwhile (each of them has a meaning here that costs a line), looking at the path first (that
  * hangs as well as opening).
  */
+#include "service/output/output_create.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -21,7 +23,6 @@
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "service/limits.h"
-#include "service/output/output_create.h"
 #include "service/output/output_file.h"
 #include "service/service_state.h"
 #include "service/session_events.h"

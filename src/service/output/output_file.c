@@ -5,6 +5,8 @@
  * are kept in `refused` until an event says that the file is ready. Invariant: nothing is written
  * while `refused` has data.
  */
+#include "service/output/output_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +20,6 @@
 #include "base/macros.h"
 #include "service/limits.h"
 #include "service/output/output_compress.h"
-#include "service/output/output_file.h"
 #include "service/output/output_hold.h"
 #include "service/service_state.h"
 #include "service/session_state.h"

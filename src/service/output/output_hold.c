@@ -6,6 +6,7 @@
  * explains the cut. read.c calls this file, so it is below the rest of output/.
  */
 #include "service/output/output_hold.h"
+
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/map.h"

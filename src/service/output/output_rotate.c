@@ -42,6 +42,8 @@
  * each data source's state); rotating by time (bytes fill a disk, not time); a name with a number
  * or a time for each new file (readers want the newest under a stable name).
  */
+#include "service/output/output_rotate.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -61,7 +63,6 @@
 #include "service/output/output_compress.h"
 #include "service/output/output_file.h"
 #include "service/output/output_hold.h"
-#include "service/output/output_rotate.h"
 #include "service/read/batch.h"
 #include "service/read/clock_snapshot.h"
 #include "service/read/own_packets.h"

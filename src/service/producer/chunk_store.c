@@ -6,6 +6,7 @@
  * claim and is checked here: the buffer, the writer, and that the two belong together.
  */
 #include "service/producer/chunk_store.h"
+
 #include "base/assert.h"
 #include "buffer/trace_buffer.h"
 #include "service/incremental.h"

@@ -6,12 +6,13 @@
  * because data may still be on its way when a data source is unregistered. Rejected: granting by
  * instance (such data would be refused).
  */
+#include "service/producer/producer.h"
+
 #include <errno.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "service/producer/producer.h"
 #include "service/service_state.h"
 
 struct orma_producer_port *orma_service_producer_by_id(const struct orma_service *service,

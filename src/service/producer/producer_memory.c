@@ -32,6 +32,8 @@
  * rejected: mincore(), which reports swapped pages as holes, and which the owner of the file can
  * blind by fchmod().
  */
+#include "service/producer/producer_memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -49,7 +51,6 @@
 #include "schema/gen/trace_config.pb.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"
-#include "service/producer/producer_memory.h"
 #include "service/service_state.h"
 #include "shm/view.h"
 

@@ -6,6 +6,8 @@
  * thousands. The hash is seeded, since producers choose the names. Rejected: walking all data
  * sources for each entry of a config (100,000 of them times 1,000 entries).
  */
+#include "service/producer/producer_source.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +25,6 @@
 #include "schema/gen/data_source_descriptor.pb.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"
-#include "service/producer/producer_source.h"
 #include "service/service_state.h"
 #include "service/session_life.h"
 #include "service/session_state.h"

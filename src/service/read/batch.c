@@ -7,6 +7,8 @@
  * which may overwrite a buffer. The service has one batch. Rejected: packets as objects (a malloc
  * per packet).
  */
+#include "service/read/batch.h"
+
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -21,7 +23,6 @@
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "service/limits.h"
-#include "service/read/batch.h"
 #include "service/service_state.h"
 
 void orma_service_batch_done(struct orma_service_batch *batch)

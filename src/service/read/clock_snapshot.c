@@ -5,6 +5,8 @@
  * the first of two equal readings is worth more, because it is valid for longer. Drift is judged in
  * nanoseconds. The TSC counts ticks, so it is not compared.
  */
+#include "service/read/clock_snapshot.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,6 @@
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/limits.h"
-#include "service/read/clock_snapshot.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
 

@@ -6,6 +6,8 @@
  * read" and the stats. All timestamps are CLOCK_BOOTTIME, and say so. Rejected: one snapshot per
  * event.
  */
+#include "service/read/own_packets.h"
+
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -29,7 +31,6 @@
 #include "service/limits.h"
 #include "service/packet_sequence.h"
 #include "service/read/batch.h"
-#include "service/read/own_packets.h"
 #include "service/read/read_filter.h"
 #include "service/read/service_event.h"
 #include "service/read/trace_stats.h"

@@ -11,13 +11,14 @@
  * fields (a packet that has them is forged or corrupt), the reader of src/proto (it needs one
  * contiguous piece of memory).
  */
+#include "service/read/packet_check.h"
+
 #include <errno.h>
 
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
 #include "proto/wire.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "service/read/packet_check.h"
 
 struct cursor {
 	const uint8_t *at, *end; /* rest of the current piece of a slice */

@@ -8,6 +8,8 @@
  * packet of megabytes is held separately and handed out by later calls (read_large.c). Rejected:
  * starting each call at the first buffer (a busy one would starve the rest).
  */
+#include "service/read/read.h"
+
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -18,7 +20,6 @@
 #include "service/read/batch.h"
 #include "service/read/own_packets.h"
 #include "service/read/packet_check.h"
-#include "service/read/read.h"
 #include "service/read/read_filter.h"
 #include "service/read/read_large.h"
 #include "service/service_state.h"

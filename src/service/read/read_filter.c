@@ -9,6 +9,8 @@
  * one, because then time is limited. Rejected: filtering when data is committed (a clone may ask
  * for the unfiltered data).
  */
+#include "service/read/read_filter.h"
+
 #include <errno.h>
 
 #include "base/arena.h"
@@ -16,7 +18,6 @@
 #include "base/macros.h"
 #include "service/filter/filter.h"
 #include "service/limits.h"
-#include "service/read/read_filter.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
 

@@ -12,6 +12,8 @@
  * Rejected: a limit below the protocol's (upstream's services accept such packets), checking a part
  * when it is sent (the part of a forged packet that was sent cannot be taken back).
  */
+#include "service/read/read_large.h"
+
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -21,7 +23,6 @@
 #include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/packet_check.h"
-#include "service/read/read_large.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
 

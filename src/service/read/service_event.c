@@ -5,6 +5,8 @@
  * keep only their newest event; the frequent ones (flushes) keep a fixed number. Rejected: encoding
  * a packet when the event happens (most are never read).
  */
+#include "service/read/service_event.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +16,6 @@
 #include "schema/gen/service_event.pb.h"
 #include "service/limits.h"
 #include "service/read/clock_snapshot.h"
-#include "service/read/service_event.h"
 #include "service/service_state.h"
 #include "service/session_state.h"
 

@@ -6,6 +6,7 @@
  * summed up a second time. Rejected: counters of its own (they would drift).
  */
 #include "service/read/trace_stats.h"
+
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/macros.h"

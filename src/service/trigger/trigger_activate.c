@@ -15,6 +15,8 @@
  * trigger instead of the history (a session of today would not know of yesterday's session's), the
  * history on disk (a daemon that runs for a day needs none).
  */
+#include "service/trigger/trigger_activate.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,7 +33,6 @@
 #include "service/session_life.h"
 #include "service/session_state.h"
 #include "service/timer.h"
-#include "service/trigger/trigger_activate.h"
 #include "service/trigger/trigger_state.h"
 
 /* --- the timeout of a session ----------------------------------------------------------------- */

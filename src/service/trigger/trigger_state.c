@@ -5,6 +5,8 @@
  * of its hits until they are written into the trace. Nothing here makes a session start or stop;
  * trigger_activate.c does.
  */
+#include "service/trigger/trigger_state.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -24,7 +26,6 @@
 #include "service/read/clock_snapshot.h"
 #include "service/session_state.h"
 #include "service/timer.h"
-#include "service/trigger/trigger_state.h"
 
 uint64_t orma_service_trigger_hash(const char *name)
 {

@@ -504,7 +504,7 @@ ORMA_TEST(new_writers_take_the_places_of_those_that_have_gone)
 		producer_close(&gone);
 		count += OF_ONE;
 	}
-	/* One that stays, and then all the rest of the places, by writers that stay. */
+	/* Writers that stay: one, and then as many as there are free records. */
 	write_as(&s.producer, 1, 2 + ORMA_SERVICE_SEQUENCES_MAX - count);
 	CHECK_INT(discarded(&s), 0);
 	write_as(&s.producer, 1000, OF_ONE);
