@@ -16,7 +16,7 @@
 #include "base/log_message.h"
 #include "schema/gen/priority_boost_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 /* Real-time policies are above any nice value; within a policy the number counts. */

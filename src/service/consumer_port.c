@@ -22,7 +22,7 @@
 #include "service/limits.h"
 #include "service/output/output_compress.h"
 #include "service/read/read_large.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_life.h"
 #include "service/session_state.h"
 #include "service/steps.h"

@@ -15,7 +15,7 @@
 #include "base/error_message.h"
 #include "base/list.h"
 #include "base/macros.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_life.h"
 #include "service/session_state.h"
 

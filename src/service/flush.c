@@ -28,7 +28,7 @@
 #include "service/producer/producer.h"
 #include "service/read/service_event.h"
 #include "service/scrape.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_events.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"

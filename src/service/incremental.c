@@ -75,7 +75,7 @@
 #include "schema/gen/trace_config.pb.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"
 #include "service/timer.h"

@@ -20,7 +20,7 @@ struct orma_service_sequence {
 	uint32_t producer_id, writer_id;
 	uint64_t producer_serial;
 	uint32_t buffer_idx;
-	/* How full its chunks were; see trace_stats.c. */
+	/* How full its chunks were; see session_stats.c. */
 	uint64_t histogram_counts[ORMA_SERVICE_HISTOGRAM_BUCKETS];
 	uint64_t histogram_sums[ORMA_SERVICE_HISTOGRAM_BUCKETS];
 };

@@ -46,7 +46,7 @@
 #include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/clock_snapshot.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 int orma_relay_port_open(struct orma_service *service, const struct orma_relay_info *info,

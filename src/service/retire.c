@@ -16,7 +16,7 @@
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
 #include "service/limits.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/timer.h"
 
 struct retired {

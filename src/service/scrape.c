@@ -25,7 +25,7 @@
 #include "service/producer/chunk_store.h"
 #include "service/producer/producer.h"
 #include "service/producer/producer_memory.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_events.h"
 #include "service/session_state.h"
 #include "service/steps.h"

@@ -27,7 +27,7 @@
 #include "service/relay.h"
 #include "service/retire.h"
 #include "service/service_check.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_events.h"
 #include "service/session_life.h"
 #include "service/session_state.h"

@@ -17,7 +17,7 @@
 #include "service/limits.h"
 #include "service/output/output.h"
 #include "service/producer/producer.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"
 

@@ -18,7 +18,7 @@
 #include "service/incremental.h"
 #include "service/limits.h"
 #include "service/retire.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 static uint32_t pick_id(struct orma_service_buffer_ids *ids)

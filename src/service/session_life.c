@@ -43,7 +43,7 @@
 #include "service/read/read_large.h"
 #include "service/read/service_event.h"
 #include "service/scrape.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_buffer.h"
 #include "service/session_events.h"
 #include "service/session_state.h"

@@ -17,7 +17,7 @@
 #include "service/consumer_port.h"
 #include "service/limits.h"
 #include "service/read/service_event.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 
 const char *orma_service_session_state_name(const struct orma_service_session *session)
 {

@@ -22,7 +22,7 @@
  *    packet_sequence
  *    producer/producer, producer/producer_memory
  *    filter/, retire, service_check
- *    service_state                                        clocks, caches
+ *    service_core                                         clocks, caches
  *    read/batch, quota, timer
  *
  * Invariants

@@ -13,7 +13,7 @@
 #include "base/list.h"
 #include "base/macros.h"
 #include "service/flush.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_life.h"
 #include "service/session_state.h"
 #include "service/timer.h"

@@ -23,7 +23,7 @@
 #include "service/observe.h"
 #include "service/producer/producer.h"
 #include "service/producer/producer_memory.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 bool orma_service_instances_are_full(const struct orma_service_session *session,

@@ -17,8 +17,8 @@
 #include "service/consumer_port.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"
-#include "service/read/trace_stats.h"
-#include "service/service_state.h"
+#include "service/read/session_stats.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 static int reply(struct orma_service *service, int r, const void **ret_data, size_t *ret_size)

@@ -48,7 +48,7 @@
 #include "service/output/output_file.h"
 #include "service/read/service_event.h"
 #include "service/retire.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_buffer.h"
 #include "service/session_life.h"
 #include "service/session_state.h"

@@ -15,7 +15,7 @@
 #include "service/limits.h"
 #include "service/output/output_file.h"
 #include "service/quota.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 static bool is_wanted(const struct orma_service_session *session,

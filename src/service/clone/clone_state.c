@@ -17,7 +17,7 @@
 #include "service/clone/clone.h"
 #include "service/packet_sequence.h"
 #include "service/read/service_event.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 static void copy_identity(const struct orma_service_session *source,

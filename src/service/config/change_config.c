@@ -24,7 +24,7 @@
 #include "service/consumer_port.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"
 

@@ -25,7 +25,7 @@
 #include "service/output/output_compress.h"
 #include "service/output/output_create.h"
 #include "service/output/output_file.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 
 struct check {
 	const struct orma_service *service;

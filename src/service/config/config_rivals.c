@@ -17,7 +17,7 @@
 #include "service/exclusive.h"
 #include "service/limits.h"
 #include "service/quota.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 struct check {

@@ -36,7 +36,7 @@
 #include "service/output/output_create.h"
 #include "service/output/output_file.h"
 #include "service/producer/producer.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_buffer.h"
 #include "service/session_life.h"
 #include "service/session_state.h"

@@ -28,7 +28,7 @@
 #include "schema/gen/trace.pb.h"
 #include "service/filter/filter_bytecode.h"
 #include "service/filter/filter_string.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 
 struct level {
 	size_t rest;      /* see the picture above */

@@ -28,7 +28,7 @@
 #include "base/alloc.h"
 #include "base/error_message.h"
 #include "base/macros.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 
 enum policy {
 	MATCH_REDACT =

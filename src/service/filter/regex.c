@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "base/error_message.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 
 int orma_service_regex_compile(const struct orma_service *service, struct orma_str pattern,
 			       bool is_whole, struct orma_service_regex *ret,

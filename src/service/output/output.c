@@ -33,7 +33,7 @@
 #include "service/output/output_create.h"
 #include "service/output/output_file.h"
 #include "service/output/output_rotate.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_events.h"
 #include "service/session_state.h"
 #include "service/timer.h"

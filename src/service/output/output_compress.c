@@ -27,7 +27,7 @@
 #include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/read.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 static bool has_codec(const struct orma_service *service, enum orma_codec codec)

@@ -24,7 +24,7 @@
 #include "base/macros.h"
 #include "service/limits.h"
 #include "service/output/output_file.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_events.h"
 #include "service/session_state.h"
 #include "service/timer.h"

@@ -21,7 +21,7 @@
 #include "service/limits.h"
 #include "service/output/output_compress.h"
 #include "service/output/output_hold.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 #include "service/timer.h"
 

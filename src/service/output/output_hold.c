@@ -14,7 +14,7 @@
 #include "service/output/output.h"
 #include "service/read/batch.h"
 #include "service/read/packet_check.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 #include "service/timer.h"
 

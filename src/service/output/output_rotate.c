@@ -67,7 +67,7 @@
 #include "service/read/clock_snapshot.h"
 #include "service/read/own_packets.h"
 #include "service/read/read_filter.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 #include "service/timer.h"
 

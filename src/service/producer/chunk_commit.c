@@ -22,7 +22,7 @@
 #include "service/producer/chunk_store.h"
 #include "service/producer/producer.h"
 #include "service/producer/producer_memory.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/steps.h"
 #include "shm/abi.h"
 #include "shm/view.h"

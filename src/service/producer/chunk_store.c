@@ -12,7 +12,7 @@
 #include "service/incremental.h"
 #include "service/packet_sequence.h"
 #include "service/producer/producer.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_events.h"
 #include "shm/abi.h"
 #include "shm/view.h"

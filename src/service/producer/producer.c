@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 
 struct orma_producer_port *orma_service_producer_by_id(const struct orma_service *service,
 						       uint32_t id)

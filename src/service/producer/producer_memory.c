@@ -51,7 +51,7 @@
 #include "schema/gen/trace_config.pb.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "shm/view.h"
 
 /* Where the system's pages are larger, checks based on this never hold; that costs only time. */

@@ -19,7 +19,7 @@
 #include "service/producer/producer.h"
 #include "service/producer/producer_memory.h"
 #include "service/producer/producer_source.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/steps.h"
 #include "service/trigger/trigger_activate.h"
 

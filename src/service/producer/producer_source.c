@@ -25,7 +25,7 @@
 #include "schema/gen/data_source_descriptor.pb.h"
 #include "service/limits.h"
 #include "service/producer/producer.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_life.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"

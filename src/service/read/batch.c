@@ -23,7 +23,7 @@
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "service/limits.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 
 void orma_service_batch_done(struct orma_service_batch *batch)
 {

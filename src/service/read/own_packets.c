@@ -33,9 +33,9 @@
 #include "service/read/batch.h"
 #include "service/read/read_filter.h"
 #include "service/read/service_event.h"
-#include "service/read/trace_stats.h"
+#include "service/read/session_stats.h"
 #include "service/relay.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 #include "service/trigger/trigger_state.h"
 

@@ -22,7 +22,7 @@
 #include "service/read/packet_check.h"
 #include "service/read/read_filter.h"
 #include "service/read/read_large.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 #include "service/trigger/trigger_state.h"
 

@@ -18,7 +18,7 @@
 #include "base/macros.h"
 #include "service/filter/filter.h"
 #include "service/limits.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 #define BLOCK_BYTES       ((size_t)64 << 10)

@@ -23,7 +23,7 @@
 #include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/packet_check.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 struct position {

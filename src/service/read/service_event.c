@@ -16,7 +16,7 @@
 #include "schema/gen/service_event.pb.h"
 #include "service/limits.h"
 #include "service/read/clock_snapshot.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 static void remove_event(struct orma_service_session *session, size_t idx)

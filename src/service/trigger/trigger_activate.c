@@ -29,7 +29,7 @@
 #include "service/limits.h"
 #include "service/observe.h"
 #include "service/producer/producer.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_life.h"
 #include "service/session_state.h"
 #include "service/timer.h"

@@ -4,7 +4,7 @@
 #include "service/filter/regex.h"
 
 #include "fixture.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "tool/daemon/regex_pcre2.h"
 
 static void open_with(struct world *world, const struct orma_regex_ops *ops)

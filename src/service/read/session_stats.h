@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_stats.h - TraceStats of a session; see trace_stats.c.
+ * session_stats.h - TraceStats of a session; see session_stats.c.
  */
-#ifndef ORMA_SERVICE_TRACE_STATS_H
-#define ORMA_SERVICE_TRACE_STATS_H
+#ifndef ORMA_SERVICE_SESSION_STATS_H
+#define ORMA_SERVICE_SESSION_STATS_H
 
 #include <orma/service.h>
 

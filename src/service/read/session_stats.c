@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_stats.c - TraceStats: what happened to a session's data, for the end of the trace and for
+ * session_stats.c - TraceStats: what happened to a session's data, for the end of the trace and for
  * queries.
  *
  * Every number is read where it is counted (buffers, sequences, session, service); nothing is
  * summed up a second time. Rejected: counters of its own (they would drift).
  */
-#include "service/read/trace_stats.h"
+#include "service/read/session_stats.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -17,7 +17,7 @@
 #include "schema/gen/trace_stats.pb.h"
 #include "service/limits.h"
 #include "service/packet_sequence.h"
-#include "service/service_state.h"
+#include "service/service_core.h"
 #include "service/session_state.h"
 
 #define BUFFER_FIELD(name) ORMA_PB_TRACE_STATS_BUFFER_STATS_##name

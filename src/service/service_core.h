@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * service_state.h - the service: what it consists of, its clocks and its caches.
+ * service_core.h - the service: what it consists of, its clocks and its caches.
  *
  *   service --+-- producers --+-- data sources (also in the service's map of names)
  *             |               +-- instances  (links of the sessions' instances)
@@ -15,8 +15,8 @@
  * The order of the layers is in session_state.h. Callbacks never come back into the service, so
  * lists do not change under the loops that call them.
  */
-#ifndef ORMA_SERVICE_STATE_H
-#define ORMA_SERVICE_STATE_H
+#ifndef ORMA_SERVICE_CORE_H
+#define ORMA_SERVICE_CORE_H
 
 #include <orma/service.h>
 

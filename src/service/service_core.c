@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * service_state.c - the clocks of the service and its caches, which every other file needs.
+ * service_core.c - the clocks of the service and its caches, which every other file needs.
  *
  * This is the lowest file that knows struct orma_service as a whole. It calls nothing but timers
  * and the batch.
  */
-#include "service/service_state.h"
+#include "service/service_core.h"
 
 #include <string.h>
 
