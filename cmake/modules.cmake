@@ -11,7 +11,7 @@ set(ORMA_HOT_SOURCES
   "client/(packet|thread|commit_encode)")
 # Of src/track everything but what runs once per session or thread.
 set(ORMA_COLD_TRACK
-  "category_(descriptor|id|list)|instance_config|process_info|registered_track|rename_watch|startup_match|thread_descriptor|thread_info")
+  "category_(descriptor|id|list)|config_match|instance_config|process_info|registered_track|rename_watch|thread_descriptor|thread_info")
 list(JOIN ORMA_HOT_SOURCES "|" ORMA_HOT_SOURCES)
 
 # orma_is_hot(path ret)

@@ -9,8 +9,8 @@
  *	parent: frames -> orma_producer_port_...() -> orma_service -> orma_consumer_port_...() -> file
  *
  * The connection is a socketpair here, and the protocol on it ours: a head, then bytes. It passes
- * one descriptor, the memory that the child writes its events to and the parent reads. With
- * "commits" it passes none, as if over a network, and the chunks of the trace travel in the commits.
+ * one descriptor, the memory that the child writes its events to and the parent reads. If it is told
+ * "commits", it passes none, as if over a network; the chunks of the trace travel in the commits.
  * Sends block; a program with more to do keeps a queue, and says so in has_room().
  */
 #include <errno.h>

@@ -18,13 +18,13 @@
 #include "track/call_site.h"
 #include "track/category_id.h"
 #include "track/category_list.h"
+#include "track/config_match.h"
 #include "track/event_clock.h"
 #include "track/instance_config.h"
 #include "track/instances.h"
 #include "track/interned_name.h"
 #include "track/process_info.h"
 #include "track/rename_watch.h"
-#include "track/startup_match.h"
 #include "track/thread_info.h"
 
 /* --- the data source -------------------------------------------------------------------------- */

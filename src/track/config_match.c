@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * startup_match.c - whether a session may continue what startup tracing recorded.
+ * config_match.c - whether a session may continue what startup tracing recorded.
  *
  * Upstream's rule: both configs have a TrackEventConfig, and the same categories and tags are enabled
  * and disabled, in any order. Other fields of the configs (clocks, filters) are not compared, because
  * they cannot change what has been recorded.
  */
-#include "track/startup_match.h"
+#include "track/config_match.h"
 
 #include "base/arena.h"
 #include "proto/reader.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * startup_match.h - whether a session may continue what startup tracing recorded.
+ * config_match.h - whether a session may continue what startup tracing recorded.
  */
-#ifndef ORMA_TRACK_STARTUP_MATCH_H
-#define ORMA_TRACK_STARTUP_MATCH_H
+#ifndef ORMA_TRACK_CONFIG_MATCH_H
+#define ORMA_TRACK_CONFIG_MATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
