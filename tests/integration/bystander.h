@@ -27,8 +27,8 @@ void orma_bystander_check(struct orma_bystander *bystander);
 /* Checks once more, stops the session and disconnects. */
 void orma_bystander_finish(struct orma_bystander *bystander);
 
-/* A daemon with a bystander; nearly every test begins and ends with these. With
- * ORMA_PRINT_FLUSHES in the environment, the end prints how long the bystander's longest flush
+/* A daemon with a bystander; nearly every test begins and ends with these. If
+ * ORMA_PRINT_FLUSHES is in the environment, the end prints how long the bystander's longest flush
  * took. */
 struct orma_stage {
 	struct orma_test_daemon daemon;

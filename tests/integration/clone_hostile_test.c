@@ -399,7 +399,7 @@ ORMA_TEST(clones_into_descriptors_of_every_wrong_kind_end)
 		CHECK(!response->success && response->error.size);
 		orma_bystander_check(&stage.bystander);
 	}
-	/* Into the source's own file: this harms that file, and nothing else. */
+	/* The source's own file is the target: this harms that file, and nothing else. */
 	(void)orma_raw_clone_make(&consumer, file, SOURCE);
 	orma_raw_consumer_close(&consumer);
 	CHECK_INT(close(broken[1]), 0);

@@ -154,7 +154,7 @@ ORMA_TEST(the_second_signal_ends_at_once)
 	struct scene scene = {0};
 	ORMA_AUTO(orma_base_fd_closep) int fd = open_file();
 
-	/* To end at once, the daemon leaves the file's thread to the kernel. */
+	/* The daemon leaves the file's thread to the kernel. */
 	setenv("TSAN_OPTIONS", "report_thread_leaks=0", 1);
 	open_scene(&scene, fd, "name: \"finish\"");
 	orma_test_process_signal(&scene.process, SIGTERM);

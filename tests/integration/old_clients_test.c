@@ -166,7 +166,7 @@ static void close_scene(struct scene *scene)
 	orma_test_daemon_stop(&scene->daemon);
 }
 
-/* --- what they write -------------------------------------------------------------------------- */
+/* --- writing packets -------------------------------------------------------------------------- */
 
 /* Like the trace writers of that time: the size always takes four bytes. */
 static void append_fragment(struct orma_buf *payload, const void *data, size_t size)

@@ -24,8 +24,7 @@ enum {
 /* Many threads in a small ring: each has a few KiB of it. */
 enum {
 	THREADS = 100,
-	ROUND_SLICES =
-		4, /* of each thread; all of them together are less than a share of the ring */
+	ROUND_SLICES = 4, /* per thread; all of them together are less than a share of the ring */
 	ROUNDS = 150,
 	SMALL_RING_EVENTS_MIN = 18000, /* without any states there is room for 30,000 */
 };

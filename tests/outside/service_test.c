@@ -612,7 +612,7 @@ ORMA_TEST(regular_expressions_are_the_embedders)
 	CHECK_INT(world.regexes, 0);
 }
 
-/* --- what is refused -------------------------------------------------------------------------------- */
+/* --- refusals --------------------------------------------------------------------------------------- */
 
 ORMA_TEST(options_that_are_not_whole_are_refused)
 {

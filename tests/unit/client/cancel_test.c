@@ -12,7 +12,7 @@
 #include "client/engine.h"
 #include "unit/client/fixture.h"
 
-/* 256 KiB of shared memory, and nobody who empties it: the thread that would is in on_flush. */
+/* 256 KiB of shared memory that nothing empties, because the library's thread is in on_flush. */
 struct blocked {
 	struct source_log log;
 	sem_t is_blocked, go_on;
@@ -50,7 +50,7 @@ static void *emit_without_end(void *ctx)
 		orma_packet_varint(packet, 8, 1);
 		orma_packet_end(packet);
 		blocked->ended++;
-		/* Here it may go. */
+		/* The thread may be cancelled here. */
 		pthread_testcancel();
 	}
 	return NULL;
@@ -176,9 +176,10 @@ ORMA_TEST(a_session_goes_on_when_the_thread_that_waited_for_it_was_cancelled)
 	orma_shutdown();
 }
 
-/* --- cancelled before it begins: each function comes back nevertheless ------------------------- */
+/* --- cancelled before the call: each function still returns
+ * ---------------------------------------- */
 
-/* What a thread has done that may go at any moment. */
+/* The progress of a thread that may be cancelled at any moment. */
 struct condemned {
 	struct source_log log;
 	int file;

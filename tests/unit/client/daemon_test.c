@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * daemon_test.c - the library against a daemon behind sockets, which comes, goes and comes back.
+ * daemon_test.c - the library against a daemon behind sockets that starts, ends and starts
+ * again.
  */
 #include "unit/client/daemon.h"
 
@@ -105,7 +106,7 @@ static void remember(void *ctx, enum orma_log_level level, const char *message)
 	struct told *told = ctx;
 	size_t used;
 
-	/* Each attempt. */
+	/* With debug, the log has each attempt. */
 	if (level == ORMA_LOG_DEBUG)
 		return;
 	pthread_mutex_lock(&told->mutex);
@@ -133,12 +134,13 @@ ORMA_TEST(the_log_hears_of_the_connection_once_per_change)
 		 "%d no tracing service at %s: %s; waiting for one\n"
 		 "%d connected to the tracing service at %s\n",
 		 ORMA_LOG_INFO, daemon.producer, strerror(ENOENT), ORMA_LOG_INFO, daemon.producer);
-	/* It may have come between the socket's file and its listener. */
+	/* The attempt may have been made when the socket's file existed but nothing listened
+	 * yet. */
 	if (!strstr(told.text, strerror(ECONNREFUSED)))
 		CHECK_STR(told.text, expected);
 }
 
-/* A listener that hangs up on everybody; how many there were within `timeout_ms`. */
+/* A listener that closes each connection at once; counts the connections within `timeout_ms`. */
 static int hang_up(int listener, int timeout_ms)
 {
 	struct pollfd poll_fd = {.fd = listener, .events = POLLIN};
@@ -173,9 +175,10 @@ ORMA_TEST(other_files_in_the_folder_of_the_socket_lead_to_no_attempts)
 		close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 		attempts += hang_up(listener, 10);
 	}
-	/* Those of the timer, whose delay doubles; one for each file would be 100. */
+	/* Only the timer's attempts, whose delay doubles; an attempt for each file would make
+	 * 100. */
 	CHECK(attempts < 30);
-	/* The watch is there all the same. */
+	/* The watch still exists. */
 	close(listener);
 	CHECK_INT(unlink(daemon.producer), 0);
 	daemon_start(&daemon);
@@ -227,7 +230,7 @@ ORMA_TEST(a_daemon_that_starts_late_and_restarts_is_found)
 	session = start_session(&daemon);
 	emit(source, 1);
 	daemon_stop(&daemon);
-	/* The connection is gone: its instance stops by itself. */
+	/* The connection is lost, so its instance stops by itself. */
 	wait_for(&log.is_destroyed);
 	CHECK_INT(log.stops, 2);
 	CHECK_INT(orma_data_source_started(source), 0);
@@ -266,13 +269,13 @@ ORMA_TEST(a_packet_that_is_open_when_the_daemon_dies_is_lost_and_nothing_else)
 	orma_packet_varint(packet, 8, 1);
 	daemon_stop(&daemon);
 	wait_for(&log.is_stopping);
-	/* More than the memory holds. */
+	/* This is more than the memory holds. */
 	for (int i = 0; i < 100000; i++)
 		orma_packet_bytes(packet, 900, "0123456789", 10);
 	orma_packet_end(packet);
 	emit(source, 2);
 	CHECK(orma_data_source_dropped(source, 0) > 0);
-	/* The postponed stop of a dead connection completes all the same. */
+	/* The postponed stop of a lost connection still completes. */
 	orma_data_source_complete(source, log.stop_number);
 	wait_for(&log.is_destroyed);
 	log.stop_completion = ORMA_COMPLETE;
@@ -341,7 +344,7 @@ ORMA_TEST(a_session_without_a_daemon_says_where_it_looked)
 	CHECK_INT(orma_session_new(&options, &session, &error), -EINVAL);
 }
 
-/* The loop's thread connects whenever it likes, and the program may be in setenv() then. */
+/* The loop's thread may connect while the program is in setenv(). */
 ORMA_TEST(the_environment_is_looked_at_once)
 {
 	static const char *const name = "PERFETTO_PRODUCER_SOCK_NAME";
@@ -405,13 +408,13 @@ ORMA_TEST(a_driven_producer_survives_the_daemons_end_too)
 	orma_shutdown();
 }
 
-/* As long as the library takes one, it has room in a frame, also in that of the service's answer. */
+/* Every length that the library accepts fits into a frame, also into the service's answer. */
 ORMA_TEST(the_longest_descriptor_is_registered_updated_and_listed)
 {
 	size_t most = ORMA_CLIENT_DESCRIPTOR_MAX - strlen("long"), size;
 	struct orma_data_source_options options = {
 		.struct_size = sizeof(options), .name = "long", .descriptor_size = most};
-	/* protovm_program, which the service does not look into. */
+	/* protovm_program, which the service does not decode. */
 	uint8_t *descriptor = calloc(1, most + 1);
 	struct orma_data_source *source;
 	struct orma_session *session;

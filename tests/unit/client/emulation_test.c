@@ -8,7 +8,7 @@
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 
-/* One that nobody listens on now. */
+/* A port on which nothing listens now. */
 static int free_port(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -56,7 +56,7 @@ ORMA_TEST(packets_travel_inside_messages_where_no_descriptor_can)
 		orma_packet_string(packet, 2000, "0123456789012345678901234567890123456789");
 		orma_packet_end(packet);
 	}
-	/* What is in an unfinished chunk comes with the flush. */
+	/* The flush sends the content of an unfinished chunk. */
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	CHECK_INT(orma_data_source_dropped(source, 0), 0);
 	session_finish(session, &packets);

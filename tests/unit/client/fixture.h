@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fixture.h - what the tests of client and track share: sessions from text, packets as they were
- * read.
+ * fixture.h - code that the tests of client and track share: sessions from text, and the packets
+ * that were read.
  */
 #ifndef ORMA_TESTS_UNIT_CLIENT_FIXTURE_H
 #define ORMA_TESTS_UNIT_CLIENT_FIXTURE_H
@@ -20,7 +20,7 @@
 
 #define WAIT_MS 20000
 
-/* Decoded packets of one read, in their order. */
+/* The decoded packets of one read, in order. */
 struct packets {
 	struct orma_arena arena;
 	ORMA_PROTO_REPEATED(struct orma_pb_trace_packet *) list;
@@ -81,7 +81,7 @@ static inline void session_enable(struct orma_session *session, const char *text
 	orma_config_free(config);
 }
 
-/* A running session of the service in this process. Everything registered takes part. */
+/* A running session of the service in this process, with everything that is registered. */
 static inline struct orma_session *session_start(const char *text)
 {
 	struct orma_session *session;
@@ -104,7 +104,7 @@ static inline void session_stop(struct orma_session *session)
 		orma_test_fail(__FILE__, __LINE__, "wait_stopped: %d %s", r, error.message);
 }
 
-/* Stops, reads and frees. */
+/* Stops, reads and frees the session. */
 static inline void session_finish(struct orma_session *session, struct packets *packets)
 {
 	session_stop(session);
@@ -112,7 +112,8 @@ static inline void session_finish(struct orma_session *session, struct packets *
 	orma_session_free(session);
 }
 
-/* --- a data source that notes what happens to it ---------------------------------------------- */
+/* --- a data source that records its callbacks
+ * ----------------------------------------------------- */
 
 /* {0} is ready for use. */
 struct source_log {
@@ -213,7 +214,7 @@ static inline void emit(struct orma_data_source *source, uint64_t value)
 
 #define SOURCE_CONFIG "buffers { size_kb: 1024 } data_sources { config { name: \"test.source\" } }"
 
-/* Packets of ours carry small numbers as timestamps. */
+/* The packets of these tests have small numbers as timestamps. */
 static inline size_t count_values(const struct packets *packets, uint64_t first, uint64_t last)
 {
 	uint64_t expected = first;
@@ -238,7 +239,7 @@ static inline void wait_for(sem_t *semaphore)
 	CHECK_INT(sem_timedwait(semaphore, &deadline), 0);
 }
 
-/* What is allocated. Of other C libraries' allocators, and of sanitizers', it says 0. */
+/* The bytes that are allocated; 0 with other C libraries' allocators, and with sanitizers'. */
 static inline size_t heap_bytes(void)
 {
 #if defined(__GLIBC__)

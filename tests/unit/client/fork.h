@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fork.h - what the tests of forks share.
+ * fork.h - code that the tests of forks share.
  *
- * The children end with _exit(): 0, or the line that found something wrong.
+ * The children end with _exit(): 0, or the number of the line whose check failed.
  */
 #ifndef ORMA_TESTS_UNIT_CLIENT_FORK_H
 #define ORMA_TESTS_UNIT_CLIENT_FORK_H
@@ -13,8 +13,8 @@
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 
-/* ThreadSanitizer takes the first thread of a child for one of the parent's and gives up: there,
- * children end before they make one. */
+/* ThreadSanitizer mistakes the first thread of a child for one of the parent's and aborts. Under
+ * it, children end before they create a thread. */
 #if defined(__SANITIZE_THREAD__)
 #define CHILD_MAKES_THREADS 0
 #elif defined(__has_feature)
@@ -66,7 +66,7 @@ static inline void join(pid_t child)
 	CHECK_INT(status, 0);
 }
 
-/* As many as there are, in a process that has one thread. */
+/* The number of open descriptors, in a process that has one thread. */
 static inline int count_fds(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
@@ -78,7 +78,7 @@ static inline int count_fds(void)
 	return count;
 }
 
-/* The first event of a child, which nobody records, and the wait for its own instance. */
+/* Emits the child's first event, which is not recorded, and waits for its own instance. */
 static inline void come_back(struct orma_data_source *source, struct source_log *log)
 {
 	if (!CHILD_MAKES_THREADS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fork_states_test.c - forks in the middle of everything: sessions, callbacks, other forks.
  *
- * Whatever the parent was doing goes on as if nothing had happened; what the child finds of it does
+ * The parent continues as if nothing had happened. The objects that the child inherits do
  * nothing.
  */
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "client/engine.h"
 #include "unit/client/fork.h"
 
-/* A session of its parent is nobody's in a child: nothing waits, nothing is closed twice. */
+/* A session of the parent does nothing in a child: no call waits, and nothing is closed twice. */
 static void check_inherited(struct orma_session *session)
 {
 	struct orma_error error = {0};
@@ -81,13 +81,13 @@ ORMA_TEST(a_child_keeps_no_end_of_the_file_that_its_parents_session_writes)
 	child = fork();
 	if (child == 0) {
 		close(ends[1]);
-		/* As long as the parent wants. */
+		/* The child lives as long as the parent wants. */
 		_exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
 	}
 	session_stop(session);
 	orma_session_free(session);
 	orma_shutdown();
-	/* The reader sees the end, child or not. */
+	/* The reader sees the end, whether there is a child or not. */
 	while (read(fds[0], &byte, 1) == 1)
 		;
 	close(fds[0]);
@@ -113,7 +113,7 @@ ORMA_TEST(a_process_that_only_reads_leaves_its_session_as_well)
 	session_enable(session, SOURCE_CONFIG);
 	child = fork();
 	if (child == 0) {
-		/* The daemon's end of it is in this process as well. */
+		/* The daemon's end of the connection is in this process too. */
 		CHILD_CHECK(count_fds() == before + 1);
 		check_inherited(session);
 		_exit(0);
@@ -179,10 +179,10 @@ ORMA_TEST(a_child_of_a_process_with_two_sessions_is_in_one_of_them)
 struct forking {
 	struct orma_data_source *source;
 	_Atomic int forks;
-	_Atomic bool is_child; /* whose instances are its own */
+	_Atomic bool is_child; /* the instances belong to the child */
 };
 
-/* On the library's own thread, in the middle of its work. */
+/* Forks on the library's own thread, in the middle of its work. */
 static void fork_here(void *ctx)
 {
 	struct forking *forking = ctx;
@@ -253,7 +253,7 @@ ORMA_TEST(a_fork_inside_any_callback_leaves_the_parent_at_work)
 	packets_done(&packets);
 	orma_shutdown();
 	daemon_stop(&daemon);
-	/* Set up, start, flush by hand, flush at the end or not, stop, destroy. */
+	/* Setup, start, an explicit flush, perhaps a flush at the end, stop, destroy. */
 	CHECK(forking.forks >= 5);
 }
 
@@ -266,7 +266,7 @@ struct life {
 	_Atomic int children;
 };
 
-/* Like a program that makes itself a daemon: the middle one ends at once. */
+/* Like a program that becomes a daemon: the middle process ends at once. */
 static void fork_twice(struct life *life)
 {
 	int status;
@@ -293,7 +293,7 @@ static void *fork_and_emit(void *ctx)
 	struct life *life = ctx;
 
 	while (!life->stop) {
-		/* In the middle of a packet, too, which there is none of when it has just stopped. */
+		/* Also in the middle of a packet; there is none if the session has just stopped. */
 		ORMA_FOR_EACH_INSTANCE(life->source, idx)
 		{
 			struct orma_packet *packet = orma_packet_begin(life->source, idx);
@@ -361,7 +361,7 @@ static void *fork_often(void *ctx)
 	return NULL;
 }
 
-/* ThreadSanitizer looks on. */
+/* ThreadSanitizer checks this. */
 ORMA_TEST(threads_may_fork_at_the_same_time)
 {
 	pthread_barrier_t together;

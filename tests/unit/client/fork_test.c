@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fork_test.c - processes that fork without exec: silent at once, then producers of their own.
+ * fork_test.c - processes that fork without exec: they emit nothing at first, and then are
+ * producers of their own.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -98,7 +99,7 @@ ORMA_TEST(a_packet_that_is_open_during_the_fork_is_the_parents_alone)
 	orma_packet_nested_begin(packet, &nested, 900);
 	child = fork();
 	if (child == 0) {
-		/* More than the shared memory holds. */
+		/* This is more than the shared memory holds. */
 		for (int i = 0; i < 20000; i++)
 			orma_packet_string(packet, 1, text);
 		orma_packet_nested_end(packet, &nested);
@@ -139,7 +140,7 @@ ORMA_TEST(a_child_keeps_no_descriptor_of_its_parent)
 	join(child);
 	orma_shutdown();
 
-	/* The daemon's own descriptors are there as well: the difference counts. */
+	/* The daemon's descriptors are in this process too, so only the difference counts. */
 	daemon_addresses(&daemon);
 	daemon_start(&daemon);
 	init_system(&daemon);
@@ -148,7 +149,7 @@ ORMA_TEST(a_child_keeps_no_descriptor_of_its_parent)
 	session = start_system_session(&daemon);
 	before = count_fds();
 	child = fork();
-	/* Loop 3, socket, arbiter; the session's loop 3, socket. */
+	/* 3 of the loop, the socket, the arbiter; 3 of the session's loop, its socket. */
 	if (child == 0)
 		_exit(before - count_fds() == 9 ? 0 : 1);
 	join(child);
@@ -218,7 +219,7 @@ ORMA_TEST(a_silent_child_can_register_init_and_shut_down)
 	join(child);
 	CHECK_INT(orma_sync(WAIT_MS), 0);
 	orma_shutdown();
-	/* After the end of it there is nothing to come back to. */
+	/* After its end there is nothing to return to. */
 	child = fork();
 	if (child == 0) {
 		CHILD_CHECK(orma_sync(1) == -ENOTCONN);
@@ -275,7 +276,7 @@ ORMA_TEST(vfork_and_posix_spawn_go_unnoticed)
 	CHECK_INT(posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ), 0);
 	join(child);
 	emit(source, 2);
-	/* posix_spawn() is one; this is how programs call it themselves. */
+	/* posix_spawn() uses vfork(); some programs call it themselves. */
 	child = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
 	if (child == 0) {
 		execv("/bin/true", arguments);
@@ -381,7 +382,7 @@ ORMA_TEST(a_fork_while_another_thread_initialises_or_shuts_down_is_harmless)
 
 	init_in_process();
 	orma_shutdown();
-	/* Its handle is never valid: what is asked of it must not matter. */
+	/* Its handle is never valid, so calls with it must have no effect. */
 	source = calloc(1, sizeof(*source));
 	forker.source = source;
 	CHECK_INT(pthread_create(&thread, NULL, fork_and_join, &forker), 0);

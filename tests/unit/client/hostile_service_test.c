@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hostile_service_test.c - what a daemon may send to a producer: nothing of it may crash or hang
- * the program that is traced.
+ * hostile_service_test.c - hostile messages from a daemon to a producer: none may crash or hang
+ * the traced program.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ struct hostile {
 	bool rejects;
 	_Atomic bool is_mute;
 	sem_t connections; /* GetAsyncCommand arrived */
-	sem_t lost;        /* a producer went away */
+	sem_t lost;        /* a producer disconnected */
 	sem_t started, stopped, flushed;
 };
 
@@ -174,7 +174,7 @@ static void end(struct hostile *hostile)
 	orma_base_loop_free(hostile->loop);
 }
 
-/* SetupTracing with pages of so many KiB. */
+/* SetupTracing with pages of this size. */
 #define SETUP_TRACING(kb)                                                                          \
 	{                                                                                          \
 		0x1a, 0x02, 0x08, (kb)                                                             \
@@ -187,7 +187,7 @@ static void check_that_memory_is_refused(int fd, const uint8_t command[4])
 	struct source_log log = {0};
 
 	begin(&hostile, script, 1, &log);
-	/* It leaves, and tries again later. */
+	/* It disconnects, and tries again later. */
 	wait_for(&hostile.connections);
 	wait_for(&hostile.lost);
 	wait_for(&hostile.connections);
@@ -264,7 +264,7 @@ ORMA_TEST(a_service_that_rejects_the_producer_is_asked_again_later)
 
 ORMA_TEST(commands_out_of_order_and_out_of_place_are_answered_or_ignored)
 {
-	/* start 9, stop 9, flush 5 of 9, clear 9: nobody knows an instance 9 */
+	/* start 9, stop 9, flush 5 of 9, clear 9: there is no instance 9 */
 	static const uint8_t start[] = {0x0a, 0x02, 0x08, 9}, stop[] = {0x12, 0x02, 0x08, 9},
 			     flush[] = {0x2a, 0x04, 0x08, 9, 0x10, 5},
 			     clear[] = {0x3a, 0x02, 0x08, 9}, unknown[] = {0xfa, 0x3f, 0x00},
@@ -361,7 +361,7 @@ ORMA_TEST(a_service_whose_buffers_do_not_exist_gets_no_reservation)
 	struct orma_data_source *source = begin(&hostile, script, 3, &log);
 
 	wait_for(&hostile.started);
-	/* More than the memory holds: what nobody frees is lost, and counted. */
+	/* More than the memory holds. No chunk is freed, so the rest is lost and counted. */
 	for (uint64_t i = 1; i <= 20000; i++)
 		emit(source, i);
 	CHECK(orma_data_source_dropped(source, 0) > 0);

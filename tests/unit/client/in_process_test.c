@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * in_process_test.c - producer, service and consumer in one process: from a data source's callbacks
- * to the bytes of the packets that a session reads.
+ * in_process_test.c - producer, service and consumer in one process: from a data source's
+ * callbacks to the packets that a session reads.
  */
 #include "unit/client/fixture.h"
 
@@ -44,7 +44,7 @@ ORMA_TEST(postponed_stop_and_flush_hold_up_the_service_until_they_complete)
 	init_in_process();
 	source = register_source("test.source", &log);
 	session = session_start(SOURCE_CONFIG);
-	/* Nobody completes the first flush: the service gives up. */
+	/* Nothing completes the first flush, so the service gives up. */
 	CHECK_INT(orma_session_flush(session, 1, 0), -EIO);
 	wait_for(&log.is_flushing);
 	orma_data_source_complete(source, log.flush_number);
@@ -129,7 +129,7 @@ ORMA_TEST(a_source_that_was_unregistered_cannot_be_unregistered_again)
 	first = register_source("test.first", &logs[0]);
 	orma_data_source_unregister(first);
 	second = register_source("test.second", &logs[1]);
-	/* Not even its place, which is the second one's now. */
+	/* Not even its slot, which the second one has now. */
 	orma_data_source_unregister(first);
 	orma_data_source_unregister(NULL);
 	CHECK_INT(orma_data_source_update(first, NULL, 0), -EINVAL);
@@ -158,14 +158,14 @@ ORMA_TEST(state_is_needed_once_and_again_after_it_was_cleared)
 		packet = orma_packet_begin(source, 0);
 		needs_state = orma_packet_take_needs_state(packet);
 		orma_packet_end(packet);
-		/* At the service's pace: a loss asks for the state too. */
+		/* Write no faster than the service reads, because a loss asks for the state too. */
 		CHECK_INT(orma_sync(WAIT_MS), 0);
 	}
 	CHECK_INT(orma_data_source_dropped(source, 0), 0);
 	CHECK(!orma_packet_begin(source, 1));
 	CHECK(!orma_packet_begin(source, 99));
 	CHECK(!orma_packet_begin(NULL, 0));
-	CHECK_INT(orma_sync(WAIT_MS), 0); /* the state is cleared before the callback says so */
+	CHECK_INT(orma_sync(WAIT_MS), 0); /* the state is cleared before the callback runs */
 	session_stop(session);
 	CHECK(log.clears > 0);
 	CHECK(!orma_packet_begin(source, 0));
@@ -271,7 +271,7 @@ ORMA_TEST(a_refused_config_is_told_in_words)
 	session = session_new(&options);
 	CHECK_INT(orma_session_wait_stopped(session, 0, NULL), -ESTALE);
 	CHECK_INT(orma_session_wait_started(session, 0), -ESTALE);
-	/* No buffer at all. */
+	/* There is no buffer at all. */
 	session_enable(session, "data_sources { config { name: \"x\" } }");
 	CHECK_INT(orma_session_wait_stopped(session, WAIT_MS, &error), -EPROTO);
 	CHECK(strlen(error.message) > 10);
@@ -413,7 +413,7 @@ ORMA_TEST(the_caller_can_drive_the_library_without_a_thread)
 	CHECK_INT(orma_init(&options), 0);
 	CHECK(orma_poll_fd() >= 0);
 	source = register_source("test.source", &log);
-	/* Times of weeks are no numbers of poll(). */
+	/* poll() cannot wait for weeks in one call. */
 	CHECK_INT(orma_sync(UINT32_C(1) << 31), 0);
 	session = session_start(SOURCE_CONFIG);
 	for (uint64_t i = 1; i <= 1000; i++)

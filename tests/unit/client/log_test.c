@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log_test.c - what the library writes to stderr when ORMA_LOG asks for it, and that it writes nothing
- * otherwise.
+ * log_test.c - the library's lines on stderr when ORMA_LOG asks for them, and none otherwise.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 
-/* From now on stderr is a file in memory. */
+/* Replaces stderr by a file in memory. */
 static void catch_stderr(void)
 {
 	int fd = memfd_create("stderr", MFD_CLOEXEC);
@@ -22,7 +21,7 @@ static void catch_stderr(void)
 	close(fd);
 }
 
-/* What has been written; the caller's to free. */
+/* The text that was written; the caller frees it. */
 static char *caught(void)
 {
 	off_t size = lseek(STDERR_FILENO, 0, SEEK_END);
@@ -33,7 +32,7 @@ static char *caught(void)
 	return text;
 }
 
-/* Moves *at behind the next line that has the text. */
+/* Advances *at past the next line that contains the text. */
 static void expect_line(const char **at, const char *text)
 {
 	char prefix[32];
@@ -58,7 +57,7 @@ static void init_system(const struct daemon *daemon)
 	CHECK_INT(orma_init(&options), 0);
 }
 
-/* A connection, a session, the end of the daemon, the end of the library. */
+/* Runs a connection, a session, the end of the daemon and the end of the library. */
 static void live_a_life(void)
 {
 	struct source_log log = {0};
@@ -115,7 +114,7 @@ ORMA_TEST(orma_log_tells_why_there_is_no_connection)
 	catch_stderr();
 	daemon_addresses(&daemon);
 	init_system(&daemon);
-	/* Nobody listens. */
+	/* Nothing listens. */
 	while (lseek(STDERR_FILENO, 0, SEEK_END) == 0)
 		usleep(1000);
 	orma_shutdown();
@@ -183,18 +182,18 @@ ORMA_TEST(a_stderr_that_takes_nothing_costs_neither_time_nor_the_program)
 
 	setenv("ORMA_LOG", "debug", 1);
 	orma_base_log_read_environment();
-	/* A pipe that is full. */
+	/* stderr is a full pipe. */
 	CHECK_INT(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	while (write(ends[1], bytes, sizeof(bytes)) > 0)
 		;
 	CHECK_INT(fcntl(ends[1], F_SETFL, 0), 0);
 	CHECK_INT(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
 	orma_base_log(ORMA_LOG_WARNING, "nobody reads this");
-	/* A pipe whose reader has gone. */
+	/* stderr is a pipe without a reader. */
 	close(ends[0]);
 	orma_base_log(ORMA_LOG_WARNING, "nor this");
 	close(ends[1]);
-	/* No descriptor at all. */
+	/* stderr is closed. */
 	CHECK_INT(close(STDERR_FILENO), 0);
 	orma_base_log(ORMA_LOG_WARNING, "nor this");
 	CHECK_INT(open("/dev/null", O_RDWR), STDERR_FILENO);

@@ -6,7 +6,7 @@
 #include "base/clock_ns.h"
 #include "unit/client/fixture.h"
 
-/* 256 KiB of shared memory and nobody who empties it: the thread that would is held up in on_flush.
+/* 256 KiB of shared memory that nothing empties, because the library's thread waits in on_flush.
  */
 struct blocked {
 	struct source_log log;
@@ -103,7 +103,7 @@ ORMA_TEST(with_the_drop_policy_what_finds_no_room_is_lost_and_counted)
 	dropped = orma_data_source_dropped(source, 0);
 	CHECK_INT(dropped, 2);
 	sem_post(&blocked.go_on);
-	/* There is room again after some time: the state has to be emitted anew. */
+	/* After some time there is room again, and the state has to be emitted again. */
 	for (bool is_good = false; !is_good;) {
 		packet = orma_packet_begin(source, 0);
 		orma_packet_varint(packet, 8, last + 1);
@@ -184,7 +184,7 @@ ORMA_TEST(with_the_stall_policy_from_the_config_nothing_is_lost)
 	orma_shutdown();
 }
 
-/* More than the memory holds, written by the thread that would have to empty it. */
+/* The thread that empties the memory writes more than the memory holds. */
 static void flood(void *ctx, const struct orma_instance *instance)
 {
 	(void)ctx;
@@ -228,7 +228,7 @@ ORMA_TEST(errno_stays_what_it_was_wherever_a_packet_goes)
 	CHECK_INT(pthread_create(&thread, NULL, flush_and_read, &flusher), 0);
 	wait_for(&flusher.is_running);
 	wait_for(&blocked.is_blocked);
-	/* The first packet, changes of chunks, a wait in vain, losses. */
+	/* The first packet, changes of chunks, a wait that times out, losses. */
 	for (uint64_t value = 1; value < TOO_MANY; value++) {
 		errno = 77;
 		emit_large(source, value);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_errors_test.c - a session's errors: what is refused, not answered, lost or out of memory.
+ * session_errors_test.c - a session's errors: refusals, missing answers, lost connections, no
+ * memory.
  */
 #include <pthread.h>
 
@@ -106,7 +107,8 @@ ORMA_TEST(a_data_source_that_does_not_answer_fails_the_flush_and_not_the_session
 	place_close(&place);
 }
 
-/* --- a service that takes every call and answers none ------------------------------------------- */
+/* --- a service that accepts every call and answers none
+ * ----------------------------------------- */
 
 struct silence {
 	struct orma_loop *loop;
@@ -168,7 +170,7 @@ static void silence_end(struct silence *silence)
 ORMA_TEST(a_service_that_never_answers_is_a_timeout_for_whoever_waits)
 {
 	struct told told = {0};
-	/* It answers to being connected, when its thread gets a turn: that takes what it takes. */
+	/* It answers the connection when its thread runs, which may take any time. */
 	struct orma_session_options options = {.struct_size = sizeof(options),
 					       .ctx = &told,
 					       .connects_later = true,
@@ -186,7 +188,7 @@ ORMA_TEST(a_service_that_never_answers_is_a_timeout_for_whoever_waits)
 	options.consumer_socket = silence.address;
 	session = session_new(&options);
 	dispatch_until(session, &told.connected, 1);
-	/* The same time is all that a connection has, and on a busy machine it may not suffice. */
+	/* A connection has the same timeout, which may not suffice on a busy machine. */
 	while (told.error) {
 		CHECK_INT(told.error, -ETIMEDOUT);
 		orma_session_free(session);
@@ -205,7 +207,7 @@ ORMA_TEST(a_service_that_never_answers_is_a_timeout_for_whoever_waits)
 	CHECK_INT(orma_session_change_config(session, "", 0), -ETIMEDOUT);
 	CHECK_INT(orma_session_free_buffers(session), -ETIMEDOUT);
 	CHECK_INT(orma_session_detach(session, "key"), -ETIMEDOUT);
-	/* What it does not even offer. */
+	/* A method that it does not even offer. */
 	CHECK_INT(orma_session_query_capabilities(session, &data, &size), -ENOTSUP);
 	CHECK_INT(orma_session_stop(session), -ENOTSUP);
 	CHECK_INT(orma_session_wait_started(session, 1), -ENOTSUP);
@@ -319,7 +321,8 @@ ORMA_TEST(calls_survive_any_failing_allocation)
 			orma_test_fail_allocation(0);
 			CHECK(r == 0 || r == -ENOMEM);
 		}
-		/* The service, on its own thread, may have met the planned failure: any end will do. */
+		/* The planned failure may have hit the service, on its own thread, so any result
+		 * is valid. */
 		dispatch_until(session, &told.done, 1);
 		packets_done(&told.packets);
 		orma_session_free(session);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_file_test.c - a session is read into descriptors that take their time, or nothing at all.
+ * session_file_test.c - a session is read into descriptors that accept data slowly or not at
+ * all.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -40,7 +41,7 @@ static void on_stats(void *ctx, const struct orma_error *error, const void *data
 	told->queries++;
 }
 
-/* Some 2.5 MB, as many in one session as told. */
+/* Packets of about 2.5 MB in one session. */
 static struct orma_session *record(uint32_t timeout_ms, struct orma_data_source **ret)
 {
 	static const char config[] = "buffers { size_kb: 8192 } "
@@ -72,7 +73,7 @@ static struct orma_session *record(uint32_t timeout_ms, struct orma_data_source 
 	return session;
 }
 
-/* Until nothing happens any more. */
+/* Dispatches until nothing happens any more. */
 static void settle(struct orma_session *session)
 {
 	struct pollfd poll_fd = {.fd = orma_session_poll_fd(session), .events = POLLIN};
@@ -81,7 +82,7 @@ static void settle(struct orma_session *session)
 		CHECK_INT(orma_session_dispatch(session), 0);
 }
 
-/* Reads what there is; false when it would wait. */
+/* Reads the available data; false if it would have to wait. */
 static bool drain(int fd, struct orma_buf *trace)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -110,7 +111,7 @@ static void check_trace(const struct orma_buf *trace, uint64_t bytes)
 	packets_done(&packets);
 }
 
-/* fds[0] is the reader's. */
+/* The reader uses fds[0]. */
 static void read_through(int fds[2])
 {
 	struct told told = {0};
@@ -120,11 +121,11 @@ static void read_through(int fds[2])
 	size_t before = heap_bytes();
 
 	CHECK_INT(orma_session_read_into_fd_async(session, fds[1], on_file, &told), 0);
-	/* The descriptor is full, and this comes back. */
+	/* The descriptor is full, and the call returns. */
 	settle(session);
 	CHECK_INT(told.done, 0);
 	CHECK_INT(orma_session_query_async(session, ORMA_SESSION_QUERY_STATS, on_stats, &told), 0);
-	/* What does not fit stays with the service. */
+	/* Data that does not fit stays in the service. */
 	CHECK(heap_bytes() < before + (1 << 20) + (1 << 19));
 	while (told.done == 0 || told.queries == 0) {
 		struct pollfd poll_fd = {.fd = orma_session_poll_fd(session), .events = POLLIN};
@@ -182,7 +183,7 @@ ORMA_TEST(a_session_can_be_freed_while_its_descriptor_is_full)
 	settle(session);
 	orma_session_free(session);
 	CHECK_INT(told.done, 0);
-	/* At the end of the trace, too: the rest of a small one. */
+	/* The same at the end of the trace, for the rest of a small one. */
 	session = session_start(SOURCE_CONFIG);
 	CHECK(fcntl(fds[1], F_SETPIPE_SZ, 4096) >= 0 || errno == EBUSY);
 	emit(source, 1);
@@ -190,7 +191,7 @@ ORMA_TEST(a_session_can_be_freed_while_its_descriptor_is_full)
 	CHECK_INT(orma_session_read_into_fd_async(session, fds[1], on_file, &told), 0);
 	settle(session);
 	CHECK_INT(told.done, 0);
-	/* All has been read: other calls go on. */
+	/* Everything has been read, so other calls continue. */
 	session_stop(session);
 	CHECK_INT(orma_session_read(session, packets_add, &packets), 0);
 	orma_session_free(session);
@@ -233,10 +234,10 @@ static void leave_reader(int fds[2])
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	CHECK_INT(orma_session_read_into_fd(session, fds[1], NULL), -EPIPE);
 	CHECK_INT(signals, 0);
-	/* One that was on its way for another reason arrives. */
+	/* An answer that was under way for another reason arrives. */
 	raise(SIGPIPE);
 	CHECK_INT(signals, 1);
-	/* The session is none the worse. */
+	/* The session still works. */
 	session_stop(session);
 	orma_session_free(session);
 	close(fds[1]);

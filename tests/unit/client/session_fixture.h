@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_fixture.h - sessions of the service of this process or of a daemon, and what they told.
+ * session_fixture.h - sessions of the service of this process or of a daemon, with a record of
+ * their callbacks.
  */
 #ifndef ORMA_TESTS_SESSION_FIXTURE_H
 #define ORMA_TESTS_SESSION_FIXTURE_H
@@ -10,7 +11,7 @@
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 
-/* Where the service is: the same test runs twice. */
+/* The place of the service; the same test runs with each. */
 struct place {
 	bool is_daemon;
 	struct daemon daemon;
@@ -44,19 +45,19 @@ static inline void place_close(struct place *place)
 		daemon_stop(&place->daemon);
 }
 
-/* What a session told its owner. */
+/* A record of a session's callbacks. */
 struct told {
 	int instances_started, instances_stopped, triggers;
 	uint64_t session_id;
 	struct orma_session *session;
 	int connected, started, stopped, errors, done, events;
-	int error; /* of the last callback that had one */
+	int error; /* the code of the last callback with an error */
 	char text[ORMA_ERROR_MESSAGE_BYTES];
 	size_t data_size;
 	struct packets packets;
 	struct orma_trace_stats *stats;
 	struct orma_session_clone_result clone;
-	int inner; /* what a function that waits said inside a callback */
+	int inner; /* the result of a function that waits, called inside a callback */
 	bool is_nosy;
 };
 
@@ -208,7 +209,7 @@ static inline void dispatch_once(struct orma_session *session)
 	orma_session_dispatch(session);
 }
 
-/* Polls and dispatches until the counter is so high. */
+/* Polls and dispatches until the counter reaches this value. */
 static inline void dispatch_until(struct orma_session *session, const int *counter, int count)
 {
 	while (*counter < count)

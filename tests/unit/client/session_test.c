@@ -125,7 +125,7 @@ ORMA_TEST(any_thread_may_ask_a_waiting_session_to_stop)
 
 	place_open(&place, true);
 	session = open_session(&place, &told);
-	/* Nothing is enabled: nothing happens. */
+	/* Nothing is enabled, so nothing happens. */
 	orma_session_request_stop(session);
 	CHECK_INT(orma_session_dispatch(session), 0);
 	session_enable(session, SOURCE_CONFIG);
@@ -288,7 +288,7 @@ ORMA_TEST(freed_buffers_end_the_session)
 	CHECK_INT(orma_session_free_buffers_async(session, on_done, &told), 0);
 	dispatch_until(session, &told.done, 1);
 	CHECK_INT(orma_session_wait_stopped(session, WAIT_MS, NULL), 0);
-	/* Once more: there are none. */
+	/* The second call finds none. */
 	CHECK_INT(orma_session_free_buffers(session), 0);
 	wait_for(&place.log.is_destroyed);
 	orma_session_read(session, add_packet, &told);
@@ -378,13 +378,13 @@ static void check_events(bool is_daemon)
 	CHECK(told.events > 0);
 	told.instances_stopped = 0; /* as it was before the start */
 	CHECK_INT(orma_session_observe(session, ORMA_OBSERVE_CLONE_TRIGGER), 0);
-	/* The trigger comes over another connection: the wish must have arrived before. */
+	/* The trigger arrives over another connection, so the request must have arrived before. */
 	CHECK_INT(orma_session_query_capabilities(session, &answer, &size), 0);
 	orma_config_free(answer);
 	emit(place.source, 1);
 	CHECK_INT(orma_activate_triggers(names, 1, 0), 0);
 	dispatch_until(session, &told.triggers, 1);
-	/* Which one it was, is what the event says. */
+	/* The event names the trigger. */
 	copy = open_session(&place, &other);
 	clone.session_id = told.session_id;
 	clone.trigger_name = "snap";
@@ -393,7 +393,7 @@ static void check_events(bool is_daemon)
 	CHECK_INT(count_values(&other.packets, 1, 1), 1);
 	packets_done(&other.packets);
 	orma_session_free(copy);
-	/* Not wished any more. */
+	/* The events are no longer requested. */
 	session_stop(session);
 	CHECK_INT(told.instances_stopped, 0);
 	orma_session_free(session);
@@ -500,7 +500,7 @@ ORMA_TEST(options_of_older_and_newer_programs_are_understood)
 	orma_session_free(session);
 	newer.unknown = &newer;
 	CHECK_INT(orma_session_new(&newer.known, &session, NULL), -EINVAL);
-	/* What this one has at the end does not exist for it. */
+	/* The library does not know the fields that this struct has at its end. */
 	newer.known.struct_size = offsetof(struct orma_session_options, on_started);
 	newer.known.connects_later = true;
 	CHECK_INT(orma_session_new(&newer.known, &session, NULL), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * startup_test.c - recording before there is a daemon, and the session that takes it over, or not.
+ * startup_test.c - recording before there is a daemon, with and without a session that adopts
+ * it.
  */
 #include <sys/resource.h>
 #include <unistd.h>
@@ -59,7 +60,7 @@ static void emit_text(struct orma_data_source *source, uint64_t value)
 		CHECK(packet);
 		orma_packet_varint(packet, 8, value);
 		orma_packet_nested_begin(packet, &nested, 900);
-		/* Longer than a page: lengths have to be patched. */
+		/* This is longer than a page, so lengths have to be patched. */
 		for (int i = 0; value % 10 == 0 && i < 200; i++)
 			orma_packet_string(packet, 1, text);
 		orma_packet_nested_end(packet, &nested);
@@ -101,7 +102,7 @@ ORMA_TEST(what_was_recorded_before_the_daemon_came_is_in_the_session_that_wants_
 	CHECK_INT(log.destroys, 1);
 	CHECK_INT(count_values(&packets, 1, 200), 200);
 	packets_done(&packets);
-	/* The memory is the connection's from now on. */
+	/* The memory belongs to the connection from now on. */
 	session = start_session(&daemon, TWO_CONFIG);
 	CHECK_INT(log.starts, 2);
 	for (uint64_t i = 1; i <= 100; i++)
@@ -124,7 +125,7 @@ ORMA_TEST(a_session_with_another_config_gets_an_instance_of_its_own)
 	daemon_addresses(&daemon);
 	init_system(&daemon);
 	source = register_source("test.source", &log);
-	/* Long enough for all of this on a busy machine. */
+	/* This is long enough on a busy machine. */
 	CHECK_INT(start_early(SOURCE_CONFIG, 2500), 1);
 	emit_text(source, 1);
 	daemon_start(&daemon);
@@ -133,7 +134,7 @@ ORMA_TEST(a_session_with_another_config_gets_an_instance_of_its_own)
 	CHECK_INT(log.starts, 2);
 	CHECK_INT(orma_data_source_started(source), 3);
 	emit_text(source, 2);
-	/* Nobody wants the first one: it ends at its timeout. */
+	/* No session adopts the first one, so it ends at its timeout. */
 	wait_for(&log.is_destroyed);
 	CHECK_INT(orma_data_source_started(source), 2);
 	for (uint64_t i = 3; i <= 1000; i++) {
@@ -205,7 +206,7 @@ ORMA_TEST(a_connection_that_is_there_already_is_made_anew_or_used)
 	packets_done(&packets);
 	orma_shutdown();
 
-	/* With the service's memory. */
+	/* The producer uses the service's memory. */
 	init_system(&daemon);
 	source = register_source("test.source", &log);
 	register_source("other.source", &other_log);
@@ -226,7 +227,7 @@ ORMA_TEST(a_connection_that_is_there_already_is_made_anew_or_used)
 	daemon_stop(&daemon);
 }
 
-/* Twice without memory for something, and then with. */
+/* Two attempts fail for lack of memory, the third succeeds. */
 ORMA_TEST(what_cannot_begin_for_lack_of_memory_leaves_nothing_behind)
 {
 	static const char two[] = "data_sources { config { name: \"test.source\" } } "

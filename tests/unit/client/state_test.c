@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_test.c - a service's state as structs: each value where it belongs, and what is no state.
+ * state_test.c - a service's state as structs: each value in its place, and messages that are
+ * not a state.
  */
 #include <orma/state.h>
 
@@ -38,7 +39,7 @@ ORMA_TEST(each_value_is_where_it_belongs)
 
 	encode(whole, &buf);
 	CHECK_INT(orma_service_state_parse(buf.data, buf.size, &state), 0);
-	/* It stands alone. */
+	/* The struct is independent of the message. */
 	memset(buf.data, 0xff, buf.size);
 	CHECK_INT(state->struct_size, sizeof(*state));
 	CHECK_STR(state->version, "version");
@@ -95,7 +96,7 @@ ORMA_TEST(an_empty_state_has_nothing_and_nonsense_is_refused)
 	CHECK_INT(orma_service_state_parse("\x0a\x7f", 2, &state), -EBADMSG);
 	CHECK_INT(orma_service_state_parse(NULL, 1, &state), -EINVAL);
 	CHECK_INT(orma_service_state_parse("", 0, NULL), -EINVAL);
-	/* Few bytes that would unfold into many. */
+	/* A few bytes that would expand to many. */
 	for (int i = 0; i < 1000000; i++)
 		CHECK_INT(orma_base_buf_append(&buf, producer, sizeof(producer)), 0);
 	CHECK_INT(orma_service_state_parse(buf.data, buf.size, &state), -ENOMEM);

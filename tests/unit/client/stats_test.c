@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stats_test.c - statistics as a struct: each number where it belongs, and what is not statistics.
+ * stats_test.c - statistics as a struct: each number in its place, and messages that are not
+ * statistics.
  */
 #include <orma/stats.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * thread_test.c - what threads own: that it comes and goes with them, with sessions and with data
- * sources, whoever is the first to end.
+ * thread_test.c - objects that threads own: they are created and freed with threads, sessions
+ * and data sources, whichever ends first.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -104,7 +104,7 @@ static struct orma_data_source *register_with_states(struct states *states)
 	return source;
 }
 
-/* How often this thread has counted before, and since what the reader knows was cleared. */
+/* How often this thread has counted in all, and since the incremental state was cleared. */
 static void count_up(struct orma_data_source *source, int *ret_thread, int *ret_incremental)
 {
 	struct orma_packet *packet = orma_packet_begin(source, 0);
@@ -151,7 +151,7 @@ ORMA_TEST(each_thread_keeps_states_of_its_own_for_an_instance)
 	int thread, incremental;
 	pthread_t other;
 
-	/* Driven, so that this thread may do what the loop does. */
+	/* With caller_drives, so that this thread can do the loop's work. */
 	CHECK_INT(orma_init(&options), 0);
 	source = register_with_states(&states);
 	session = session_start(SOURCE_CONFIG);
@@ -246,7 +246,7 @@ static void *go_on_soon(void *ctx)
 	return NULL;
 }
 
-/* Its end was waited for, or it got no turn for as long as others are waited for. */
+/* Either the call waited for its end, or it did not run within the time limit of the wait. */
 static bool was_deleted_or_late(const struct exiting *exiting, uint64_t begin_ns)
 {
 	bool is_deleted = exiting->is_deleted;
@@ -502,7 +502,8 @@ ORMA_TEST(ten_thousand_threads_leave_nothing_behind)
 	run_threads(source, 100);
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	before = heap_bytes();
-	/* No more at once than the memory has room for, whoever gets no turn to empty it. */
+	/* No more at once than the memory has room for, because the thread that empties it may
+	 * not run. */
 	for (int i = 0; i < 99; i++) {
 		run_threads(source, 100);
 		CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
@@ -510,7 +511,7 @@ ORMA_TEST(ten_thousand_threads_leave_nothing_behind)
 	after = heap_bytes();
 	CHECK_INT(count_writers(), 0);
 	CHECK_INT(orma_data_source_dropped(source, 0), 0);
-	/* Buffers of messages may have grown. */
+	/* Message buffers may have grown. */
 	printf("10000 threads: %zd bytes more on the heap\n", (ssize_t)(after - before));
 	CHECK(after < before + 65536);
 	orma_session_free(session);

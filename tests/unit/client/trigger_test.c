@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trigger_test.c - triggers reach the services that are there, and those that come in time.
+ * trigger_test.c - triggers reach connected services, and those that connect in time.
  */
 #include "schema/gen/service_state.pb.h"
 #include "unit/client/daemon.h"
@@ -29,7 +29,7 @@ static struct orma_session *wait_in_daemon(const struct daemon *daemon)
 	size_t size;
 
 	session_enable(session, WAITING_CONFIG);
-	/* The trigger comes over another connection: the config must have arrived before. */
+	/* The trigger arrives over another connection, so the config must have arrived before. */
 	CHECK_INT(orma_session_query_capabilities(session, &answer, &size), 0);
 	orma_config_free(answer);
 	return session;
