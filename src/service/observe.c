@@ -41,13 +41,14 @@ static void write_change(struct orma_proto_writer *writer,
 static bool note_change(struct orma_service_instance *instance)
 {
 	bool is_started = instance->state == ORMA_SERVICE_INSTANCE_STARTED;
-	int now = is_started ? ORMA_SERVICE_REPORTED_STARTED : ORMA_SERVICE_REPORTED_STOPPED;
+	enum orma_service_instance_report now =
+		is_started ? ORMA_SERVICE_REPORTED_STARTED : ORMA_SERVICE_REPORTED_STOPPED;
 
 	if (instance->state != ORMA_SERVICE_INSTANCE_STARTED &&
 	    instance->state != ORMA_SERVICE_INSTANCE_STOPPED &&
 	    instance->state != ORMA_SERVICE_INSTANCE_CONFIGURED)
 		return false;
-	if ((int)instance->reported == now)
+	if (instance->reported == now)
 		return false;
 	instance->reported = now;
 	return true;

@@ -17,7 +17,8 @@
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns)
+/* Writes the fields of a packet that hold its time and flags; `at` has room for ORMA_TRACK_HEAD_BYTES. */
+static uint8_t *put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns)
 {
 	uint64_t units;
 
@@ -42,7 +43,7 @@ struct orma_proto_writer *orma_track_packet_begin(struct orma_packet *slot, uint
 {
 	struct orma_proto_writer *writer = orma_shm_writer_packet_begin(slot->writer);
 	uint8_t head[ORMA_TRACK_HEAD_BYTES];
-	const uint8_t *end = orma_track_put_head(slot->state, head, now_ns);
+	const uint8_t *end = put_head(slot->state, head, now_ns);
 
 	orma_proto_write_raw(writer, head, (size_t)(end - head));
 	return writer;

@@ -88,9 +88,7 @@ bool orma_track_sequence_may_use_fast_path(const struct orma_track_sequence *seq
 /* Something was lost: every event takes the slow path until the sequence has begun anew. */
 void orma_track_sequence_leave_fast_path(struct orma_track_sequence *sequence);
 
-/* The fields of a packet that hold its time and flags; `at` has room for ORMA_TRACK_HEAD_BYTES. */
-uint8_t *orma_track_put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns);
-#define ORMA_TRACK_HEAD_BYTES 13
+#define ORMA_TRACK_HEAD_BYTES 13 /* time and flags of a packet */
 /* With `samples_time`: a field of a TrackEvent on the thread's own track, which holds the thread's CPU
  * time; `at` has room for ORMA_TRACK_TIME_BYTES. */
 uint8_t *orma_track_put_thread_time(struct orma_track_sequence *sequence, uint8_t *at,

@@ -74,7 +74,8 @@ static void append(struct orma_service_batch *batch, const void *data, size_t si
 	batch->packet_count += ends_packet;
 }
 
-int orma_service_batch_add_own(struct orma_service *service, const void *data, size_t size)
+/* Appends a packet of the service's own; it is copied. */
+static int add_own(struct orma_service *service, const void *data, size_t size)
 {
 	struct orma_service_batch *batch = &service->batch;
 	void *copy = orma_base_arena_memdup(&batch->own, data, size);
@@ -212,9 +213,7 @@ int orma_service_own_end_bare(struct orma_service *service, struct orma_proto_he
 {
 	int r = orma_proto_heap_writer_finish(heap);
 
-	return r < 0 ? r
-		     : orma_service_batch_add_own(service, service->scratch.data,
-						  service->scratch.size);
+	return r < 0 ? r : add_own(service, service->scratch.data, service->scratch.size);
 }
 
 int orma_service_own_end(struct orma_service *service, struct orma_proto_heap_writer *heap)

@@ -35,8 +35,6 @@ void orma_service_batch_done(struct orma_service_batch *batch);
 void orma_service_batch_begin(struct orma_service *service);
 /* Makes room for that many more slices. */
 int orma_service_batch_reserve(struct orma_service_batch *batch, size_t extra);
-/* Appends a packet of the service's own; it is copied. */
-int orma_service_batch_add_own(struct orma_service *service, const void *data, size_t size);
 /* Appends a packet whose bytes stay where they are. */
 int orma_service_batch_add_borrowed(struct orma_service *service, const void *data, size_t size);
 /* Appends a packet made of a head, which is copied, and data, which is not. */

@@ -79,7 +79,7 @@ int orma_service_triggers_init(struct orma_service_session *session, struct orma
 	return 0;
 }
 
-void orma_service_trigger_hit_done(struct orma_service_trigger_hit *hit)
+static void hit_done(struct orma_service_trigger_hit *hit)
 {
 	orma_base_free(hit->name);
 	orma_base_free(hit->producer_name);
@@ -92,7 +92,7 @@ void orma_service_pending_hit_free(struct orma_service_pending_hit *pending)
 	pending->session->triggers.pending_count--;
 	orma_service_timer_disarm(&pending->timer);
 	orma_base_list_remove(&pending->link);
-	orma_service_trigger_hit_done(&pending->hit);
+	hit_done(&pending->hit);
 	orma_base_free(pending);
 }
 
@@ -105,8 +105,8 @@ void orma_service_triggers_done(struct orma_service_session *session)
 	for (size_t i = 0; i < session->triggers.count; i++)
 		orma_service_regex_done(&session->triggers.items[i].producer_regex);
 	for (size_t i = 0; i < session->triggers.hit_count; i++)
-		orma_service_trigger_hit_done(&session->triggers.hits[i]);
-	orma_service_trigger_hit_done(&session->clone_trigger);
+		hit_done(&session->triggers.hits[i]);
+	hit_done(&session->clone_trigger);
 	orma_base_free(session->triggers.items);
 	orma_base_free(session->triggers.hits);
 }
@@ -132,7 +132,7 @@ int orma_service_trigger_hit_copy(const struct orma_service_trigger_hit *hit,
 	copy.name = orma_base_strdup(hit->name);
 	copy.producer_name = orma_base_strdup(hit->producer_name);
 	if (!copy.name || !copy.producer_name) {
-		orma_service_trigger_hit_done(&copy);
+		hit_done(&copy);
 		return -ENOMEM;
 	}
 	*ret = copy;
@@ -145,7 +145,7 @@ static int reserve_hit(struct orma_service_session *session)
 	struct orma_service_trigger_hit *hits;
 
 	if (session->triggers.hit_count == ORMA_SERVICE_TRIGGER_HITS_KEPT) {
-		orma_service_trigger_hit_done(&session->triggers.hits[0]);
+		hit_done(&session->triggers.hits[0]);
 		session->triggers.hit_count--;
 		session->triggers.written_hit_count -= session->triggers.written_hit_count > 0;
 		memmove(&session->triggers.hits[0], &session->triggers.hits[1],

@@ -80,7 +80,6 @@ int orma_service_trigger_hit_copy(const struct orma_service_trigger_hit *hit,
 				  struct orma_service_trigger_hit *ret);
 int orma_service_trigger_hit_write(struct orma_service *service,
 				   const struct orma_service_trigger_hit *hit, uint32_t field_id);
-void orma_service_trigger_hit_done(struct orma_service_trigger_hit *hit);
 void orma_service_pending_hit_free(struct orma_service_pending_hit *pending);
 
 #endif

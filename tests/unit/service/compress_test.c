@@ -26,7 +26,7 @@ static int fake_open(void *ctx, enum orma_codec codec, int level, uint64_t sessi
 	CHECK(ctx);
 	if (fake.open_error)
 		return fake.open_error;
-	fake.codec = codec;
+	fake.codec = (int)codec;
 	fake.level = level;
 	fake.session_id = session_id;
 	fake.open_streams++;
