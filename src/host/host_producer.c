@@ -99,7 +99,7 @@ void orma_host_producer_closed(void *ctx, struct orma_ipc_peer *ipc, int error)
 	if (!producer)
 		return;
 	if (producer->port && !orma_service_disconnect_step(producer->port)) {
-		orma_ipc_peer_stay(ipc);
+		orma_ipc_peer_call_closed_again(ipc);
 		orma_host_kick(producer->peer.host);
 		return;
 	}

@@ -1,87 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0
  * connection.c - a stream of frames over a non-blocking socket.
  *
- * Sending: a frame goes to the socket at once when nothing waits before it; what the socket does
- * not take is copied into one orma_ipc_queued and waits for writability. Invariants: frames leave
- * whole and in order; queued_bytes is the sum of the unsent bytes; write interest is on exactly
- * while the queue is not empty; a queued frame owns its descriptor until its first byte has left.
- * Descriptors must ride on the first byte of their frame, so a sendmsg() never spans the beginning
- * of a frame that has one.
+ * Sending: a frame goes to the socket at once when the queue is empty. What the socket does not take is
+ * copied into the queue (send_queue.c) and waits for writability. Invariant: write interest is on exactly
+ * while the queue is not empty and the connection does not wait for a turn. A timer ends the connection to a
+ * peer that takes nothing. Blocking sends with a timeout, as upstream has, would freeze all other connections
+ * meanwhile.
  *
- * Ending: whatever goes wrong, in whatever callback, orma_ipc_connection_close() closes the
- * descriptor and defers the owner's callback to a task of the loop. Calling the owner right there
- * was rejected: it would have to expect its own destruction inside every send.
+ * Ending: whatever fails, in whatever callback, orma_ipc_connection_close() closes the socket and defers the
+ * owner's callback to a task of the loop. Calling the owner right there was rejected: it would have to expect
+ * its own destruction inside every send.
  *
- * Receiving: RECEIVES_PER_TURN times at most per turn, so that a flood of one peer cannot keep the
- * loop from the others; level-triggered epoll brings us back. Reading until EAGAIN would cost a
- * system call more per wake-up and has no bound. A frame of ten bytes may ask for work of
- * milliseconds, so handling frames has a time per turn too; what is left of them is handed out by a
- * task, and nothing is received before that. It is the thread's own time, which costs more to read,
- * so the wall clock says when to look: on a busy machine the frames of an honest peer stay
- * together. Counting frames instead was rejected: what would let costly ones starve the loop would
- * slow cheap ones down. All connections of a host together have a time per turn as well (turns.c):
- * what comes when that is over waits in connection->waiting, and nothing is watched meanwhile.
+ * Receiving: at most RECEIVES_PER_TURN receives per turn, so that one peer that floods cannot starve the
+ * others; level-triggered epoll reports the rest again. Reading until EAGAIN would cost one more system call per
+ * wake-up and has no bound.
  *
- * A single frame, or the end of a peer, may be work of more than a turn as well. Its owner then
- * says so, and is called again in another turn: the frame goes back into the assembler, in front of
- * what follows, so order holds, nothing is copied, and the owner remembers only how far it came.
- * What was begun is completed even when the connection ends meanwhile.
+ * Handling frames has a time budget per turn too, because a frame of ten bytes may ask for milliseconds of work.
+ * A task hands out the frames that are left, and nothing is received before that. The budget is the thread's CPU
+ * time, so that on a busy machine the frames of an honest peer stay together. Reading the wall clock is
+ * cheaper, so it decides when to read the CPU clock. Counting frames instead was rejected: a count that keeps
+ * costly frames from starving the loop slows cheap ones down. All connections of a host share one more budget
+ * per turn (turns.c). Events that come after it is spent wait in connection->waiting, and the socket is not
+ * watched meanwhile.
  *
- * A descriptor that a peer sent is closed by the loop's closer, if there is one, and so is a socket
- * with something unread in it. While too many of a user's are waiting there, whoever of his sends
- * something is dropped before it is received: receiving would bring more, and refusing to take
- * descriptors that have arrived closes them here.
+ * The work of a single frame, or of the end of a peer, may exceed a turn as well. The owner then calls
+ * orma_ipc_connection_call_again() and is called again in another turn: the frame goes back into the assembler,
+ * in front of the following ones. So order holds, nothing is copied, and the owner remembers only how far it
+ * came. A frame that was begun is completed even when the connection ends meanwhile.
  *
- * A timer watches for peers that take nothing. Blocking sends with a timeout, as upstream has,
- * freeze everybody else meanwhile.
+ * close() of a descriptor that a peer sent may block, and so may close() of a socket with something unread in
+ * it. The loop's closer, if there is one, closes both. While too many descriptors of a user wait there, a
+ * connection of that user is dropped as soon as it sends something, before anything is received: receiving
+ * would bring more descriptors, and refusing them after they have arrived closes them here.
  */
 #include "ipc/connection.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/alloc.h"
+#include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "ipc/socket_io.h"
 
 #define HANDLING_NS_PER_TURN (2 * ORMA_NS_PER_MS)
 
 enum {
 	RECEIVES_PER_TURN = 4,
 	SENDS_PER_TURN = 16,
-	SEND_BATCH = 64,     /* queued frames per sendmsg() */
-	QUEUED_GRAIN = 4096, /* small frames share what is allocated */
-	RECEIVED_FDS =
-		253, /* SCM_MAX_FD: with room for all, truncation only means that we ran out */
 };
 
-enum { FRAMES_LEFT = 8 }; /* of connection->waiting, beside ORMA_LOOP_... */
-
-struct orma_ipc_queued {
-	struct orma_list link;
-	size_t size, sent, capacity;
-	int fd;
-	uint8_t data[];
-};
+enum { FRAMES_LEFT = 8 }; /* a bit of connection->waiting, beside ORMA_LOOP_... */
 
 /* --- ending ----------------------------------------------------------------------------------- */
 
-static void free_queued(struct orma_ipc_queued *queued)
-{
-	orma_base_list_remove(&queued->link);
-	orma_base_fd_close(queued->fd);
-	orma_base_free(queued);
-}
-
-/* Gives everything back but the close task. */
+/* Gives back everything but the close task. */
 static void release(struct orma_ipc_connection *connection)
 {
-	struct orma_ipc_queued *queued, *next;
-
 	orma_base_watch_remove(&connection->watch);
 	orma_base_timer_disarm(&connection->stall_timer);
 	orma_base_task_cancel(&connection->frames_task);
@@ -90,21 +66,20 @@ static void release(struct orma_ipc_connection *connection)
 							connection->fd, connection->owner);
 	orma_ipc_connection_close_fd(connection, connection->kept_fd);
 	connection->kept_fd = -1;
-	ORMA_LIST_FOR_EACH_SAFE (queued, next, &connection->queue, link)
-		free_queued(queued);
-	connection->queued_bytes = 0;
+	orma_ipc_send_queue_clear(&connection->queue);
 	connection->is_closed = true;
 }
 
-static void tell_closed(struct orma_ipc_connection *connection);
+static void finish_close(struct orma_ipc_connection *connection);
 
 static void on_close_task(struct orma_task *task)
 {
-	tell_closed(ORMA_CONTAINER_OF(task, struct orma_ipc_connection, close_task));
+	finish_close(ORMA_CONTAINER_OF(task, struct orma_ipc_connection, close_task));
 }
 
-static void defer_closed(struct orma_ipc_connection *connection)
+static void defer_close(struct orma_ipc_connection *connection)
 {
+	ORMA_ASSERT(connection->is_closed);
 	if (connection->turn.turns)
 		orma_ipc_turn_wait(&connection->turn);
 	else
@@ -115,15 +90,15 @@ void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error
 {
 	if (connection->is_closed)
 		return;
-	/* The assembler stays until the task: the caller may be handling a frame that lies in it.
-	 */
+	/* The assembler stays until the task runs: the caller may be handling a frame inside it. */
 	release(connection);
 	connection->error = error;
-	defer_closed(connection);
+	defer_close(connection);
 }
 
-void orma_ipc_connection_again(struct orma_ipc_connection *connection)
+void orma_ipc_connection_call_again(struct orma_ipc_connection *connection)
 {
+	ORMA_ASSERT(connection->is_gone); /* a callback is running */
 	connection->wants_again = true;
 }
 
@@ -143,16 +118,16 @@ static void update_interest(struct orma_ipc_connection *connection)
 {
 	unsigned interest = connection->is_paused ? 0 : ORMA_LOOP_READ;
 
-	if (!orma_base_list_is_empty(&connection->queue))
+	if (!orma_ipc_send_queue_is_empty(&connection->queue))
 		interest |= ORMA_LOOP_WRITE;
 	if (connection->turn.is_waiting)
 		interest = 0;
-	/* Not watched: paused, and the peer has left. */
+	/* A paused connection whose peer has hung up is not watched. */
 	if (interest == connection->watch.interest || !connection->watch.loop)
 		return;
-	int result = orma_base_watch_set_interest(&connection->watch, interest);
-	if (result < 0)
-		orma_ipc_connection_close(connection, result);
+	int r = orma_base_watch_set_interest(&connection->watch, interest);
+	if (r < 0)
+		orma_ipc_connection_close(connection, r);
 }
 
 static void on_stalled(struct orma_timer *timer)
@@ -161,85 +136,26 @@ static void on_stalled(struct orma_timer *timer)
 				  -ETIMEDOUT);
 }
 
-/* The peer took something, or has something new to take. */
+/* To be called when the peer took something, and when the queue is no longer empty. */
 static void restart_stall_timer(struct orma_ipc_connection *connection)
 {
-	if (orma_base_list_is_empty(&connection->queue)) {
+	if (orma_ipc_send_queue_is_empty(&connection->queue)) {
 		orma_base_timer_disarm(&connection->stall_timer);
 	} else if (connection->limits.stall_timeout_ns > 0) {
-		int result = orma_base_loop_arm_in(connection->loop, &connection->stall_timer,
-						   connection->limits.stall_timeout_ns, on_stalled);
-		if (result < 0)
-			orma_ipc_connection_close(connection, result);
+		int r = orma_base_loop_arm_in(connection->loop, &connection->stall_timer,
+					      connection->limits.stall_timeout_ns, on_stalled);
+		if (r < 0)
+			orma_ipc_connection_close(connection, r);
 	}
 }
 
-/* Bytes taken, 0 when the socket is full, or -errno. */
-static ssize_t send_some(int socket_fd, struct iovec *pieces, size_t count, int fd)
+static void report_drained(struct orma_ipc_connection *connection)
 {
-	union {
-		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr message = {.msg_iov = pieces};
-	ssize_t sent;
-
-	/* An int in some C libraries; there are a few pieces at most. */
-	message.msg_iovlen = (__typeof__(message.msg_iovlen))count;
-	if (fd >= 0) {
-		memset(&control, 0, sizeof(control));
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
-	do
-		sent = sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (sent < 0 && errno == EINTR);
-	if (sent < 0)
-		return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
-	return sent;
-}
-
-/* Forgets `sent` bytes at the front of the queue. */
-static void advance_queue(struct orma_ipc_connection *connection, size_t sent)
-{
-	connection->queued_bytes -= sent;
-	while (sent > 0) {
-		struct orma_ipc_queued *queued =
-			ORMA_LIST_ENTRY(connection->queue.next, struct orma_ipc_queued, link);
-		size_t part = ORMA_MIN(sent, queued->size - queued->sent);
-
-		queued->fd = orma_base_fd_close(queued->fd);
-		queued->sent += part;
-		sent -= part;
-		if (queued->sent == queued->size)
-			free_queued(queued);
-	}
-}
-
-/* One sendmsg() from the queue; as send_some(). */
-static ssize_t send_queued(struct orma_ipc_connection *connection)
-{
-	struct iovec pieces[SEND_BATCH];
-	struct orma_ipc_queued *queued;
-	size_t count = 0;
-	int fd = -1;
-
-	ORMA_LIST_FOR_EACH (queued, &connection->queue, link) {
-		if (count == SEND_BATCH || (count > 0 && queued->fd >= 0))
-			break;
-		if (count == 0)
-			fd = queued->fd;
-		pieces[count++] =
-			(struct iovec){queued->data + queued->sent, queued->size - queued->sent};
-	}
-	ssize_t sent = send_some(connection->fd, pieces, count, fd);
-	if (sent > 0)
-		advance_queue(connection, (size_t)sent);
-	return sent;
+	if (!connection->wants_drained || connection->is_closed ||
+	    connection->queue.bytes > connection->limits.queue_bytes / 4)
+		return;
+	connection->wants_drained = false;
+	connection->ops->drained(connection);
 }
 
 static void on_writable(struct orma_ipc_connection *connection)
@@ -247,8 +163,9 @@ static void on_writable(struct orma_ipc_connection *connection)
 	ssize_t sent = 1;
 	bool has_progress = false;
 
-	for (int i = 0; i < SENDS_PER_TURN && !orma_base_list_is_empty(&connection->queue); i++) {
-		sent = send_queued(connection);
+	for (int i = 0; i < SENDS_PER_TURN && !orma_ipc_send_queue_is_empty(&connection->queue);
+	     i++) {
+		sent = orma_ipc_send_queue_send(&connection->queue, connection->fd);
 		if (sent <= 0)
 			break;
 		has_progress = true;
@@ -262,102 +179,44 @@ static void on_writable(struct orma_ipc_connection *connection)
 	if (connection->is_closed)
 		return;
 	update_interest(connection);
-	if (connection->wants_drained && !connection->is_closed &&
-	    connection->queued_bytes <= connection->limits.queue_bytes / 4) {
-		connection->wants_drained = false;
-		connection->ops->drained(connection);
-	}
-}
-
-/* Room for `size` bytes at the end of the queue. */
-static int get_queued(struct orma_ipc_connection *connection, size_t size, int fd,
-		      struct orma_ipc_queued **ret)
-{
-	struct orma_ipc_queued *queued =
-		ORMA_LIST_ENTRY(connection->queue.prev, struct orma_ipc_queued, link);
-	size_t capacity = ORMA_MAX(size, (size_t)QUEUED_GRAIN - sizeof(*queued));
-	int own_fd = -1;
-
-	if (fd < 0 && !orma_base_list_is_empty(&connection->queue) &&
-	    size <= queued->capacity - queued->size) {
-		*ret = queued;
-		return 0;
-	}
-	queued = orma_base_alloc(sizeof(*queued) + capacity);
-	if (!queued)
-		return -ENOMEM;
-	if (fd >= 0)
-		own_fd = orma_base_fd_duplicate(fd);
-	if (fd >= 0 && own_fd < 0) {
-		orma_base_free(queued);
-		return own_fd;
-	}
-	queued->size = 0;
-	queued->sent = 0;
-	queued->capacity = capacity;
-	queued->fd = own_fd;
-	orma_base_list_append(&connection->queue, &queued->link);
-	*ret = queued;
-	return 0;
-}
-
-/* Copies what follows the first `sent` bytes of the pieces to the end of the queue. */
-static int enqueue(struct orma_ipc_connection *connection, const struct iovec *pieces, size_t count,
-		   size_t total, size_t sent, int fd)
-{
-	struct orma_ipc_queued *queued = NULL;
-	size_t skip = sent;
-	int result = get_queued(connection, total - sent, fd, &queued);
-
-	if (!queued)
-		return result;
-	for (size_t i = 0; i < count; i++) {
-		size_t skipped = ORMA_MIN(skip, pieces[i].iov_len);
-		size_t part = pieces[i].iov_len - skipped;
-
-		skip -= skipped;
-		if (part > 0)
-			memcpy(queued->data + queued->size,
-			       (const uint8_t *)pieces[i].iov_base + skipped, part);
-		queued->size += part;
-	}
-	connection->queued_bytes += total - sent;
-	return 0;
+	report_drained(connection);
 }
 
 int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struct iovec *pieces,
 			     size_t count, int fd)
 {
-	bool was_idle = orma_base_list_is_empty(&connection->queue);
+	bool was_empty = orma_ipc_send_queue_is_empty(&connection->queue);
 	size_t total = 0;
 	ssize_t sent = 0;
 
 	if (connection->is_closed)
 		return -ECONNRESET;
+	ORMA_ASSERT(connection->fd >= 0);
 	for (size_t i = 0; i < count; i++)
 		total += pieces[i].iov_len;
-	if (was_idle) {
+	if (was_empty) {
 		/* sendmsg() does not write to the pieces; its structure merely has no const. */
-		sent = send_some(connection->fd, (struct iovec *)pieces, count, fd);
+		sent = orma_ipc_socket_send(connection->fd, (struct iovec *)pieces, count, fd);
 		if (sent < 0) {
 			orma_ipc_connection_close(connection, (int)sent);
 			return -ECONNRESET;
 		}
 		if ((size_t)sent == total)
 			return 0;
-	} else if (connection->queued_bytes + total > connection->limits.queue_bytes) {
-		/* A single frame always fits, however small the limit. */
+	} else if (connection->queue.bytes + total > connection->limits.queue_bytes) {
+		/* The first frame always fits, however small the limit is. */
 		return -ENOBUFS;
 	}
-	int result = enqueue(connection, pieces, count, total, (size_t)sent, sent > 0 ? -1 : fd);
-	if (result < 0 && sent == 0)
-		return result;
-	if (result < 0) {
-		/* Half a frame has left, and there is no memory for the other half. */
-		orma_ipc_connection_close(connection, result);
+	int r = orma_ipc_send_queue_append(&connection->queue, pieces, count, (size_t)sent,
+					   sent > 0 ? -1 : fd);
+	if (r < 0 && sent == 0)
+		return r;
+	if (r < 0) {
+		/* Half of the frame has left, and there is no memory for the other half. */
+		orma_ipc_connection_close(connection, r);
 		return -ECONNRESET;
 	}
-	if (was_idle) {
+	if (was_empty) {
 		restart_stall_timer(connection);
 		if (!connection->is_closed)
 			update_interest(connection);
@@ -367,104 +226,73 @@ int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struc
 
 bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection)
 {
-	if (connection->queued_bytes < connection->limits.queue_bytes / 2)
+	if (connection->queue.bytes < connection->limits.queue_bytes / 2)
 		return true;
 	connection->wants_drained = connection->ops->drained != NULL;
 	return false;
 }
 
-/* --- receiving -------------------------------------------------------------------------------- */
+/* --- received descriptors --------------------------------------------------------------------- */
 
 void orma_ipc_connection_close_fd(const struct orma_ipc_connection *connection, int fd)
 {
 	orma_base_fd_close_foreign(orma_base_loop_closer(connection->loop), fd, connection->owner);
 }
 
-/* Keeps the first descriptor of a message, replacing one that nobody took; closes the others. */
-static void keep_fd(struct orma_ipc_connection *connection, struct msghdr *message)
+int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection)
 {
-	int first = -1;
+	int fd = connection->kept_fd;
 
-	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
-	     header = CMSG_NXTHDR(message, header)) {
-		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-			continue;
-		size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-			if (first < 0)
-				first = orma_base_fd_avoid_standard(fd);
-			else
-				orma_ipc_connection_close_fd(connection, fd);
-		}
-	}
-	if (first >= 0) {
-		orma_ipc_connection_close_fd(connection, connection->kept_fd);
-		connection->kept_fd = first;
-	}
+	connection->kept_fd = -1;
+	return fd;
 }
 
-/* As recv(), but -errno; -ENOTCONN is the end of the stream. */
-static ssize_t receive_some(struct orma_ipc_connection *connection, uint8_t *data, size_t size)
+/* Keeps the first descriptor of a message, instead of one that nobody took, and closes the others. */
+static void keep_first_fd(struct orma_ipc_connection *connection,
+			  const struct orma_ipc_received_fds *fds)
 {
-	union {
-		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(RECEIVED_FDS * sizeof(int))];
-	} control;
-	struct iovec piece = {data, size};
-	struct msghdr message = {.msg_iov = &piece,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t received;
-
-	do
-		received = recvmsg(connection->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	while (received < 0 && errno == EINTR);
-	if (received < 0)
-		return -errno;
-	if (message.msg_controllen > 0)
-		keep_fd(connection, &message);
-	if (message.msg_flags & MSG_CTRUNC)
-		return -EPROTO;
-	return received > 0 ? received : -ENOTCONN;
+	for (size_t i = 1; i < fds->count; i++)
+		orma_ipc_connection_close_fd(connection, fds->items[i]);
+	int first = fds->count > 0 ? orma_base_fd_avoid_standard(fds->items[0]) : -1;
+	if (first < 0)
+		return;
+	orma_ipc_connection_close_fd(connection, connection->kept_fd);
+	connection->kept_fd = first;
 }
 
-static void on_frames_task(struct orma_task *task);
-static void defer_frames(struct orma_ipc_connection *connection);
+/* --- frames ----------------------------------------------------------------------------------- */
 
-struct turn {
+/* The time that one connection has for its frames in one turn of the loop. */
+struct budget {
 	uint64_t wall_end_ns;
-	uint64_t thread_end_ns; /* 0 = not looked at yet */
+	uint64_t cpu_end_ns; /* 0 = the CPU clock was not read yet */
 };
 
-static struct turn begin_turn(void)
+static struct budget begin_budget(void)
 {
-	return (struct turn){.wall_end_ns =
-				     orma_base_clock_ns(CLOCK_MONOTONIC) + HANDLING_NS_PER_TURN};
+	return (struct budget){.wall_end_ns =
+				       orma_base_clock_ns(CLOCK_MONOTONIC) + HANDLING_NS_PER_TURN};
 }
 
-static bool is_turn_over(struct turn *turn)
+static bool is_spent(struct budget *budget)
 {
-	uint64_t thread_ns;
-
-	if (orma_base_clock_ns(CLOCK_MONOTONIC) < turn->wall_end_ns)
+	if (orma_base_clock_ns(CLOCK_MONOTONIC) < budget->wall_end_ns)
 		return false;
-	thread_ns = orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	if (turn->thread_end_ns == 0)
-		turn->thread_end_ns = thread_ns + HANDLING_NS_PER_TURN;
-	return thread_ns >= turn->thread_end_ns;
+	uint64_t cpu_ns = orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (budget->cpu_end_ns == 0)
+		budget->cpu_end_ns = cpu_ns + HANDLING_NS_PER_TURN;
+	return cpu_ns >= budget->cpu_end_ns;
 }
 
-/* In another turn of the loop. */
-static void wait_for_turn(struct orma_ipc_connection *connection, unsigned what)
+/* Handles `events` in another turn of the loop. */
+static void wait_for_turn(struct orma_ipc_connection *connection, unsigned events)
 {
-	connection->waiting |= what;
+	connection->waiting |= events;
 	orma_ipc_turn_wait(&connection->turn);
 	update_interest(connection);
 }
+
+static void on_frames_task(struct orma_task *task);
 
 static void defer_frames(struct orma_ipc_connection *connection)
 {
@@ -476,7 +304,7 @@ static void defer_frames(struct orma_ipc_connection *connection)
 	wait_for_turn(connection, FRAMES_LEFT);
 }
 
-/* False: the connection is gone. */
+/* Returns false when the owner has freed the connection. */
 static bool hand_out(struct orma_ipc_connection *connection, const uint8_t *data, size_t size,
 		     const bool *is_gone)
 {
@@ -490,31 +318,42 @@ static bool hand_out(struct orma_ipc_connection *connection, const uint8_t *data
 	return true;
 }
 
-/* Hands out the whole frames that are there, as time allows; false when nothing more is to be
- * received in this turn, or the connection is gone. */
-static bool dispatch_frames(struct orma_ipc_connection *connection, struct turn *turn,
+/* Hands out the whole frames that were received, as far as the budget goes. Returns false when nothing more is
+ * to be received in this turn, or the connection is gone. */
+static bool dispatch_frames(struct orma_ipc_connection *connection, struct budget *budget,
 			    const bool *is_gone)
 {
 	const uint8_t *data;
 	size_t size;
-	int result;
+	int r;
 
-	while ((result = orma_ipc_assembler_next(&connection->assembler, &data, &size)) > 0) {
+	while ((r = orma_ipc_assembler_next(&connection->assembler, &data, &size)) > 0) {
 		if (!hand_out(connection, data, size, is_gone) || connection->is_closed ||
 		    connection->is_paused)
 			return false;
-		if (connection->is_unfinished || is_turn_over(turn)) {
+		if (connection->is_unfinished || is_spent(budget)) {
 			defer_frames(connection);
 			return false;
 		}
 	}
-	if (result < 0)
-		orma_ipc_connection_close(connection, result);
-	return result == 0;
+	if (r < 0)
+		orma_ipc_connection_close(connection, r);
+	return r == 0;
 }
 
-/* One recvmsg() and the frames that it completed; false when it is enough for this turn. */
-static bool receive_once(struct orma_ipc_connection *connection, struct turn *turn,
+/* --- receiving -------------------------------------------------------------------------------- */
+
+static ssize_t receive_into(struct orma_ipc_connection *connection, uint8_t *window, size_t size)
+{
+	struct orma_ipc_received_fds fds;
+	ssize_t received = orma_ipc_socket_receive(connection->fd, window, size, &fds);
+
+	keep_first_fd(connection, &fds);
+	return received;
+}
+
+/* One recvmsg() and the frames that it completed. Returns false when that is enough for this turn. */
+static bool receive_once(struct orma_ipc_connection *connection, struct budget *budget,
 			 const bool *is_gone)
 {
 	struct orma_fd_closer *closer = orma_base_loop_closer(connection->loop);
@@ -525,13 +364,12 @@ static bool receive_once(struct orma_ipc_connection *connection, struct turn *tu
 		orma_ipc_connection_close(connection, -EBUSY);
 		return false;
 	}
-	int result = orma_ipc_assembler_window(&connection->assembler, &window, &size);
-
-	if (result < 0) {
-		orma_ipc_connection_close(connection, result);
+	int r = orma_ipc_assembler_window(&connection->assembler, &window, &size);
+	if (r < 0) {
+		orma_ipc_connection_close(connection, r);
 		return false;
 	}
-	ssize_t received = receive_some(connection, window, size);
+	ssize_t received = receive_into(connection, window, size);
 	if (received == -EAGAIN || received == -EWOULDBLOCK)
 		return false;
 	if (received < 0) {
@@ -539,19 +377,17 @@ static bool receive_once(struct orma_ipc_connection *connection, struct turn *tu
 		return false;
 	}
 	orma_ipc_assembler_fill(&connection->assembler, (size_t)received);
-	return dispatch_frames(connection, turn, is_gone) && (size_t)received == size;
+	return dispatch_frames(connection, budget, is_gone) && (size_t)received == size;
 }
 
 static void on_readable(struct orma_ipc_connection *connection, const bool *is_gone)
 {
-	struct turn turn;
-
-	/* The window may be full of them. */
+	/* While frames are left, the window may have no room. */
 	if (connection->frames_task.is_queued || connection->turn.is_waiting)
 		return;
-	turn = begin_turn();
+	struct budget budget = begin_budget();
 	for (int i = 0; i < RECEIVES_PER_TURN; i++)
-		if (!receive_once(connection, &turn, is_gone))
+		if (!receive_once(connection, &budget, is_gone))
 			break;
 	if (!*is_gone && !connection->is_closed)
 		orma_ipc_assembler_trim(&connection->assembler);
@@ -559,37 +395,37 @@ static void on_readable(struct orma_ipc_connection *connection, const bool *is_g
 
 static void on_frames_left(struct orma_ipc_connection *connection, const bool *is_gone)
 {
-	struct turn turn = begin_turn();
-
 	if (connection->is_paused)
 		return;
-	(void)dispatch_frames(connection, &turn, is_gone);
+	struct budget budget = begin_budget();
+	(void)dispatch_frames(connection, &budget, is_gone);
 	if (!*is_gone && !connection->is_closed)
 		orma_ipc_assembler_trim(&connection->assembler);
 }
 
-static void handle_ready(struct orma_ipc_connection *connection, unsigned ready,
-			 const bool *is_gone)
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void handle_events(struct orma_ipc_connection *connection, unsigned events,
+			  const bool *is_gone)
 {
-	if (ready & ORMA_LOOP_WRITE)
+	if (events & ORMA_LOOP_WRITE)
 		on_writable(connection);
-	if (*is_gone)
+	if (*is_gone || connection->is_closed)
 		return;
-	/* After a hang-up there may still be frames to read; only the end of the stream ends it. */
-	if (connection->is_closed)
-		ready = 0;
+	/* After a hang-up there may still be frames to read; only the end of the stream ends them. */
 	if (connection->is_paused) {
-		/* That would be said again and again. */
-		if (ready & ORMA_LOOP_HANGUP)
+		/* epoll would report EPOLLHUP repeatedly. */
+		if (events & ORMA_LOOP_HANGUP)
 			orma_base_watch_remove(&connection->watch);
-	} else if (ready & FRAMES_LEFT)
+	} else if (events & FRAMES_LEFT)
 		on_frames_left(connection, is_gone);
-	else if (ready & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP))
+	else if (events & (ORMA_LOOP_READ | ORMA_LOOP_HANGUP))
 		on_readable(connection, is_gone);
 }
 
-/* Of a connection that has ended: a step of the frame that was begun, else the callback. */
-static bool is_over(struct orma_ipc_connection *connection, const bool *is_gone)
+/* Takes one step at the end of a connection: hands out the unfinished frame again, or runs ops->closed. Returns
+ * false when another step is needed. */
+static bool take_closing_step(struct orma_ipc_connection *connection, const bool *is_gone)
 {
 	const uint8_t *data;
 	size_t size;
@@ -605,31 +441,33 @@ static bool is_over(struct orma_ipc_connection *connection, const bool *is_gone)
 	return *is_gone || !connection->wants_again;
 }
 
-static void tell_closed(struct orma_ipc_connection *connection)
+static void finish_close(struct orma_ipc_connection *connection)
 {
 	struct orma_ipc_turns *turns = connection->turn.turns;
 	uint64_t begin_ns = orma_ipc_turns_begin();
 	bool is_gone = false;
 
+	ORMA_ASSERT(connection->is_closed && !connection->is_gone);
 	connection->is_gone = &is_gone;
-	if (!is_over(connection, &is_gone)) {
+	if (!take_closing_step(connection, &is_gone)) {
 		connection->turn.is_costly = true;
-		defer_closed(connection);
+		defer_close(connection);
 	}
 	if (!is_gone)
 		connection->is_gone = NULL;
 	orma_ipc_turns_end(turns, is_gone ? NULL : &connection->turn, begin_ns);
 }
 
-/* False: the connection is gone. */
-static bool serve(struct orma_ipc_connection *connection, unsigned ready)
+/* Returns false when the connection is gone. */
+static bool serve(struct orma_ipc_connection *connection, unsigned events)
 {
 	struct orma_ipc_turns *turns = connection->turn.turns;
 	uint64_t begin_ns = turns ? orma_ipc_turns_begin() : 0;
 	bool is_gone = false;
 
+	ORMA_ASSERT(!connection->is_gone); /* callbacks do not nest */
 	connection->is_gone = &is_gone;
-	handle_ready(connection, ready, &is_gone);
+	handle_events(connection, events, &is_gone);
 	if (!is_gone)
 		connection->is_gone = NULL;
 	orma_ipc_turns_end(turns, is_gone ? NULL : &connection->turn, begin_ns);
@@ -645,27 +483,27 @@ static void on_turn(struct orma_ipc_turn *turn)
 {
 	struct orma_ipc_connection *connection =
 		ORMA_CONTAINER_OF(turn, struct orma_ipc_connection, turn);
-	unsigned ready = connection->waiting;
+	unsigned events = connection->waiting;
 
 	connection->waiting = 0;
 	if (connection->is_closed)
-		tell_closed(connection);
-	else if (serve(connection, ready) && !connection->is_closed)
+		finish_close(connection);
+	else if (serve(connection, events) && !connection->is_closed)
 		update_interest(connection);
 }
 
-static void on_ready(struct orma_watch *watch, unsigned ready)
+static void on_ready(struct orma_watch *watch, unsigned events)
 {
 	struct orma_ipc_connection *connection =
 		ORMA_CONTAINER_OF(watch, struct orma_ipc_connection, watch);
 
-	/* A hang-up is said again and again, whatever the interest. */
+	/* epoll reports EPOLLHUP repeatedly, whatever the interest mask. */
 	if (connection->turn.is_waiting)
-		connection->waiting |= ready;
+		connection->waiting |= events;
 	else if (orma_ipc_turn_is_over(&connection->turn))
-		wait_for_turn(connection, ready);
+		wait_for_turn(connection, events);
 	else
-		serve(connection, ready);
+		serve(connection, events);
 }
 
 static int begin_watching(struct orma_ipc_connection *connection)
@@ -676,23 +514,19 @@ static int begin_watching(struct orma_ipc_connection *connection)
 
 void orma_ipc_connection_pause(struct orma_ipc_connection *connection, bool is_paused)
 {
-	int result;
-
 	if (connection->is_closed || connection->is_paused == is_paused)
 		return;
 	connection->is_paused = is_paused;
 	if (!is_paused)
 		orma_base_loop_defer(connection->loop, &connection->frames_task, on_frames_task);
 	if (!is_paused && !connection->watch.loop) {
-		result = begin_watching(connection);
-		if (result < 0)
-			orma_ipc_connection_close(connection, result);
+		int r = begin_watching(connection);
+		if (r < 0)
+			orma_ipc_connection_close(connection, r);
 		return;
 	}
 	update_interest(connection);
 }
-
-/* --- the rest --------------------------------------------------------------------------------- */
 
 int orma_ipc_connection_init(struct orma_ipc_connection *connection, struct orma_loop *loop, int fd,
 			     const struct orma_ipc_connection_ops *ops,
@@ -706,47 +540,17 @@ int orma_ipc_connection_init(struct orma_ipc_connection *connection, struct orma
 		connection->limits.queue_bytes = ORMA_IPC_QUEUE_BYTES_DEFAULT;
 	connection->fd = -1;
 	connection->kept_fd = -1;
-	orma_base_list_init(&connection->queue);
-	int result = limits->turns ? orma_ipc_turn_init(&connection->turn, limits->turns,
-							limits->uid, limits->is_uid_known, on_turn)
-				   : 0;
-	if (result < 0)
-		return result;
-	result = orma_base_loop_watch(loop, &connection->watch, fd, ORMA_LOOP_READ, on_ready);
-	if (result < 0) {
-		orma_ipc_turn_done(&connection->turn);
-		return result;
-	}
+	orma_ipc_send_queue_init(&connection->queue);
+	int r = limits->turns ? orma_ipc_turn_init(&connection->turn, limits->turns, limits->uid,
+						   limits->is_uid_known, on_turn)
+			      : 0;
+	if (r < 0)
+		return r;
 	connection->fd = fd;
-	return 0;
-}
-
-int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection)
-{
-	int fd = connection->kept_fd;
-
-	connection->kept_fd = -1;
-	return fd;
-}
-
-int orma_ipc_peer_credentials(int fd, struct orma_ipc_credentials *ret)
-{
-	struct orma_ipc_credentials credentials = {0};
-	socklen_t size = sizeof(credentials.family);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &credentials.family, &size) < 0)
-		return -errno;
-	if (credentials.family == AF_UNIX) {
-		struct ucred peer;
-
-		size = sizeof(peer);
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-			return -errno;
-		credentials.uid = peer.uid;
-		credentials.gid = peer.gid;
-		credentials.pid = peer.pid;
-		credentials.is_known = true;
+	r = begin_watching(connection);
+	if (r < 0) {
+		connection->fd = -1;
+		orma_ipc_turn_done(&connection->turn);
 	}
-	*ret = credentials;
-	return 0;
+	return r;
 }

@@ -2,8 +2,8 @@
  * ipc_host.h - the serving half: accepts peers, binds services by name, dispatches calls, sends
  * replies.
  *
- * A host has a table of services, several listening sockets, and peers. It never blocks, bounds
- * what a peer can make it do and hold, and knows nothing of what the services do.
+ * A host has a table of services, listening sockets, and peers. It never blocks, it bounds the work and the
+ * memory that a peer can cause, and it does not know what the services do.
  *
  *	static const struct orma_ipc_method methods[] = {
  *		{"InitializeConnection", on_initialize_connection}, ...
@@ -26,22 +26,23 @@ struct orma_ipc_host;
 struct orma_ipc_peer;
 struct orma_ipc_call;
 
-enum { ORMA_IPC_AGAIN = 1 }; /* what a method may return, beside 0 and -errno */
+enum { ORMA_IPC_AGAIN = 1 }; /* a method may return it, beside 0 and -errno */
 
 /*
- * Runs one call. `call` stays valid until it is finished (a last reply, a rejection) or until
- * host->closed has returned for its peer, so it may be answered now or later. A negative return
- * rejects it (when the handler has not finished it). The arguments are borrowed for the call of the
- * handler. ORMA_IPC_AGAIN: it was too much for this turn of the loop; the handler runs again, with
- * the same call and arguments, in another one, and before anything else of its peer is looked at,
- * its end included. The call is not to be finished in between.
+ * Handles one call. `call` stays valid until it is finished (by a last reply or a rejection), or until
+ * options->closed has returned for its peer; so it may be answered now or later. A negative return value rejects
+ * the call if the handler has not finished it. The arguments are borrowed until the handler returns.
+ *
+ * A handler returns ORMA_IPC_AGAIN when the work is too much for one turn of the loop. It then runs again in
+ * another turn, with the same call and arguments, before anything else of the peer is handled, including its
+ * end. The call must not be finished in between.
  */
 typedef int orma_ipc_method_fn(struct orma_ipc_peer *peer, struct orma_ipc_call *call,
 			       const void *args_untrusted, size_t args_size);
 
 struct orma_ipc_method {
 	const char *name;       /* its id on the wire is 1 + its position */
-	orma_ipc_method_fn *fn; /* NULL: known by name, always rejected */
+	orma_ipc_method_fn *fn; /* NULL = peers find the name, and every call is rejected */
 };
 
 struct orma_ipc_service {
@@ -62,26 +63,28 @@ struct orma_ipc_host_options {
 	const struct orma_ipc_service
 		*services; /* borrowed for the host's life, names and methods too */
 	size_t service_count;
-	/* So many of them, the last ones, are there only for peers of listeners with
+	/* The last `reserved_count` services exist only for peers of listeners with
 	 * ORMA_IPC_HOST_ALL_SERVICES. */
 	size_t reserved_count;
 	void *ctx;
-	struct orma_ipc_turns *turns; /* borrowed for the host's life; NULL: it has none */
-	/* A new peer; a negative return refuses it (`closed` does not follow). May be NULL, as the
-	 * next two. */
+	struct orma_ipc_turns
+		*turns; /* borrowed for the host's life; NULL = peers never wait for others */
+	/* A peer has connected. A negative return value refuses it; `closed` does not follow then. This and
+	 * the next two may be NULL. */
 	int (*accepted)(void *ctx, struct orma_ipc_peer *peer);
-	/* It is gone, its unfinished calls with it; error as in connection.h. Not called by
-	 * orma_ipc_host_free(). After orma_ipc_peer_stay() it follows once more. */
+	/* The connection has ended; `error` is as in connection.h. The peer and its unfinished calls are freed
+	 * on return, unless orma_ipc_peer_call_closed_again() asked for another call. Not called by
+	 * orma_ipc_host_free(). */
 	void (*closed)(void *ctx, struct orma_ipc_peer *peer, int error);
-	/* There is room again after orma_ipc_peer_has_room() said no. */
+	/* There is room again after orma_ipc_peer_has_room() returned false. */
 	void (*drained)(void *ctx, struct orma_ipc_peer *peer);
-	/* Of all users but root and the host's own; 0 = default. ORMA_IPC_PEERS_FIRST more may come,
-	 * each of a user that has none; the rest is refused with a RequestError. */
+	/* Limit on the peers of all users other than root and the host's own; 0 = default. Beyond it,
+	 * ORMA_IPC_PEERS_FIRST users may have one peer each. The host refuses all others with a RequestError. */
 	uint32_t peers_max;
-	/* The same of one user, so that none can shut the others out. Peers whom the kernel does not
-	 * vouch for are one user together, whatever they claim. 0 = default. */
+	/* Limit on the peers of one user, so that no user can shut the others out; 0 = default. All peers whose
+	 * credentials the kernel does not vouch for count as one user, whatever they claim. */
 	uint32_t peers_per_uid_max;
-	uint32_t calls_max; /* unfinished ones per peer; 0 = default; more are rejected */
+	uint32_t calls_max; /* unfinished calls per peer; 0 = default; more are rejected */
 	size_t queue_bytes; /* waiting to be sent per peer; 0 = default; beyond it the peer is
 			       dropped */
 	uint64_t stall_timeout_ns; /* a peer that takes nothing for so long is dropped; 0 = default
@@ -89,41 +92,40 @@ struct orma_ipc_host_options {
 };
 
 int orma_ipc_host_new(const struct orma_ipc_host_options *options, struct orma_ipc_host **ret);
-/* Drops all peers without callbacks, removes the socket files it made. Not from inside a callback
- * of the host. */
+/* Drops all peers without callbacks, and removes the socket files that the host made. Must not be called inside
+ * a callback of the host. */
 void orma_ipc_host_free(struct orma_ipc_host *host);
 
 enum {
-	/* Beside the flags of orma_ipc_listen(): the listener's peers find the reserved services. */
+	/* Added to the flags of orma_ipc_listen(): peers of this listener find the reserved services. */
 	ORMA_IPC_HOST_ALL_SERVICES = 1 << 8,
 };
 
-/* Listens on each address of a comma-separated list. All or none: 0 or -errno. */
+/* Listens on each address of a comma-separated list. 0, or -errno, and then on none of them. */
 int orma_ipc_host_listen(struct orma_ipc_host *host, const char *addresses, unsigned flags);
-/* A listening socket made by somebody else; made non-blocking and taken over on success. */
+/* Accepts peers from a socket that listens already. Makes it non-blocking, and takes it over on success. */
 int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd, unsigned flags);
-/* For the peers to come; 0 = default. */
+/* Replaces options->peers_per_uid_max for peers that connect from now on; 0 = default. */
 void orma_ipc_host_limit_peers_per_uid(struct orma_ipc_host *host, uint32_t max);
-/* A connected socket; made non-blocking and taken over on success. *ret_peer may be NULL. -EBUSY:
- * too many peers. */
+/* Serves a connected socket. Makes it non-blocking, and takes it over on success. `ret_peer` may be NULL.
+ * -EBUSY: too many peers. */
 int orma_ipc_host_adopt(struct orma_ipc_host *host, int fd, struct orma_ipc_peer **ret_peer);
 size_t orma_ipc_host_peer_count(const struct orma_ipc_host *host);
 
 /* --- peers ------------------------------------------------------------------------------------ */
 
-/* "nobody", as the kernel shows users that it has no number for. Upstream takes 0, which says that
- * root sent what anybody may have sent. */
+/* "nobody": the number by which the kernel shows users that it cannot map. Upstream uses 0, which attributes to
+ * root what anybody may have sent. */
 #define ORMA_IPC_UID_UNKNOWN 65534u
 
 struct orma_ipc_peer_identity {
 	int family; /* AF_UNIX, ...; descriptors pass only over AF_UNIX */
-	uid_t uid;  /* the kernel's word on AF_UNIX, else what SetPeerIdentity said, else
-		       ORMA_IPC_UID_UNKNOWN */
+	uid_t uid; /* from the kernel on AF_UNIX, else from SetPeerIdentity, else ORMA_IPC_UID_UNKNOWN */
 	pid_t pid;
 	bool is_trusted;     /* vouched for by the kernel */
 	uint32_t machine_id; /* 0 = this machine */
-	/* Of peers on AF_UNIX this machine's: PERFETTO_MACHINE_NAME, else the system's name; of
-	 * others what SetPeerIdentity said, cut, or "". */
+	/* For peers on AF_UNIX, this machine's: PERFETTO_MACHINE_NAME, else the name of the system. For others,
+	 * the name from SetPeerIdentity, which may be cut, or "". */
 	char machine_name[ORMA_IPC_MACHINE_NAME_BYTES];
 };
 
@@ -131,34 +133,34 @@ const struct orma_ipc_peer_identity *orma_ipc_peer_identity(const struct orma_ip
 void orma_ipc_peer_set_data(struct orma_ipc_peer *peer, void *data);
 void *orma_ipc_peer_data(const struct orma_ipc_peer *peer);
 void *orma_ipc_peer_host_ctx(const struct orma_ipc_peer *peer); /* options->ctx */
-/* False: stop streaming until options->drained. */
+/* Returns false when a stream should stop until options->drained. */
 bool orma_ipc_peer_has_room(struct orma_ipc_peer *peer);
-/* Drops it; options->closed follows from the loop. */
+/* Closes the connection; options->closed follows from the loop. */
 void orma_ipc_peer_close(struct orma_ipc_peer *peer, int error);
-/* In options->closed alone, for ends that take more than a turn of the loop: that runs again in
- * another one; until then the peer counts as one. */
-void orma_ipc_peer_stay(struct orma_ipc_peer *peer);
+/* Only in options->closed, for cleanup that takes more than a turn of the loop: options->closed runs again in
+ * another turn, and the peer still counts until then. */
+void orma_ipc_peer_call_closed_again(struct orma_ipc_peer *peer);
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
 struct orma_ipc_peer *orma_ipc_call_peer(const struct orma_ipc_call *call);
-/* False: the caller asked for silence; replies are swallowed. */
+/* Returns false when the caller wants no reply; replies are then discarded. */
 bool orma_ipc_call_wants_reply(const struct orma_ipc_call *call);
-/* The descriptor that came with the call, for the caller to own; -1 = none. Only while the handler
+/* Returns the descriptor that came with the call, which the caller then owns; -1 = none. Only while the handler
  * runs. */
 int orma_ipc_call_take_fd(struct orma_ipc_call *call);
-/* Closes one that was taken, as long as the handler runs: that may take long, and is not waited for
- * where the loop has a closer. */
+/* Closes a descriptor that was taken, through the loop's closer, because close() of a peer's descriptor may
+ * block. Only while the handler runs. */
 void orma_ipc_call_close_fd(const struct orma_ipc_call *call, int fd);
 
 /*
- * One reply; without has_more it finishes the call. `fd` (or -1) is borrowed.
- * 0; -ECONNRESET (the peer is being dropped); -EMSGSIZE (nothing sent, the call goes on). With the
- * first two a last reply has finished the call.
+ * Sends one reply. Without `has_more` it is the last one and finishes the call. `fd` (-1 = none) is borrowed.
+ * 0, or -ECONNRESET when the peer is being dropped; the last reply finishes the call in both cases. -EMSGSIZE:
+ * nothing was sent, and the call goes on.
  */
 int orma_ipc_call_reply(struct orma_ipc_call *call, const void *reply, size_t size, bool has_more,
 			int fd);
-/* success=false; finishes the call. */
+/* Replies with success=false, and finishes the call. */
 void orma_ipc_call_reject(struct orma_ipc_call *call);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "ipc/address.h"
-#include "ipc/connection.h"
+#include "ipc/socket_io.h"
 
 /* Where an address comes from. */
 enum orma_ipc_naming {

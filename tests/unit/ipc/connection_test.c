@@ -3,6 +3,7 @@
  * stalls, passes descriptors, and goes.
  */
 #include "ipc/connection.h"
+#include "ipc/socket_io.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -45,7 +46,7 @@ static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data
 	}
 	if (fixture->again > 0) {
 		fixture->again--;
-		orma_ipc_connection_again(connection);
+		orma_ipc_connection_call_again(connection);
 	}
 	if (fixture->closes_itself)
 		orma_ipc_connection_close(connection, -ECANCELED);
@@ -68,7 +69,7 @@ static void on_closed(struct orma_ipc_connection *connection, int error)
 	fixture->error = error;
 	if (fixture->closed_again > 0) {
 		fixture->closed_again--;
-		orma_ipc_connection_again(connection);
+		orma_ipc_connection_call_again(connection);
 	}
 }
 
@@ -514,7 +515,7 @@ ORMA_TEST(frames_wait_for_a_slow_reader_and_leave_whole_and_in_order)
 		CHECK_INT(send_frame(&fixture, size, -1), 0);
 		expected += size;
 	}
-	CHECK(fixture.connection.queued_bytes > 0);
+	CHECK(fixture.connection.queue.bytes > 0);
 	while (total < expected) {
 		const uint8_t *data;
 		uint8_t *window;
@@ -537,7 +538,7 @@ ORMA_TEST(frames_wait_for_a_slow_reader_and_leave_whole_and_in_order)
 		CHECK(orma_base_loop_turn(fixture.loop, 0) >= 0);
 	}
 	CHECK_INT(frames, 100);
-	CHECK_INT(fixture.connection.queued_bytes, 0);
+	CHECK_INT(fixture.connection.queue.bytes, 0);
 	orma_ipc_assembler_done(&assembler);
 	tear_down(&fixture);
 }
@@ -554,7 +555,7 @@ ORMA_TEST(the_queue_has_a_limit_and_says_when_it_has_drained)
 		count++;
 	CHECK_INT(result, -ENOBUFS);
 	CHECK(count >= 10);
-	CHECK(fixture.connection.queued_bytes <= 100000);
+	CHECK(fixture.connection.queue.bytes <= 100000);
 	CHECK(!orma_ipc_connection_has_room(&fixture.connection));
 	CHECK_INT(fixture.drained, 0);
 	while (fixture.drained == 0) {
@@ -584,7 +585,7 @@ ORMA_TEST(a_peer_that_takes_nothing_is_dropped_after_the_stall_timeout)
 	struct fixture fixture;
 
 	set_up(&fixture, (struct orma_ipc_connection_limits){.stall_timeout_ns = ORMA_NS_PER_MS});
-	while (fixture.connection.queued_bytes == 0)
+	while (fixture.connection.queue.bytes == 0)
 		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
 	wait_closed(&fixture);
 	CHECK_INT(fixture.error, -ETIMEDOUT);
@@ -718,7 +719,7 @@ ORMA_TEST(a_descriptor_that_has_to_wait_still_leaves_with_its_own_frame)
 	int fd = open_null(), received, found = 0;
 
 	set_up(&fixture, (struct orma_ipc_connection_limits){0});
-	while (fixture.connection.queued_bytes == 0) {
+	while (fixture.connection.queue.bytes == 0) {
 		CHECK_INT(send_frame(&fixture, 1000, -1), 0);
 		filler += 1000;
 	}
@@ -750,7 +751,7 @@ ORMA_TEST(descriptors_in_the_queue_are_closed_with_the_connection)
 	int fd = open_null();
 
 	set_up(&fixture, (struct orma_ipc_connection_limits){0});
-	while (fixture.connection.queued_bytes == 0)
+	while (fixture.connection.queue.bytes == 0)
 		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
 	CHECK_INT(send_frame(&fixture, 700, fd), 0);
 	close(fd);
@@ -762,12 +763,12 @@ ORMA_TEST(a_frame_that_cannot_be_queued_for_lack_of_memory_is_not_sent_in_part)
 	struct fixture fixture;
 
 	set_up(&fixture, (struct orma_ipc_connection_limits){0});
-	while (fixture.connection.queued_bytes == 0)
+	while (fixture.connection.queue.bytes == 0)
 		CHECK_INT(send_frame(&fixture, 10000, -1), 0);
-	size_t before = fixture.connection.queued_bytes;
+	size_t before = fixture.connection.queue.bytes;
 	orma_test_fail_allocation(1);
 	CHECK_INT(send_frame(&fixture, 10000, -1), -ENOMEM);
-	CHECK_INT(fixture.connection.queued_bytes, before);
+	CHECK_INT(fixture.connection.queue.bytes, before);
 	CHECK(!fixture.connection.is_closed);
 	tear_down(&fixture);
 }

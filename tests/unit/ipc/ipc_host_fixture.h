@@ -144,7 +144,7 @@ static inline void on_closed(void *ctx, struct orma_ipc_peer *peer, int error)
 	fixture->error = error;
 	if (fixture->stays > 0) {
 		fixture->stays--;
-		orma_ipc_peer_stay(peer);
+		orma_ipc_peer_call_closed_again(peer);
 		return;
 	}
 	fixture->closed++;

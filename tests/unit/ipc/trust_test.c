@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "harness.h"
 
 #define RUN_PATH "/run/perfetto/traced-producer.sock"

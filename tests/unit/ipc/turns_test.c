@@ -48,7 +48,7 @@ static void on_frame(struct orma_ipc_connection *connection, const uint8_t *data
 	(void)size;
 	if (end->steps > 1) {
 		end->steps--;
-		orma_ipc_connection_again(connection);
+		orma_ipc_connection_call_again(connection);
 	} else {
 		end->frames++;
 	}
@@ -63,7 +63,7 @@ static void on_closed(struct orma_ipc_connection *connection, int error)
 	if (end->steps > 1) {
 		end->steps--;
 		be_busy(end);
-		orma_ipc_connection_again(connection);
+		orma_ipc_connection_call_again(connection);
 		return;
 	}
 	end->closed++;
