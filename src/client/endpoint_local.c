@@ -95,7 +95,7 @@ static void disconnect_port(void *ctx, struct orma_transport *transport)
 
 	ORMA_ASSERT(local->transport == transport);
 	orma_producer_port_close(ORMA_TAKE(local->port));
-	orma_host_kick(local->host);
+	orma_host_schedule(local->host);
 }
 
 static int register_source(void *ctx, const void *descriptor, size_t size)
@@ -103,7 +103,7 @@ static int register_source(void *ctx, const void *descriptor, size_t size)
 	struct orma_client_local *local = ctx;
 	int r = orma_producer_port_register_data_source(local->port, descriptor, size);
 
-	orma_host_kick(local->host);
+	orma_host_schedule(local->host);
 	return r;
 }
 
@@ -112,7 +112,7 @@ static int update_source(void *ctx, const void *descriptor, size_t size)
 	struct orma_client_local *local = ctx;
 	int r = orma_producer_port_update_data_source(local->port, descriptor, size);
 
-	orma_host_kick(local->host);
+	orma_host_schedule(local->host);
 	return r;
 }
 
@@ -121,7 +121,7 @@ static void unregister_source(void *ctx, const char *name)
 	struct orma_client_local *local = ctx;
 
 	orma_producer_port_unregister_data_source(local->port, name);
-	orma_host_kick(local->host);
+	orma_host_schedule(local->host);
 }
 
 static void register_writer(void *ctx, uint32_t writer_id, uint32_t target_buffer)
@@ -143,7 +143,7 @@ static void commit(void *ctx, const struct orma_commit *commit)
 	struct orma_client_local *local = ctx;
 
 	orma_producer_port_commit(local->port, commit);
-	orma_host_kick(local->host);
+	orma_host_schedule(local->host);
 }
 
 static void source_started(void *ctx, uint64_t instance_id)
@@ -151,7 +151,7 @@ static void source_started(void *ctx, uint64_t instance_id)
 	struct orma_client_local *local = ctx;
 
 	orma_producer_port_data_source_started(local->port, instance_id);
-	orma_host_kick(local->host);
+	orma_host_schedule(local->host);
 }
 
 static void source_stopped(void *ctx, uint64_t instance_id)
@@ -159,7 +159,7 @@ static void source_stopped(void *ctx, uint64_t instance_id)
 	struct orma_client_local *local = ctx;
 
 	orma_producer_port_data_source_stopped(local->port, instance_id);
-	orma_host_kick(local->host);
+	orma_host_schedule(local->host);
 }
 
 /* Calls take effect at once; only the commands that they caused may still be queued. */
@@ -175,7 +175,7 @@ static void activate_triggers(void *ctx, const char *const *names, size_t count)
 	struct orma_client_local *local = ctx;
 
 	orma_producer_port_activate_triggers(local->port, names, count);
-	orma_host_kick(local->host);
+	orma_host_schedule(local->host);
 }
 
 static const struct orma_transport_ops ops = {

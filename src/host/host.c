@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host.c - lifetime of a host, and the clockwork between the service and the event loop.
+ * host.c - the lifetime of a host, and the timer between the service and the event loop.
  *
- * The service never calls back for time. So every call into it ends with orma_host_kick(), which
- * queues one task; at the next turn of the loop the task reads the service's next deadline, runs
- * the service when it is due, feeds the consumers that read, and arms one timer for the rest. What
- * peers ask for shares the loop's time by `turns`, both kinds together.
- * Invariant: whenever the loop sleeps, the timer stands at the service's next deadline (or is off).
- * Rejected: asking for the deadline after each call (an epoll round trip per commit), and a
- * callback "deadline changed" (one more way for the service to re-enter its callers).
+ * The service has no clock of its own and does not call back when its next deadline changes. So every call into it
+ * ends with orma_host_schedule(), which queues one task. In the next turn of the loop the task reads the service's
+ * next deadline, runs the service when it is due, feeds the consumers that read, and arms one timer for the next
+ * deadline. The peers of both ipc hosts share the loop's time through `turns`.
+ *
+ * Invariant: whenever the loop sleeps, the timer is armed for the service's next deadline, or disarmed when there is
+ * none. Rejected: reading the deadline after each call (one timer system call per commit), and a callback "deadline
+ * changed" (one more way for the service to re-enter its callers).
  */
 #include "host/host.h"
 
@@ -25,18 +26,18 @@ static void on_timer(struct orma_timer *timer)
 {
 	struct orma_host *host = ORMA_CONTAINER_OF(timer, struct orma_host, timer);
 	orma_service_run(host->service);
-	orma_host_kick(host);
+	orma_host_schedule(host);
 }
 
-static void on_turn(struct orma_task *task)
+static void run(struct orma_task *task)
 {
-	struct orma_host *host = ORMA_CONTAINER_OF(task, struct orma_host, turn);
+	struct orma_host *host = ORMA_CONTAINER_OF(task, struct orma_host, run_task);
 	if (orma_service_next_deadline_ns(host->service) <= orma_base_clock_ns(CLOCK_MONOTONIC)) {
 		orma_service_run(host->service);
-		orma_host_kick(host);
+		orma_host_schedule(host);
 	}
 	if (orma_host_feed_streams(host))
-		orma_host_kick(host);
+		orma_host_schedule(host);
 	orma_host_feed_queries(host);
 	arm_timer(host);
 }
@@ -48,22 +49,16 @@ static void arm_timer(struct orma_host *host)
 		orma_base_timer_disarm(&host->timer);
 		return;
 	}
-	/* Without memory for a timer the next kick tries again; traffic of any kind is a kick. */
+	/* Without memory for a timer the next run tries again. Any call of a peer schedules one. */
 	if (!host->timer.is_armed || host->timer.deadline_ns != deadline_ns)
 		(void)orma_base_loop_arm(host->loop, &host->timer, deadline_ns, on_timer);
 }
 
-void orma_host_kick(struct orma_host *host)
-{
-	if (!host->turn.is_queued)
-		orma_base_loop_defer(host->loop, &host->turn, on_turn);
-}
-
 static int new_ipc_hosts(struct orma_host *host)
 {
-	int result = orma_ipc_turns_new(host->loop, &host->turns);
-	if (result)
-		return result;
+	int r = orma_ipc_turns_new(host->loop, &host->turns);
+	if (r)
+		return r;
 	struct orma_ipc_host_options producers = {
 		.loop = host->loop,
 		.services = host->producer_services,
@@ -86,8 +81,8 @@ static int new_ipc_hosts(struct orma_host *host)
 	};
 	host->producer_services[0] = orma_host_producer_service;
 	host->producer_services[1] = orma_host_relay_service;
-	result = orma_ipc_host_new(&producers, &host->producers);
-	return result ? result : orma_ipc_host_new(&consumers, &host->consumers);
+	r = orma_ipc_host_new(&producers, &host->producers);
+	return r ? r : orma_ipc_host_new(&consumers, &host->consumers);
 }
 
 int orma_host_new(struct orma_loop *loop, struct orma_service *service, struct orma_host **ret)
@@ -97,13 +92,14 @@ int orma_host_new(struct orma_loop *loop, struct orma_service *service, struct o
 		return -ENOMEM;
 	host->loop = loop;
 	host->service = service;
+	host->run = run;
 	orma_base_list_init(&host->streams);
 	orma_base_list_init(&host->queries);
 	orma_base_list_init(&host->peers);
-	int result = new_ipc_hosts(host);
-	if (result) {
+	int r = new_ipc_hosts(host);
+	if (r) {
 		orma_host_free(host);
-		return result;
+		return r;
 	}
 	*ret = host;
 	return 0;
@@ -113,7 +109,7 @@ void orma_host_free(struct orma_host *host)
 {
 	if (!host)
 		return;
-	/* First the ports, which still hold calls of their peers; then the peers. */
+	/* The ports hold calls of their peers, so they are closed first. */
 	while (!orma_base_list_is_empty(&host->peers)) {
 		struct orma_host_peer *peer =
 			ORMA_LIST_ENTRY(host->peers.next, struct orma_host_peer, link);
@@ -123,13 +119,13 @@ void orma_host_free(struct orma_host *host)
 	orma_ipc_host_free(host->producers);
 	orma_ipc_turns_free(host->turns);
 	orma_base_timer_disarm(&host->timer);
-	orma_base_task_cancel(&host->turn);
+	orma_base_task_cancel(&host->run_task);
 	orma_base_buf_done(&host->scratch);
 	orma_host_commit_done(&host->commit);
 	orma_base_free(host);
 }
 
-/* The flags below ORMA_HOST_RELAY are those of orma_ipc_listen(). */
+/* The bits below ORMA_HOST_RELAY are flags of orma_ipc_listen(). */
 static unsigned listen_flags(unsigned flags)
 {
 	return (flags & (ORMA_HOST_RELAY - 1)) |

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_clone.c - CloneSession: asks the service, and answers when the clone is whole.
+ * host_clone.c - CloneSession: starts a clone, and replies when it is complete.
  *
- * The service makes one clone per consumer at a time and refuses others at once, so each call has
- * a struct of its own. A consumer that leaves takes them along: the service is silent then.
+ * The service makes one clone per consumer at a time and refuses further ones at once, so replies may overtake each
+ * other and each call has a struct of its own. When the consumer leaves, the structs are freed; the service does not
+ * call back after its port was closed.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/arena.h"
 #include "base/fd.h"
 #include "host/host_consumer.h"
+#include "host/host_reply.h"
 #include "proto/codec.h"
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
@@ -18,16 +20,15 @@
 struct host_clone {
 	struct orma_host_consumer *consumer;
 	struct orma_ipc_call *call;
-	struct orma_list link; /* consumer->clones */
+	struct orma_list link; /* of consumer->clones */
 };
 
-static int write_result(struct orma_host *host, const struct orma_clone_result *result)
+static int reply_result(struct orma_host *host, struct orma_ipc_call *call,
+			const struct orma_clone_result *result)
 {
 	struct orma_proto_heap_writer heap;
-	struct orma_proto_writer *writer = &heap.writer;
+	struct orma_proto_writer *writer = orma_host_reply_begin(host, &heap);
 
-	host->scratch.size = 0;
-	orma_proto_heap_writer_init(&heap, &host->scratch);
 	orma_proto_write_bool(writer, ORMA_PB_CLONE_SESSION_RESPONSE_SUCCESS, !result->error);
 	if (result->error) {
 		orma_proto_write_string(writer, ORMA_PB_CLONE_SESSION_RESPONSE_ERROR,
@@ -40,23 +41,21 @@ static int write_result(struct orma_host *host, const struct orma_clone_result *
 		orma_proto_write_bool(writer, ORMA_PB_CLONE_SESSION_RESPONSE_WAS_WRITE_INTO_FILE,
 				      result->was_write_into_file);
 	}
-	return orma_proto_heap_writer_finish(&heap);
+	return orma_host_reply_send(host, &heap, call, false);
 }
 
 static void on_cloned(void *ctx, const struct orma_clone_result *result)
 {
 	struct host_clone *clone = ctx;
-	struct orma_host *host = clone->consumer->peer.host;
 
 	orma_base_list_remove(&clone->link);
-	if (write_result(host, result) ||
-	    orma_ipc_call_reply(clone->call, host->scratch.data, host->scratch.size, false, -1) ==
-		    -EMSGSIZE)
+	int r = reply_result(clone->consumer->peer.host, clone->call, result);
+	if (r == -ENOMEM || r == -EMSGSIZE)
 		orma_ipc_call_reject(clone->call);
 	orma_base_free(clone);
 }
 
-/* A name in the arena, or NULL when there is none. */
+/* Copies a name into the arena; leaves *ret alone when the text is empty. */
 static int take_name(struct orma_str text, struct orma_arena *arena, const char **ret)
 {
 	if (text.size == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_commit.c - decoding the one message that arrives all the time.
+ * host_commit.c - decodes CommitDataRequest, the most frequent message.
  *
- * The tables of src/schema would allocate a struct per chunk from an arena; this walks the fields
- * once into flat arrays that keep their capacity. An entry with more patches than a chunk may have
- * is dropped whole, as upstream does.
+ * The generated tables would allocate a struct per chunk from an arena. This decoder reads the fields once, into flat
+ * arrays that keep their capacity. An entry with more patches than a chunk may have is dropped as a whole, as
+ * upstream does.
  */
 #include "host/host_commit.h"
 
@@ -24,7 +24,7 @@ void orma_host_commit_done(struct orma_host_commit *commit)
 	*commit = (struct orma_host_commit){0};
 }
 
-/* Room for one more item; the array doubles. */
+/* Makes room for one more item by doubling the array. */
 static int grow(void *array, size_t count, size_t *capacity, size_t item_size)
 {
 	void *old;
@@ -40,7 +40,7 @@ static int grow(void *array, size_t count, size_t *capacity, size_t item_size)
 	return 0;
 }
 
-/* A value that does not fit is out of every range that the service checks. */
+/* UINT32_MAX stands for a value that does not fit: the service refuses it as out of range. */
 static uint32_t to_u32(uint64_t value)
 {
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
@@ -50,14 +50,14 @@ static int decode_move(struct orma_host_commit *commit, struct orma_str bytes)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	int result = grow(&commit->moves, commit->move_count, &commit->move_capacity,
-			  sizeof(*commit->moves));
-	if (result)
-		return result;
+	int r = grow(&commit->moves, commit->move_count, &commit->move_capacity,
+		     sizeof(*commit->moves));
+	if (r)
+		return r;
 	struct orma_chunk_move *move = &commit->moves[commit->move_count];
 	*move = (struct orma_chunk_move){0};
 	orma_proto_reader_init(&reader, bytes.data, bytes.size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_PAGE)
 			move->page_idx = to_u32(field.value);
 		else if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_CHUNK)
@@ -72,24 +72,24 @@ static int decode_move(struct orma_host_commit *commit, struct orma_str bytes)
 			move->size = field.bytes.size;
 		}
 	}
-	if (result == 0)
+	if (r == 0)
 		commit->move_count++;
-	return result;
+	return r;
 }
 
 static int decode_patch(struct orma_host_commit *commit, struct orma_str bytes)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	int result = grow(&commit->patches, commit->patch_count, &commit->patch_capacity,
-			  sizeof(*commit->patches));
-	if (result)
-		return result;
+	int r = grow(&commit->patches, commit->patch_count, &commit->patch_capacity,
+		     sizeof(*commit->patches));
+	if (r)
+		return r;
 	struct orma_patch *patch = &commit->patches[commit->patch_count];
 	bool has_data = false;
 	*patch = (struct orma_patch){0};
 	orma_proto_reader_init(&reader, bytes.data, bytes.size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCH_OFFSET)
 			patch->offset = to_u32(field.value);
 		else if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCH_DATA &&
@@ -99,36 +99,36 @@ static int decode_patch(struct orma_host_commit *commit, struct orma_str bytes)
 				memcpy(patch->data, field.bytes.data, sizeof(patch->data));
 		}
 	}
-	if (result == 0 && !has_data)
+	if (r == 0 && !has_data)
 		patch->offset =
-			UINT32_MAX; /* outside every chunk: counted as failed by the service */
-	if (result == 0)
+			UINT32_MAX; /* outside every chunk: the service counts it as failed */
+	if (r == 0)
 		commit->patch_count++;
-	return result;
+	return r;
 }
 
 static int grow_chunk_patches(struct orma_host_commit *commit)
 {
 	size_t capacity = commit->chunk_patch_capacity;
-	int result = grow(&commit->first_patch, commit->chunk_patch_count, &capacity,
-			  sizeof(*commit->first_patch));
-	return result ? result
-		      : grow(&commit->chunk_patches, commit->chunk_patch_count,
-			     &commit->chunk_patch_capacity, sizeof(*commit->chunk_patches));
+	int r = grow(&commit->first_patch, commit->chunk_patch_count, &capacity,
+		     sizeof(*commit->first_patch));
+	return r ? r
+		 : grow(&commit->chunk_patches, commit->chunk_patch_count,
+			&commit->chunk_patch_capacity, sizeof(*commit->chunk_patches));
 }
 
 static int decode_chunk_patch(struct orma_host_commit *commit, struct orma_str bytes)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	int result = grow_chunk_patches(commit);
-	if (result)
-		return result;
+	int r = grow_chunk_patches(commit);
+	if (r)
+		return r;
 	struct orma_chunk_patch *entry = &commit->chunk_patches[commit->chunk_patch_count];
 	size_t first = commit->patch_count;
 	*entry = (struct orma_chunk_patch){0};
 	orma_proto_reader_init(&reader, bytes.data, bytes.size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_TARGET_BUFFER)
 			entry->target_buffer = to_u32(field.value);
 		else if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_WRITER_ID)
@@ -138,35 +138,34 @@ static int decode_chunk_patch(struct orma_host_commit *commit, struct orma_str b
 		else if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_HAS_MORE_PATCHES)
 			entry->has_more_patches = field.value != 0;
 		else if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCHES &&
-			 field.type == ORMA_PROTO_BYTES &&
-			 (result = decode_patch(commit, field.bytes)))
-			return result;
+			 field.type == ORMA_PROTO_BYTES && (r = decode_patch(commit, field.bytes)))
+			return r;
 	}
 	entry->count = commit->patch_count - first;
-	if (result == 0 && entry->count <= ORMA_SERVICE_PATCHES_PER_CHUNK)
+	if (r == 0 && entry->count <= ORMA_SERVICE_PATCHES_PER_CHUNK)
 		commit->first_patch[commit->chunk_patch_count++] = first;
-	return result;
+	return r;
 }
 
 static int decode_fields(struct orma_host_commit *commit, const void *data, size_t size)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	int result;
+	int r;
 	orma_proto_reader_init(&reader, data, size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE &&
 		    field.type == ORMA_PROTO_BYTES)
-			result = decode_move(commit, field.bytes);
+			r = decode_move(commit, field.bytes);
 		else if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_CHUNKS_TO_PATCH &&
 			 field.type == ORMA_PROTO_BYTES)
-			result = decode_chunk_patch(commit, field.bytes);
+			r = decode_chunk_patch(commit, field.bytes);
 		else if (field.id == ORMA_PB_COMMIT_DATA_REQUEST_FLUSH_REQUEST_ID)
 			commit->flush_request_id = field.value;
-		if (result < 0)
-			return result;
+		if (r < 0)
+			return r;
 	}
-	return result;
+	return r;
 }
 
 int orma_host_commit_decode(struct orma_host_commit *commit, const void *data_untrusted,
@@ -174,9 +173,9 @@ int orma_host_commit_decode(struct orma_host_commit *commit, const void *data_un
 {
 	commit->move_count = commit->chunk_patch_count = commit->patch_count = 0;
 	commit->flush_request_id = 0;
-	int result = decode_fields(commit, data_untrusted, size);
-	if (result)
-		return result;
+	int r = decode_fields(commit, data_untrusted, size);
+	if (r)
+		return r;
 	for (size_t i = 0; i < commit->chunk_patch_count; i++)
 		commit->chunk_patches[i].patches =
 			commit->patches ? &commit->patches[commit->first_patch[i]] : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_commit.h - CommitDataRequest to struct orma_commit, without an allocation once warm.
+ * host_commit.h - decodes a CommitDataRequest into a struct orma_commit, without allocations once the arrays have
+ * grown.
  */
 #ifndef ORMA_HOST_HOST_COMMIT_H
 #define ORMA_HOST_HOST_COMMIT_H
@@ -7,7 +8,7 @@
 #include <orma/service.h>
 #include <stddef.h>
 
-/* {0} is empty. The arrays only grow; a frame bounds them. */
+/* {0} is empty. The arrays only grow; the size of a frame bounds them. */
 struct orma_host_commit {
 	struct orma_chunk_move *moves;
 	size_t move_count, move_capacity;
@@ -20,8 +21,8 @@ struct orma_host_commit {
 };
 
 void orma_host_commit_done(struct orma_host_commit *commit);
-/* `ret` points into `commit` and into `data`. 0, -EBADMSG, -ENOMEM. Values are only range-cut, not
- * checked. */
+/* `ret` points into `commit` and into `data`. Values that do not fit their type are cut; they are not checked
+ * otherwise. 0, -EBADMSG or -ENOMEM. */
 int orma_host_commit_decode(struct orma_host_commit *commit, const void *data_untrusted,
 			    size_t size, struct orma_commit *ret);
 

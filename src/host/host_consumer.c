@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_consumer.c - ConsumerPort: each method decodes its arguments and calls the consumer's port.
- * Calls that end later (EnableTracing, Flush, ObserveEvents, ReadBuffers) are kept until then.
+ * host_consumer.c - ConsumerPort: each method decodes its arguments and calls the consumer's port. Calls that are
+ * answered later (EnableTracing, Flush, ObserveEvents, ReadBuffers) are kept until then.
  */
 #include "host/host_consumer.h"
 
@@ -12,13 +12,14 @@
 #include "base/arena.h"
 #include "base/fd.h"
 #include "base/log_message.h"
+#include "host/host_reply.h"
 #include "ipc/frame.h"
 #include "proto/codec.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
 
-#define FLUSHES_MAX 64 /* unanswered ones per consumer */
+#define FLUSHES_MAX 64 /* unanswered Flush calls per consumer */
 
 struct host_flush {
 	struct orma_ipc_call *call;
@@ -49,8 +50,8 @@ static void forget_consumer(struct orma_host_peer *peer)
 	orma_host_stream_clear(consumer);
 	orma_ipc_peer_set_data(peer->ipc, NULL);
 	orma_consumer_port_close(
-		consumer->port); /* no callback comes any more, of flushes neither */
-	orma_host_kick(peer->host);
+		consumer->port); /* no callback follows, also none of the flushes below */
+	orma_host_schedule(peer->host);
 	ORMA_LIST_FOR_EACH_SAFE (flush, next, &consumer->flushes, link)
 		orma_base_free(flush);
 	orma_host_clone_forget_all(consumer);
@@ -70,11 +71,11 @@ int orma_host_consumer_accepted(void *ctx, struct orma_ipc_peer *ipc)
 	struct orma_host_consumer *consumer = orma_base_zalloc(sizeof(*consumer));
 	if (!consumer)
 		return -ENOMEM;
-	int result = orma_consumer_port_open(host->service, &info, &callbacks, consumer,
-					     &consumer->port);
-	if (result) {
+	int r = orma_consumer_port_open(host->service, &info, &callbacks, consumer,
+					&consumer->port);
+	if (r) {
 		orma_base_free(consumer);
-		return result;
+		return r;
 	}
 	consumer->peer =
 		(struct orma_host_peer){.host = host, .ipc = ipc, .forget = forget_consumer};
@@ -102,7 +103,7 @@ static void wake_stream(struct orma_host_consumer *consumer)
 		return;
 	orma_base_list_remove(&consumer->stream);
 	orma_base_list_append(&consumer->peer.host->streams, &consumer->stream);
-	orma_host_kick(consumer->peer.host);
+	orma_host_schedule(consumer->peer.host);
 }
 
 static void on_readable(void *ctx)
@@ -120,47 +121,27 @@ void orma_host_consumer_drained(void *ctx, struct orma_ipc_peer *ipc)
 	wake_stream(consumer);
 }
 
-/* Every call may change when the service wants to run. */
+/* Returns the calling consumer. Schedules a run, because any call may change the service's next deadline. */
 static struct orma_host_consumer *get_caller(struct orma_ipc_peer *ipc)
 {
 	struct orma_host_consumer *consumer = orma_ipc_peer_data(ipc);
 	if (consumer)
-		orma_host_kick(consumer->peer.host);
+		orma_host_schedule(consumer->peer.host);
 	return consumer;
 }
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
-static int reply_empty(struct orma_ipc_call *call)
-{
-	return orma_ipc_call_reply(call, NULL, 0, false, -1);
-}
-
-/* A reply whose only field holds a message of `size` bytes. */
-static int reply_message(struct orma_host *host, struct orma_ipc_call *call, uint32_t field_id,
-			 const void *data, size_t size, bool has_more)
-{
-	struct orma_proto_heap_writer heap;
-	host->scratch.size = 0;
-	orma_proto_heap_writer_init(&heap, &host->scratch);
-	orma_proto_write_bytes(&heap.writer, field_id, data, size);
-	int result = orma_proto_heap_writer_finish(&heap);
-	return result ? result
-		      : orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, has_more,
-					    -1);
-}
-
 static void reply_disabled(struct orma_host *host, struct orma_ipc_call *call, const char *error)
 {
 	struct orma_proto_heap_writer heap;
-	host->scratch.size = 0;
-	orma_proto_heap_writer_init(&heap, &host->scratch);
-	orma_proto_write_bool(&heap.writer, ORMA_PB_ENABLE_TRACING_RESPONSE_DISABLED, true);
+	struct orma_proto_writer *writer = orma_host_reply_begin(host, &heap);
+
+	orma_proto_write_bool(writer, ORMA_PB_ENABLE_TRACING_RESPONSE_DISABLED, true);
 	if (error)
-		orma_proto_write_string(&heap.writer, ORMA_PB_ENABLE_TRACING_RESPONSE_ERROR, error);
-	if (orma_proto_heap_writer_finish(&heap) ||
-	    orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, false, -1) ==
-		    -EMSGSIZE)
+		orma_proto_write_string(writer, ORMA_PB_ENABLE_TRACING_RESPONSE_ERROR, error);
+	int r = orma_host_reply_send(host, &heap, call, false);
+	if (r == -ENOMEM || r == -EMSGSIZE)
 		orma_ipc_call_reject(call);
 }
 
@@ -179,8 +160,9 @@ static void on_events(void *ctx, const void *events, size_t size)
 {
 	struct orma_host_consumer *consumer = ctx;
 	if (consumer->observe)
-		(void)reply_message(consumer->peer.host, consumer->observe,
-				    ORMA_PB_OBSERVE_EVENTS_RESPONSE_EVENTS, events, size, true);
+		(void)orma_host_reply_bytes(consumer->peer.host, consumer->observe,
+					    ORMA_PB_OBSERVE_EVENTS_RESPONSE_EVENTS, events, size,
+					    true);
 }
 
 /* --- methods ---------------------------------------------------------------------------------- */
@@ -192,7 +174,7 @@ static void replace_call(struct orma_ipc_call **slot, struct orma_ipc_call *call
 	*slot = call;
 }
 
-/* For the end of a session that was attached to, which may have come first. */
+/* Answers `call` when the session that the consumer attached to ends, or at once when it has ended already. */
 static void await_end(struct orma_host_consumer *consumer, struct orma_ipc_call *call)
 {
 	const char *error = consumer->missed_error;
@@ -225,21 +207,19 @@ static int enable(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const v
 	}
 	if (!has_config)
 		config.bytes = (struct orma_str){"", 0};
-	/* The session may end inside the call, and an earlier session's call must not be mistaken
-	 * for this one's. */
+	/* The new session may end inside the call below, so its own call must be in place by then. */
 	struct orma_ipc_call *earlier = consumer->enable;
 	consumer->enable = call;
 	consumer->has_missed_end = false;
-	int result = orma_consumer_port_enable(consumer->port, config.bytes.data, config.bytes.size,
-					       file_fd, &error);
-	if (result == 0) {
+	int r = orma_consumer_port_enable(consumer->port, config.bytes.data, config.bytes.size,
+					  file_fd, &error);
+	if (r == 0) {
 		if (earlier)
 			orma_ipc_call_reject(earlier);
 		return 0;
 	}
 	consumer->enable = earlier;
-	reply_disabled(consumer->peer.host, call,
-		       error.message[0] ? error.message : strerror(-result));
+	reply_disabled(consumer->peer.host, call, error.message[0] ? error.message : strerror(-r));
 	return 0;
 }
 
@@ -247,10 +227,10 @@ static int on_enable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *ca
 			     const void *args, size_t size)
 {
 	int file_fd = orma_ipc_call_take_fd(call);
-	int result = enable(ipc, call, args, size, file_fd);
+	int r = enable(ipc, call, args, size, file_fd);
 
 	orma_ipc_call_close_fd(call, file_fd);
-	return result;
+	return r;
 }
 
 static int on_disable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
@@ -262,7 +242,7 @@ static int on_disable_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *c
 	if (!consumer)
 		return -ECONNRESET;
 	orma_consumer_port_disable(consumer->port);
-	return reply_empty(call);
+	return orma_host_reply_empty(call);
 }
 
 static int on_start_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
@@ -274,11 +254,11 @@ static int on_start_tracing(struct orma_ipc_peer *ipc, struct orma_ipc_call *cal
 	struct orma_error error = {0};
 	if (!consumer)
 		return -ECONNRESET;
-	int result = orma_consumer_port_start(consumer->port, &error);
-	if (result)
+	int r = orma_consumer_port_start(consumer->port, &error);
+	if (r)
 		orma_base_log(ORMA_LOG_WARNING, "StartTracing: %s",
-			      error.message[0] ? error.message : strerror(-result));
-	return result ? result : reply_empty(call);
+			      error.message[0] ? error.message : strerror(-r));
+	return r ? r : orma_host_reply_empty(call);
 }
 
 static int on_change_trace_config(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
@@ -294,7 +274,7 @@ static int on_change_trace_config(struct orma_ipc_peer *ipc, struct orma_ipc_cal
 		return -EBADMSG;
 	(void)orma_consumer_port_change_config(consumer->port, config.bytes.data,
 					       config.bytes.size);
-	return reply_empty(call);
+	return orma_host_reply_empty(call);
 }
 
 static int on_read_buffers(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
@@ -321,7 +301,7 @@ static int on_free_buffers(struct orma_ipc_peer *ipc, struct orma_ipc_call *call
 		return -ECONNRESET;
 	orma_host_stream_cancel(consumer);
 	orma_consumer_port_free_buffers(consumer->port);
-	return reply_empty(call);
+	return orma_host_reply_empty(call);
 }
 
 static void on_flush_done(void *ctx, bool is_complete)
@@ -329,7 +309,7 @@ static void on_flush_done(void *ctx, bool is_complete)
 	struct host_flush *flush = ctx;
 	orma_base_list_remove(&flush->link);
 	if (is_complete)
-		(void)reply_empty(flush->call);
+		(void)orma_host_reply_empty(flush->call);
 	else
 		orma_ipc_call_reject(flush->call);
 	orma_base_free(flush);
@@ -360,17 +340,17 @@ static int on_flush(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const
 		return -ENOMEM;
 	flush->call = call;
 	orma_base_list_append(&consumer->flushes, &flush->link);
-	int result = orma_consumer_port_flush(
-		consumer->port, (uint32_t)ORMA_MIN(timeout.value, (uint64_t)UINT32_MAX),
-		flags.value, on_flush_done, flush);
-	if (result) {
+	int r = orma_consumer_port_flush(consumer->port,
+					 (uint32_t)ORMA_MIN(timeout.value, (uint64_t)UINT32_MAX),
+					 flags.value, on_flush_done, flush);
+	if (r) {
 		orma_base_list_remove(&flush->link);
 		orma_base_free(flush);
 	}
-	return result;
+	return r;
 }
 
-/* Detach and Attach carry a key in field 1. */
+/* Detach and Attach have their key in field 1. */
 static int take_key(const void *args, size_t size, char **ret)
 {
 	struct orma_proto_field key;
@@ -386,10 +366,10 @@ static int on_detach(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, cons
 {
 	struct orma_host_consumer *consumer = get_caller(ipc);
 	ORMA_AUTO(orma_base_freep) char *key = NULL;
-	int result = consumer ? take_key(args, size, &key) : -ECONNRESET;
-	if (result == 0)
-		result = orma_consumer_port_detach(consumer->port, key);
-	return result ? result : reply_empty(call);
+	int r = consumer ? take_key(args, size, &key) : -ECONNRESET;
+	if (r == 0)
+		r = orma_consumer_port_detach(consumer->port, key);
+	return r ? r : orma_host_reply_empty(call);
 }
 
 static int on_attach(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
@@ -399,40 +379,39 @@ static int on_attach(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, cons
 	ORMA_AUTO(orma_base_freep) char *key = NULL;
 	const void *config;
 	size_t config_size;
-	int result = consumer ? take_key(args, size, &key) : -ECONNRESET;
-	if (result == 0)
-		result = orma_consumer_port_attach(consumer->port, key);
-	if (result == 0)
+	int r = consumer ? take_key(args, size, &key) : -ECONNRESET;
+	if (r == 0)
+		r = orma_consumer_port_attach(consumer->port, key);
+	if (r == 0)
 		consumer->has_missed_end = false;
-	if (result == 0)
-		result = orma_consumer_port_get_config(consumer->port, &config, &config_size);
-	return result ? result
-		      : reply_message(consumer->peer.host, call,
-				      ORMA_PB_ATTACH_RESPONSE_TRACE_CONFIG, config, config_size,
-				      false);
+	if (r == 0)
+		r = orma_consumer_port_get_config(consumer->port, &config, &config_size);
+	return r ? r
+		 : orma_host_reply_bytes(consumer->peer.host, call,
+					 ORMA_PB_ATTACH_RESPONSE_TRACE_CONFIG, config, config_size,
+					 false);
 }
 
-/* Thousands of writers make stats that no frame holds: then all is told but what each of them did.
- */
+/* Leaves the statistics per writer out when the whole does not fit a frame, as with thousands of writers. */
 static int reply_stats(struct orma_host *host, struct orma_ipc_call *call, const uint8_t *stats,
 		       size_t size)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf shorter = {0};
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	int result = 0;
+	int r = 0;
 
 	orma_proto_reader_init(&reader, stats, size);
-	while (size > ORMA_IPC_BODY_BYTES_MAX - 16 && result == 0 &&
+	while (size > ORMA_IPC_BODY_BYTES_MAX - 16 && r == 0 &&
 	       orma_proto_reader_next(&reader, &field) > 0)
 		if (field.id != ORMA_PB_TRACE_STATS_WRITER_STATS)
-			result = orma_base_buf_append(&shorter, field.begin,
-						      (size_t)(reader.at - field.begin));
-	if (result)
-		return result;
-	return reply_message(host, call, ORMA_PB_GET_TRACE_STATS_RESPONSE_TRACE_STATS,
-			     shorter.size ? shorter.data : stats,
-			     shorter.size ? shorter.size : size, false);
+			r = orma_base_buf_append(&shorter, field.begin,
+						 (size_t)(reader.at - field.begin));
+	if (r)
+		return r;
+	return orma_host_reply_bytes(host, call, ORMA_PB_GET_TRACE_STATS_RESPONSE_TRACE_STATS,
+				     shorter.size ? shorter.data : stats,
+				     shorter.size ? shorter.size : size, false);
 }
 
 static int on_get_trace_stats(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
@@ -445,8 +424,8 @@ static int on_get_trace_stats(struct orma_ipc_peer *ipc, struct orma_ipc_call *c
 	size_t stats_size;
 	if (!consumer || !orma_ipc_call_wants_reply(call))
 		return -ECONNRESET;
-	int result = orma_consumer_port_get_stats(consumer->port, &stats, &stats_size);
-	return result ? result : reply_stats(consumer->peer.host, call, stats, stats_size);
+	int r = orma_consumer_port_get_stats(consumer->port, &stats, &stats_size);
+	return r ? r : reply_stats(consumer->peer.host, call, stats, stats_size);
 }
 
 static int on_observe_events(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
@@ -459,19 +438,20 @@ static int on_observe_events(struct orma_ipc_peer *ipc, struct orma_ipc_call *ca
 
 	if (!consumer || !orma_ipc_call_wants_reply(call))
 		return -ECONNRESET;
-	int result = orma_proto_decode(&orma_pb_observe_events_request_desc, args, size, &arena,
-				       &request);
-	if (result)
-		return result;
+	int r = orma_proto_decode(&orma_pb_observe_events_request_desc, args, size, &arena,
+				  &request);
+	if (r)
+		return r;
 	for (size_t i = 0; i < request->events_to_observe.count; i++)
 		types |= (uint32_t)request->events_to_observe.items[i];
 	if (consumer->observe)
-		(void)reply_empty(ORMA_TAKE(consumer->observe)); /* the earlier stream ends */
+		(void)orma_host_reply_empty(
+			ORMA_TAKE(consumer->observe)); /* the earlier stream ends */
 	consumer->observe = call;
-	result = orma_consumer_port_observe(consumer->port, types);
-	if (result)
+	r = orma_consumer_port_observe(consumer->port, types);
+	if (r)
 		consumer->observe = NULL;
-	return result;
+	return r;
 }
 
 static int on_query_service_state(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
@@ -485,12 +465,12 @@ static int on_query_service_state(struct orma_ipc_peer *ipc, struct orma_ipc_cal
 	    orma_proto_reader_find(args, size, ORMA_PB_QUERY_SERVICE_STATE_REQUEST_SESSIONS_ONLY,
 				   &only) < 0)
 		return -EBADMSG;
-	/* The state can be tens of megabytes: not encoded for nobody. */
+	/* The state can be tens of megabytes, so it is not encoded when nobody wants the reply. */
 	if (consumer->query || !orma_ipc_call_wants_reply(call))
 		return -EBUSY;
-	int result = orma_consumer_port_query_state(consumer->port, only.value != 0, &state,
-						    &state_size);
-	return result ? result : orma_host_query_begin(consumer, call, state, state_size);
+	int r = orma_consumer_port_query_state(consumer->port, only.value != 0, &state,
+					       &state_size);
+	return r ? r : orma_host_query_begin(consumer, call, state, state_size);
 }
 
 static int on_query_capabilities(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
@@ -501,16 +481,15 @@ static int on_query_capabilities(struct orma_ipc_peer *ipc, struct orma_ipc_call
 	struct orma_host_consumer *consumer = get_caller(ipc);
 	const void *data;
 	size_t data_size;
-	int result =
-		consumer ? orma_consumer_port_query_capabilities(consumer->port, &data, &data_size)
+	int r = consumer ? orma_consumer_port_query_capabilities(consumer->port, &data, &data_size)
 			 : -ECONNRESET;
-	return result ? result
-		      : reply_message(consumer->peer.host, call,
-				      ORMA_PB_QUERY_CAPABILITIES_RESPONSE_CAPABILITIES, data,
-				      data_size, false);
+	return r ? r
+		 : orma_host_reply_bytes(consumer->peer.host, call,
+					 ORMA_PB_QUERY_CAPABILITIES_RESPONSE_CAPABILITIES, data,
+					 data_size, false);
 }
 
-/* Retired: success=1 unset and a reason in field 2. */
+/* A retired method: the reply leaves `success` unset and gives a reason. */
 static int on_save_trace_for_bugreport(struct orma_ipc_peer *ipc, struct orma_ipc_call *call,
 				       const void *args, size_t size)
 {
@@ -518,9 +497,9 @@ static int on_save_trace_for_bugreport(struct orma_ipc_peer *ipc, struct orma_ip
 	(void)args;
 	(void)size;
 	struct orma_host_consumer *consumer = get_caller(ipc);
-	return consumer ? reply_message(consumer->peer.host, call,
-					ORMA_PB_SAVE_TRACE_FOR_BUGREPORT_RESPONSE_MSG, reason,
-					sizeof(reason) - 1, false)
+	return consumer ? orma_host_reply_bytes(consumer->peer.host, call,
+						ORMA_PB_SAVE_TRACE_FOR_BUGREPORT_RESPONSE_MSG,
+						reason, sizeof(reason) - 1, false)
 			: -ECONNRESET;
 }
 

@@ -10,39 +10,39 @@
 struct orma_host_consumer {
 	struct orma_host_peer peer; /* first */
 	struct orma_consumer_port *port;
-	/* Calls that are answered later; one of each kind, a new one rejects the old. */
+	/* Calls that are answered later; at most one of each kind. */
 	struct orma_ipc_call *enable, *read, *observe, *query;
-	/* Its session ended before there was a call to say so to; and why, "" = as planned. */
+	/* The session ended while no EnableTracing call could be answered, and why ("" = as planned). */
 	bool has_missed_end;
 	char missed_error[256];
-	struct orma_buf state;    /* the answer to `query`, when it waits */
-	size_t state_at;          /* what of it has gone */
-	struct orma_list waiting; /* in host->queries while more of it may go at once */
+	struct orma_buf state;    /* the rest of the answer to `query` */
+	size_t state_at;          /* bytes of it that were sent */
+	struct orma_list waiting; /* in host->queries while more of it can be sent at once */
 	struct orma_buf rest;     /* replies to `read` that wait for room, see host_stream.c */
-	size_t rest_at;           /* what of them has gone */
+	size_t rest_at;           /* bytes of them that were sent */
 	struct orma_list flushes; /* struct host_flush */
 	struct orma_list clones;  /* struct host_clone */
-	struct orma_list stream;  /* in host->streams while `read` is to be fed */
+	struct orma_list stream;  /* in host->streams while `read` can be fed */
 };
 
-/* Forgets what waits for room. */
+/* Drops replies that wait for room. */
 void orma_host_stream_clear(struct orma_host_consumer *consumer);
-/* The same, for a reader that does not know what was sent before. */
+/* Does the same for a new ReadBuffers call, whose reader has not seen the beginning of an unfinished packet. */
 void orma_host_stream_restart(struct orma_host_consumer *consumer);
-/* Ends the ReadBuffers call, if there is one, by a rejection. */
+/* Rejects the ReadBuffers call, if there is one. */
 void orma_host_stream_cancel(struct orma_host_consumer *consumer);
-/* Answers with the service's encoded state, in part later if need be; no query may be waiting. 0,
- * or -errno: the call is to be rejected. */
+/* Answers with the service's encoded state, some of it later when the socket has no room. No query may be waiting. 0,
+ * or -errno: the caller rejects the call. */
 int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
 			  const void *state, size_t size);
-/* The socket has room again, or it is another turn. */
+/* Sends more, when the socket has room again or another turn has begun. */
 void orma_host_query_continue(struct orma_host_consumer *consumer);
-/* Ends the query, if one waits, by a rejection. */
+/* Rejects the query, if one waits. */
 void orma_host_query_cancel(struct orma_host_consumer *consumer);
-/* CloneSession. 0, or -errno: the call is to be rejected. */
+/* Handles CloneSession. 0, or -errno: the caller rejects the call. */
 int orma_host_clone_session(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
 			    const void *args, size_t size);
-/* The consumer has left, its port is closed. */
+/* Drops unanswered calls of a consumer whose port is closed. */
 void orma_host_clone_forget_all(struct orma_host_consumer *consumer);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_relay.c - RelayPort: what the relay of another machine says over its own connection.
+ * host_relay.c - RelayPort: clocks and system of another machine, from its relay.
  *
- * It is served on producers' sockets, to those whose listener asks for it. Who says that he speaks
- * for a machine said so before, in the frame SetPeerIdentity; the port is opened by his first call.
- * A peer without it, and everybody on a socket of this machine, belongs to this machine, whose
- * clocks and system the service knows by itself: such calls are answered and nothing is kept, so
- * that a relay that was pointed at a local socket does not go on connecting. Rejected: the peer's
- * port made with the connection (most are producers').
+ * The port is served on those producers' sockets whose listener asks for it (ORMA_HOST_RELAY). A relay names its
+ * machine before, in a SetPeerIdentity frame; its first call opens the relay port. A peer that sent no such frame,
+ * or that is on a Unix socket, belongs to this machine, whose clocks and system the service knows by itself. Calls
+ * of such a peer are answered and otherwise ignored: a relay that was pointed at a local socket would keep
+ * reconnecting if they were rejected. Rejected: opening the relay port with the connection, because most peers are
+ * producers.
  */
 #include <errno.h>
 
-#include "host/host_state.h"
+#include "host/host_reply.h"
 #include "proto/reader.h"
 #include "schema/gen/relay_port.pb.h"
 #include "service/limits.h"
 
-/* 1 and the peer's port, 0 = nothing that it says is to be kept, -errno. */
+/* Returns 1 and the peer's relay port, 0 when the peer belongs to this machine, or -errno. */
 static int get_port(struct orma_ipc_peer *ipc, struct orma_relay_port **ret)
 {
 	struct orma_host_peer *peer = orma_ipc_peer_data(ipc);
@@ -23,16 +23,16 @@ static int get_port(struct orma_ipc_peer *ipc, struct orma_relay_port **ret)
 		.struct_size = sizeof(info),
 		.machine_id = orma_ipc_peer_identity(ipc)->machine_id,
 	};
-	int result = 0;
+	int r = 0;
 
 	if (!peer)
 		return -EPROTO;
 	if (info.machine_id == 0)
 		return 0;
 	if (!peer->relay)
-		result = orma_relay_port_open(peer->host->service, &info, &peer->relay);
+		r = orma_relay_port_open(peer->host->service, &info, &peer->relay);
 	*ret = peer->relay;
-	return result < 0 ? result : 1;
+	return r < 0 ? r : 1;
 }
 
 static int on_init_relay(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
@@ -40,27 +40,26 @@ static int on_init_relay(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, 
 {
 	struct orma_proto_field field = {.id = 0};
 	struct orma_relay_port *port = NULL;
-	int result =
-		orma_proto_reader_find(args, size, ORMA_PB_INIT_RELAY_REQUEST_SYSTEM_INFO, &field);
+	int r = orma_proto_reader_find(args, size, ORMA_PB_INIT_RELAY_REQUEST_SYSTEM_INFO, &field);
 
-	if (result == 0 || (result > 0 && field.type != ORMA_PROTO_BYTES))
+	if (r == 0 || (r > 0 && field.type != ORMA_PROTO_BYTES))
 		field.bytes = (struct orma_str){NULL, 0};
-	if (result >= 0)
-		result = get_port(ipc, &port);
-	if (result > 0)
-		result = orma_relay_port_set_system_info(port, field.bytes.data, field.bytes.size);
-	return result < 0 ? result : orma_ipc_call_reply(call, NULL, 0, false, -1);
+	if (r >= 0)
+		r = get_port(ipc, &port);
+	if (r > 0)
+		r = orma_relay_port_set_system_info(port, field.bytes.data, field.bytes.size);
+	return r < 0 ? r : orma_host_reply_empty(call);
 }
 
 static int read_clock(struct orma_str message, struct orma_relay_clock *ret)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	int result;
+	int r;
 
 	*ret = (struct orma_relay_clock){0};
 	orma_proto_reader_init(&reader, message.data, message.size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (field.type != ORMA_PROTO_VARINT)
 			continue;
 		if (field.id == ORMA_PB_SYNC_CLOCK_REQUEST_CLOCK_CLOCK_ID)
@@ -68,7 +67,7 @@ static int read_clock(struct orma_str message, struct orma_relay_clock *ret)
 		else if (field.id == ORMA_PB_SYNC_CLOCK_REQUEST_CLOCK_TIMESTAMP)
 			ret->timestamp = field.value;
 	}
-	return result;
+	return r;
 }
 
 struct sync_request {
@@ -81,23 +80,23 @@ static int read_sync(const void *args, size_t size, struct sync_request *ret)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	int result;
+	int r;
 
 	ret->phase = 0;
 	ret->clock_count = 0;
 	orma_proto_reader_init(&reader, args, size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (field.id == ORMA_PB_SYNC_CLOCK_REQUEST_PHASE && field.type == ORMA_PROTO_VARINT)
 			ret->phase = field.value;
 		if (field.id != ORMA_PB_SYNC_CLOCK_REQUEST_CLOCKS || field.type != ORMA_PROTO_BYTES)
 			continue;
 		if (ret->clock_count == ORMA_ARRAY_SIZE(ret->clocks))
 			return -EMSGSIZE;
-		result = read_clock(field.bytes, &ret->clocks[ret->clock_count++]);
-		if (result < 0)
-			return result;
+		r = read_clock(field.bytes, &ret->clocks[ret->clock_count++]);
+		if (r < 0)
+			return r;
 	}
-	return result;
+	return r;
 }
 
 static int on_sync_clock(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
@@ -105,16 +104,16 @@ static int on_sync_clock(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, 
 {
 	struct sync_request request;
 	struct orma_relay_port *port = NULL;
-	int result = read_sync(args, size, &request);
+	int r = read_sync(args, size, &request);
 
-	if (result >= 0 && request.phase > ORMA_RELAY_UPDATE)
-		result = -EPROTO;
-	if (result >= 0)
-		result = get_port(ipc, &port);
-	if (result > 0)
-		result = orma_relay_port_sync_clocks(port, (enum orma_relay_phase)request.phase,
-						     request.clocks, request.clock_count);
-	return result < 0 ? result : orma_ipc_call_reply(call, NULL, 0, false, -1);
+	if (r >= 0 && request.phase > ORMA_RELAY_UPDATE)
+		r = -EPROTO;
+	if (r >= 0)
+		r = get_port(ipc, &port);
+	if (r > 0)
+		r = orma_relay_port_sync_clocks(port, (enum orma_relay_phase)request.phase,
+						request.clocks, request.clock_count);
+	return r < 0 ? r : orma_host_reply_empty(call);
 }
 
 static const struct orma_ipc_method methods[] = {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_stream.c - ReadBuffers: pulls packets out of the service as fast as each consumer's socket
- * takes them.
+ * host_stream.c - ReadBuffers: takes packets from the service as fast as each consumer's socket does.
  *
- * A consumer that reads is in host->streams. Each turn of the loop gives it one batch, packed into
- * one reply of nearly a frame; a socket without room leaves the list until it has drained. A packet
- * of megabytes comes from the service in parts of a batch each. So no consumer's appetite or slowness
- * costs the others more than one batch, and nothing of the trace waits in memory but what the
- * socket's queue holds, and the rest of one batch: a packet of the service's own, or a filtered one,
- * comes whole, and a batch cannot be asked for twice. Rejected: pushing the whole
- * buffer into the queue (memory), and gathering slices with writev (two pieces per 64-byte packet
- * cost more than copying them).
+ * A consumer that reads is in host->streams. Each turn of the loop gives it one batch, packed into one reply of
+ * nearly a frame. A consumer whose socket has no room leaves the list until the socket has drained. The service hands
+ * out a packet of megabytes in parts of a batch each. So a consumer that reads much or slowly delays the others by one
+ * batch at most.
+ *
+ * Only two things of a trace wait in memory: the socket's queue, and the rest of one batch (consumer->rest). A batch
+ * can exceed a frame, because the service's own packets and filtered ones come whole, and it cannot be read twice.
+ * Rejected: pushing the whole buffer into the queue (memory), and gathering slices with writev (two pieces per 64-byte
+ * packet cost more than copying them).
  */
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/log_message.h"
 #include "host/host_consumer.h"
@@ -23,18 +24,20 @@
 #include "service/steps.h"
 
 #define REPLY_BYTES_MAX ((size_t)ORMA_IPC_BODY_BYTES_MAX)
-/* Tag and length of the slice, tag and length of its data, last_slice_for_packet. */
+/* The tag and length of the slice, the tag and length of its data, and last_slice_for_packet. */
 #define SLICE_OVERHEAD_MAX 16
 #define BATCH_BYTES        (REPLY_BYTES_MAX - REPLY_BYTES_MAX / 8)
-/* How many messages of the waiting data are sent to a consumer that reads as fast as the host writes. */
+/* Limit on waiting replies that are sent in one turn to a consumer that reads as fast as the host writes. */
 #define REPLIES_PER_TURN 4
-/* Of all streams together, but always one batch. */
+/* For all streams together; at least one batch is sent. */
 #define FEEDING_NS_PER_TURN (2 * ORMA_NS_PER_MS)
 
 static void append_slice(struct orma_buf *reply, const void *data, size_t size, bool ends_packet)
 {
 	size_t body = 1 + orma_proto_varint_size(size) + size + (ends_packet ? 2 : 0);
 	uint8_t *at = reply->data + reply->size;
+
+	ORMA_ASSERT(reply->size + SLICE_OVERHEAD_MAX + size <= REPLY_BYTES_MAX);
 
 	*at++ = (uint8_t)orma_proto_tag(ORMA_PB_READ_BUFFERS_RESPONSE_SLICES, ORMA_PROTO_BYTES);
 	at = orma_proto_put_varint(at, body);
@@ -51,7 +54,7 @@ static void append_slice(struct orma_buf *reply, const void *data, size_t size, 
 	reply->size = (size_t)(at - reply->data);
 }
 
-/* A reply that waits in consumer->rest is preceded by this. */
+/* Precedes each reply that waits in consumer->rest. */
 struct waiting {
 	uint32_t size;
 	bool has_more;
@@ -71,17 +74,17 @@ static int send_reply(struct orma_host_consumer *consumer, bool has_more)
 {
 	struct orma_buf *reply = &consumer->peer.host->scratch;
 	struct waiting head = {(uint32_t)reply->size, has_more};
-	int result;
+	int r;
 
 	if (consumer->rest.size == 0 && orma_ipc_peer_has_room(consumer->peer.ipc)) {
-		result = send_now(consumer, reply->data, reply->size, has_more);
+		r = send_now(consumer, reply->data, reply->size, has_more);
 	} else {
-		result = orma_base_buf_append(&consumer->rest, &head, sizeof(head));
-		if (result == 0)
-			result = orma_base_buf_append(&consumer->rest, reply->data, reply->size);
+		r = orma_base_buf_append(&consumer->rest, &head, sizeof(head));
+		if (r == 0)
+			r = orma_base_buf_append(&consumer->rest, reply->data, reply->size);
 	}
 	reply->size = 0;
-	return result;
+	return r;
 }
 
 void orma_host_stream_clear(struct orma_host_consumer *consumer)
@@ -90,13 +93,13 @@ void orma_host_stream_clear(struct orma_host_consumer *consumer)
 	consumer->rest_at = 0;
 }
 
-/* Sends what waits, as far as there is room. */
+/* Sends replies that wait, while there is room. */
 static int send_rest(struct orma_host_consumer *consumer)
 {
 	const struct orma_buf *rest = &consumer->rest;
-	int result = 0;
+	int r = 0;
 
-	for (unsigned sent = 0; result == 0 && consumer->rest_at < rest->size; sent++) {
+	for (unsigned sent = 0; r == 0 && consumer->rest_at < rest->size; sent++) {
 		const uint8_t *at = rest->data + consumer->rest_at;
 		struct waiting head;
 
@@ -104,14 +107,13 @@ static int send_rest(struct orma_host_consumer *consumer)
 			return 0;
 		memcpy(&head, at, sizeof(head));
 		consumer->rest_at += sizeof(head) + head.size;
-		result = send_now(consumer, at + sizeof(head), head.size, head.has_more);
+		r = send_now(consumer, at + sizeof(head), head.size, head.has_more);
 	}
 	orma_host_stream_clear(consumer);
-	return result;
+	return r;
 }
 
-/* A slice larger than a frame's room is cut; the consumer joins slices up to the last one of the
- * packet. */
+/* Cuts a slice that does not fit a frame. The consumer joins slices up to the last one of the packet. */
 static int send_slice(struct orma_host_consumer *consumer, const struct orma_trace_slice *slice)
 {
 	struct orma_buf *reply = &consumer->peer.host->scratch;
@@ -120,9 +122,9 @@ static int send_slice(struct orma_host_consumer *consumer, const struct orma_tra
 	do {
 		if (reply->size + SLICE_OVERHEAD_MAX + ORMA_MIN(left, (size_t)1024) >
 		    REPLY_BYTES_MAX) {
-			int result = send_reply(consumer, true);
-			if (result)
-				return result;
+			int r = send_reply(consumer, true);
+			if (r)
+				return r;
 		}
 		size_t part = ORMA_MIN(left, REPLY_BYTES_MAX - SLICE_OVERHEAD_MAX - reply->size);
 		append_slice(reply, data, part, slice->ends_packet && part == left);
@@ -138,29 +140,30 @@ static int send_batch(struct orma_host_consumer *consumer)
 	struct orma_trace_batch batch;
 
 	reply->size = 0;
-	int result = orma_base_buf_reserve(reply, REPLY_BYTES_MAX);
-	if (result == 0)
-		result = orma_service_read_step(consumer->port, BATCH_BYTES, &batch);
-	/* Recorders of 2020 also read when their session was refused, and wait for the last reply
-	 * for ever: a rejected call is none to them. So nothing to read is no error. */
-	if (result == -ENOENT || result == -EBUSY)
+	int r = orma_base_buf_reserve(reply, REPLY_BYTES_MAX);
+	if (r == 0)
+		r = orma_service_read_step(consumer->port, BATCH_BYTES, &batch);
+	/* Recorders of 2020 also read when their session was refused, and they do not take a rejected call for
+	 * an end. So an empty last reply answers them, although there is nothing to read. */
+	if (r == -ENOENT || r == -EBUSY)
 		return send_reply(consumer, false);
-	if (result || (batch.count == 0 && batch.has_more))
-		return result;
-	for (size_t i = 0; i < batch.count && result == 0; i++)
-		result = send_slice(consumer, &batch.slices[i]);
-	return result ? result : send_reply(consumer, batch.has_more);
+	if (r || (batch.count == 0 && batch.has_more))
+		return r;
+	for (size_t i = 0; i < batch.count && r == 0; i++)
+		r = send_slice(consumer, &batch.slices[i]);
+	return r ? r : send_reply(consumer, batch.has_more);
 }
 
-/* What waits, or one batch: true when the stream wants another turn. */
+/* Sends replies that wait, or one batch. Returns true when the stream wants another turn. */
 static bool feed(struct orma_host_consumer *consumer)
 {
-	int result = consumer->rest.size ? send_rest(consumer) : send_batch(consumer);
+	int r = consumer->rest.size ? send_rest(consumer) : send_batch(consumer);
 
-	/* The service says when there is something to read; the socket, when there is room. */
-	if (result == -EAGAIN)
+	/* on_readable() puts the stream back when there is something to read, and on_drained() when there is
+	 * room. */
+	if (r == -EAGAIN)
 		return false;
-	if (result)
+	if (r)
 		orma_host_stream_cancel(consumer);
 	return consumer->read != NULL;
 }
@@ -185,8 +188,8 @@ bool orma_host_feed_streams(struct orma_host *host)
 	struct orma_list batch;
 	bool is_over = false;
 
-	/* Those served go back to the end of host->streams, so each gets one turn; those for whom
-	 * there was no time are the first in the next. */
+	/* A consumer that was served goes back to the end of host->streams, so that each is served once. The
+	 * consumers for which there was no time are the first ones of the next turn. */
 	orma_base_list_init(&batch);
 	while (!orma_base_list_is_empty(&host->streams)) {
 		struct orma_list *first = host->streams.next;

@@ -49,9 +49,9 @@ static void on_wake(void *ctx)
 {
 	struct orma_daemon *daemon = ctx;
 	if (orma_compress_worker_dispatch(daemon->compressor, on_compressed, daemon))
-		orma_host_kick(daemon->host);
+		orma_host_schedule(daemon->host);
 	if (orma_file_worker_dispatch(daemon->files, on_file_event, daemon))
-		orma_host_kick(daemon->host);
+		orma_host_schedule(daemon->host);
 	stop_when_finished(daemon);
 	/* Pairs with the release in orma_daemon_stop(). */
 	if (__atomic_load_n(&daemon->must_stop, __ATOMIC_ACQUIRE))
@@ -308,7 +308,7 @@ void orma_daemon_finish(struct orma_daemon *daemon)
 	daemon->is_finishing = true;
 	orma_file_worker_hurry(daemon->files);
 	orma_service_shut_down(daemon->service, FINISH_FLUSH_MS);
-	orma_host_kick(daemon->host);
+	orma_host_schedule(daemon->host);
 	daemon->finish_began_ns = daemon->finish_moved_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	on_finish_check(&daemon->finish_timer);
 	stop_when_finished(daemon);
