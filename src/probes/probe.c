@@ -1,35 +1,190 @@
 /* SPDX-License-Identifier: Apache-2.0
- * probe.c - what every probe does at its birth.
+ * probe.c - the instances of probes: their callbacks and timers.
  *
- * A probe is its own struct with a struct orma_probe in front. Rejected: one struct for all with a
- * pointer to the rest (two allocations that can fail), a template of callbacks (the probes agree in
- * little but their beginning).
+ * An instance's first work happens in the loop's next turn after its start, so that the start is acknowledged at once;
+ * a flush that comes earlier does this work first. Later runs are at multiples of the period on CLOCK_MONOTONIC, so
+ * that all instances with the same period run together. Runs that a slow one has missed are left out. An instance
+ * whose configuration is not usable has no struct, and its callbacks do nothing.
+ *
+ * A probe is its own struct that begins with struct orma_probe, and so are its instances. Rejected: one struct for all
+ * probes with a pointer to the rest (two allocations that can fail); one timer for all instances of a probe (it would
+ * have to tick at the greatest common divisor of their periods).
  */
 #include "probes/probe.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock_ns.h"
+#include "base/assert.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 
-int orma_probe_make(size_t size, orma_probe_init_fn *init, orma_probe_free_fn *free,
-		    const struct orma_probe_env *env, struct orma_probe **ret)
+/* --- the timer -------------------------------------------------------------------------------- */
+
+static void on_timer(struct orma_timer *timer);
+
+static void arm(struct orma_probe_instance *instance, uint64_t deadline_ns)
 {
-	struct orma_probe *probe = orma_base_zalloc(size);
-	int r;
+	if (orma_base_loop_arm(instance->probe->loop, &instance->timer, deadline_ns, on_timer) < 0)
+		orma_base_log(ORMA_LOG_ERROR, "%s: no memory for a timer",
+			      instance->probe->ops->name);
+}
+
+static void run(struct orma_probe_instance *instance)
+{
+	instance->probe->ops->run(instance);
+	instance->is_due_now = false;
+	if (instance->period_ms == 0)
+		return;
+	arm(instance,
+	    orma_probe_next_run_ns(orma_base_clock_ns(CLOCK_MONOTONIC), instance->period_ms));
+}
+
+static void on_timer(struct orma_timer *timer)
+{
+	run(ORMA_CONTAINER_OF(timer, struct orma_probe_instance, timer));
+}
+
+void orma_probe_run_soon(struct orma_probe_instance *instance)
+{
+	instance->is_due_now = true;
+	arm(instance, orma_base_clock_ns(CLOCK_MONOTONIC));
+}
+
+void orma_probe_run_at(struct orma_probe_instance *instance, uint64_t deadline_ns)
+{
+	ORMA_ASSERT(!instance->is_due_now);
+	arm(instance, deadline_ns);
+}
+
+/* --- callbacks of the data source ------------------------------------------------------------- */
+
+static void on_setup(void *ctx, const struct orma_instance *from, void **ret_instance_ctx)
+{
+	struct orma_probe *probe = ctx;
+	struct orma_probe_instance *instance = orma_base_zalloc(probe->ops->instance_bytes);
+	int r = -ENOMEM;
+
+	if (instance) {
+		instance->probe = probe;
+		instance->idx = from->idx;
+		r = probe->ops->setup(instance, from->config, from->config_size);
+	}
+	if (r < 0) {
+		orma_base_log(ORMA_LOG_ERROR, "%s: the configuration is not usable: %s",
+			      probe->ops->name, strerror(-r));
+		orma_base_free(instance);
+		return;
+	}
+	*ret_instance_ctx = instance;
+}
+
+static void on_start(void *ctx, const struct orma_instance *from)
+{
+	struct orma_probe *probe = ctx;
+	struct orma_probe_instance *instance = from->instance_ctx;
+
+	if (instance && probe->ops->start(instance))
+		orma_probe_run_soon(instance);
+}
+
+static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
+{
+	struct orma_probe_instance *instance = from->instance_ctx;
+
+	(void)ctx;
+	if (instance) {
+		orma_base_timer_disarm(&instance->timer);
+		instance->is_due_now = false;
+	}
+	return ORMA_COMPLETE;
+}
+
+/* Does the work that a start has promised. Otherwise a flush does not read anything. */
+static enum orma_completion on_flush(void *ctx, const struct orma_instance *from)
+{
+	struct orma_probe *probe = ctx;
+	struct orma_probe_instance *instance = from->instance_ctx;
+
+	if (instance && instance->is_due_now) {
+		orma_base_timer_disarm(&instance->timer);
+		run(instance);
+	}
+	orma_data_source_flush_thread(probe->source, from->idx);
+	return ORMA_COMPLETE;
+}
+
+static void on_clear(void *ctx, const struct orma_instance *from)
+{
+	struct orma_probe *probe = ctx;
+	struct orma_probe_instance *instance = from->instance_ctx;
+
+	if (instance)
+		probe->ops->clear(instance);
+}
+
+static void on_destroy(void *ctx, const struct orma_instance *from)
+{
+	struct orma_probe *probe = ctx;
+	struct orma_probe_instance *instance = from->instance_ctx;
+
+	if (!instance)
+		return;
+	ORMA_ASSERT(instance->probe == probe && instance->idx == from->idx);
+	orma_base_timer_disarm(&instance->timer);
+	if (probe->ops->destroy)
+		probe->ops->destroy(instance);
+	orma_base_free(instance);
+}
+
+/* --- the probe -------------------------------------------------------------------------------- */
+
+static int register_source(struct orma_probe *probe)
+{
+	struct orma_data_source_options options = {
+		.struct_size = sizeof(options),
+		.name = probe->ops->name,
+		.policy = ORMA_EXHAUSTED_STALL,
+		.ctx = probe,
+		.on_setup = on_setup,
+		.on_start = on_start,
+		.on_stop = on_stop,
+		.on_flush = on_flush,
+		.on_clear_incremental_state = probe->ops->clear ? on_clear : NULL,
+		.on_destroy = on_destroy,
+	};
+
+	return orma_data_source_register(&options, &probe->source);
+}
+
+int orma_probe_make(const struct orma_probe_ops *ops, const struct orma_probe_env *env,
+		    struct orma_probe **ret)
+{
+	struct orma_probe *probe = orma_base_zalloc(ops->probe_bytes);
 
 	if (!probe)
 		return -ENOMEM;
-	probe->free = free;
-	r = init(probe, env);
+	probe->ops = ops;
+	probe->loop = env->loop;
+	int r = ops->open(probe, env);
+	if (r >= 0)
+		r = register_source(probe);
 	if (r < 0) {
-		probe->free(probe);
+		orma_probe_free(probe);
 		return r;
 	}
 	*ret = probe;
 	return 0;
+}
+
+void orma_probe_free(struct orma_probe *probe)
+{
+	if (probe->source)
+		orma_data_source_unregister(probe->source);
+	probe->ops->close(probe);
+	orma_base_free(probe);
 }
 
 uint64_t orma_probe_ns_per_tick(void)

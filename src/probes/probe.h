@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * probe.h - what a probe of the operating system is: one or more data sources on orma's public API
- * that read /proc and /sys from timers of the caller's loop.
+ * probe.h - a probe of the operating system: one data source on orma's public API that reads /proc and
+ * /sys from timers of the caller's loop.
  *
- * A probe belongs to the thread of its loop; the library must have been started with caller_drives
- * and be dispatched from the same loop, so that callbacks and timers never meet.
+ * A probe belongs to the thread of its loop. The library must have been started with caller_drives and be
+ * dispatched from the same loop, so that its callbacks and the probe's timers never run at the same time.
+ *
+ * probe.c has what all data sources do alike: setting up, starting, stopping, flushing and freeing their instances, and
+ * the timer of each. A probe has a table of operations for the rest.
  */
 #ifndef ORMA_PROBES_PROBE_H
 #define ORMA_PROBES_PROBE_H
 
+#include <orma/data_source.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock_ns.h"
 #include "base/loop.h"
 
 struct orma_probe_env {
@@ -16,26 +25,73 @@ struct orma_probe_env {
 	const char *sys_path;  /* "/sys" */
 };
 
+/* --- for users of probes ---------------------------------------------------------------------- */
+
 struct orma_probe;
-typedef void orma_probe_free_fn(struct orma_probe *probe);
-/* Makes what zeroed memory does not make; what it leaves behind on failure is freed. */
-typedef int orma_probe_init_fn(struct orma_probe *probe, const struct orma_probe_env *env);
 
-/* The first member of each probe's struct. */
-struct orma_probe {
-	orma_probe_free_fn *free;
-};
-
-/* For probes: a new one of `size` bytes. 0, -ENOMEM, or what `init` says. */
-int orma_probe_make(size_t size, orma_probe_init_fn *init, orma_probe_free_fn *free,
-		    const struct orma_probe_env *env, struct orma_probe **ret);
-/* The unit of times in /proc. */
-uint64_t orma_probe_ns_per_tick(void);
-
-/* Each registers its data sources: 0, -ENOMEM, or what orma_data_source_register() says. `env`
- * strings must outlive it. */
+/* Each registers its data source: 0, -ENOMEM, or what orma_data_source_register() returns. The strings of `env` must
+ * outlive the probe. */
 int orma_probe_process_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret);
+/* Unregisters the data source, which destroys its instances. */
+void orma_probe_free(struct orma_probe *probe);
+
+/* --- for probes ------------------------------------------------------------------------------- */
+
+struct orma_probe_instance;
+
+struct orma_probe_ops {
+	const char *name; /* of the data source */
+	/* Of the structs that begin with struct orma_probe and struct orma_probe_instance; both start zeroed. */
+	size_t probe_bytes, instance_bytes;
+	/* 0 or -errno. `close` follows in both cases, so it must cope with a half-open probe. */
+	int (*open)(struct orma_probe *probe, const struct orma_probe_env *env);
+	void (*close)(struct orma_probe *probe);
+	/* Reads a DataSourceConfig, and sets period_ms. After -errno the session records nothing of this source, and
+	 * `destroy` does not follow. */
+	int (*setup)(struct orma_probe_instance *instance, const void *config, size_t size);
+	/* Returns true when there is work to be done in the loop's next turn. */
+	bool (*start)(struct orma_probe_instance *instance);
+	/* Does the work that is due: once soon after the start, then every period_ms. */
+	void (*run)(struct orma_probe_instance *instance);
+	void (*clear)(
+		struct orma_probe_instance *instance); /* the incremental state; may be NULL */
+	void (*destroy)(struct orma_probe_instance *instance); /* may be NULL */
+};
+
+/* The first member of each probe's struct. */
+struct orma_probe {
+	const struct orma_probe_ops *ops;
+	struct orma_loop *loop;
+	struct orma_data_source *source;
+};
+
+/* The first member of the struct of each probe's instances; one for each session. */
+struct orma_probe_instance {
+	struct orma_probe *probe;
+	uint32_t idx;       /* of the data source's instance */
+	uint32_t period_ms; /* 0 = runs only when it is due now */
+	/* The next run was asked for by a start or orma_probe_run_soon(), not by the period. A flush does not wait for
+	 * its timer. */
+	bool is_due_now;
+	struct orma_timer timer;
+};
+
+int orma_probe_make(const struct orma_probe_ops *ops, const struct orma_probe_env *env,
+		    struct orma_probe **ret);
+/* Runs the instance in the loop's next turn. */
+void orma_probe_run_soon(struct orma_probe_instance *instance);
+/* Runs it at this time on CLOCK_MONOTONIC. */
+void orma_probe_run_at(struct orma_probe_instance *instance, uint64_t deadline_ns);
+/* The next multiple of the period after `now_ns`. */
+static inline uint64_t orma_probe_next_run_ns(uint64_t now_ns, uint32_t period_ms)
+{
+	uint64_t period_ns = period_ms * ORMA_NS_PER_MS;
+
+	return (now_ns / period_ns + 1) * period_ns;
+}
+/* The unit of times in /proc. */
+uint64_t orma_probe_ns_per_tick(void);
 
 #endif

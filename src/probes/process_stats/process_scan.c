@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_scan.c - walking /proc: everything once, and values again and again.
+ * process_scan.c - reading /proc: scans of all processes and threads, and polls of values.
  *
- * Owns what an instance knows of each process. A poll has two passes over the same list of ids. The
- * first reads the files of each process once, keeps the values in its struct, and writes records of
- * those that are new (or have taken another name, i.e. have executed another program); the second
- * writes the values. So the reader of the trace meets a process before its values, and no file is
- * read twice. Invariant: after a poll, `processes` holds exactly the ids that the poll met; an id
- * that was free in between starts from nothing. Kernel threads and zombies have no memory; they are
- * told from the first read and not read again while they live.
+ * A poll has two passes over the same list of ids. The first pass reads the files of each process once, keeps the values
+ * in its entry, and writes records of processes that are new or have another name (they have executed another program).
+ * The second pass writes the values. So the reader of the trace meets a process before its values, and no file is read
+ * twice. Kernel threads and zombies have no memory; the first read shows that, and they are not read again while they
+ * live.
  *
- * Time: all system calls, about 3 per file: status and oom_score_adj of 5,000 processes are 30,000
- * calls. Hence the care for reading less: comm instead of status where only a thread's name is
- * wanted, smaps_rollup and fd on demand. Rejected: netlink's process events instead of polling
- * /proc, which need root and miss what was there before; keeping ids of threads to notice new ones,
- * which without ftrace would list every task folder in every poll.
+ * The time goes into system calls, about three per file: status and oom_score_adj of 5,000 processes are 30,000 calls. So
+ * the code reads as little as it can: comm instead of status where only a thread's name is wanted, smaps_rollup and fd on
+ * demand. Rejected: netlink's process events instead of polling /proc, which need root and miss processes that exist
+ * already; keeping ids of threads to notice new ones, which without ftrace would list every task folder in every poll.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -31,86 +28,6 @@ static int read_pid_file(struct orma_probes_process_probe *probe, uint32_t pid, 
 	char path[ORMA_PROBES_PATH_BYTES];
 	return orma_probes_file_read_record(probe->proc_fd, orma_probes_path(path, "", pid, name),
 					    buf, ret);
-}
-
-/* ---- what is known ---- */
-
-void orma_probes_process_forget(struct orma_probes_process_instance *instance)
-{
-	struct orma_map_slot *slot;
-	size_t position = 0;
-	while ((slot = orma_base_map_next(&instance->processes, &position))) {
-		struct orma_probes_process *process = slot->value;
-		process->is_in_tree = false;
-		process->cached = 0;
-		process->changed = process->sample.present;
-		process->fds.count = 0;
-	}
-	instance->polls_cached = 0;
-}
-
-static void process_free(struct orma_probes_process *process)
-{
-	if (!process)
-		return;
-	orma_probes_numbers_done(&process->fds);
-	orma_base_free(process);
-}
-
-void orma_probes_process_forget_all(struct orma_probes_process_instance *instance)
-{
-	struct orma_map_slot *slot;
-	size_t position = 0;
-	while ((slot = orma_base_map_next(&instance->processes, &position)))
-		process_free(slot->value);
-	orma_base_map_done(&instance->processes);
-	instance->processes = (struct orma_map){0};
-}
-
-static struct orma_probes_process *process_get(struct orma_probes_process_instance *instance,
-					       uint32_t pid)
-{
-	struct orma_probes_process *process = orma_base_map_get(&instance->processes, pid);
-	if (process)
-		return process;
-	process = orma_base_zalloc(sizeof(*process));
-	if (process && orma_base_map_put(&instance->processes, pid, process) < 0) {
-		process_free(process);
-		return NULL;
-	}
-	return process;
-}
-
-/* Drops those that the poll did not meet. */
-static void drop_gone(struct orma_probes_process_instance *instance)
-{
-	struct orma_probes_numbers *gone = &instance->probe->fds;
-	gone->count = 0;
-	struct orma_map_slot *slot;
-	size_t position = 0;
-	while ((slot = orma_base_map_next(&instance->processes, &position))) {
-		struct orma_probes_process *process = slot->value;
-		if (process->generation == instance->generation)
-			continue;
-		if (orma_probes_numbers_add(gone, (uint32_t)slot->key) < 0)
-			break; /* the next poll will do it */
-	}
-	for (size_t i = 0; i < gone->count; i++)
-		process_free(orma_base_map_remove(&instance->processes, gone->items[i]));
-}
-
-static void expire_cache(struct orma_probes_process_instance *instance)
-{
-	if (++instance->polls_cached < instance->config.cache_ttl_polls)
-		return;
-	instance->polls_cached = 0;
-	struct orma_map_slot *slot;
-	size_t position = 0;
-	while ((slot = orma_base_map_next(&instance->processes, &position))) {
-		struct orma_probes_process *process = slot->value;
-		process->cached = 0;
-		process->fds.count = 0;
-	}
 }
 
 /* ---- records ---- */
@@ -211,7 +128,7 @@ void orma_probes_process_scan(struct orma_probes_process_instance *instance)
 		uint32_t pid = probe->pids.items[i];
 		if (read_status(instance, pid, &status, NULL) < 0)
 			continue;
-		struct orma_probes_process *process = process_get(instance, pid);
+		struct orma_probes_process *process = orma_probes_process_get(instance, pid);
 		if (!process)
 			continue;
 		process->generation = instance->generation;
@@ -299,7 +216,7 @@ static void poll_process(struct orma_probes_process_instance *instance, uint32_t
 	struct orma_probes_process_sample sample = {0};
 	struct orma_probes_process_status status;
 	struct orma_probes_process_times times;
-	struct orma_probes_process *process = process_get(instance, pid);
+	struct orma_probes_process *process = orma_probes_process_get(instance, pid);
 	if (!process)
 		return;
 	process->generation = instance->generation;
@@ -337,6 +254,6 @@ void orma_probes_process_poll(struct orma_probes_process_instance *instance)
 			orma_probes_process_write_values(instance, probe->pids.items[i], process);
 	}
 	orma_probes_process_packet_end(instance);
-	drop_gone(instance);
-	expire_cache(instance);
+	orma_probes_process_drop_gone(instance);
+	orma_probes_process_expire_cache(instance);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_stats.h - the parts of the data source linux.process_stats: instance, configuration,
- * output.
+ * process_stats.h - the parts of the data source linux.process_stats: its configuration, what is known of processes,
+ * reading and writing.
  */
 #ifndef ORMA_PROBES_PROCESS_STATS_H
 #define ORMA_PROBES_PROCESS_STATS_H
-
-#include <orma/data_source.h>
 
 #include "base/map.h"
 #include "probes/probe.h"
@@ -43,9 +41,7 @@ struct orma_probes_process {
 enum orma_probes_process_packet { ORMA_PROCESS_NO_PACKET, ORMA_PROCESS_TREE, ORMA_PROCESS_STATS };
 
 struct orma_probes_process_probe {
-	struct orma_probe probe; /* first */
-	struct orma_loop *loop;
-	struct orma_data_source *source;
+	struct orma_probe base; /* first */
 	int proc_fd;
 	uint64_t ns_per_tick;
 	/* Reused by all instances; nothing in them outlives a call into the probe. */
@@ -54,13 +50,11 @@ struct orma_probes_process_probe {
 };
 
 struct orma_probes_process_instance {
+	struct orma_probe_instance base; /* first */
 	struct orma_probes_process_probe *probe;
-	uint32_t idx;
 	struct orma_probes_process_config config;
-	struct orma_timer timer;
-	bool is_scan_due; /* at the next turn of the timer: the scan of everything */
-	bool is_poll_due; /* likewise a poll */
-	bool is_due_now;  /* the timer runs because of a start or a clearing, not of the period */
+	bool is_scan_due;          /* in the next run */
+	bool is_poll_due;          /* in the next run */
 	uint64_t scan_again_ns;    /* CLOCK_MONOTONIC: a clearing repeats the scan no earlier */
 	struct orma_map processes; /* by pid */
 	uint32_t generation;
@@ -75,15 +69,25 @@ struct orma_probes_process_instance {
 	size_t packet_bytes; /* about */
 };
 
+/* ---- what is known of processes (process_table.c) ---- */
+
+/* Returns the entry of a process, which is made if there is none; NULL without memory. */
+struct orma_probes_process *orma_probes_process_get(struct orma_probes_process_instance *instance,
+						    uint32_t pid);
+/* Frees the entries of processes that the current poll did not meet. */
+void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance);
+/* Counts a poll, and empties the cache of written values when its time is over. */
+void orma_probes_process_expire_cache(struct orma_probes_process_instance *instance);
+/* Forgets what was written, because the reader of the trace has forgotten it too. */
+void orma_probes_process_forget(struct orma_probes_process_instance *instance);
+void orma_probes_process_forget_all(struct orma_probes_process_instance *instance);
+
 /* ---- reading (process_scan.c) ---- */
 
 /* Writes records of all processes and threads there are. */
 void orma_probes_process_scan(struct orma_probes_process_instance *instance);
 /* Writes the values that changed, and before them records of processes that are new. */
 void orma_probes_process_poll(struct orma_probes_process_instance *instance);
-/* Forgets what was written, as the reader of the trace has. */
-void orma_probes_process_forget(struct orma_probes_process_instance *instance);
-void orma_probes_process_forget_all(struct orma_probes_process_instance *instance);
 
 /* ---- writing (process_write.c) ---- */
 

@@ -36,7 +36,8 @@ static bool packet_open(struct orma_probes_process_instance *instance,
 	if (instance->packet && instance->packet_kind == kind)
 		return true;
 	orma_probes_process_packet_end(instance);
-	struct orma_packet *packet = orma_packet_begin(instance->probe->source, instance->idx);
+	struct orma_packet *packet =
+		orma_packet_begin(instance->probe->base.source, instance->base.idx);
 	if (!packet)
 		return false;
 	instance->packet = packet;

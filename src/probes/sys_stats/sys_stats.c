@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sys_stats.c - the data source linux.sys_stats: its instances, their files and their timers.
+ * sys_stats.c - the data source linux.sys_stats: its instances and their files.
  *
- * Owns the instances, one per session; each has its own descriptors of the files that its
- * configuration needs, opened once and read from the beginning at each poll, and a counter of
- * ticks. Group g is polled when the counter is a multiple of ticks[g]; all groups of one tick go
- * into one packet, whose timestamp is taken before the first read. The first poll happens in the
- * loop's next turn after the start (a flush that comes earlier does it first), later ones at
- * multiples of the tick on CLOCK_MONOTONIC. What a machine does not have (slabinfo without root,
- * pressure without CONFIG_PSI, thermal zones in a virtual machine) is said once per session at the
- * level of information. Rejected: sharing one read between sessions, since the service's buffers
- * belong to sessions and periods differ.
+ * Owns the instances, one per session. Each has its own descriptors of the files that its configuration needs, opened once
+ * and read from the beginning at each tick, and a counter of ticks. Group g is polled when the counter is a multiple of
+ * ticks[g]. All groups of one tick go into one packet, whose timestamp is taken before the first read. A machine may lack
+ * some files (slabinfo without root, pressure without CONFIG_PSI, thermal zones in a virtual machine); this is logged
+ * once per session and group at the level of information. Rejected: sharing one read between sessions, since the service's
+ * buffers belong to sessions and periods differ.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <orma/data_source.h>
 
-#include "base/alloc.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
-#include "probes/poll.h"
 #include "probes/probe.h"
 #include "probes/sys_stats/sys_stats.h"
 #include "schema/gen/sys_stats.pb.h"
@@ -56,9 +50,7 @@ static const struct {
 };
 
 struct sys_probe {
-	struct orma_probe probe; /* first */
-	struct orma_loop *loop;
-	struct orma_data_source *source;
+	struct orma_probe base; /* first */
 	int proc_fd;
 	uint64_t ns_per_tick;
 	struct orma_probes_sys_counters meminfo, vmstat;
@@ -67,23 +59,22 @@ struct sys_probe {
 };
 
 struct sys_instance {
+	struct orma_probe_instance base; /* first */
 	struct sys_probe *probe;
-	uint32_t idx;
 	struct orma_probes_sys_config config;
-	struct orma_timer timer;
-	int fds[FILE_COUNT]; /* -1 = not wanted or not to be had */
+	int fds[FILE_COUNT]; /* -1 = not wanted, or missing */
 	uint32_t tick;       /* polls so far */
-	uint32_t told;       /* bit per group: somebody was told that it is missing */
+	uint32_t logged;     /* bit per group: the log says already that it is missing */
 };
 
 /* ---- one poll ---- */
 
-static void tell_missing(struct sys_instance *instance, enum orma_probes_sys_group group,
-			 const char *what, int error)
+static void log_missing(struct sys_instance *instance, enum orma_probes_sys_group group,
+			const char *what, int error)
 {
-	if (instance->told >> group & 1)
+	if (instance->logged >> group & 1)
 		return;
-	instance->told |= UINT32_C(1) << group;
+	instance->logged |= UINT32_C(1) << group;
 	orma_base_log(ORMA_LOG_INFO, "linux.sys_stats: nothing for %s: %s: %s",
 		      orma_probes_sys_period_name(group), what, strerror(-error));
 }
@@ -94,7 +85,7 @@ static bool read_file(struct sys_instance *instance, enum sys_file file, struct 
 		return false;
 	int r = orma_probes_file_reread(instance->fds[file], &instance->probe->text, ret);
 	if (r < 0) {
-		tell_missing(instance, sys_files[file].group, sys_files[file].path, r);
+		log_missing(instance, sys_files[file].group, sys_files[file].path, r);
 		if (r != -ENOMEM)
 			instance->fds[file] = orma_base_fd_close(instance->fds[file]);
 	}
@@ -176,7 +167,7 @@ static void write_group(struct sys_instance *instance, enum orma_probes_sys_grou
 	if (device_groups[group].write) {
 		int r = device_groups[group].write(&instance->probe->devices, packet);
 		if (r < 0)
-			tell_missing(instance, group, device_groups[group].path, r);
+			log_missing(instance, group, device_groups[group].path, r);
 		return;
 	}
 	for (int file = 0; file < FILE_COUNT; file++)
@@ -184,10 +175,16 @@ static void write_group(struct sys_instance *instance, enum orma_probes_sys_grou
 			write_proc(instance, (enum sys_file)file, packet);
 }
 
-static void poll(struct sys_instance *instance)
+static struct sys_instance *to_instance(struct orma_probe_instance *base)
 {
+	return ORMA_CONTAINER_OF(base, struct sys_instance, base);
+}
+
+static void run(struct orma_probe_instance *base)
+{
+	struct sys_instance *instance = to_instance(base);
 	struct orma_nested nested;
-	struct orma_packet *packet = orma_packet_begin(instance->probe->source, instance->idx);
+	struct orma_packet *packet = orma_packet_begin(base->probe->source, base->idx);
 	if (!packet)
 		return;
 	orma_packet_varint(packet, ORMA_PB_TRACE_PACKET_TIMESTAMP,
@@ -205,19 +202,6 @@ static void poll(struct sys_instance *instance)
 
 /* ---- instances ---- */
 
-static void on_timer(struct orma_timer *timer)
-{
-	struct sys_instance *instance = ORMA_CONTAINER_OF(timer, struct sys_instance, timer);
-	uint64_t deadline_ns = timer->deadline_ns;
-	poll(instance);
-	/* From now on rather than from the deadline: polls that this one was too slow for are left
-	 * out. */
-	deadline_ns = ORMA_MAX(deadline_ns, orma_base_clock_ns(CLOCK_MONOTONIC));
-	orma_base_loop_arm(instance->probe->loop, timer,
-			   orma_probes_next_poll_ns(deadline_ns, instance->config.tick_ms),
-			   on_timer);
-}
-
 static void open_files(struct sys_instance *instance)
 {
 	for (int i = 0; i < FILE_COUNT; i++) {
@@ -228,111 +212,78 @@ static void open_files(struct sys_instance *instance)
 			openat(instance->probe->proc_fd, sys_files[i].path,
 			       O_RDONLY | O_CLOEXEC | O_NOCTTY));
 		if (instance->fds[i] < 0)
-			tell_missing(instance, sys_files[i].group, sys_files[i].path, -errno);
+			log_missing(instance, sys_files[i].group, sys_files[i].path, -errno);
 	}
 }
 
-static void on_setup(void *ctx, const struct orma_instance *from, void **ret_instance_ctx)
+static int setup(struct orma_probe_instance *base, const void *config, size_t size)
 {
-	struct sys_instance *instance = orma_base_zalloc(sizeof(*instance));
-	int r = instance ? orma_probes_sys_config_parse(from->config, from->config_size,
-							&instance->config)
-			 : -ENOMEM;
-	if (r < 0) {
-		orma_base_log(ORMA_LOG_ERROR,
-			      "linux.sys_stats: the configuration is not usable: %s", strerror(-r));
-		orma_base_free(instance);
-		return;
-	}
-	instance->probe = ctx;
-	instance->idx = from->idx;
+	struct sys_instance *instance = to_instance(base);
+	int r = orma_probes_sys_config_parse(config, size, &instance->config);
+
+	if (r < 0)
+		return r;
+	instance->probe = ORMA_CONTAINER_OF(base->probe, struct sys_probe, base);
+	base->period_ms = instance->config.tick_ms;
 	open_files(instance);
-	*ret_instance_ctx = instance;
+	return 0;
 }
 
-static void on_start(void *ctx, const struct orma_instance *from)
+static bool start(struct orma_probe_instance *base)
 {
-	struct sys_instance *instance = from->instance_ctx;
-	struct sys_probe *probe = ctx;
-	if (instance && instance->config.tick_ms > 0 &&
-	    orma_base_loop_arm_in(probe->loop, &instance->timer, 0, on_timer) < 0)
-		orma_base_log(ORMA_LOG_ERROR, "linux.sys_stats: no memory for a timer");
+	return base->period_ms > 0;
 }
 
-static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
+static void destroy(struct orma_probe_instance *base)
 {
-	struct sys_instance *instance = from->instance_ctx;
-	(void)ctx;
-	if (instance)
-		orma_base_timer_disarm(&instance->timer);
-	return ORMA_COMPLETE;
-}
+	struct sys_instance *instance = to_instance(base);
 
-static enum orma_completion on_flush(void *ctx, const struct orma_instance *from)
-{
-	struct sys_instance *instance = from->instance_ctx;
-	struct sys_probe *probe = ctx;
-	if (instance && instance->tick == 0 && instance->timer.is_armed)
-		on_timer(&instance->timer);
-	orma_data_source_flush_thread(probe->source, from->idx);
-	return ORMA_COMPLETE;
-}
-
-static void on_destroy(void *ctx, const struct orma_instance *from)
-{
-	struct sys_instance *instance = from->instance_ctx;
-	(void)ctx;
-	if (!instance)
-		return;
-	orma_base_timer_disarm(&instance->timer);
 	for (int i = 0; i < FILE_COUNT; i++)
 		orma_base_fd_close(instance->fds[i]);
-	orma_base_free(instance);
 }
 
 /* ---- the probe ---- */
 
-static void probe_free(struct orma_probe *probe)
+static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 {
-	struct sys_probe *self = (void *)probe;
-	if (self->source)
-		orma_data_source_unregister(self->source);
-	orma_base_fd_close(self->proc_fd);
-	orma_probes_sys_devices_done(&self->devices);
-	orma_probes_sys_counters_done(&self->meminfo);
-	orma_probes_sys_counters_done(&self->vmstat);
-	orma_base_buf_done(&self->text);
-	orma_base_free(self);
+	struct sys_probe *probe = ORMA_CONTAINER_OF(base, struct sys_probe, base);
+
+	probe->ns_per_tick = orma_probe_ns_per_tick();
+	probe->proc_fd = probe->devices.sys_fd = -1;
+	int r = orma_probes_sys_devices_init(&probe->devices, env->sys_path);
+	if (r == 0)
+		r = probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
+	if (r >= 0)
+		r = orma_probes_sys_counters_init_meminfo(&probe->meminfo);
+	if (r >= 0)
+		r = orma_probes_sys_counters_init_vmstat(&probe->vmstat);
+	return r;
 }
 
-static int probe_init(struct orma_probe *probe, const struct orma_probe_env *env)
+static void close_probe(struct orma_probe *base)
 {
-	struct sys_probe *self = (void *)probe;
-	struct orma_data_source_options options = {
-		.struct_size = sizeof(options),
-		.name = "linux.sys_stats",
-		.policy = ORMA_EXHAUSTED_STALL,
-		.ctx = self,
-		.on_setup = on_setup,
-		.on_start = on_start,
-		.on_stop = on_stop,
-		.on_flush = on_flush,
-		.on_destroy = on_destroy,
-	};
-	self->loop = env->loop;
-	self->ns_per_tick = orma_probe_ns_per_tick();
-	self->proc_fd = self->devices.sys_fd = -1;
-	int r = orma_probes_sys_devices_init(&self->devices, env->sys_path);
-	if (r == 0)
-		r = self->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
-	if (r >= 0)
-		r = orma_probes_sys_counters_init_meminfo(&self->meminfo);
-	if (r >= 0)
-		r = orma_probes_sys_counters_init_vmstat(&self->vmstat);
-	return r < 0 ? r : orma_data_source_register(&options, &self->source);
+	struct sys_probe *probe = ORMA_CONTAINER_OF(base, struct sys_probe, base);
+
+	orma_base_fd_close(probe->proc_fd);
+	orma_probes_sys_devices_done(&probe->devices);
+	orma_probes_sys_counters_done(&probe->meminfo);
+	orma_probes_sys_counters_done(&probe->vmstat);
+	orma_base_buf_done(&probe->text);
 }
+
+static const struct orma_probe_ops ops = {
+	.name = "linux.sys_stats",
+	.probe_bytes = sizeof(struct sys_probe),
+	.instance_bytes = sizeof(struct sys_instance),
+	.open = open_probe,
+	.close = close_probe,
+	.setup = setup,
+	.start = start,
+	.run = run,
+	.destroy = destroy,
+};
 
 int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe **ret)
 {
-	return orma_probe_make(sizeof(struct sys_probe), probe_init, probe_free, env, ret);
+	return orma_probe_make(&ops, env, ret);
 }

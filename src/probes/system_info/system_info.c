@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * system_info.c - the data source linux.system_info: what the machine is, once per session.
+ * system_info.c - the data source linux.system_info: describes the machine, once per session.
  *
- * Owns the instances, which are nothing but a flag and the task that writes in the loop's turn
- * after the start (or the flush that comes earlier). One CpuInfo packet, and one InterruptInfo
- * packet when it was asked for and there is something in it. A machine whose cpuinfo does not
- * number its processors still gets one entry per CPU folder in /sys. Rejected: writing from the
- * callback that starts the instance, because there is nothing to write to before it returns.
+ * Owns the instances, which hold a flag. Each writes one CpuInfo packet, and one InterruptInfo packet when the
+ * configuration asks for it and there are interrupts. On a machine whose cpuinfo does not number its processors, every CPU
+ * folder in /sys still gets an entry.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <orma/data_source.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,9 +27,7 @@
 #include "schema/gen/trace_packet.pb.h"
 
 struct info_probe {
-	struct orma_probe probe; /* first */
-	struct orma_loop *loop;
-	struct orma_data_source *source;
+	struct orma_probe base; /* first */
 	int proc_fd;
 	int cpu_fd; /* of /sys/devices/system/cpu; -1 = not there */
 	struct orma_buf text, other_text;
@@ -40,10 +35,9 @@ struct info_probe {
 };
 
 struct info_instance {
+	struct orma_probe_instance base; /* first */
 	struct info_probe *probe;
-	uint32_t idx;
 	bool has_irq_names;
-	struct orma_task task;
 };
 
 /* ---- CPUs ---- */
@@ -130,7 +124,7 @@ static void write_cpu_info(struct info_instance *instance)
 	struct orma_probes_cpuinfo cpuinfo = {0};
 	struct orma_probes_cpu cpu;
 	struct orma_nested nested;
-	struct orma_packet *packet = orma_packet_begin(probe->source, instance->idx);
+	struct orma_packet *packet = orma_packet_begin(probe->base.source, instance->base.idx);
 	if (!packet)
 		return;
 	orma_packet_varint(packet, ORMA_PB_TRACE_PACKET_TIMESTAMP,
@@ -174,7 +168,7 @@ static void write_interrupt_info(struct info_instance *instance)
 	orma_probes_interrupts_init(&interrupts, text);
 	if (!orma_probes_interrupts_next(&interrupts, &interrupt))
 		return;
-	struct orma_packet *packet = orma_packet_begin(probe->source, instance->idx);
+	struct orma_packet *packet = orma_packet_begin(probe->base.source, instance->base.idx);
 	if (!packet)
 		return;
 	orma_packet_varint(packet, ORMA_PB_TRACE_PACKET_TIMESTAMP,
@@ -193,126 +187,82 @@ static void write_interrupt_info(struct info_instance *instance)
 
 /* ---- instances ---- */
 
-static void write_all(struct info_instance *instance)
+static struct info_instance *to_instance(struct orma_probe_instance *base)
 {
+	return ORMA_CONTAINER_OF(base, struct info_instance, base);
+}
+
+static int setup(struct orma_probe_instance *base, const void *config, size_t size)
+{
+	struct info_instance *instance = to_instance(base);
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct orma_pb_data_source_config *source;
+	int r = orma_pb_data_source_config_decode(config, size, &arena, &source);
+
+	if (r < 0)
+		return r;
+	instance->probe = ORMA_CONTAINER_OF(base->probe, struct info_probe, base);
+	instance->has_irq_names =
+		source->system_info_config && source->system_info_config->irq_names;
+	return 0;
+}
+
+static bool start(struct orma_probe_instance *base)
+{
+	(void)base;
+	return true;
+}
+
+static void run(struct orma_probe_instance *base)
+{
+	struct info_instance *instance = to_instance(base);
+
 	write_cpu_info(instance);
 	if (instance->has_irq_names)
 		write_interrupt_info(instance);
-	orma_data_source_flush_thread(instance->probe->source, instance->idx);
-}
-
-static void on_task(struct orma_task *task)
-{
-	write_all(ORMA_CONTAINER_OF(task, struct info_instance, task));
-}
-
-static int config_parse(const struct orma_instance *from, bool *ret_has_irq_names)
-{
-	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
-	struct orma_pb_data_source_config *config;
-	int r = orma_pb_data_source_config_decode(from->config, from->config_size, &arena, &config);
-	if (r == 0)
-		*ret_has_irq_names =
-			config->system_info_config && config->system_info_config->irq_names;
-	return r;
-}
-
-static void on_setup(void *ctx, const struct orma_instance *from, void **ret_instance_ctx)
-{
-	struct info_instance *instance = orma_base_zalloc(sizeof(*instance));
-	int r = instance ? config_parse(from, &instance->has_irq_names) : -ENOMEM;
-	if (r < 0) {
-		orma_base_log(ORMA_LOG_ERROR,
-			      "linux.system_info: the configuration is not usable: %s",
-			      strerror(-r));
-		orma_base_free(instance);
-		return;
-	}
-	instance->probe = ctx;
-	instance->idx = from->idx;
-	*ret_instance_ctx = instance;
-}
-
-static void on_start(void *ctx, const struct orma_instance *from)
-{
-	struct info_instance *instance = from->instance_ctx;
-	struct info_probe *probe = ctx;
-	if (instance)
-		orma_base_loop_defer(probe->loop, &instance->task, on_task);
-}
-
-static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
-{
-	struct info_instance *instance = from->instance_ctx;
-	(void)ctx;
-	if (instance)
-		orma_base_task_cancel(&instance->task);
-	return ORMA_COMPLETE;
-}
-
-static enum orma_completion on_flush(void *ctx, const struct orma_instance *from)
-{
-	struct info_instance *instance = from->instance_ctx;
-	struct info_probe *probe = ctx;
-	if (instance && instance->task.is_queued) {
-		orma_base_task_cancel(&instance->task);
-		write_all(instance);
-	}
-	orma_data_source_flush_thread(probe->source, from->idx);
-	return ORMA_COMPLETE;
-}
-
-static void on_destroy(void *ctx, const struct orma_instance *from)
-{
-	struct info_instance *instance = from->instance_ctx;
-	(void)ctx;
-	if (!instance)
-		return;
-	orma_base_task_cancel(&instance->task);
-	orma_base_free(instance);
+	/* Nothing follows that would push the chunk out. */
+	orma_data_source_flush_thread(base->probe->source, base->idx);
 }
 
 /* ---- the probe ---- */
 
-static void probe_free(struct orma_probe *probe)
+static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 {
-	struct info_probe *self = (void *)probe;
-	if (self->source)
-		orma_data_source_unregister(self->source);
-	orma_base_fd_close(self->proc_fd);
-	orma_base_fd_close(self->cpu_fd);
-	orma_base_buf_done(&self->text);
-	orma_base_buf_done(&self->other_text);
-	orma_probes_numbers_done(&self->numbers);
-	orma_base_free(self);
-}
+	struct info_probe *probe = ORMA_CONTAINER_OF(base, struct info_probe, base);
 
-static int probe_init(struct orma_probe *probe, const struct orma_probe_env *env)
-{
-	struct info_probe *self = (void *)probe;
-	struct orma_data_source_options options = {
-		.struct_size = sizeof(options),
-		.name = "linux.system_info",
-		.policy = ORMA_EXHAUSTED_STALL,
-		.ctx = self,
-		.on_setup = on_setup,
-		.on_start = on_start,
-		.on_stop = on_stop,
-		.on_flush = on_flush,
-		.on_destroy = on_destroy,
-	};
-	self->loop = env->loop;
-	self->cpu_fd = -1;
-	int r = self->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
+	probe->cpu_fd = -1;
+	int r = probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
 	if (r < 0)
 		return r;
 	ORMA_AUTO(orma_base_fd_closep) int sys_fd = orma_probes_dir_open(AT_FDCWD, env->sys_path);
 	if (sys_fd >= 0)
-		self->cpu_fd = orma_probes_dir_open(sys_fd, "devices/system/cpu");
-	return orma_data_source_register(&options, &self->source);
+		probe->cpu_fd = orma_probes_dir_open(sys_fd, "devices/system/cpu");
+	return 0;
 }
+
+static void close_probe(struct orma_probe *base)
+{
+	struct info_probe *probe = ORMA_CONTAINER_OF(base, struct info_probe, base);
+
+	orma_base_fd_close(probe->proc_fd);
+	orma_base_fd_close(probe->cpu_fd);
+	orma_base_buf_done(&probe->text);
+	orma_base_buf_done(&probe->other_text);
+	orma_probes_numbers_done(&probe->numbers);
+}
+
+static const struct orma_probe_ops ops = {
+	.name = "linux.system_info",
+	.probe_bytes = sizeof(struct info_probe),
+	.instance_bytes = sizeof(struct info_instance),
+	.open = open_probe,
+	.close = close_probe,
+	.setup = setup,
+	.start = start,
+	.run = run,
+};
 
 int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret)
 {
-	return orma_probe_make(sizeof(struct info_probe), probe_init, probe_free, env, ret);
+	return orma_probe_make(&ops, env, ret);
 }

@@ -116,7 +116,7 @@ void orma_tool_probes_free(struct orma_probes *probes)
 		return;
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers); i++)
 		if (probes->all[i])
-			probes->all[i]->free(probes->all[i]);
+			orma_probe_free(probes->all[i]);
 	orma_base_watch_remove(&probes->library);
 	if (probes->is_initialised)
 		orma_shutdown();

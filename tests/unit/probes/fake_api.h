@@ -328,7 +328,7 @@ __attribute__((unused)) static void fake_close(void)
 	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
 		if (fake_source.started >> idx & 1)
 			fake_stop(idx);
-	fake_probe->free(fake_probe);
+	orma_probe_free(fake_probe);
 	orma_base_loop_free(fake_loop);
 	fake_forget_packets();
 	orma_base_arena_done(&fake_arena);

@@ -4,7 +4,7 @@
 #include "probes/probe_text.h"
 
 #include "fake_api.h"
-#include "probes/poll.h"
+#include "probes/probe.h"
 #include "probes/probe_files.h"
 
 #define T(text) ((struct orma_str){(text), sizeof(text) - 1})
@@ -148,9 +148,9 @@ ORMA_TEST(files_of_any_size_are_read_whole)
 
 ORMA_TEST(polls_are_at_multiples_of_the_period)
 {
-	CHECK_INT(orma_probes_next_poll_ns(0, 10), 10000000);
-	CHECK_INT(orma_probes_next_poll_ns(9999999, 10), 10000000);
-	CHECK_INT(orma_probes_next_poll_ns(10000000, 10), 20000000);
-	CHECK_INT(orma_probes_next_poll_ns(35000000, 10), 40000000);
-	CHECK(orma_probes_next_poll_ns(1, UINT32_MAX) == UINT32_MAX * UINT64_C(1000000));
+	CHECK_INT(orma_probe_next_run_ns(0, 10), 10000000);
+	CHECK_INT(orma_probe_next_run_ns(9999999, 10), 10000000);
+	CHECK_INT(orma_probe_next_run_ns(10000000, 10), 20000000);
+	CHECK_INT(orma_probe_next_run_ns(35000000, 10), 40000000);
+	CHECK(orma_probe_next_run_ns(1, UINT32_MAX) == UINT32_MAX * UINT64_C(1000000));
 }

@@ -113,7 +113,7 @@ ORMA_TEST(a_scan_records_every_process_and_thread_once)
 		  "threads { tid: 11 tgid: 10 }");
 	CHECK(fake_packet(0)->incremental_state_cleared);
 	/* Nothing is polled. */
-	CHECK(!instance(0)->timer.is_armed);
+	CHECK(!instance(0)->base.timer.is_armed);
 	CHECK_INT(fake_packet_count, 1);
 	fake_close();
 }
@@ -232,7 +232,7 @@ ORMA_TEST(a_poll_records_new_processes_before_their_values)
 	CHECK(fake_packet(0)->timestamp == fake_packet(1)->timestamp);
 	/* The timer goes on by itself. */
 	fake_run_until(4);
-	CHECK_INT(instance(0)->timer.deadline_ns % 100000000, 0);
+	CHECK_INT(instance(0)->base.timer.deadline_ns % 100000000, 0);
 	CHECK_STR(stats_text(3),
 		  "processes { pid: 10 vm_size_kb: 100 vm_rss_kb: 50 oom_score_adj: -17 }");
 	fake_close();
@@ -243,7 +243,7 @@ static void start_polling(const char *config)
 {
 	fake_start(0, config);
 	fake_flush(0);
-	orma_base_timer_disarm(&instance(0)->timer);
+	orma_base_timer_disarm(&instance(0)->base.timer);
 	fake_forget_packets();
 }
 
@@ -455,7 +455,7 @@ ORMA_TEST(clearing_again_and_again_does_not_scan_all_the_time)
 	/* As if the scan had taken long. */
 	instance(0)->scan_again_ns = far_ns;
 	fake_clear(0);
-	CHECK(instance(0)->timer.deadline_ns == far_ns);
+	CHECK(instance(0)->base.timer.deadline_ns == far_ns);
 	fake_flush(0);
 	CHECK_INT(fake_packet_count, 1);
 	/* Until that is over. */

@@ -485,5 +485,5 @@ ORMA_TEST(a_probe_without_memory_or_folders_leaves_nothing_behind)
 		orma_test_fail_allocation(0);
 		CHECK_INT(r, has_failed ? -ENOMEM : 0);
 	}
-	probe->free(probe);
+	orma_probe_free(probe);
 }

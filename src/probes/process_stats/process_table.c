@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * process_table.c - what an instance knows of each process.
+ *
+ * Owns the entries in instance->processes. Invariant: after a poll they are exactly the processes that the poll met, unless
+ * memory ran out. So an id that was free in between starts from nothing.
+ */
+#include "base/alloc.h"
+#include "base/macros.h"
+#include "probes/process_stats/process_stats.h"
+
+void orma_probes_process_forget(struct orma_probes_process_instance *instance)
+{
+	struct orma_map_slot *slot;
+	size_t position = 0;
+	while ((slot = orma_base_map_next(&instance->processes, &position))) {
+		struct orma_probes_process *process = slot->value;
+		process->is_in_tree = false;
+		process->cached = 0;
+		process->changed = process->sample.present;
+		process->fds.count = 0;
+	}
+	instance->polls_cached = 0;
+}
+
+static void process_free(struct orma_probes_process *process)
+{
+	if (!process)
+		return;
+	orma_probes_numbers_done(&process->fds);
+	orma_base_free(process);
+}
+
+void orma_probes_process_forget_all(struct orma_probes_process_instance *instance)
+{
+	struct orma_map_slot *slot;
+	size_t position = 0;
+	while ((slot = orma_base_map_next(&instance->processes, &position)))
+		process_free(slot->value);
+	orma_base_map_done(&instance->processes);
+	instance->processes = (struct orma_map){0};
+}
+
+struct orma_probes_process *orma_probes_process_get(struct orma_probes_process_instance *instance,
+						    uint32_t pid)
+{
+	struct orma_probes_process *process = orma_base_map_get(&instance->processes, pid);
+	if (process)
+		return process;
+	process = orma_base_zalloc(sizeof(*process));
+	if (process && orma_base_map_put(&instance->processes, pid, process) < 0) {
+		process_free(process);
+		return NULL;
+	}
+	return process;
+}
+
+void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance)
+{
+	struct orma_probes_numbers *gone = &instance->probe->fds;
+	gone->count = 0; /* this buffer is free between reading and the next poll */
+	struct orma_map_slot *slot;
+	size_t position = 0;
+	while ((slot = orma_base_map_next(&instance->processes, &position))) {
+		struct orma_probes_process *process = slot->value;
+		if (process->generation == instance->generation)
+			continue;
+		if (orma_probes_numbers_add(gone, (uint32_t)slot->key) < 0)
+			break; /* without memory the next poll drops the others */
+	}
+	for (size_t i = 0; i < gone->count; i++)
+		process_free(orma_base_map_remove(&instance->processes, gone->items[i]));
+}
+
+void orma_probes_process_expire_cache(struct orma_probes_process_instance *instance)
+{
+	if (++instance->polls_cached < instance->config.cache_ttl_polls)
+		return;
+	instance->polls_cached = 0;
+	struct orma_map_slot *slot;
+	size_t position = 0;
+	while ((slot = orma_base_map_next(&instance->processes, &position))) {
+		struct orma_probes_process *process = slot->value;
+		process->cached = 0;
+		process->fds.count = 0;
+	}
+}
