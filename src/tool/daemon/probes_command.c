@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/loop.h"
+#include "tool/daemon/daemon_options.h"
 #include "tool/daemon/probes_run.h"
 #include "tool/print.h"
 #include "tool/tool.h"
@@ -46,73 +47,64 @@ static void on_signal(struct orma_watch *watch, unsigned ready)
 		orma_base_loop_stop(watch->loop);
 }
 
-static int serve(int *parent_fd)
+static int serve(int *parent_fd, void *ctx)
 {
 	struct orma_probes_options options = {0};
 	struct orma_probes *probes = NULL;
 	struct orma_watch watch = {0};
 	sigset_t signals;
+	(void)ctx;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	ORMA_AUTO(orma_base_fd_closep) int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	int result = fd < 0 ? -errno : orma_tool_probes_new(&options, &probes);
-	if (result)
-		return orma_tool_fail("the probes failed: %s", strerror(-result));
-	result = orma_base_loop_watch(orma_tool_probes_loop(probes), &watch, fd, ORMA_LOOP_READ,
-				      on_signal);
-	if (result == 0 && getenv("TRACED_PROBES_NOTIFY_FD") && orma_sync(SYNC_TIMEOUT_MS) == 0)
+	int r = fd < 0 ? -errno : orma_tool_probes_new(&options, &probes);
+	if (r)
+		return orma_tool_fail("the probes failed: %s", strerror(-r));
+	r = orma_base_loop_watch(orma_tool_probes_loop(probes), &watch, fd, ORMA_LOOP_READ,
+				 on_signal);
+	if (r == 0 && getenv("TRACED_PROBES_NOTIFY_FD") && orma_sync(SYNC_TIMEOUT_MS) == 0)
 		orma_tool_notify("TRACED_PROBES_NOTIFY_FD", "1");
-	/* A daemon that is there knows them when the parent returns; one may also come later. */
-	if (result == 0 && *parent_fd >= 0)
+	/* A daemon that runs already knows the data sources before the parent returns. It may also start later. */
+	if (r == 0 && *parent_fd >= 0)
 		(void)orma_sync(PARENT_SYNC_MS);
-	if (result == 0) {
+	if (r == 0) {
 		orma_tool_tell_parent(parent_fd, ORMA_EXIT_OK);
-		result = orma_tool_probes_run(probes);
+		r = orma_tool_probes_run(probes);
 	}
 	orma_base_watch_remove(&watch);
 	orma_tool_probes_free(probes);
-	return result ? orma_tool_fail("the probes failed: %s", strerror(-result)) : ORMA_EXIT_OK;
+	return r ? orma_tool_fail("the probes failed: %s", strerror(-r)) : ORMA_EXIT_OK;
+}
+
+/* Both options are Perfetto's, and have no meaning here. */
+enum { OPTION_RESET = ORMA_OPTION_DAEMON_OTHERS, OPTION_CLEANUP };
+
+static int take_option(int option, void *ctx)
+{
+	(void)ctx;
+	return option == OPTION_RESET || option == OPTION_CLEANUP ? -1 : ORMA_EXIT_USAGE;
 }
 
 int orma_tool_probes(int argc, char **argv)
 {
-	enum { OPTION_BACKGROUND = 256, OPTION_RESET, OPTION_CLEANUP, OPTION_VERSION };
 	static const struct option options[] = {
-		{"background", no_argument, NULL, OPTION_BACKGROUND},
+		ORMA_DAEMON_OPTIONS,
 		{"reset-ftrace", no_argument, NULL, OPTION_RESET},
 		{"cleanup-after-crash", no_argument, NULL, OPTION_CLEANUP},
-		{"version", no_argument, NULL, OPTION_VERSION},
-		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	bool in_background = false;
-	for (int option; (option = orma_tool_option(argc, argv, ":h", options)) != -1;) {
-		switch (option) {
-		case OPTION_BACKGROUND:
-			in_background = true;
-			break;
-		case OPTION_RESET:
-		case OPTION_CLEANUP:
-			break;
-		case OPTION_VERSION:
-			orma_tool_print_version("orma probes");
-			return ORMA_EXIT_OK;
-		case 'h':
-			print_help();
-			return ORMA_EXIT_OK;
-		default:
-			return ORMA_EXIT_USAGE;
-		}
-	}
-	if (optind != argc)
-		return orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
+	struct orma_daemon_command command = {
+		.name = "orma probes",
+		.print_help = print_help,
+		.take_option = take_option,
+		.serve = serve,
+	};
+	int status = orma_daemon_take_options(&command, argc, argv, options);
+
+	if (status >= 0)
+		return status;
 	orma_tool_log_to_stderr(ORMA_LOG_INFO);
-	int parent_fd = in_background ? orma_tool_background(false, -1) : -1;
-	if (in_background && parent_fd < 0)
-		return orma_tool_fail("cannot go into the background: %s", strerror(-parent_fd));
-	int status = serve(&parent_fd);
-	orma_tool_tell_parent(&parent_fd, status);
-	return status;
+	return orma_daemon_serve(&command);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * traced.h - what the options of `orma traced` say, and the daemon that does it.
+ * traced.h - the options of `orma traced`, and the daemon that they configure.
  */
 #ifndef ORMA_TOOL_TRACED_H
 #define ORMA_TOOL_TRACED_H
@@ -20,8 +20,7 @@ struct orma_traced_permissions {
 
 struct orma_traced_options {
 	struct orma_traced_permissions producers, consumers;
-	bool in_background, allows_remote_consumers;
-	int parent_fd;              /* is told once it serves; -1 = none */
+	bool allows_remote_consumers;
 	uint32_t peers_per_uid_max; /* 0 = default */
 	const char *output_dir;     /* NULL = none */
 	struct orma_daemon_relays relays;
@@ -31,7 +30,8 @@ struct orma_traced_options {
 	struct orma_systemd_sockets sockets;
 };
 
-/* Opens the sockets, gives up what it no longer needs, serves until a signal: the exit status. */
-int orma_traced_serve(struct orma_traced_options *options);
+/* Opens the sockets, gives up the rights that it no longer needs, and serves until a signal. Returns the exit status.
+ * The parent is told once the daemon serves; *parent_fd is -1 when there is none. */
+int orma_traced_serve(const struct orma_traced_options *options, int *parent_fd);
 
 #endif

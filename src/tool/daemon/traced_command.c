@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/str.h"
+#include "tool/daemon/daemon_options.h"
 #include "tool/print.h"
 #include "tool/tool.h"
 
@@ -51,7 +52,7 @@ static void print_help(void)
 	     "LISTEN_FDS, NOTIFY_SOCKET, WATCHDOG_USEC.");
 }
 
-/* "group:mode:group:mode"; cuts the argument up. */
+/* Parses "group:mode:group:mode" by cutting up the argument. */
 static int parse_permissions(char *text, struct orma_traced_permissions *const ret[2])
 {
 	char *rest = text;
@@ -78,8 +79,7 @@ static int parse_max(const char *text, uint32_t *ret)
 }
 
 enum option_id {
-	OPTION_BACKGROUND = 256,
-	OPTION_PERMISSIONS,
+	OPTION_PERMISSIONS = ORMA_OPTION_DAEMON_OTHERS,
 	OPTION_USER,
 	OPTION_GROUP,
 	OPTION_SECCOMP,
@@ -88,7 +88,6 @@ enum option_id {
 	OPTION_RELAY,
 	OPTION_RELAY_ON,
 	OPTION_MAX_CONNECTIONS,
-	OPTION_VERSION
 };
 
 static int add_relay_address(struct orma_daemon_relays *relays, const char *address)
@@ -99,70 +98,71 @@ static int add_relay_address(struct orma_daemon_relays *relays, const char *addr
 	return 0;
 }
 
-struct identity {
+struct command_line {
+	struct orma_traced_options traced;
 	const char *user, *group;
 };
 
-/* -1 = go on; else the exit status. */
-static int take_option(int id, struct orma_traced_options *ret, struct identity *ret_identity)
+static int take_option(int option, void *ctx)
 {
-	struct orma_traced_permissions *const permissions[2] = {&ret->producers, &ret->consumers};
+	struct command_line *line = ctx;
+	struct orma_traced_options *traced = &line->traced;
+	struct orma_traced_permissions *const permissions[2] = {&traced->producers,
+								&traced->consumers};
 
-	switch (id) {
-	case OPTION_BACKGROUND:
-		ret->in_background = true;
-		return -1;
+	switch (option) {
 	case OPTION_PERMISSIONS:
 		return parse_permissions(optarg, permissions)
 			       ? orma_tool_usage_error(
 					 "--set-socket-permissions takes GROUP:MODE:GROUP:MODE")
 			       : -1;
 	case OPTION_USER:
-		ret_identity->user = optarg;
+		line->user = optarg;
 		return -1;
 	case OPTION_GROUP:
-		ret_identity->group = optarg;
+		line->group = optarg;
 		return -1;
 	case OPTION_SECCOMP:
-		ret->must_have_seccomp = true;
-		return orma_seccomp_parse(optarg, &ret->seccomp)
+		traced->must_have_seccomp = true;
+		return orma_seccomp_parse(optarg, &traced->seccomp)
 			       ? orma_tool_usage_error("\"%s\" is not errno, kill or off", optarg)
 			       : -1;
 	case OPTION_OUTPUT_DIR:
-		ret->output_dir = optarg;
+		traced->output_dir = optarg;
 		return -1;
 	case OPTION_REMOTE_CONSUMERS:
-		ret->allows_remote_consumers = true;
+		traced->allows_remote_consumers = true;
 		return -1;
 	case OPTION_RELAY:
-		ret->relays.on_all = true;
+		traced->relays.on_all = true;
 		return -1;
 	case OPTION_RELAY_ON:
-		return add_relay_address(&ret->relays, optarg)
+		return add_relay_address(&traced->relays, optarg)
 			       ? orma_tool_usage_error(
 					 "--enable-relay-endpoint-on can be given %d times at most",
 					 ORMA_DAEMON_RELAY_ADDRESSES_MAX)
 			       : -1;
 	case OPTION_MAX_CONNECTIONS:
-		return parse_max(optarg, &ret->peers_per_uid_max)
+		return parse_max(optarg, &traced->peers_per_uid_max)
 			       ? orma_tool_usage_error("\"%s\" is not a number of connections",
 						       optarg)
 			       : -1;
-	case OPTION_VERSION:
-		orma_tool_print_version("orma traced");
-		return ORMA_EXIT_OK;
-	case 'h':
-		print_help();
-		return ORMA_EXIT_OK;
 	default:
 		return ORMA_EXIT_USAGE;
 	}
 }
 
-static int parse_options(int argc, char **argv, struct orma_traced_options *ret)
+static int serve(int *parent_fd, void *ctx)
+{
+	struct command_line *line = ctx;
+
+	return orma_traced_serve(&line->traced, parent_fd);
+}
+
+int orma_tool_traced(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"background", no_argument, NULL, OPTION_BACKGROUND},
+		ORMA_DAEMON_OPTIONS,
 		{"set-socket-permissions", required_argument, NULL, OPTION_PERMISSIONS},
 		{"user", required_argument, NULL, OPTION_USER},
 		{"group", required_argument, NULL, OPTION_GROUP},
@@ -172,42 +172,26 @@ static int parse_options(int argc, char **argv, struct orma_traced_options *ret)
 		{"enable-relay-endpoint", no_argument, NULL, OPTION_RELAY},
 		{"enable-relay-endpoint-on", required_argument, NULL, OPTION_RELAY_ON},
 		{"max-connections-per-user", required_argument, NULL, OPTION_MAX_CONNECTIONS},
-		{"version", no_argument, NULL, OPTION_VERSION},
-		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct identity identity = {0};
+	struct command_line line = {.traced.seccomp = ORMA_SECCOMP_ERRNO};
+	struct orma_daemon_command command = {
+		.name = "orma traced",
+		.print_help = print_help,
+		.take_option = take_option,
+		.serve = serve,
+		.ctx = &line,
+	};
 	struct orma_error error = {0};
-
-	for (int option; (option = orma_tool_option(argc, argv, ":h", options)) != -1;) {
-		int status = take_option(option, ret, &identity);
-		if (status >= 0)
-			return status;
-	}
-	if (optind != argc)
-		return orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
-	if (orma_privileges_find(identity.user, identity.group, &ret->privileges, &error))
-		return orma_tool_fail("%s", error.message);
-	return -1;
-}
-
-int orma_tool_traced(int argc, char **argv)
-{
-	struct orma_traced_options options = {.seccomp = ORMA_SECCOMP_ERRNO};
-	int status = parse_options(argc, argv, &options);
-	struct orma_error error = {0};
+	int status = orma_daemon_take_options(&command, argc, argv, options);
 
 	if (status >= 0)
 		return status;
-	orma_tool_log_to_stderr(ORMA_LOG_INFO);
-	/* Before the fork: they are for the process that was started. */
-	if (orma_systemd_take_sockets(&options.sockets, &error))
+	if (orma_privileges_find(line.user, line.group, &line.traced.privileges, &error))
 		return orma_tool_fail("%s", error.message);
-	options.parent_fd = options.in_background ? orma_tool_background(false, -1) : -1;
-	if (options.in_background && options.parent_fd < 0)
-		return orma_tool_fail("cannot go into the background: %s",
-				      strerror(-options.parent_fd));
-	status = orma_traced_serve(&options);
-	orma_tool_tell_parent(&options.parent_fd, status);
-	return status;
+	orma_tool_log_to_stderr(ORMA_LOG_INFO);
+	/* Before the fork: the service manager passed them to the process that it started. */
+	if (orma_systemd_take_sockets(&line.traced.sockets, &error))
+		return orma_tool_fail("%s", error.message);
+	return orma_daemon_serve(&command);
 }

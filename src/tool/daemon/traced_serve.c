@@ -25,7 +25,8 @@
 #include "tool/tool.h"
 
 struct traced {
-	struct orma_traced_options *options;
+	const struct orma_traced_options *options;
+	int *parent_fd; /* for orma_tool_tell_parent() */
 	struct orma_daemon daemon;
 	struct orma_systemd systemd;
 	struct orma_watch signals;
@@ -75,10 +76,10 @@ static int adopt_sockets(struct traced *traced)
 	for (size_t i = 0; i < sockets->count; i++) {
 		int fd = sockets->items[i].fd;
 		struct orma_error error = {0};
-		int result = sockets->items[i].is_for_consumers
-				     ? orma_daemon_adopt_consumers(&traced->daemon, fd, &error)
-				     : orma_daemon_adopt_producers(&traced->daemon, fd, &error);
-		if (result)
+		int r = sockets->items[i].is_for_consumers
+				? orma_daemon_adopt_consumers(&traced->daemon, fd, &error)
+				: orma_daemon_adopt_producers(&traced->daemon, fd, &error);
+		if (r)
 			return orma_tool_fail("%s", error.message);
 	}
 	return ORMA_EXIT_OK;
@@ -123,11 +124,11 @@ static int open_sockets(struct traced *traced)
 	if (wanted->output_dir &&
 	    orma_output_folder_open(wanted->output_dir, &traced->output_folder, &error))
 		return orma_tool_fail("%s", error.message);
-	int result = orma_daemon_init(&traced->daemon, &options, &error);
-	if (result == -EADDRINUSE)
+	int r = orma_daemon_init(&traced->daemon, &options, &error);
+	if (r == -EADDRINUSE)
 		return orma_tool_fail("%s; another daemon, or `orma record`, serves there",
 				      error.message);
-	if (result)
+	if (r)
 		return orma_tool_fail("%s", error.message);
 	say_where(has_producer, has_consumer);
 	int status = adopt_inherited(&traced->daemon, producer, orma_daemon_adopt_producers);
@@ -170,11 +171,10 @@ static int watch_signals(struct traced *traced)
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	int result = fd < 0 ? -errno
-			    : orma_base_loop_watch(traced->daemon.loop, &traced->signals, fd,
-						   ORMA_LOOP_READ, on_signal);
-	return result ? orma_tool_fail("cannot receive signals: %s", strerror(-result))
-		      : ORMA_EXIT_OK;
+	int r = fd < 0 ? -errno
+		       : orma_base_loop_watch(traced->daemon.loop, &traced->signals, fd,
+					      ORMA_LOOP_READ, on_signal);
+	return r ? orma_tool_fail("cannot receive signals: %s", strerror(-r)) : ORMA_EXIT_OK;
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -196,10 +196,10 @@ static void raise_descriptor_limit(void)
 
 static int apply_filter(const struct orma_traced_options *options)
 {
-	int result = orma_seccomp_apply(options->seccomp);
-	const char *why = result == -ENOTSUP ? "not in this build" : strerror(-result);
+	int r = orma_seccomp_apply(options->seccomp);
+	const char *why = r == -ENOTSUP ? "not in this build" : strerror(-r);
 
-	if (result == 0)
+	if (r == 0)
 		return ORMA_EXIT_OK;
 	if (options->must_have_seccomp)
 		return orma_tool_fail("cannot install the system call filter: %s", why);
@@ -221,9 +221,9 @@ static int run(struct traced *traced)
 	orma_systemd_start_watchdog(&traced->systemd, traced->daemon.loop);
 	orma_systemd_notify(&traced->systemd, "READY=1\nSTATUS=Serving.");
 	orma_tool_notify("TRACED_NOTIFY_FD", "1");
-	orma_tool_tell_parent(&traced->options->parent_fd, ORMA_EXIT_OK);
-	int result = orma_daemon_run(&traced->daemon);
-	return result ? orma_tool_fail("the daemon failed: %s", strerror(-result)) : ORMA_EXIT_OK;
+	orma_tool_tell_parent(traced->parent_fd, ORMA_EXIT_OK);
+	int r = orma_daemon_run(&traced->daemon);
+	return r ? orma_tool_fail("the daemon failed: %s", strerror(-r)) : ORMA_EXIT_OK;
 }
 
 static void close_all(struct traced *traced)
@@ -238,9 +238,11 @@ static void close_all(struct traced *traced)
 	orma_output_folder_close(&traced->output_folder);
 }
 
-int orma_traced_serve(struct orma_traced_options *options)
+int orma_traced_serve(const struct orma_traced_options *options, int *parent_fd)
 {
-	struct traced traced = {.options = options, .output_folder = ORMA_OUTPUT_FOLDER_NONE};
+	struct traced traced = {.options = options,
+				.parent_fd = parent_fd,
+				.output_folder = ORMA_OUTPUT_FOLDER_NONE};
 
 	raise_descriptor_limit();
 	orma_systemd_open(&traced.systemd);

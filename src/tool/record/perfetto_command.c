@@ -292,13 +292,8 @@ static int record(struct command_line *line)
 int orma_tool_perfetto(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"out", required_argument, NULL, 'o'},
-		{"txt", no_argument, NULL, ORMA_OPTION_TXT},
+		ORMA_RECORD_OPTIONS,
 		{"txt-lossy", no_argument, NULL, OPTION_TXT_LOSSY},
-		{"no-clobber", no_argument, NULL, ORMA_OPTION_NO_CLOBBER},
-		{"background", no_argument, NULL, 'd'},
-		{"background-wait", no_argument, NULL, 'D'},
 		{"notify-fd", required_argument, NULL, OPTION_NOTIFY_FD},
 		{"add-attribute", required_argument, NULL, OPTION_ATTRIBUTE},
 		{"query", no_argument, NULL, OPTION_QUERY},
@@ -311,11 +306,7 @@ int orma_tool_perfetto(int argc, char **argv)
 		{"clone", required_argument, NULL, OPTION_CLONE},
 		{"clone-by-name", required_argument, NULL, OPTION_CLONE_BY_NAME},
 		{"clone-for-bugreport", no_argument, NULL, OPTION_CLONE_FOR_BUGREPORT},
-		{"time", required_argument, NULL, 't'},
-		{"buffer", required_argument, NULL, 'b'},
-		{"size", required_argument, NULL, 's'},
 		{"version", no_argument, NULL, OPTION_VERSION},
-		{"help", no_argument, NULL, 'h'},
 		{"no-guardrails", no_argument, NULL, OPTION_IGNORED},
 		{"reset-guardrails", no_argument, NULL, OPTION_IGNORED},
 		{NULL, 0, NULL, 0},
@@ -323,7 +314,7 @@ int orma_tool_perfetto(int argc, char **argv)
 	struct command_line line = {.base.options = {.ready_fd = -1}};
 
 	for (int option;
-	     (option = orma_tool_option(argc, argv, ":c:o:dDt:b:s:h", options)) != -1;) {
+	     (option = orma_tool_option(argc, argv, ":" ORMA_RECORD_LETTERS, options)) != -1;) {
 		int status = take_option(&line, option, optarg);
 		if (status >= 0)
 			return status;

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record.c - one recording, from connecting to the summary.
+ * record.c - one recording: connects, starts the session, reads the trace back, and cleans up.
  *
- * The recorder sleeps in poll() on the session, the signals and a progress tick. The first SIGINT
- * SIGTERM or SIGHUP flushes and stops the session and still writes the whole trace; a second one
- * waits for neither and writes what is there. While that is written a further one gives up, and a
- * pipe that takes nothing is waited for only STUCK_MS. A file that the service itself writes is
- * waited for CUT_MS. Without an answer from the service for LATE_MS beyond the duration the recorder
- * gives up too.
+ * record_wait.c waits for the end of the session, and record_report.c says what the trace contains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,17 +22,11 @@
 #include "tool/record/recorder.h"
 #include "tool/tool.h"
 
-#define TICK_MS           200
-#define LATE_MS           75000 /* flush, stop and read-back beyond the duration */
 #define READY_TIMEOUT_MS  30000
 #define FILE_WAIT_MS      11000 /* a service gives the file's creation up after 10 s */
 #define APP_WAIT_MS       2000  /* for data sources that start slowly */
 #define STUCK_MS          1000
-#define CUT_MS            8000 /* a service waits 5 s for data sources that do not stop */
-#define CLONE_TRIGGER_HIT 4u   /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
-/* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
-#define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
-
+#define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
 static bool begins_with(const char *text, const char *beginning)
 {
 	return strncmp(text, beginning, strlen(beginning)) == 0;
@@ -94,28 +83,28 @@ static int connect_session(struct orma_recorder *recorder, const char *address,
 	return orma_session_new(&options, &recorder->session, reterr);
 }
 
-static bool is_absent(int result)
+static bool is_absent(int r)
 {
-	return result == -ECONNREFUSED || result == -ENOENT;
+	return r == -ECONNREFUSED || r == -ENOENT;
 }
 
 static int connect_or_serve(struct orma_recorder *recorder)
 {
 	struct orma_error error = {0};
-	int result = connect_session(recorder, NULL, &error);
-	if (is_absent(result) && recorder->options->may_serve) {
+	int r = connect_session(recorder, NULL, &error);
+	if (is_absent(r) && recorder->options->may_serve) {
 		error = (struct orma_error){0};
-		result = orma_embedded_start(&recorder->embedded, &error);
-		if (result == 0)
-			result = connect_session(recorder,
-						 orma_embedded_consumer_address(recorder->embedded),
-						 &error);
-		if (result == 0)
+		r = orma_embedded_start(&recorder->embedded, &error);
+		if (r == 0)
+			r = connect_session(recorder,
+					    orma_embedded_consumer_address(recorder->embedded),
+					    &error);
+		if (r == 0)
 			recorder->snapshots.consumer_address =
 				orma_embedded_consumer_address(recorder->embedded);
 	}
-	if (result)
-		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
+	if (r)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-r));
 	return ORMA_EXIT_OK;
 }
 
@@ -136,117 +125,12 @@ static void report_ready(struct orma_recorder *recorder, uint8_t status)
 	orma_tool_tell_parent(&recorder->parent_fd, status);
 }
 
-static double seconds_since(uint64_t begin_ns)
-{
-	return (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
-}
-
-/* How long it was recorded; writing the trace, and asking where to, may take longer than that. */
+/* The duration of the recording itself; writing the trace, and asking for another file, may take longer. */
 static double recorded_seconds(const struct orma_recorder *recorder)
 {
-	return recorder->end_ns ? (double)(recorder->end_ns - recorder->begin_ns) / 1e9
-				: seconds_since(recorder->begin_ns);
-}
+	uint64_t end_ns = recorder->end_ns ? recorder->end_ns : orma_base_clock_ns(CLOCK_MONOTONIC);
 
-static void show_progress(struct orma_recorder *recorder)
-{
-	uint32_t duration_ms =
-		recorder->options->config ? recorder->options->config->duration_ms : 0;
-	if (!recorder->shows_progress)
-		return;
-	fputs("\r", stderr);
-	orma_tool_print(stderr, "Recording: %.1f s", seconds_since(recorder->begin_ns));
-	if (duration_ms)
-		orma_tool_print(stderr, " of %.1f s", duration_ms / 1000.0);
-	fputs("  (Ctrl-C stops)\033[K", stderr);
-}
-
-static void clear_progress(const struct orma_recorder *recorder)
-{
-	if (recorder->shows_progress)
-		fputs("\r\033[K", stderr);
-}
-
-static void on_last_flush(void *ctx, const struct orma_error *error)
-{
-	struct orma_recorder *recorder = ctx;
-	if (error && error->code == -EIO)
-		orma_tool_warn("some data sources did not answer the last flush in time");
-	recorder->stop_error = orma_session_stop(recorder->session);
-}
-
-static int begin_end(struct orma_recorder *recorder)
-{
-	recorder->is_ending = true;
-	return orma_session_flush_async(recorder->session, 0, FLUSH_TRACE_STOP, on_last_flush,
-					recorder);
-}
-
-/* Signals have come: 0 to go on, -EINTR not to wait any longer. */
-static int take_signals(struct orma_recorder *recorder)
-{
-	orma_recorder_count_signals(recorder);
-	if (recorder->signal_count == 0 || orma_session_is_stopped(recorder->session))
-		return 0;
-	if (recorder->signal_count > 1)
-		return -EINTR;
-	if (recorder->is_ending)
-		return 0;
-	clear_progress(recorder);
-	if (recorder->shows_progress)
-		fputs("Stopping (Ctrl-C again does not wait for what is on its way)\n", stderr);
-	recorder->shows_progress = false;
-	return begin_end(recorder);
-}
-
-/* The program's end is the recording's. */
-static int take_app_end(struct orma_recorder *recorder)
-{
-	orma_record_app_reap(&recorder->app);
-	return orma_record_app_is_running(&recorder->app) || recorder->is_ending ||
-			       orma_session_is_stopped(recorder->session)
-		       ? 0
-		       : begin_end(recorder);
-}
-
-static bool is_late(const struct orma_recorder *recorder)
-{
-	uint32_t duration_ms =
-		recorder->options->config ? recorder->options->config->duration_ms : 0;
-	return duration_ms &&
-	       seconds_since(recorder->begin_ns) * 1000 > (double)duration_ms + LATE_MS;
-}
-
-static int wait_until_stopped(struct orma_recorder *recorder)
-{
-	int result = 0;
-	while (result == 0 && !orma_session_is_stopped(recorder->session)) {
-		struct pollfd fds[3] = {
-			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
-			{.fd = recorder->signal_fd, .events = POLLIN},
-			{.fd = recorder->app.child_fd, .events = POLLIN},
-		};
-		show_progress(recorder);
-		int ready = poll(fds, 3, recorder->shows_progress ? TICK_MS : 10000);
-		if (ready < 0 && errno != EINTR)
-			return -errno;
-		result = orma_session_dispatch(recorder->session);
-		if (orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
-			continue;
-		if (result == 0 && fds[1].revents)
-			result = take_signals(recorder);
-		if (result == 0 && fds[2].revents)
-			result = take_app_end(recorder);
-		if (result == 0 && is_late(recorder))
-			result = -ETIMEDOUT;
-		if (result == 0)
-			result = recorder->stop_error;
-	}
-	clear_progress(recorder);
-	while (result == 0 &&
-	       orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
-		;
-	return result;
+	return (double)(end_ns - recorder->begin_ns) / 1e9;
 }
 
 /* The parent that only waits for the beginning. A service that refuses the config says so before it
@@ -273,13 +157,11 @@ static void wait_ready(struct orma_recorder *recorder)
 	tell_begun(recorder);
 	if (recorder->options->ready_fd < 0 && recorder->parent_fd < 0)
 		return;
-	int result = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
+	int r = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
 	if (recorder->error[0]) /* which is said first */
 		return;
 	/* A service of before the event exists: enabled is all that can be known. */
-	report_ready(recorder, result == 0 || result == -ENOTSUP ? 0
-			       : result == -ETIMEDOUT            ? 2
-								 : 1);
+	report_ready(recorder, r == 0 || r == -ENOTSUP ? 0 : r == -ETIMEDOUT ? 2 : 1);
 }
 
 /* A refused config is known before the answer to a question; that a file cannot be created, when the
@@ -311,23 +193,6 @@ static int start_app(struct orma_recorder *recorder)
 	return recorder->app.status;
 }
 
-/* The recording may end before the program does, whose exit status is to be passed on. */
-static void await_app(struct orma_recorder *recorder)
-{
-	if (orma_record_app_is_running(&recorder->app) && !recorder->options->is_quiet)
-		orma_tool_warn("the recording is over; waiting for %s to end",
-			       recorder->app.argv[0]);
-	while (orma_record_app_is_running(&recorder->app)) {
-		struct pollfd fds[2] = {{recorder->signal_fd, POLLIN, 0},
-					{recorder->app.child_fd, POLLIN, 0}};
-		(void)poll(fds, 2, -1);
-		if (fds[0].revents)
-			orma_recorder_count_signals(recorder);
-		if (fds[1].revents)
-			orma_record_app_reap(&recorder->app);
-	}
-}
-
 /* --- reading back ----------------------------------------------------------------------------- */
 
 static int patience_ms(void *ctx)
@@ -351,14 +216,14 @@ static int read_back(struct orma_recorder *recorder)
 	output->writer = (struct orma_file_writer){-1, recorder->signal_fd, patience_ms, recorder};
 	output->may_ask = may_ask(recorder);
 	recorder->was_read_back = true;
-	int result = orma_trace_output_read(output, recorder->session);
+	int r = orma_trace_output_read(output, recorder->session);
 	if (output->keeps_rest)
 		orma_trace_output_rescue(output);
 	/* Every session has packets of the service itself, unless it waits for a trigger. */
-	if (result == 0 && output->all.summary.packets == 0 && config && !config->has_triggers &&
+	if (r == 0 && output->all.summary.packets == 0 && config && !config->has_triggers &&
 	    recorder->signal_count == 0)
 		return -ENODATA;
-	return result ? result : output->error;
+	return r ? r : output->error;
 }
 
 /* --- the recording ---------------------------------------------------------------------------- */
@@ -376,44 +241,10 @@ static int run_clone(struct orma_recorder *recorder)
 	};
 	struct orma_error error = {0};
 	struct orma_session_clone_result clone_result = {.struct_size = sizeof(clone_result)};
-	int result = orma_session_clone(recorder->session, &clone, &clone_result, &error);
-	if (result)
+	int r = orma_session_clone(recorder->session, &clone, &clone_result, &error);
+	if (r)
 		snprintf(recorder->error, sizeof(recorder->error), "%s", error.message);
-	return result || clone_result.was_write_into_file ? result : read_back(recorder);
-}
-
-/* The service still writes what it has into the file. -EINTR when a signal or CUT_MS ends the wait
- * before the file is complete. */
-static int await_service_file(struct orma_recorder *recorder)
-{
-	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + CUT_MS * ORMA_NS_PER_MS;
-	int result = orma_session_dispatch(recorder->session);
-	while (result == 0 && !orma_session_is_stopped(recorder->session)) {
-		struct pollfd fds[2] = {
-			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
-			{.fd = recorder->signal_fd, .events = POLLIN},
-		};
-		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-		if (now_ns >= end_ns || recorder->signal_count > 1)
-			return -EINTR;
-		if (poll(fds, 2, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1) < 0 &&
-		    errno != EINTR)
-			return -errno;
-		orma_recorder_count_signals(recorder);
-		result = orma_session_dispatch(recorder->session);
-	}
-	return result;
-}
-
-/* What the service has is the trace. Signals count anew: the next one gives up. */
-static int cut_short(struct orma_recorder *recorder)
-{
-	const struct orma_record_config *config = recorder->options->config;
-	recorder->signal_count = 1;
-	orma_tool_warn("interrupted twice: what data sources had not handed over is missing");
-	int result = orma_session_stop(recorder->session);
-	return result == 0 && config && config->writes_into_file ? await_service_file(recorder)
-								 : result;
+	return r || clone_result.was_write_into_file ? r : read_back(recorder);
 }
 
 /* A session that is refused leaves the file of an earlier one. */
@@ -430,7 +261,7 @@ static int run_session(struct orma_recorder *recorder)
 	const struct orma_record_options *options = recorder->options;
 	bool sends_fd = options->config && options->config->writes_into_file &&
 			!options->config->output_path;
-	int result;
+	int r;
 	look_at_old_file(recorder);
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (sends_fd || is_clone(recorder))
@@ -438,40 +269,39 @@ static int run_session(struct orma_recorder *recorder)
 	if (is_clone(recorder))
 		return run_clone(recorder);
 	/* Before the session begins, or a trigger that comes at once would be missed. */
-	result = recorder->makes_snapshots
-			 ? orma_session_observe(recorder->session, CLONE_TRIGGER_HIT)
-			 : 0;
-	if (result == 0 && options->attach_key)
-		result = orma_session_attach(recorder->session, options->attach_key);
-	else if (result == 0 && !options->config)
-		result = -EINVAL;
-	else if (result == 0)
-		result = orma_session_enable(recorder->session, options->config->bytes.data,
-					     options->config->bytes.size,
-					     sends_fd ? recorder->output.fd : -1);
+	r = recorder->makes_snapshots ? orma_session_observe(recorder->session, CLONE_TRIGGER_HIT)
+				      : 0;
+	if (r == 0 && options->attach_key)
+		r = orma_session_attach(recorder->session, options->attach_key);
+	else if (r == 0 && !options->config)
+		r = -EINVAL;
+	else if (r == 0)
+		r = orma_session_enable(recorder->session, options->config->bytes.data,
+					options->config->bytes.size,
+					sends_fd ? recorder->output.fd : -1);
 	/* The service answers in order: a refusal of the config comes before this. */
-	if (result == 0 && !options->attach_key &&
+	if (r == 0 && !options->attach_key &&
 	    orma_session_query_async(recorder->session, ORMA_SESSION_QUERY_CAPABILITIES,
 				     on_accepted, recorder))
 		recorder->is_accepted = true;
-	if (result == 0 && options->attach_key && options->stops_attached)
-		result = orma_session_stop(recorder->session);
-	if (result == 0 && options->detach_key)
+	if (r == 0 && options->attach_key && options->stops_attached)
+		r = orma_session_stop(recorder->session);
+	if (r == 0 && options->detach_key)
 		return orma_session_detach(recorder->session, options->detach_key);
-	if (result)
-		return result;
+	if (r)
+		return r;
 	if (options->config && !options->is_quiet)
 		orma_record_warn_of_missing(recorder->session, options->config,
 					    options->app_argv != NULL);
 	wait_ready(recorder);
 	if (options->app_argv && start_app(recorder))
 		return -ECANCELED;
-	result = wait_until_stopped(recorder);
+	r = orma_recorder_wait(recorder);
 	recorder->end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	if (result == -EINTR)
-		result = cut_short(recorder);
-	if (result || recorder->error[0] || recorder->output.fd < 0 || sends_fd)
-		return result;
+	if (r == -EINTR)
+		r = orma_recorder_cut_short(recorder);
+	if (r || recorder->error[0] || recorder->output.fd < 0 || sends_fd)
+		return r;
 	orma_trace_output_empty(&recorder->output);
 	return read_back(recorder);
 }
@@ -560,10 +390,10 @@ int orma_record_run(const struct orma_record_options *options)
 	if (status == ORMA_EXIT_OK && wants_snapshots(&recorder))
 		status = prepare_snapshots(&recorder);
 	if (status == ORMA_EXIT_OK) {
-		int result = run_session(&recorder);
-		status = orma_recorder_report(&recorder, result, recorded_seconds(&recorder));
+		int r = run_session(&recorder);
+		status = orma_recorder_report(&recorder, r, recorded_seconds(&recorder));
 		/* Behind its message, or the parent would be gone before that. */
-		report_ready(&recorder, result || recorder.error[0] ? 1 : 0);
+		report_ready(&recorder, r || recorder.error[0] ? 1 : 0);
 	} else {
 		report_ready(&recorder, 1);
 	}
@@ -573,7 +403,7 @@ int orma_record_run(const struct orma_record_options *options)
 		recorder.output.is_new = false;
 	orma_trace_output_done(&recorder.output);
 	orma_embedded_stop(recorder.embedded);
-	await_app(&recorder);
+	orma_recorder_await_app(&recorder);
 	orma_last_resort_stop(&recorder.last_resort);
 	orma_base_fd_close(recorder.signal_fd);
 	orma_record_app_done(&recorder.app);
@@ -585,12 +415,12 @@ int orma_record_is_detached(const char *key)
 	const struct orma_record_options options = {0};
 	struct orma_recorder recorder = {.options = &options};
 	struct orma_error error = {0};
-	int result = connect_session(&recorder, NULL, &error);
-	if (result)
-		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
-	result = orma_session_attach(recorder.session, key);
-	if (result == 0)
-		result = orma_session_detach(recorder.session, key);
+	int r = connect_session(&recorder, NULL, &error);
+	if (r)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-r));
+	r = orma_session_attach(recorder.session, key);
+	if (r == 0)
+		r = orma_session_detach(recorder.session, key);
 	orma_session_free(recorder.session);
-	return result == 0 ? 0 : result == -ENOENT ? 2 : 1;
+	return r == 0 ? 0 : r == -ENOENT ? 2 : 1;
 }

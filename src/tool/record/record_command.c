@@ -164,20 +164,11 @@ static int take_program(struct orma_record_line *line, char **argv)
 int orma_tool_record(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"out", required_argument, NULL, 'o'},
-		{"time", required_argument, NULL, 't'},
-		{"buffer", required_argument, NULL, 'b'},
-		{"size", required_argument, NULL, 's'},
+		ORMA_RECORD_OPTIONS,
 		{"stream", no_argument, NULL, OPTION_STREAM},
 		{"until-stopped", no_argument, NULL, OPTION_UNTIL_STOPPED},
-		{"config", required_argument, NULL, 'c'},
-		{"txt", no_argument, NULL, ORMA_OPTION_TXT},
 		{"print-config", no_argument, NULL, OPTION_PRINT_CONFIG},
-		{"no-clobber", no_argument, NULL, ORMA_OPTION_NO_CLOBBER},
-		{"background", no_argument, NULL, 'd'},
-		{"background-wait", no_argument, NULL, 'D'},
 		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	struct command_line line = {
@@ -186,8 +177,8 @@ int orma_tool_record(int argc, char **argv)
 	int program = find_program(argc, argv);
 	bool has_program = program > 1 && strcmp(argv[program - 1], "--") == 0;
 	int own_argc = has_program ? program - 1 : argc;
-	for (int option;
-	     (option = orma_tool_option(own_argc, argv, ":o:t:b:s:c:dDqh", options)) != -1;) {
+	for (int option; (option = orma_tool_option(own_argc, argv, ":q" ORMA_RECORD_LETTERS,
+						    options)) != -1;) {
 		int status = take_option(&line, option, optarg);
 		if (status >= 0)
 			return status;

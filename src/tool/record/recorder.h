@@ -41,8 +41,14 @@ struct orma_recorder {
 int orma_recorder_block_signals(struct orma_recorder *recorder);
 /* Reads the signals that have come. */
 void orma_recorder_count_signals(struct orma_recorder *recorder);
-/* The recording is over, with this result: says what is in the trace, or what is wrong; returns the
- * exit status. */
+/* Waits until the session has stopped. 0, -EINTR when a second signal asks to wait no longer, or why the session failed
+ * (-errno). */
+int orma_recorder_wait(struct orma_recorder *recorder);
+/* After -EINTR: stops the session without a flush, and waits for a file that the service writes. 0 or -errno. */
+int orma_recorder_cut_short(struct orma_recorder *recorder);
+/* Waits for the end of the recorded program, whose exit status the recorder passes on. */
+void orma_recorder_await_app(struct orma_recorder *recorder);
+/* Reports what is in the trace, or what is wrong, when the recording has ended with `result`. Returns the exit status. */
 int orma_recorder_report(struct orma_recorder *recorder, int result, double seconds);
 
 #endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * record_wait.c - waits for the end of a recording.
+ *
+ * The recorder sleeps in poll() on the session, the signals, the recorded program and a progress tick. The first SIGINT,
+ * SIGTERM or SIGHUP flushes and stops the session, and the whole trace is still written. A second one waits neither for the
+ * flush nor for the stop, and the recorder writes what the service has; the service may take CUT_MS to complete a file that
+ * it writes itself. While the recorder writes the trace, one more signal makes it give up. It also gives up when the service
+ * has not answered LATE_MS after the end of the duration.
+ */
+#include <errno.h>
+#include <orma/session.h>
+#include <poll.h>
+
+#include "base/clock_ns.h"
+#include "base/macros.h"
+#include "tool/print.h"
+#include "tool/record/recorder.h"
+#include "tool/tool.h"
+
+#define TICK_MS 200
+#define LATE_MS 75000 /* for flush, stop and read-back, beyond the duration */
+#define CUT_MS  8000  /* a service waits 5 s for data sources that do not stop */
+/* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
+#define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
+
+static double seconds_since(uint64_t begin_ns)
+{
+	return (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
+}
+
+static void show_progress(struct orma_recorder *recorder)
+{
+	uint32_t duration_ms =
+		recorder->options->config ? recorder->options->config->duration_ms : 0;
+	if (!recorder->shows_progress)
+		return;
+	fputs("\r", stderr);
+	orma_tool_print(stderr, "Recording: %.1f s", seconds_since(recorder->begin_ns));
+	if (duration_ms)
+		orma_tool_print(stderr, " of %.1f s", duration_ms / 1000.0);
+	fputs("  (Ctrl-C stops)\033[K", stderr);
+}
+
+static void clear_progress(const struct orma_recorder *recorder)
+{
+	if (recorder->shows_progress)
+		fputs("\r\033[K", stderr);
+}
+
+static void on_last_flush(void *ctx, const struct orma_error *error)
+{
+	struct orma_recorder *recorder = ctx;
+	if (error && error->code == -EIO)
+		orma_tool_warn("some data sources did not answer the last flush in time");
+	recorder->stop_error = orma_session_stop(recorder->session);
+}
+
+static int begin_end(struct orma_recorder *recorder)
+{
+	recorder->is_ending = true;
+	return orma_session_flush_async(recorder->session, 0, FLUSH_TRACE_STOP, on_last_flush,
+					recorder);
+}
+
+/* Signals have come: 0 to go on, -EINTR not to wait any longer. */
+static int take_signals(struct orma_recorder *recorder)
+{
+	orma_recorder_count_signals(recorder);
+	if (recorder->signal_count == 0 || orma_session_is_stopped(recorder->session))
+		return 0;
+	if (recorder->signal_count > 1)
+		return -EINTR;
+	if (recorder->is_ending)
+		return 0;
+	clear_progress(recorder);
+	if (recorder->shows_progress)
+		fputs("Stopping (Ctrl-C again does not wait for what is on its way)\n", stderr);
+	recorder->shows_progress = false;
+	return begin_end(recorder);
+}
+
+/* The program's end is the recording's. */
+static int take_app_end(struct orma_recorder *recorder)
+{
+	orma_record_app_reap(&recorder->app);
+	return orma_record_app_is_running(&recorder->app) || recorder->is_ending ||
+			       orma_session_is_stopped(recorder->session)
+		       ? 0
+		       : begin_end(recorder);
+}
+
+static bool is_late(const struct orma_recorder *recorder)
+{
+	uint32_t duration_ms =
+		recorder->options->config ? recorder->options->config->duration_ms : 0;
+	return duration_ms &&
+	       seconds_since(recorder->begin_ns) * 1000 > (double)duration_ms + LATE_MS;
+}
+
+int orma_recorder_wait(struct orma_recorder *recorder)
+{
+	int r = 0;
+	while (r == 0 && !orma_session_is_stopped(recorder->session)) {
+		struct pollfd fds[3] = {
+			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
+			{.fd = recorder->signal_fd, .events = POLLIN},
+			{.fd = recorder->app.child_fd, .events = POLLIN},
+		};
+		show_progress(recorder);
+		int ready = poll(fds, 3, recorder->shows_progress ? TICK_MS : 10000);
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		r = orma_session_dispatch(recorder->session);
+		if (orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
+			continue;
+		if (r == 0 && fds[1].revents)
+			r = take_signals(recorder);
+		if (r == 0 && fds[2].revents)
+			r = take_app_end(recorder);
+		if (r == 0 && is_late(recorder))
+			r = -ETIMEDOUT;
+		if (r == 0)
+			r = recorder->stop_error;
+	}
+	clear_progress(recorder);
+	while (r == 0 && orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
+		;
+	return r;
+}
+
+/* The service still writes what it has into the file. -EINTR when a signal or CUT_MS ends the wait
+ * before the file is complete. */
+static int await_service_file(struct orma_recorder *recorder)
+{
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + CUT_MS * ORMA_NS_PER_MS;
+	int r = orma_session_dispatch(recorder->session);
+	while (r == 0 && !orma_session_is_stopped(recorder->session)) {
+		struct pollfd fds[2] = {
+			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
+			{.fd = recorder->signal_fd, .events = POLLIN},
+		};
+		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		if (now_ns >= end_ns || recorder->signal_count > 1)
+			return -EINTR;
+		if (poll(fds, 2, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1) < 0 &&
+		    errno != EINTR)
+			return -errno;
+		orma_recorder_count_signals(recorder);
+		r = orma_session_dispatch(recorder->session);
+	}
+	return r;
+}
+
+/* What the service has is the trace. Signals count anew: the next one gives up. */
+int orma_recorder_cut_short(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	recorder->signal_count = 1;
+	orma_tool_warn("interrupted twice: what data sources had not handed over is missing");
+	int r = orma_session_stop(recorder->session);
+	return r == 0 && config && config->writes_into_file ? await_service_file(recorder) : r;
+}
+
+/* The recording may end before the program does, whose exit status is to be passed on. */
+void orma_recorder_await_app(struct orma_recorder *recorder)
+{
+	if (orma_record_app_is_running(&recorder->app) && !recorder->options->is_quiet)
+		orma_tool_warn("the recording is over; waiting for %s to end",
+			       recorder->app.argv[0]);
+	while (orma_record_app_is_running(&recorder->app)) {
+		struct pollfd fds[2] = {{recorder->signal_fd, POLLIN, 0},
+					{recorder->app.child_fd, POLLIN, 0}};
+		(void)poll(fds, 2, -1);
+		if (fds[0].revents)
+			orma_recorder_count_signals(recorder);
+		if (fds[1].revents)
+			orma_record_app_reap(&recorder->app);
+	}
+}
