@@ -2,14 +2,14 @@
  * address.c - socket addresses as text, listening, connecting.
  *
  * Parsing is by syntax alone and never touches the network: resolving host names blocks for as long
- * as the resolver likes, and pulls the C library's name service into static binaries; whoever needs
- * it resolves first and passes numbers. A number after the last colon makes an internet address, as
- * upstream has it, but a slash before it makes a path.
+ * as the resolver likes, and pulls the C library's name service into static binaries. A program
+ * that needs it resolves first and passes numbers. A number after the last colon makes an internet
+ * address, as in upstream, unless a slash stands before it; then the text is a path.
  *
  * A stale socket file is recognised by its type, so that a mistyped address cannot delete a file.
- * Binding to a temporary name and renaming would leave no gap without a socket; it would also
- * defeat those who watch the folder for the name's creation, which is how upstream's clients notice
- * a new daemon.
+ * Rejected: binding to a temporary name and renaming it. It would leave no gap without a socket,
+ * but upstream's clients notice a new daemon by the creation of the name in the folder, and would
+ * miss it.
  */
 #include "ipc/address.h"
 
@@ -30,8 +30,7 @@
 
 #define VSOCK_PREFIX "vsock://"
 
-/* The kernel's struct sockaddr_vm and VMADDR_CID_ANY: its headers are not part of every C library.
- */
+/* The kernel's struct sockaddr_vm and VMADDR_CID_ANY. Its headers do not come with every C library. */
 #define VSOCK_CID_ANY UINT32_MAX
 struct vsock_address {
 	sa_family_t family;
@@ -43,7 +42,7 @@ struct vsock_address {
 };
 _Static_assert(sizeof(struct vsock_address) == sizeof(struct sockaddr), "the kernel's layout");
 
-/* Room that every textual item has: the longest AF_UNIX path, a NUL, and a little. */
+/* Every item of text has room for the longest AF_UNIX path, a NUL, and a little more. */
 _Static_assert(ORMA_IPC_ADDRESS_TEXT_BYTES > sizeof(((struct sockaddr_un *)0)->sun_path) + 1,
 	       "a path must fit");
 
@@ -55,7 +54,7 @@ static int parse_unix(const char *text, struct orma_ipc_address *ret)
 	size_t size = strlen(text);
 	bool is_abstract = text[0] == '@';
 
-	/* A path needs its NUL, an abstract name has one in front. */
+	/* A path needs a NUL at its end, and an abstract name one at its beginning. */
 	if (size >= sizeof(address->sun_path) + (is_abstract ? 1 : 0))
 		return -ENAMETOOLONG;
 	if (is_abstract && size == 1)
@@ -253,9 +252,9 @@ int orma_ipc_address_family(const struct orma_ipc_address *address)
 
 /* --- sockets ---------------------------------------------------------------------------------- */
 
-/* Frames are whole messages; waiting for more of them only adds latency. And a machine that is gone
- * without a word has a connection for a minute and three quarters: it would count against a limit.
- */
+/* Frames are whole messages, so waiting for more data only adds latency. Keep-alive ends the
+ * connection to a machine that vanished after a minute and three quarters; until then it counts
+ * against a limit. */
 void orma_ipc_set_tcp_options(int fd)
 {
 	static const struct {

@@ -23,45 +23,48 @@ struct orma_ipc_address {
 
 #define ORMA_IPC_ADDRESS_TEXT_BYTES 128 /* enough for every address as text */
 
-/* 0, -EINVAL (empty, bad number, unknown host), -ENAMETOOLONG. */
+/* 0, -EINVAL (empty text, bad number, unknown host) or -ENAMETOOLONG. */
 int orma_ipc_address_parse(const char *text, struct orma_ipc_address *ret);
-/* Cuts the next item off a comma-separated list: 1, 0 at its end, -ENAMETOOLONG. Empty items are
- * skipped. */
+/* Takes the next item off a comma-separated list, and skips empty ones. Returns 1, 0 at the end, or
+ * -ENAMETOOLONG. */
 int orma_ipc_address_list_next(const char **list, char item[ORMA_IPC_ADDRESS_TEXT_BYTES]);
-/* As text again, "unknown" for an unnamed or foreign address. */
+/* Writes the address as text; "unknown" for an unnamed address or another family. */
 void orma_ipc_address_format(const struct orma_ipc_address *address,
 			     char text[ORMA_IPC_ADDRESS_TEXT_BYTES]);
-/* The file of an AF_UNIX path address, NULL for any other. */
+/* Returns the path of an AF_UNIX address, NULL for any other address. */
 const char *orma_ipc_address_path(const struct orma_ipc_address *address);
 int orma_ipc_address_family(const struct orma_ipc_address *address); /* AF_... */
 
 enum {
-	/* -EADDRINUSE when somebody listens on that path, instead of taking the path over. */
+	/* Fails with -EADDRINUSE when a process listens on that path, instead of taking the path
+	 * over. */
 	ORMA_IPC_LISTEN_KEEP_LIVE = 1,
 };
 
-/* A listening descriptor or -errno. A stale socket file is removed first; any other kind of file
- * never is. */
+/* Returns a listening descriptor or -errno. Removes a stale socket file first, but never a file of
+ * another kind. */
 int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags);
-/* What TCP sockets of ours have, and those that a listening one accepts; harmless on others. */
+/* Sets the options of our TCP sockets. Sockets that a listening one accepts inherit them. Does
+ * nothing to other sockets. */
 void orma_ipc_set_tcp_options(int fd);
 /*
- * A descriptor or -errno; *ret_is_pending says that the outcome follows when it is writable
- * (SO_ERROR). -EAGAIN: the listener's backlog is full, try again later.
+ * Returns a descriptor or -errno. When *ret_is_pending is set, the outcome follows once the
+ * descriptor is writable (SO_ERROR). -EAGAIN: the listener's backlog is full; try again later.
  */
 int orma_ipc_connect(const struct orma_ipc_address *address, bool *ret_is_pending);
 
 /*
- * Where producers and consumers connect: PERFETTO_PRODUCER_SOCK_NAME (may be a comma-separated
- * list), PERFETTO_CONSUMER_SOCK_NAME, else the defaults. Never NULL or empty.
+ * The addresses to connect to: PERFETTO_PRODUCER_SOCK_NAME (may be a comma-separated list) and
+ * PERFETTO_CONSUMER_SOCK_NAME, or the defaults. Never NULL or empty.
  */
 const char *orma_ipc_producer_address(void);
 const char *orma_ipc_consumer_address(void);
-/* The two halves of the former, for threads that must not look at the environment, where another one
- * may be in setenv(): what it says (NULL = nothing), and what holds else, at this moment. */
+/* The two parts of orma_ipc_producer_address(), for threads that must not read the environment
+ * because another thread may be in setenv(): the address in the environment (NULL = none), and the
+ * default address at this moment. */
 const char *orma_ipc_producer_address_wanted(void);
 const char *orma_ipc_producer_address_usual(void);
-/* The same of the latter; NULL = nothing. */
+/* The address in the environment for consumers; NULL = none. */
 const char *orma_ipc_consumer_address_wanted(void);
 
 #endif

@@ -2,19 +2,19 @@
  * frame.c - frames of the wire protocol, without sockets.
  *
  * Decoding is one walk with the zero-copy reader: no allocation, and arguments stay where they were
- * received. The generated tables would copy nothing either, but need an arena per frame; this is
- * the hottest message of the daemon.
+ * received. The generated tables would copy nothing either, but need an arena per frame, and this
+ * is the daemon's hottest message.
  *
- * Encoding makes an envelope: everything of the frame but its body. The fields of an IPCFrame nest
- * two levels deep, so with the body's size known all lengths are known, and arguments go from the
- * caller's memory to the socket. The body is always the last field but drop_reply (ids ascend as in
- * any protobuf encoder), hence a suffix. Writing into one buffer would be simpler, at the price of
- * copying every reply of a read-back.
+ * Encoding makes an envelope: the whole frame except its body. The fields of an IPCFrame nest two
+ * levels deep, so all lengths are known once the size of the body is, and arguments go from the
+ * caller's memory to the socket. Ids ascend as in any protobuf encoder, and only drop_reply follows
+ * the body; this is the suffix. Writing everything into one buffer would be simpler, but would copy
+ * every reply of a read-back.
  *
- * The assembler is one buffer that slides: whole frames are handed out in place, a partial one is
- * moved to the front when it needs room, and the buffer grows to exactly the frame that was
- * announced, which is bounded. A ring would spare the move but could not hand out a frame in one
- * piece. An idle connection holds nothing.
+ * The assembler is one sliding buffer. It hands out whole frames in place, moves a partial frame to
+ * the front when that needs room, and grows to exactly the announced size, which is bounded. A ring
+ * would avoid the move but could not hand out a frame in one piece. An idle connection holds no
+ * memory.
  */
 #include "ipc/frame.h"
 
@@ -210,8 +210,8 @@ static uint8_t *put_bytes_head(uint8_t *at, uint32_t id, size_t size)
 	return orma_proto_put_varint(at, size);
 }
 
-/* Header, request id and the tag of the message, then `head`; what follows these is body_size and
- * the suffix. */
+/* Writes the header, the request id, the tag of the message, and `head`. `body_size` bytes and the
+ * suffix follow these. */
 static int seal(struct orma_ipc_envelope *envelope, uint64_t request_id,
 		enum orma_ipc_frame_kind kind, const uint8_t *head, size_t head_size,
 		size_t body_size)
@@ -350,14 +350,14 @@ static size_t held_size(const struct orma_ipc_assembler *assembler)
 	return assembler->end - assembler->begin;
 }
 
-/* What the frame under way takes with its header, as far as that is known. */
+/* The size of the current frame with its header, as far as it is known. */
 static size_t wanted_size(const struct orma_ipc_assembler *assembler)
 {
 	size_t wanted = ORMA_IPC_HEADER_BYTES;
 
 	if (held_size(assembler) >= ORMA_IPC_HEADER_BYTES)
 		wanted += announced_size(assembler);
-	/* An oversize announcement was refused by orma_ipc_assembler_next() before. */
+	/* orma_ipc_assembler_next() has refused a larger announced size. */
 	return ORMA_MIN(wanted, ORMA_IPC_FRAME_BYTES_MAX);
 }
 
@@ -367,7 +367,7 @@ int orma_ipc_assembler_window(struct orma_ipc_assembler *assembler, uint8_t **re
 	size_t held = held_size(assembler);
 	size_t capacity = ORMA_MAX(wanted_size(assembler), (size_t)ASSEMBLER_MIN_BYTES);
 
-	/* A full buffer means that the peer sends faster than we look: read more at a time. */
+	/* A full buffer means that the peer sends faster than we receive: read more at a time. */
 	if (held == assembler->capacity && held < ORMA_IPC_FRAME_BYTES_MAX)
 		capacity = ORMA_MAX(capacity, ORMA_MIN(2 * held, ORMA_IPC_FRAME_BYTES_MAX));
 	if (assembler->begin > 0 && held > 0)

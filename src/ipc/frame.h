@@ -23,9 +23,9 @@
 /* Arguments and replies of up to this size always fit in a frame. */
 #define ORMA_IPC_BODY_BYTES_MAX (ORMA_IPC_FRAME_BYTES_MAX - 128)
 
-/* The field id of the message inside an IPCFrame. */
+/* Each value is the field id of the message inside an IPCFrame. */
 enum orma_ipc_frame_kind {
-	ORMA_IPC_FRAME_OTHER = 0, /* none of those below */
+	ORMA_IPC_FRAME_OTHER = 0, /* no message, or one that is not listed here */
 	ORMA_IPC_FRAME_BIND = 3,
 	ORMA_IPC_FRAME_BIND_REPLY = 4,
 	ORMA_IPC_FRAME_INVOKE = 5,
@@ -68,7 +68,7 @@ struct orma_ipc_frame {
 };
 
 /*
- * Decodes what follows the header. The last message of the frame counts. Unknown fields are
+ * Decodes the bytes after the header. The last message of the frame counts; unknown fields are
  * skipped. 0 or -EBADMSG (*ret_frame is then undefined).
  */
 int orma_ipc_frame_decode(const void *data_untrusted, size_t size,
@@ -79,8 +79,8 @@ struct orma_ipc_method_info {
 	struct orma_str name;
 };
 
-/* Walks the methods of a bind reply: init with orma_proto_reader_init(reader, message.data,
- * message.size). 1, 0, -EBADMSG. */
+/* Returns the next method of a bind reply: 1, 0 at the end, or -EBADMSG. Initialise the reader with
+ * orma_proto_reader_init(reader, message.data, message.size). */
 int orma_ipc_bind_reply_next(struct orma_proto_reader *reader,
 			     struct orma_ipc_method_info *ret_info);
 
@@ -89,31 +89,33 @@ int orma_ipc_bind_reply_next(struct orma_proto_reader *reader,
 #define ORMA_IPC_PREFIX_BYTES_MAX 48
 #define ORMA_IPC_SUFFIX_BYTES_MAX 2
 
-/* A frame around a body (arguments, a reply) that stays where it is: prefix, body, suffix. */
+/* The parts of a frame around a body (arguments or a reply), which stays where it is: prefix, body,
+ * suffix. */
 struct orma_ipc_envelope {
 	uint8_t prefix[ORMA_IPC_PREFIX_BYTES_MAX];
 	uint8_t suffix[ORMA_IPC_SUFFIX_BYTES_MAX];
 	size_t prefix_size, suffix_size;
 };
 
-/* 0 or -EMSGSIZE: with this body the frame would be too large. */
+/* 0, or -EMSGSIZE when the frame would be too large with this body. */
 int orma_ipc_envelope_invoke(struct orma_ipc_envelope *envelope, uint64_t request_id,
 			     uint32_t service_id, uint32_t method_id, bool drop_reply,
 			     size_t args_size);
 int orma_ipc_envelope_invoke_reply(struct orma_ipc_envelope *envelope, uint64_t request_id,
 				   bool success, bool has_more, size_t reply_size);
-/* Body: the text. */
+/* The body is the text. */
 int orma_ipc_envelope_bind(struct orma_ipc_envelope *envelope, uint64_t request_id,
 			   size_t service_name_size);
 int orma_ipc_envelope_error(struct orma_ipc_envelope *envelope, uint64_t request_id,
 			    size_t text_size);
-/* Body: the fields of the BindServiceReply. */
+/* The body is the fields of the BindServiceReply. */
 int orma_ipc_envelope_bind_reply(struct orma_ipc_envelope *envelope, uint64_t request_id,
 				 size_t fields_size);
 
 /*
- * Appends those fields: success, the id, and `count` methods with ids from 1. The first name's
- * pointer is at `names`, the next ones `stride` bytes apart. 0 or -ENOMEM (buf as before).
+ * Appends these fields: success, the id, and `count` methods with ids from 1. The pointer to the
+ * first name is at `names`, the following ones `stride` bytes apart. 0 or -ENOMEM (buf is
+ * unchanged).
  */
 int orma_ipc_bind_reply_encode(struct orma_buf *buf, uint32_t service_id, const char *const *names,
 			       size_t stride, size_t count);
@@ -121,9 +123,9 @@ int orma_ipc_bind_reply_encode(struct orma_buf *buf, uint32_t service_id, const 
 /* --- frames out of a stream ------------------------------------------------------------------- */
 
 /*
- * {0} is an empty one. Holds no memory while no frame is under way (after
- * orma_ipc_assembler_trim()). Invariant: begin <= end <= capacity; [begin, end) was received and
- * not consumed.
+ * {0} is empty. Holds no memory while no frame is partly received (after
+ * orma_ipc_assembler_trim()). Invariant: begin <= end <= capacity; the bytes [begin, end) were
+ * received and not consumed.
  */
 struct orma_ipc_assembler {
 	uint8_t *data;
@@ -131,21 +133,22 @@ struct orma_ipc_assembler {
 };
 
 void orma_ipc_assembler_done(struct orma_ipc_assembler *assembler);
-/* Room to receive into: at least the rest of the frame under way. 0 or -ENOMEM. */
+/* Returns room to receive into, at least the rest of the current frame. 0 or -ENOMEM. */
 int orma_ipc_assembler_window(struct orma_ipc_assembler *assembler, uint8_t **ret_data,
 			      size_t *ret_size);
-/* `size` bytes of the window were filled. */
+/* Says that `size` bytes of the window were filled. */
 void orma_ipc_assembler_fill(struct orma_ipc_assembler *assembler, size_t size);
 /*
- * The next whole frame without its header, valid until the next window or trim: 1, 0 when more
- * bytes are needed, -EMSGSIZE when the stream announces a frame that is too large (it is broken
- * from there on).
+ * Returns the next whole frame without its header, valid until the next window or trim. 1, 0 when
+ * more bytes are needed, or -EMSGSIZE when the stream announces a frame that is too large; the
+ * stream is broken from there on.
  */
 int orma_ipc_assembler_next(struct orma_ipc_assembler *assembler, const uint8_t **ret_data,
 			    size_t *ret_size);
-/* The frame of `size` bytes that came last comes again; there was no window or trim since. */
+/* Puts back the frame of `size` bytes that was returned last. No window or trim may have happened
+ * since. */
 void orma_ipc_assembler_unget(struct orma_ipc_assembler *assembler, size_t size);
-/* Gives memory back when no bytes are held. */
+/* Frees the memory when no bytes are held. */
 void orma_ipc_assembler_trim(struct orma_ipc_assembler *assembler);
 
 #endif

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ipc_client.c - the calling half: connecting, binding one service, matching replies with calls.
+ * ipc_client.c - the calling half: connects, binds one service, matches replies with calls.
  *
  *   CONNECTING --socket ready--> BINDING --bind reply--> BOUND --+
  *        |                          |                            |
  *        +----------- failure ------+------ end of stream -------+--> LOST
  *
  * Outstanding calls are in a map by request id and in a list by age. A call is in both or in
- * neither, and is taken out before its callback runs for the last time: so each is answered exactly
- * once, whatever the callback does. LOST is entered from the loop only, by the connection's
- * `closed` or by our own task when there was no connection.
+ * neither, and leaves both before its callback runs for the last time. So each call is answered
+ * exactly once, whatever the callback does. LOST is entered only from the loop: by the connection's
+ * `closed`, or by a task of the client when there is no connection.
  *
- * `is_gone` points into the frame of the callback that is running; orma_ipc_client_free() sets it,
- * and whoever called out looks at it before it touches the client again. Deferring the free to the
- * next turn of the loop was rejected: callers stop and free their loop next. Queueing calls until
- * the service is bound, too: only the caller knows which are still wanted then.
+ * `is_gone` points into the stack frame of the code that runs a callback. orma_ipc_client_free()
+ * sets it, and that code checks it before it touches the client again. Deferring the free to the
+ * next turn of the loop was rejected, because callers stop and free their loop next. Queueing calls
+ * until the service is bound was rejected too: only the caller knows which of them still make sense
+ * then.
  */
 #include "ipc/ipc_client.h"
 
@@ -47,7 +48,7 @@ struct orma_ipc_client {
 	struct orma_ipc_address address;
 	struct orma_ipc_trust trust;
 	struct orma_watch connect_watch;
-	int connect_fd; /* -1 when there is none, or once the connection has it */
+	int connect_fd; /* -1 = none, or the connection has it */
 	struct orma_timer retry_timer, timeout_timer;
 	struct orma_task start_task;
 	int start_error;
@@ -80,7 +81,7 @@ static void forget_call(struct orma_ipc_client *client, struct client_call *call
 	orma_base_free(call);
 }
 
-/* Runs the callback of a call that is over; false when the client is gone. */
+/* Runs the last callback of a call. Returns false when it freed the client. */
 static bool finish_call(struct orma_ipc_client *client, struct client_call *call,
 			const struct orma_ipc_reply *reply)
 {
@@ -104,7 +105,7 @@ static void stop_connecting(struct orma_ipc_client *client)
 	orma_base_task_cancel(&client->start_task);
 }
 
-/* The last thing a client does. */
+/* Rejects all calls and reports the end; nothing follows. */
 static void lose(struct orma_ipc_client *client, int error)
 {
 	struct orma_ipc_reply reply = {.error = error < 0 ? error : -ECONNRESET};
@@ -138,7 +139,7 @@ void orma_ipc_client_free(struct orma_ipc_client *client)
 	orma_base_free(client);
 }
 
-/* Ends a client that has no connection yet, or still has one. */
+/* Ends a client, with or without a connection. */
 static void give_up(struct orma_ipc_client *client, int error)
 {
 	if (client->has_connection)
@@ -287,7 +288,7 @@ static int send_bind(struct orma_ipc_client *client)
 	return orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), -1);
 }
 
-/* Before anything is sent. */
+/* Checks who listens, before anything is sent. */
 static int check_trust(struct orma_ipc_client *client, int fd)
 {
 	struct orma_ipc_credentials listener;
@@ -346,7 +347,7 @@ static void on_connect_ready(struct orma_watch *watch, unsigned ready)
 
 static void on_retry(struct orma_timer *timer);
 
-/* 0 when it has begun, else -errno. */
+/* Returns 0 when a connection attempt is under way, else -errno. */
 static int try_connect(struct orma_ipc_client *client)
 {
 	bool is_pending;

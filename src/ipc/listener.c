@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * listener.c - one listening socket: accepting, and what to do when that cannot work for the
- * moment.
+ * listener.c - one listening socket: accepts connections, also when descriptors run out.
  *
- * A bounded number of connections is accepted per turn of the loop. Out of descriptors,
- * level-triggered polling would spin on a connection that cannot be accepted; the spare descriptor
- * is given up to accept and close it, so that the peer learns. When even that fails the listener
- * rests for a moment. Stopping until some descriptor is closed was rejected: others in the process
- * close descriptors too, and do not tell.
+ * A bounded number of connections is accepted per turn of the loop. When the process is out of
+ * descriptors, level-triggered polling would spin on a connection that cannot be accepted. So the
+ * listener closes its spare descriptor to accept and close that connection, and the peer notices.
+ * When this fails too, the listener pauses for a moment. Pausing until a descriptor is closed was
+ * rejected: other code in the process closes descriptors too, without notice.
  */
 #include "ipc/listener.h"
 
@@ -53,20 +52,20 @@ static void on_pause_over(struct orma_timer *timer)
 
 static void pause_accepting(struct orma_ipc_listener *listener)
 {
-	/* Without a timer we would never come back; then rather spin. */
+	/* Without a timer the pause would never end; spinning is better. */
 	if (orma_base_loop_arm_in(listener->loop, &listener->pause_timer, PAUSE_NS,
 				  on_pause_over) == 0)
 		orma_base_watch_set_interest(&listener->watch, 0);
 }
 
-/* Uses the spare descriptor to turn one connection away. */
+/* Turns one connection away by means of the spare descriptor. */
 static bool shed_one(struct orma_ipc_listener *listener)
 {
 	if (listener->spare_fd < 0)
 		return false;
 	listener->spare_fd = orma_base_fd_close(listener->spare_fd);
 	int fd = accept_one(listener);
-	/* Whose it is does not matter: there are no descriptors left for anybody. */
+	/* The user of the peer does not matter: no user can have a descriptor now. */
 	if (fd >= 0)
 		orma_base_socket_close_foreign(orma_base_loop_closer(listener->loop), fd,
 					       (uid_t)-1);
@@ -118,7 +117,7 @@ static int new_listener(struct orma_loop *loop, int fd, orma_ipc_accept_fn *fn, 
 		return result;
 	}
 	listener->fd = fd;
-	/* Does without when there is none; the pause is left then. */
+	/* Without a spare descriptor the listener can only pause. */
 	listener->spare_fd = open_spare();
 	*ret = listener;
 	return 0;
@@ -157,8 +156,8 @@ int orma_ipc_listener_new_from_fd(struct orma_loop *loop, int fd, orma_ipc_accep
 		return -errno;
 	if (!is_listening)
 		return -EINVAL;
-	/* Accepted sockets inherit it, as from orma_ipc_listen(); on other families it has no
-	 * meaning. */
+	/* Accepted sockets inherit these options, as with orma_ipc_listen(). They have no effect on
+	 * other families. */
 	orma_ipc_set_tcp_options(fd);
 	int result = orma_base_fd_set_nonblock(fd);
 	if (result < 0)

@@ -10,7 +10,7 @@
 #include "base/loop.h"
 #include "ipc/address.h"
 
-/* A new connection, for the callee to own: CLOEXEC and non-blocking. */
+/* Gets a new connection, CLOEXEC and non-blocking, which it then owns. */
 typedef void orma_ipc_accept_fn(void *ctx, int fd);
 
 struct orma_ipc_listener {
@@ -19,7 +19,7 @@ struct orma_ipc_listener {
 	struct orma_watch watch;
 	struct orma_timer pause_timer;
 	int fd, spare_fd;
-	struct orma_ipc_address address; /* size 0 = made by somebody else */
+	struct orma_ipc_address address; /* size 0 = the socket was made elsewhere */
 	dev_t file_device;
 	ino_t file_inode; /* of the socket file, 0 = none */
 	orma_ipc_accept_fn *fn;
@@ -29,10 +29,11 @@ struct orma_ipc_listener {
 int orma_ipc_listener_new(struct orma_loop *loop, const struct orma_ipc_address *address,
 			  unsigned flags, orma_ipc_accept_fn *fn, void *ctx,
 			  struct orma_ipc_listener **ret);
-/* Takes the descriptor over on success. -EINVAL: it does not listen. */
+/* Takes over the descriptor on success. -EINVAL: it does not listen. */
 int orma_ipc_listener_new_from_fd(struct orma_loop *loop, int fd, orma_ipc_accept_fn *fn, void *ctx,
 				  struct orma_ipc_listener **ret);
-/* Also removes it from its list, and the socket file it made, unless somebody has replaced that. */
+/* Also removes the listener from its list, and the socket file that it made, unless that was
+ * replaced. */
 void orma_ipc_listener_free(struct orma_ipc_listener *listener);
 
 #endif

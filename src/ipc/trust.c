@@ -2,7 +2,7 @@
  * trust.c - the users from whose services a program takes commands.
  *
  * A producer tells its service everything that its data sources record, and the default address may
- * be in /tmp, where every user can listen first. So a client asks the kernel who listens: the
+ * be in /tmp, where any user can listen first. So a client asks the kernel who listens: the
  * credentials of a connected Unix socket are those of the process that called listen().
  *
  *   the listener                              | is trusted
@@ -11,20 +11,19 @@
  *                                             | system makes folders
  *   a user that ORMA_TRUST_SERVICE, or the    | always
  *   program, lists                            |
- *   anybody                                   | when the program named the address itself, or the
+ *   any user                                  | when the program named the address itself, or the
  *                                             | environment did
- *   anybody on a network (no credentials)     | the same
+ *   a process on a network (no credentials)   | the same
  *
- * An address in the environment is a wish of the user that runs the program. It is not when that
- * user is another one than the author of the environment: a setuid program is started by anybody,
- * and `su` and `sudo -E` hand a user's environment to root. So setuid programs take such an address
- * for a default one, and so does root where the socket is a Unix socket, which has an owner to ask
- * for. (On a network nobody could be asked, root's guests use nothing else, and no default address
- * is there.)
+ * An address in the environment expresses the wish of the user that runs the program, unless
+ * another user wrote the environment: any user may start a setuid program, and `su` and `sudo -E`
+ * pass a user's environment to root. So a setuid program treats such an address like a default one.
+ * So does root when it is a Unix socket, whose owner can be checked. (A network address has no
+ * owner to check, root's guests use nothing else, and no default address is on a network.)
  *
- * Rejected: the owner of the socket's file (a user can make a link, or rename the socket of
- * another), connecting to anything (upstream), a check on the producer's side alone (a consumer
- * passes descriptors and takes the trace for true).
+ * Rejected: checking the owner of the socket's file (a user can make a link to, or rename, another
+ * user's socket), connecting without a check (upstream), and checking on the producer's side alone
+ * (a consumer passes descriptors and believes the trace).
  */
 #include "ipc/trust.h"
 

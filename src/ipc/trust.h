@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trust.h - which services a client talks to, by the user that runs them.
+ * trust.h - decides which services a client talks to, by the user that runs the service.
  */
 #ifndef ORMA_IPC_TRUST_H
 #define ORMA_IPC_TRUST_H
@@ -11,7 +11,7 @@
 #include "ipc/address.h"
 #include "ipc/socket_io.h"
 
-/* Where an address comes from. */
+/* The source of an address. */
 enum orma_ipc_naming {
 	ORMA_IPC_NAMED_BY_NOBODY, /* it is a default */
 	ORMA_IPC_NAMED_BY_ENVIRONMENT,
@@ -24,21 +24,21 @@ struct orma_ipc_trust {
 	enum orma_ipc_naming naming;
 	bool has_everybody;
 	size_t uid_count;
-	uid_t uids[ORMA_IPC_TRUSTED_UIDS_MAX]; /* beside those that are always trusted */
+	uid_t uids[ORMA_IPC_TRUSTED_UIDS_MAX]; /* in addition to users that are always trusted */
 };
 
 /*
- * `wanted` is "any", or the numbers of users with commas between them ("" = none); the naming does
- * not matter then. NULL = what ORMA_TRUST_SERVICE says, except in setuid programs, which ignore it
- * as they ignore that the environment named the address. -EINVAL = `wanted` is neither; such an
- * environment is ignored, and the log says so. Not for threads that must not look at the
+ * `wanted` is "any", or user ids with commas between them ("" = none); `naming` has no effect then.
+ * NULL means the value of ORMA_TRUST_SERVICE, except in setuid programs, which ignore it, and also
+ * ignore that the environment named the address. -EINVAL: `wanted` is neither. A wrong value in the
+ * environment is logged and ignored. Must not be called by threads that must not read the
  * environment.
  */
 int orma_ipc_trust_init(struct orma_ipc_trust *ret, enum orma_ipc_naming naming,
 			const char *wanted);
 /*
- * Whether the process of user `own_uid` talks to a listener. `path` is that of its socket, NULL =
- * it has none.
+ * Returns whether a process of user `own_uid` talks to this listener. `path` is the path of its
+ * socket, NULL = it has none.
  */
 bool orma_ipc_trust_covers(const struct orma_ipc_trust *trust,
 			   const struct orma_ipc_credentials *listener, const char *path,

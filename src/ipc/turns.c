@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * turns.c - shares the time of a loop among the users of its connections.
  *
- * As long as a turn of the loop is short, connections are served as they become ready, and all that
- * happens here is that time is counted. Once TURN_NS are spent, whatever else becomes ready waits,
- * and a task serves it in the turns that follow, TURN_NS of each: first the user that has used
- * least (one that comes after a pause starts with the least of the others, so nobody saves up), and
- * of each user first the connections whose last work was short, now and then a costly one. So a
- * turn takes a few milliseconds however many connections there are, and who asks for little is
- * served in the next one. Invariants: a user is in `ready` exactly while a connection of it waits;
- * the task is queued exactly while `ready` is not empty.
+ * While the turns of the loop are short, connections are served as they become ready, and this code
+ * only measures time. Once a turn has spent TURN_NS, further connections that become ready wait. A
+ * task serves them in the following turns, TURN_NS in each: first the user that has used the least
+ * time, and within a user the connections whose last work was short, with a costly one from time to
+ * time. A user that joins after a pause starts with the least used_ns of the others, so idle time
+ * cannot be saved up. So a turn takes a few milliseconds however many connections there are, and a
+ * user that asks for little is served in the next turn.
  *
- * Rejected: a time per connection and turn alone (hundreds of them make a turn of a second), shares
- * per connection (who opens most gets most), one order by time used over all connections (a search
- * for each).
+ * Invariants: a user is in `ready` exactly while one of its connections waits; the task is queued
+ * exactly while `ready` is not empty.
+ *
+ * Rejected: only a budget per connection and turn (hundreds of connections make a turn of a
+ * second), shares per connection (the user that opens the most gets the most), and one order by
+ * used time over all connections (a search for each).
  */
 #include "ipc/turns.h"
 
@@ -31,9 +33,9 @@ struct orma_ipc_user {
 	struct orma_list link, ready_link;
 	uid_t uid;
 	bool is_known;
-	unsigned turn_count; /* how many refer to it */
+	unsigned turn_count; /* references of struct orma_ipc_turn */
 	unsigned cheap_in_a_row;
-	uint64_t used_ns;            /* as if it had been there from the beginning */
+	uint64_t used_ns; /* virtual: raised to least_used_ns when the user begins to wait */
 	struct orma_list waiting[2]; /* struct orma_ipc_turn: CHEAP, COSTLY */
 };
 
@@ -41,9 +43,9 @@ struct orma_ipc_turns {
 	struct orma_loop *loop;
 	struct orma_task task;
 	struct orma_list users, ready;
-	uint64_t loop_turn, spent_ns; /* which turn of the loop that was spent in */
-	uint64_t thread_ns;           /* of the thread's time, when it was last looked at */
-	uint64_t least_used_ns;       /* with what who comes begins; only grows */
+	uint64_t loop_turn, spent_ns; /* the turn of the loop in which spent_ns was spent */
+	uint64_t thread_ns;           /* the thread's CPU time when it was last read */
+	uint64_t least_used_ns;       /* initial used_ns of a user that joins; monotonic */
 };
 
 /* --- users ------------------------------------------------------------------------------------ */
@@ -126,7 +128,8 @@ uint64_t orma_ipc_turns_begin(void)
 	return orma_base_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Of what seemed to take long: on a busy machine the thread may not have run. */
+/* Returns the CPU time since the last call. Work that seemed long may have waited for the processor
+ * on a busy machine. */
 static uint64_t thread_time_since(struct orma_ipc_turns *turns)
 {
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -149,7 +152,7 @@ void orma_ipc_turns_end(struct orma_ipc_turns *turns, struct orma_ipc_turn *turn
 		return;
 	turn->is_costly = ns >= COSTLY_NS;
 	turn->user->used_ns += ns;
-	/* While nobody waits, nobody is owed anything. */
+	/* While no user waits, no user has a claim to more time than another. */
 	if (orma_base_list_is_empty(&turns->ready))
 		turns->least_used_ns = ORMA_MAX(turns->least_used_ns, turn->user->used_ns);
 }
@@ -170,7 +173,8 @@ static void on_task(struct orma_task *task)
 {
 	struct orma_ipc_turns *turns = ORMA_CONTAINER_OF(task, struct orma_ipc_turns, task);
 
-	/* One at least, so that there is progress whatever else the turn does. */
+	/* Serves at least one, so that there is progress even when the rest of the turn used all
+	 * the time. */
 	do
 		serve_one(turns);
 	while (!orma_base_list_is_empty(&turns->ready) && *spent_ns(turns) < TURN_NS);
@@ -216,7 +220,8 @@ int orma_ipc_turn_init(struct orma_ipc_turn *turn, struct orma_ipc_turns *turns,
 	if (!user)
 		return -ENOMEM;
 	user->turn_count++;
-	/* Costly until it has shown otherwise: connections cost nothing to make anew. */
+	/* A new connection counts as costly until its first work was short, because making new
+	 * connections is cheap. */
 	*turn = (struct orma_ipc_turn){.turns = turns, .user = user, .fn = fn, .is_costly = true};
 	return 0;
 }
