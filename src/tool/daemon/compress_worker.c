@@ -3,13 +3,14 @@
  *
  *   submit --> todo --> (the thread) --> done --> take --> spares --> submit ...
  *
- * A block owns its input and its output and moves through the lists of its stream in order. The
+ * A block owns its input and its output, and moves through the lists of its stream in order. The
  * service never has more than ORMA_COMPRESSOR_BLOCKS_MAX of them outstanding, which bounds the
- * queue. An event says that `done` is not empty; there is at most one per stream under way, because
- * the service takes until there is nothing. A closed stream ends by itself: its thread lets go of
- * the queue, finishes the block it has, and is joined by the next dispatch. Rejected: one thread
- * for all (the level is the consumer's choice, and 22 takes seconds), a pool (fair queueing for
- * fifteen sessions is the kernel's job).
+ * queue. An event means that `done` is not empty. At most one event per stream is pending, because
+ * the service takes blocks until none is left. A closed stream ends by itself: its thread drops the
+ * queue, finishes the block at hand, and is joined by the next dispatch.
+ *
+ * Rejected: one thread for all streams (the consumer chooses the level, and level 22 takes seconds
+ * per block), and a pool (the kernel already shares the processor fairly among fifteen threads).
  */
 #include "tool/daemon/compress_worker.h"
 
@@ -22,7 +23,7 @@
 #include "base/list.h"
 #include "tool/trace/compression.h"
 
-/* Larger ones are given back instead of being used again. */
+/* Larger blocks are freed instead of being reused. */
 #define SPARE_BYTES_MAX ((size_t)1 << 20)
 
 struct block {
@@ -96,7 +97,7 @@ static void *run_stream(void *arg)
 	struct orma_compress_worker *worker = stream->worker;
 	struct block *block;
 
-	/* By the thread itself, see file_worker.c. */
+	/* Set by the thread itself; see file_thread.c. */
 	pthread_setname_np(pthread_self(), "orma-compress");
 	pthread_mutex_lock(&worker->mutex);
 	while (!stream->is_closing) {
@@ -132,7 +133,7 @@ static int start_thread(struct stream *stream)
 
 /* --- the service's side ----------------------------------------------------------------------- */
 
-/* Without its thread. */
+/* Frees a stream whose thread has ended or never started. */
 static void free_stream(struct stream *stream)
 {
 	free_blocks(&stream->todo);
@@ -140,7 +141,7 @@ static void free_stream(struct stream *stream)
 	free_blocks(&stream->spares);
 	free_block(stream->taken);
 	orma_base_list_remove(&stream->link);
-	/* Its neighbours there belong to other threads. */
+	/* Neighbours in the list of events belong to other threads. */
 	pthread_mutex_lock(&stream->worker->mutex);
 	orma_base_list_remove(&stream->event);
 	pthread_mutex_unlock(&stream->worker->mutex);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compress_worker.h - compresses what leaves sessions, on a thread per session, so that no codec
+ * compress_worker.h - compresses the output of sessions on a thread per session, so that no codec
  * takes time from the service.
  */
 #ifndef ORMA_TOOL_COMPRESS_WORKER_H
@@ -11,13 +11,14 @@
 
 struct orma_compress_worker;
 
-/* `loop` is woken when orma_compress_worker_dispatch() has something to report. */
+/* Wakes `loop` when orma_compress_worker_dispatch() has something to report. */
 int orma_compress_worker_new(struct orma_loop *loop, struct orma_compress_worker **ret);
-/* Joins all threads; blocks that were not taken are forgotten. */
+/* Joins all threads. Blocks that were not taken are dropped. */
 void orma_compress_worker_free(struct orma_compress_worker *worker);
-/* For orma_service_options, whose compressor_ctx is the worker. */
+/* For orma_service_options, with the worker as compressor_ctx. */
 struct orma_compressor_ops orma_compress_worker_ops(void);
-/* Reports the sessions of which blocks were finished since. True when there was anything. */
+/* Reports the sessions that have had blocks finished since the last call. Returns true when there
+ * was one. */
 typedef void orma_compress_event_fn(void *ctx, uint64_t session_id);
 bool orma_compress_worker_dispatch(struct orma_compress_worker *worker, orma_compress_event_fn *fn,
 				   void *ctx);

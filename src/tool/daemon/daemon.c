@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * daemon.c - wires the parts of a tracing service together.
+ * daemon.c - connects the parts of a tracing service: loop, service, sockets, and worker threads.
  */
 #include "tool/daemon/daemon.h"
 
@@ -19,11 +19,11 @@
 #include "tool/daemon/regex_pcre2.h"
 #include "tool/daemon/thread_priority.h"
 
-/* How long the end may take: for producers to answer, and altogether. */
+/* Limits for an orderly end: for answers of producers, and for the whole. */
 #define FINISH_FLUSH_MS 1000
 #define FINISH_MS       30000
-/* Without a block written, a file opened, synced or closed. What a write() has taken is safe with the
- * kernel, so a sync that takes longer can be left behind. */
+/* How long the end waits while no block is written and no file is opened, synced or closed. Data
+ * that a write() has taken is safe with the kernel, so a longer sync may be left behind. */
 #define FINISH_STALL_MS 5000
 #define FINISH_CHECK_MS 500
 
@@ -109,7 +109,7 @@ static bool is_same_address(const char *text, const struct orma_ipc_address *add
 	return strcmp(canonical[0], canonical[1]) == 0;
 }
 
-/* ORMA_HOST_RELAY when this socket is to serve relays. */
+/* Returns ORMA_HOST_RELAY when this socket is to serve relays, else 0. */
 static unsigned relay_flag(struct orma_daemon_relays *relays,
 			   const struct orma_ipc_address *address)
 {
@@ -141,7 +141,7 @@ int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_
 	struct orma_ipc_address address = {.size = sizeof(address.storage)};
 	unsigned flags = 0;
 
-	/* What is no socket at all is refused below. */
+	/* orma_host_adopt_...() below refuse a descriptor that is not a socket. */
 	if (getsockname(fd, (struct sockaddr *)&address.storage, &address.size) == 0)
 		flags = relay_flag(&daemon->relays, &address);
 	int result = orma_host_adopt_producer_listener(daemon->host, fd, flags);
@@ -150,7 +150,7 @@ int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_
 		      : 0;
 }
 
-/* A socket of another user's daemon can be neither connected to nor replaced. */
+/* The socket of another user's daemon can be neither connected to nor replaced. */
 static const char *listen_words(int result, const char *address)
 {
 	struct stat info;
@@ -162,7 +162,7 @@ static const char *listen_words(int result, const char *address)
 	return strerror(-result);
 }
 
-/* One by one: each may serve something else. */
+/* Listens on each address by itself, because each may have other flags. */
 static int listen_producers(struct orma_daemon *daemon, const char *list, unsigned flags,
 			    struct orma_error *reterr)
 {

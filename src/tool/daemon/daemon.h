@@ -14,7 +14,7 @@
 
 #define ORMA_DAEMON_RELAY_ADDRESSES_MAX 64
 
-/* Which producer sockets serve relays of other machines (RelayPort) too. */
+/* The producer sockets that also serve relays of other machines (RelayPort). */
 struct orma_daemon_relays {
 	bool on_all;
 	const char *addresses[ORMA_DAEMON_RELAY_ADDRESSES_MAX]; /* borrowed */
@@ -42,43 +42,45 @@ struct orma_daemon_options {
 	const char *producer_addresses; /* comma-separated; NULL = default; "" = none */
 	const char *consumer_addresses;
 	unsigned listen_flags; /* of orma_ipc_listen() */
-	/* Consumers record whatever producers offer, and over a network nobody vouches for who they
-	 * are; so without this only sockets of this machine serve them. */
+	/* Consumers can record everything that producers offer, and on a network nothing vouches
+	 * for their user. So unless this is set, only sockets of this machine serve them. */
 	bool allows_remote_consumers;
-	/* Who the daemon will be, when it is to change user before it runs. */
+	/* The user that the daemon becomes, when it changes user before it runs. */
 	bool has_uid;
 	uid_t uid;
 	uint32_t peers_per_uid_max; /* 0 = default, see ipc/ipc_host.h */
-	/* Of output_path for other users; borrowed for the daemon's life; NULL = none. */
+	/* Where files of output_path are created for other users; borrowed for the daemon's life;
+	 * NULL = nowhere. */
 	const struct orma_output_folder *output_folder;
 	const struct orma_daemon_relays *relays; /* NULL = none */
 };
 
-/* Listens, but serves only once it runs. `reterr` names the address that failed. */
+/* Listens, but serves only in orma_daemon_run(). `reterr` names the address that failed. */
 int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_options *options,
 		     struct orma_error *reterr);
-/* Serve on a listening socket made elsewhere too; taken over on success. */
+/* Serves on a socket that listens already, too, and takes it over on success. */
 int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_error *reterr);
 int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_error *reterr);
-/* Once all sockets are there: -ENOENT and a text when an address of relays was none of them. */
+/* Called when all sockets are open: -ENOENT with `reterr` when an address in `relays` is not one of
+ * them. */
 int orma_daemon_check_relays(const struct orma_daemon *daemon, struct orma_error *reterr);
-/* Until orma_daemon_stop(): 0 or -errno. */
+/* Serves until orma_daemon_stop(). 0 or -errno. */
 int orma_daemon_run(struct orma_daemon *daemon);
-/* Any thread, any signal handler. */
+/* May be called by any thread and any signal handler. */
 void orma_daemon_stop(struct orma_daemon *daemon);
 /*
- * The orderly end, on the loop's thread: sessions that write into files are flushed (a second at
- * most), stopped and their files completed, while everything else goes on; then orma_daemon_run()
- * returns. A pipe that takes nothing is given up after a second; when no file has got on for five
- * seconds, or after half a minute, what is not complete is left.
+ * Begins an orderly end, on the loop's thread. Sessions that write into files are flushed (for a
+ * second at most), stopped, and their files completed, while the daemon goes on serving; then
+ * orma_daemon_run() returns. A pipe that takes nothing is given up after a second. When no file
+ * makes progress for five seconds, or after half a minute, incomplete files are left as they are.
  */
 void orma_daemon_finish(struct orma_daemon *daemon);
-/* After the run: there are files that finishing did not complete. */
+/* After orma_daemon_run(): returns true when there are files that the orderly end did not complete. */
 bool orma_daemon_has_open_files(const struct orma_daemon *daemon);
-/* After the run of a process that exits now: only removes the sockets. For files that hang; to
- * join their threads would be to hang as well. */
+/* After orma_daemon_run() in a process that exits now: only removes the socket files. For files
+ * that hang, because joining their threads would hang too. */
 void orma_daemon_abandon(struct orma_daemon *daemon);
-/* Ends all sessions; their files are written to the end first. */
+/* Ends all sessions, completes their files, and frees everything. */
 void orma_daemon_done(struct orma_daemon *daemon);
 
 #endif

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fd_closer.c - a few threads that come when there is something to close, and go.
+ * fd_closer.c - a few threads that exist only while there are descriptors to close.
  *
  *   the service's thread --queue--> thread: close(), may hang --> next one, or the thread's end
  *
- * Each user has one thread at most, and the next of his descriptors waits behind the one that
- * hangs; so who sends what cannot be closed holds up his own. A thread takes the oldest descriptor
- * whose owner has none. Invariant: a descriptor is in the queue or in a thread's hands, and charged
- * to its owner for as long; `handed` minus `closed` are left. What bounds the queue is that an
- * owner with too much in it is not received from any more (ipc/connection.c): what he has sent by
- * then, one message on each of his connections, still comes in. Rejected: one thread (one user
- * would hold up all others), a thread for each descriptor (no bound), refusing what has arrived
- * (the kernel closes it then, on the thread that must not wait).
+ * Each user has at most one thread, and the user's next descriptor waits behind one that hangs. So
+ * a descriptor that hangs in close() delays only its sender's others. A thread takes the oldest
+ * descriptor whose owner has no thread.
+ *
+ * Invariant: a descriptor is in the queue or in a thread's hands, and counts against its owner for
+ * as long; `handed` minus `closed` are left. The queue is bounded because the service stops
+ * receiving from an owner with too many descriptors in it (ipc/connection.c); only what was sent by
+ * then still arrives, one message on each of the owner's connections.
+ *
+ * Rejected: one thread (one user would delay all others), a thread for each descriptor (no bound),
+ * and refusing descriptors that have arrived (the kernel then closes them on the thread that must
+ * not block).
  */
 #include "tool/daemon/fd_closer.h"
 
@@ -36,7 +40,7 @@ struct item {
 
 struct closer {
 	struct orma_fd_closer base;
-	uint64_t handed, seen_closed; /* the using thread's */
+	uint64_t handed, seen_closed; /* only the thread that uses the closer */
 	pthread_mutex_t mutex;
 	pthread_cond_t has_closed;
 	/* Under mutex: */
@@ -108,7 +112,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Without one what waits is closed by the next that there is. */
+/* Without a new thread, the next thread that starts or finishes closes what waits. */
 static void start_thread_locked(struct closer *closer)
 {
 	pthread_attr_t attributes;
@@ -132,7 +136,7 @@ static void hand_over(struct orma_fd_closer *base, int fd, uid_t owner)
 	struct closer *closer = of(base);
 	struct item *item = orma_base_alloc(sizeof(*item));
 
-	/* Rather wait than lose it. */
+	/* Without memory, blocking is better than leaking the descriptor. */
 	if (!item) {
 		close(fd);
 		return;
@@ -151,7 +155,7 @@ bool orma_fd_closer_is_idle(struct orma_fd_closer *base)
 {
 	struct closer *closer = of(base);
 
-	/* Nearly always, and then without the mutex. */
+	/* Nearly always true, and then the mutex is not needed. */
 	if (closer->handed == closer->seen_closed)
 		return true;
 	pthread_mutex_lock(&closer->mutex);

@@ -6,16 +6,17 @@
 
 #include "base/fd.h"
 
-/* Of one user, waiting or being closed: beyond that his connections are dropped when they send
- * something. */
+/* Limit on descriptors of one user that wait or are being closed. Beyond it, connections of the
+ * user are dropped when they send something. */
 #define ORMA_FD_CLOSER_PER_OWNER_MAX 256
 #define ORMA_FD_CLOSER_THREADS_MAX   8
 
-/* Used by one thread. */
+/* Makes a closer, which one thread uses. */
 int orma_fd_closer_new(struct orma_fd_closer **ret);
-/* All that was handed over is closed. */
+/* Returns true when every descriptor that was handed over is closed. */
 bool orma_fd_closer_is_idle(struct orma_fd_closer *closer);
-/* Waits for a second until it is; what hangs longer is left to its thread. */
+/* Waits up to a second for idleness, then frees the closer. A close() that hangs longer is left to
+ * its thread. */
 void orma_fd_closer_free(struct orma_fd_closer *closer);
 
 #endif

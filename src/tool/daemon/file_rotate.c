@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_rotate.c - renames the files of a session, one number up each, and creates the next.
+ * file_rotate.c - renames the files of a session, each to the next number, and creates the next
+ * file.
  *
- * The daemon may be root and the path is a consumer's choice, so nothing may be lost that the
- * session, or an earlier one of the same series, did not write itself: files are removed and renamed
- * only while the name still leads to the file that was created, found or put there, a rename never
- * replaces anything, and the new file must not exist. A path is relative to a descriptor of a
- * folder, as with openat(): AT_FDCWD for the paths of root and of the daemon's own user, whose
- * folders are theirs to change; for other users the descriptor of the very folder that the files
- * are in (output_folder.h), so that no link in a path leads elsewhere. Rejected: truncating the
- * oldest file and using it again (readers may have it open).
+ * The daemon may be root, and a consumer chooses the path. So nothing may be lost that the session,
+ * or an earlier one of the same series, did not write itself: a file is removed or renamed only
+ * while its name still leads to the file that was created, found or put there; a rename never
+ * replaces anything; and the new file must not exist. Paths are relative to the descriptor of a
+ * folder, as with openat(). It is AT_FDCWD for root and the daemon's own user, who may change their
+ * folders. For other users it is the folder that holds the files (output_folder.h), so that no link
+ * in a path leads elsewhere. Rejected: truncating the oldest file and using it again, because
+ * readers may have it open.
  */
 #include "tool/daemon/file_rotate.h"
 
@@ -30,13 +31,13 @@
 #define NOREPLACE 1u
 
 struct names {
-	char *text; /* room for a name */
+	char *text; /* a buffer for a name */
 	size_t size;
 	int folder_fd;
 	const char *path; /* relative to the folder */
 };
 
-/* path, path.1, path.2 ...; two of them at a time. */
+/* Returns path, path.1, path.2 and so on. Two names can be in use at a time. */
 static const char *get_name(const struct names *names, uint32_t number)
 {
 	char *text = names->text + (number % 2 ? names->size : 0);
@@ -57,7 +58,7 @@ static int identify(int fd, struct orma_file_identity *ret)
 	return 0;
 }
 
-/* 1 = the name leads to that file, 0 = to none, -EEXIST = to another one. */
+/* Returns 1 when the name leads to that file, 0 when to none, -EEXIST when to another one. */
 static int check_identity(int folder_fd, const char *name, const struct orma_file_identity *file)
 {
 	struct stat info;
@@ -71,8 +72,9 @@ static int check_identity(int folder_fd, const char *name, const struct orma_fil
 	return 1;
 }
 
-/* File systems without the flag: a file that appears between the look and the rename is lost, but
- * only a user who may write to the folder can put it there, and could replace any file in it. */
+/* For file systems without the flag. A file that appears between the check and the rename is lost;
+ * but only a user who may write to the folder can put it there, and that user could replace any
+ * file in it. */
 static int rename_without_replacing(int folder_fd, const char *from, const char *to)
 {
 	struct stat info;
@@ -86,7 +88,7 @@ static int rename_without_replacing(int folder_fd, const char *from, const char 
 	return renameat(folder_fd, from, folder_fd, to) ? -errno : 0;
 }
 
-/* The file of that number gets the next one, or is removed. */
+/* Renames the file of that number to the next one, or removes it. */
 static int move_up(struct orma_file_rotation *rotation, const struct names *names, uint32_t number)
 {
 	struct orma_file_identity *file = &rotation->files[number];
@@ -94,7 +96,7 @@ static int move_up(struct orma_file_rotation *rotation, const struct names *name
 	bool is_oldest = number + 1 == rotation->count;
 	int r = file->inode ? check_identity(names->folder_fd, name, file) : 0;
 
-	if (r == 0) /* there never was one, or somebody took it away */
+	if (r == 0) /* there never was one, or it was removed */
 		file->inode = 0;
 	if (r == 1 && is_oldest)
 		r = unlinkat(names->folder_fd, name, 0) ? -errno : 0;
@@ -108,7 +110,8 @@ static int move_up(struct orma_file_rotation *rotation, const struct names *name
 	return 0;
 }
 
-/* Until a new file is locked, another recording may take it for one that a crash has left empty. */
+/* Locks a new file. Until then, another recording may take it for an empty one that a crash has
+ * left. */
 static int claim(const struct names *names, int fd)
 {
 	struct orma_file_identity file = {0};
@@ -131,13 +134,13 @@ static int create(const struct names *names)
 		orma_base_fd_close(fd);
 		return r;
 	}
-	/* Traces are for everybody to read; a file system that has no modes does not matter. Not
-	 * before the lock, which readers could keep away. */
+	/* Makes the trace readable to all users; a file system without modes does not matter. It
+	 * must not happen before the lock, because a reader could take the lock. */
 	(void)fchmod(fd, 0644);
 	return fd;
 }
 
-/* That a file was there is to be known now, and not after hours of recording. */
+/* Reports a file that is in the way now, and not after hours of recording. */
 static int check_names(const struct names *names, uint32_t count)
 {
 	struct stat info;
@@ -149,7 +152,7 @@ static int check_names(const struct names *names, uint32_t count)
 	return 0;
 }
 
-/* All files move up by one, from the oldest on; `path` is free then. */
+/* Moves all files up by one, beginning with the oldest. `path` is free then. */
 static int move_all_up(struct orma_file_rotation *rotation, const struct names *names)
 {
 	int r = 0;
@@ -159,7 +162,7 @@ static int move_all_up(struct orma_file_rotation *rotation, const struct names *
 	return r;
 }
 
-/* What a crash or a full disk has left takes no place among the numbers. */
+/* Removes an empty file that a crash or a full disk has left, so that it does not take a number. */
 static int remove_empty(struct orma_file_rotation *rotation, const struct names *names)
 {
 	int r = check_identity(names->folder_fd, names->path, &rotation->files[0]);
@@ -170,8 +173,8 @@ static int remove_empty(struct orma_file_rotation *rotation, const struct names 
 	return ORMA_MIN(r, 0);
 }
 
-/* Finds the files of earlier recordings of this series, and makes room for another one. Nothing is
- * moved before all of them have been looked at. */
+/* Finds the files of earlier recordings of this series, and makes room for another one. All of them
+ * are checked before anything is moved. */
 static int continue_series(struct orma_file_rotation *rotation, const struct names *names,
 			   const char *output_path)
 {

@@ -31,7 +31,7 @@
 
 #define FOLDER_ONLY (O_PATH | O_DIRECTORY)
 
-/* A copy without slashes at its end; "" is the root. */
+/* Copies a path without the slashes at its end; "" is the root. */
 static char *copy_path(const char *path)
 {
 	char *copy = orma_base_strdup(path);
@@ -74,7 +74,7 @@ void orma_output_folder_close(struct orma_output_folder *folder)
 	folder->path = folder->real_path = NULL;
 }
 
-/* What follows the folder's name in an absolute path; NULL = the path is not below it. */
+/* Returns the part of an absolute path after the folder's name; NULL = the path is not below it. */
 static const char *skip_folder(const char *path, const char *folder)
 {
 	size_t size = strlen(folder);
@@ -82,7 +82,7 @@ static const char *skip_folder(const char *path, const char *folder)
 	return strncmp(path, folder, size) == 0 && path[size] == '/' ? path + size : NULL;
 }
 
-/* The next name in *path, which then points behind the name; 0 = there is none. */
+/* Returns the size of the next name in *path, which then points behind the name; 0 = there is none. */
 static size_t next_name(const char **path, const char **ret_name)
 {
 	const char *name = *path + strspn(*path, "/");
@@ -98,7 +98,7 @@ static bool is_name(const char *name, size_t size, const char *wanted)
 	return size == strlen(wanted) && memcmp(name, wanted, size) == 0;
 }
 
-/* Names only, without "..", and the last one is that of a file. */
+/* Returns true when the path has only names, no "..", and its last name is that of a file. */
 static bool is_plain(const char *rest)
 {
 	const char *name, *last = NULL;
@@ -137,7 +137,7 @@ int orma_output_folder_check(const struct orma_output_folder *folder, const char
 	return 0;
 }
 
-/* A link that is no folder to this call is told apart for the user's sake only. */
+/* Reports a symbolic link by an error of its own, so that the message can say so. */
 static int open_child(int parent_fd, const char *name)
 {
 	struct stat info;

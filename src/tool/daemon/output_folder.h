@@ -8,9 +8,9 @@
 #include <orma/error.h>
 
 struct orma_output_folder {
-	int fd;                 /* O_PATH; -1 = there is none */
-	char *path, *real_path; /* as it was named, and absolute without links; both without a final
-				   slash */
+	int fd; /* O_PATH; -1 = there is none */
+	/* as it was given, and absolute without links; both without a final slash */
+	char *path, *real_path;
 };
 
 #define ORMA_OUTPUT_FOLDER_NONE                                                                    \
@@ -18,23 +18,23 @@ struct orma_output_folder {
 		.fd = -1                                                                           \
 	}
 
-/* Opens it; `path` is borrowed for the call. What the system says, and a text. */
+/* Opens the folder; `path` is borrowed for the call. 0, or -errno with `reterr`. */
 int orma_output_folder_open(const char *path, struct orma_output_folder *ret,
 			    struct orma_error *reterr);
-/* Harmless when there is none. */
+/* Does nothing when there is none. */
 void orma_output_folder_close(struct orma_output_folder *folder);
 
 /*
- * Looks at the text of a path alone, so it never waits for a file system. *ret_rest is the part of
- * `path` below the folder; a relative path is all below it. -EACCES = there is no folder; -EXDEV =
- * the path is outside, has a ".." or does not end with the name of a file.
+ * Checks the text of a path only, so it never waits for a file system. *ret_rest is the part of
+ * `path` below the folder; a relative path is below it as a whole. -EACCES: there is no folder.
+ * -EXDEV: the path is outside, has a "..", or does not end with the name of a file.
  */
 int orma_output_folder_check(const struct orma_output_folder *folder, const char *path_untrusted,
 			     const char **ret_rest, struct orma_error *reterr);
 /*
- * Opens the folder that the rest's last name is in, and follows no symbolic link on the way: -ELOOP.
- * *ret_name points to that name in `rest`. Other errors are what the system says. May wait for the
- * file system.
+ * Opens the folder that holds the last name of `rest`, without following symbolic links (-ELOOP).
+ * *ret_name points to that name in `rest`. May wait for the file system. Other errors are those of
+ * system calls.
  */
 int orma_output_folder_enter(const struct orma_output_folder *folder, const char *rest, int *ret_fd,
 			     const char **ret_name);

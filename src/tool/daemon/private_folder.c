@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * private_folder.c - where the socket of a recorder without a daemon lies.
+ * private_folder.c - the folder with the socket of a recorder that runs without a daemon.
  *
- * A process that is killed cannot remove its folder, so the next one does. Whether a folder is in
- * use the kernel knows: its owner holds a lock on it (flock), which ends with the process. Whoever
- * has got the lock may remove the folder; a process that has just made its folder locks it and then
- * looks whether it is still there.
+ * A process that is killed cannot remove its folder, so the next recorder does. The kernel knows
+ * whether a folder is in use: its owner holds a lock on it (flock), which ends with the process. A
+ * process that gets the lock may remove the folder. A process that has just made a folder locks it,
+ * and then checks that it still exists.
  *
- * The parent is a folder like /tmp, where anybody may put anything. So a name is only a hint: what
- * is opened there must be a folder and no link to one, belong to this user and be closed to all
- * others, and what is removed in it is named relative to the descriptor that was looked at. Nobody
- * else can rename or replace what is ours (the sticky bit); where somebody can, removing a name is
- * all that they gain, and only of a folder that is empty.
+ * The parent is a folder like /tmp, into which any user may put anything. So a name is only a hint.
+ * What is opened there must be a folder and not a link, belong to this user, and be closed to all
+ * others; and what is removed in it is named relative to the descriptor that was checked. Other
+ * users cannot rename or replace our folder because of the sticky bit. Where they can, they can
+ * only cause the removal of a name of an empty folder.
  *
- * Rejected: an abstract socket (open to all users, and seen by all), a file with the process id
- * (ids come round again), removing by age (a recording may take a week).
+ * Rejected: an abstract socket (open and visible to all users), a file with the process id (ids are
+ * reused), and removal by age (a recording may take a week).
  */
 #include "tool/daemon/private_folder.h"
 
@@ -40,7 +40,7 @@ enum {
 	REMOVED_MAX = 100
 };
 
-/* The folder's descriptor if it is one of ours, else negative. */
+/* Returns the folder's descriptor if it is one of ours, else a negative value. */
 static int open_ours(int parent_fd, const char *name)
 {
 	ORMA_AUTO(orma_base_fd_closep)
@@ -81,7 +81,7 @@ static void remove_stale(const char *parent)
 	closedir(entries);
 }
 
-/* 1 = it is locked and there, 0 = somebody took it for a stale one. */
+/* Returns 1 when it is locked and exists, 0 when another process removed it as a stale one. */
 static int lock(struct orma_private_folder *folder)
 {
 	struct stat here, there;
@@ -91,7 +91,7 @@ static int lock(struct orma_private_folder *folder)
 		return 0;
 	if (folder->fd < 0)
 		return folder->fd;
-	/* Where there are no locks nobody removes anything either. */
+	/* On a file system without locks, nothing is removed either. */
 	(void)flock(folder->fd, LOCK_EX);
 	if (fstat(folder->fd, &here) == 0 && lstat(folder->path, &there) == 0 &&
 	    here.st_ino == there.st_ino && here.st_dev == there.st_dev)

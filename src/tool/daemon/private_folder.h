@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * private_folder.h - a temporary folder that only this user can enter, gone with its process.
+ * private_folder.h - a temporary folder that only this user can enter, and that ends with its
+ * process.
  */
 #ifndef ORMA_TOOL_PRIVATE_FOLDER_H
 #define ORMA_TOOL_PRIVATE_FOLDER_H
 
 #include <orma/error.h>
 
-/* The one file that may be in it. */
+/* The only file in it. */
 #define ORMA_PRIVATE_FOLDER_SOCKET "consumer"
 
 struct orma_private_folder {
@@ -14,13 +15,13 @@ struct orma_private_folder {
 	int fd;        /* locked as long as the folder is in use */
 };
 
-/* Where to make one: what TMPDIR says (may be NULL), if a socket's address can begin with it, else
- * /tmp. */
+/* Returns where to make one: `wanted` (the value of TMPDIR, may be NULL) if a socket's address can
+ * begin with it, else /tmp. */
 const char *orma_private_folder_parent(const char *wanted);
-/* Makes one in `parent`, and removes those of processes of this user that were killed. */
+/* Makes a folder in `parent`, and removes those of this user's processes that were killed. */
 int orma_private_folder_make(const char *parent, struct orma_private_folder *ret,
 			     struct orma_error *reterr);
-/* With what is in it; harmless when there is none. */
+/* Removes the folder with its content. Does nothing when there is none. */
 void orma_private_folder_remove(struct orma_private_folder *folder);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * privileges.c - changing user for good.
+ * privileges.c - changing the user for good.
  *
- * Groups first, while that is still allowed; then all three user ids at once, for a saved one is a
- * way back; then the capabilities, of which a change of user leaves the inheritable ones; then a
- * look at what came of it. Users and groups come from the files, or are numbers: getpwnam() would
- * load name services at run time, which a static binary cannot do without the shared libraries that
- * it was made to do without. Also rejected: keeping single capabilities (the daemon needs none once
- * its sockets are open), libcap for one system call.
+ * The order is: groups first, while the process may still change them; then all three user ids at
+ * once, because a saved one is a way back; then the capabilities, because a change of user keeps
+ * the inheritable ones; then a check of the result. Users and groups are looked up in the files, or
+ * are numbers. Rejected: getpwnam(), which loads name services at run time, and a static binary
+ * would need the shared libraries for that which it was made to avoid; keeping single capabilities
+ * (the daemon needs none once its sockets are open); libcap for one system call.
  */
 #include "tool/daemon/privileges.h"
 
@@ -26,7 +26,7 @@ static int parse_id(const char *text, uint32_t *ret)
 {
 	uint64_t number;
 
-	/* The largest one means "unchanged" to the kernel. */
+	/* The kernel takes the largest number for "unchanged". */
 	if (orma_base_parse_u64(text, 10, &number) || number >= UINT32_MAX)
 		return -EINVAL;
 	*ret = (uint32_t)number;
@@ -51,7 +51,7 @@ int orma_privileges_find_group(const char *name, gid_t *ret)
 	return entry ? 0 : -ENOENT;
 }
 
-/* By name or number; a number that nobody has is a user without a group. */
+/* Finds a user by name or number. A number without an entry is a user without a group. */
 static int find_user(const char *name, struct orma_privileges *ret, bool *ret_has_group)
 {
 	bool is_number = parse_id(name, &ret->uid) == 0;
@@ -94,7 +94,7 @@ int orma_privileges_find(const char *user, const char *group, struct orma_privil
 	return 0;
 }
 
-/* As capset(2) takes them; a C library other than glibc may come without the kernel's headers. */
+/* The argument of capset(2). A C library other than glibc may come without the kernel's headers. */
 struct capability_header {
 	uint32_t version;
 	int pid;

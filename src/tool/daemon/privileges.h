@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * privileges.h - a daemon that was started as root goes on as somebody else.
+ * privileges.h - a daemon that was started as root becomes another user.
  */
 #ifndef ORMA_TOOL_PRIVILEGES_H
 #define ORMA_TOOL_PRIVILEGES_H
@@ -14,12 +14,13 @@ struct orma_privileges {
 	gid_t gid;
 };
 
-/* Names or numbers; NULL user = stay who we are, NULL group = the user's own. -ENOENT, -EINVAL. */
+/* Looks up names or numbers. NULL `user` = keep the user, NULL `group` = the user's own. -ENOENT,
+ * -EINVAL. */
 int orma_privileges_find(const char *user, const char *group, struct orma_privileges *ret,
 			 struct orma_error *reterr);
 int orma_privileges_find_group(const char *name, gid_t *ret);
-/* Becomes that user with that group and no other, without capabilities and without a way back; in
- * any case nothing that is executed later gains rights. -EPERM when this is not root's process. */
+/* Becomes that user with that group and no other, without capabilities, and for good. In any case,
+ * programs executed later gain no rights. -EPERM when the process is not root's. */
 int orma_privileges_drop(const struct orma_privileges *privileges, struct orma_error *reterr);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * probes_run.c - wires the probes to the library and both to one loop.
+ * probes_run.c - connects the probes with the library, and both with one loop.
  *
- * The library is driven by the caller, so its callbacks, the probes' timers and their packets all
- * happen on this loop's thread and no probe needs a lock.
+ * The caller drives the library, so its callbacks, the probes' timers and their packets all happen
+ * on this loop's thread, and no probe needs a lock.
  */
 #include "tool/daemon/probes_run.h"
 
@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "probes/probe.h"
 
-/* As upstream's probes: room for a scan of all processes between two turns of the service. */
+/* As for upstream's probes: room for a scan of all processes between two turns of the service. */
 #define SHM_BYTES  (2u << 20)
 #define PAGE_BYTES (32u << 10)
 

@@ -15,14 +15,14 @@ struct orma_probes_options {
 				      by */
 };
 
-/* Starts the library (once per process) with caller_drives and registers all probes. 0 or -errno.
- */
+/* Starts the library (once per process) with caller_drives, and registers all probes. 0 or -errno. */
 int orma_tool_probes_new(const struct orma_probes_options *options, struct orma_probes **ret);
 struct orma_loop *orma_tool_probes_loop(struct orma_probes *probes);
-/* Until orma_tool_probes_stop(), which any thread may call, or orma_base_loop_stop(). */
+/* Runs until orma_tool_probes_stop(), which any thread may call, or orma_base_loop_stop(). 0 or
+ * -errno. */
 int orma_tool_probes_run(struct orma_probes *probes);
 void orma_tool_probes_stop(struct orma_probes *probes);
-/* Unregisters and shuts the library down. NULL is fine. */
+/* Unregisters the probes and shuts the library down. NULL is fine. */
 void orma_tool_probes_free(struct orma_probes *probes);
 
 #endif

@@ -2,12 +2,13 @@
  * regex_pcre2.c - Perl-like regular expressions for the daemon, by PCRE2.
  *
  * The language is that of Perfetto's own configs; text is bytes, not UTF-8. A backtracking engine
- * can take time exponential in the text, so each match has a limit of steps, and of depth and
- * memory; what it costs to compile is limited by PCRE2 itself (parentheses nest at most 250 deep,
- * the compiled form has at most 64 KiB). PCRE2 counts steps from zero at each position where a
- * search may begin, hence a search divides its steps among them, and its texts are limited.
+ * can take exponential time, so each match has a limit on steps, depth and memory. PCRE2 itself
+ * limits the cost of compiling (parentheses nest at most 250 deep, and the compiled form has at
+ * most 64 KiB). PCRE2 counts steps from zero at each position where a match may begin, so a search
+ * divides its steps among the positions, and the size of its texts is limited.
+ *
  * Rejected: its JIT compiler (several times faster, but a daemon that reads hostile data should not
- * own memory that is writable and executable), RE2 (no exponential case at all, but C++).
+ * have memory that is writable and executable), and RE2 (never exponential, but C++).
  */
 #include "tool/daemon/regex_pcre2.h"
 
@@ -67,7 +68,7 @@ static int refuse(int error, size_t offset, struct orma_error *reterr)
 				   offset);
 }
 
-/* What matching needs beside the code. */
+/* Allocates what matching needs besides the code. */
 static int prepare(struct pcre2_regex *regex, pcre2_general_context *general)
 {
 	regex->data = pcre2_match_data_create_from_pattern(regex->code, general);

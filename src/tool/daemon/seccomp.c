@@ -50,7 +50,7 @@
 #define HAS_SANITIZER 1
 #endif
 
-/* The processor as the kernel's audit names it: ELF machine, 64 bits, little-endian. */
+/* The processor as the kernel's audit subsystem names it: ELF machine, 64 bits, little-endian. */
 #if defined(__x86_64__)
 #define NATIVE_ARCH 0xc000003eu
 #elif defined(__aarch64__)
@@ -77,11 +77,11 @@ int orma_seccomp_parse(const char *text, enum orma_seccomp_mode *ret)
 #if defined(NATIVE_ARCH) && !defined(HAS_SANITIZER)
 
 /*
- * The kernel's side, as linux/filter.h and linux/seccomp.h have it: a C library other than glibc
- * may come without the kernel's headers.
+ * Constants of linux/filter.h and linux/seccomp.h: a C library other than glibc may come without
+ * the kernel's headers.
  */
 enum {
-	/* Each is the whole code of an instruction whose operand is a constant. */
+	/* Each is the complete opcode of an instruction with a constant operand. */
 	LOAD_WORD = 0x20,
 	AND = 0x54,
 	JUMP_IF_EQUAL = 0x15,
@@ -106,7 +106,7 @@ struct program {
 	struct instruction *code;
 };
 
-/* What the filter looks at. */
+/* The data that the filter reads. */
 struct call {
 	int number;
 	uint32_t arch;
@@ -177,7 +177,7 @@ static const uint32_t allowed[] = {
 	SYS_exit,
 	SYS_exit_group,
 	SYS_restart_syscall,
-	/* Times, random numbers, who we are. */
+	/* Times, random numbers, and identity. */
 	SYS_clock_gettime,
 	SYS_clock_getres,
 	SYS_clock_nanosleep,
@@ -201,7 +201,7 @@ static const uint32_t allowed[] = {
 #ifdef SYS_epoll_pwait2
 	SYS_epoll_pwait2,
 #endif
-/* Older names, which arm64 never had. */
+/* Older names, which arm64 does not have. */
 #ifdef SYS_epoll_wait
 	SYS_epoll_wait,
 #endif
@@ -227,7 +227,7 @@ static const uint32_t allowed[] = {
 static void add(struct filter *filter, uint16_t code, uint32_t value, unsigned if_true,
 		unsigned if_false)
 {
-	/* Silent here; orma_seccomp_apply() looks at the size. */
+	/* An overflow is not reported here; orma_seccomp_apply() checks the size. */
 	if (filter->size < CODE_MAX)
 		filter->code[filter->size] =
 			(struct instruction){code, (uint8_t)if_true, (uint8_t)if_false, value};
@@ -244,13 +244,13 @@ static void load(struct filter *filter, size_t offset)
 	add(filter, LOAD_WORD, (uint32_t)offset, 0, 0);
 }
 
-/* Skips `count` instructions unless the value is that. */
+/* Skips `count` instructions unless the accumulator has this value. */
 static void skip_unless(struct filter *filter, uint32_t value, unsigned count)
 {
 	add(filter, JUMP_IF_EQUAL, value, 0, count);
 }
 
-/* The lower half of an argument; flags and small numbers live there. */
+/* Loads the lower half of an argument, which holds flags and small numbers. */
 static void load_argument(struct filter *filter, unsigned idx)
 {
 	/* Both processors are little-endian. */
@@ -284,7 +284,7 @@ static void allow_open(struct filter *filter, uint32_t number, unsigned argument
 	answer(filter, filter->refusal);
 }
 
-/* Looking at a limit passes no new one: a pointer, so both halves. */
+/* Reading a limit passes no new one. That argument is a pointer, so both halves are checked. */
 static void allow_asking_limits(struct filter *filter)
 {
 	const size_t at = offsetof(struct call, arguments) + 2 * sizeof(uint64_t);
@@ -307,7 +307,7 @@ static void look_closely(struct filter *filter)
 	allow_masked(filter, SYS_mprotect, 2, PROT_EXEC, 0);
 	allow_masked(filter, SYS_clone, 0, CLONE_THREAD | namespaces, CLONE_THREAD);
 	allow_masked(filter, SYS_prctl, 0, UINT32_MAX, PR_SET_NAME);
-	/* Its own priority only (priority_boost). */
+	/* Only the calling thread's own priority (priority_boost). */
 	allow_masked(filter, SYS_sched_setscheduler, 0, UINT32_MAX, 0);
 	allow_masked(filter, SYS_setpriority, 1, UINT32_MAX, 0);
 	allow_masked(filter, SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid());
@@ -324,7 +324,7 @@ static void look_closely(struct filter *filter)
 
 static void write_filter(struct filter *filter)
 {
-	/* Calls by another convention have other numbers. */
+	/* Calls by another convention have other numbers, so they are refused. */
 	load(filter, offsetof(struct call, arch));
 	add(filter, JUMP_IF_EQUAL, NATIVE_ARCH, 1, 0);
 	answer(filter, RETURN_KILL_PROCESS);
@@ -352,12 +352,12 @@ int orma_seccomp_apply(enum orma_seccomp_mode mode)
 	write_filter(&filter);
 	if (filter.size > CODE_MAX)
 		return -E2BIG;
-	/* Without this only root may install one. */
+	/* Without this flag only root may install a filter. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	struct program program = {filter.size, filter.code};
 	int result = install(&program, FLAG_LOG);
-	/* Kernels before 4.14 know filters, but not that flag. */
+	/* Kernels before 4.14 have filters, but not that flag. */
 	return result == -EINVAL ? install(&program, 0) : result;
 }
 

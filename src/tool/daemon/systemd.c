@@ -2,9 +2,9 @@
  * systemd.c - inherited sockets and notifications, as sd_listen_fds(3) and sd_notify(3) describe
  * them.
  *
- * The notification socket is connected once and kept: the daemon's system call filter knows no
- * socket(2) and no connect(2). Rejected: libsystemd (two functions of it, for a binary that is to
- * be static), one notification in a process of its own.
+ * The notification socket is connected once and kept, because the daemon's system call filter
+ * allows neither socket(2) nor connect(2). Rejected: libsystemd (two of its functions, for a binary
+ * that is to be static), and a process of its own for notifications.
  */
 #include "tool/daemon/systemd.h"
 
@@ -35,7 +35,7 @@ static bool is_for_this_process(const char *variable)
 	return value && orma_base_parse_u64(value, 10, &pid) == 0 && pid == (uint64_t)getpid();
 }
 
-/* The next of the names between colons; "" behind the last. */
+/* Returns the next name of a list with colons; "" after the last one. */
 static struct orma_str next_name(const char **names)
 {
 	size_t size = strcspn(*names, ":");
@@ -120,7 +120,7 @@ static int connect_to(const char *text)
 {
 	struct orma_ipc_address address;
 
-	/* vsock addresses are for managers of virtual machines, which start no daemon in them. */
+	/* A vsock address is for managers of virtual machines, which start no daemon in them. */
 	if ((text[0] != '/' && text[0] != '@') || orma_ipc_address_parse(text, &address))
 		return -EINVAL;
 	ORMA_AUTO(orma_base_fd_closep)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * thread_priority.c - how the daemon's thread is scheduled while a session asks for more.
+ * thread_priority.c - the scheduling of the daemon's thread while a session asks for more.
  *
- * The first change remembers what was before it. Threads that it creates meanwhile, for files, do
- * not inherit it. The system calls are made directly: musl's functions of these names speak of
- * processes, refuse and say ENOSYS. Rejected: the whole process (a hanging disk's thread would be
- * real-time too).
+ * The first change saves the previous scheduling. Threads for files that the daemon's thread
+ * creates meanwhile do not inherit the change. The system calls are made directly, because musl's
+ * functions of these names act on processes and return ENOSYS. Rejected: changing the whole
+ * process, because the thread of a hanging disk would be real-time too.
  */
 #include "tool/daemon/thread_priority.h"
 
@@ -62,7 +62,7 @@ int orma_tool_set_priority(void *ctx, enum orma_priority_policy policy, uint32_t
 	default:
 		return apply(initial.policy, initial.real_time, initial.nice);
 	}
-	/* Half a change is none. */
+	/* When the second part fails, the first part is undone. */
 	if (result)
 		(void)apply(initial.policy, initial.real_time, initial.nice);
 	return result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * thread_priority.h - set_priority of the service's options.
+ * thread_priority.h - implements set_priority of the service's options.
  */
 #ifndef ORMA_TOOL_THREAD_PRIORITY_H
 #define ORMA_TOOL_THREAD_PRIORITY_H

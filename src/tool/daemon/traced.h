@@ -26,7 +26,7 @@ struct orma_traced_options {
 	struct orma_daemon_relays relays;
 	struct orma_privileges privileges;
 	enum orma_seccomp_mode seccomp;
-	bool must_have_seccomp; /* the mode was asked for, not the default */
+	bool must_have_seccomp; /* the mode was given, and is not the default */
 	struct orma_systemd_sockets sockets;
 };
 

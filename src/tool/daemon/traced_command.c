@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * traced_command.c - `orma traced`: the daemon's options, which are those of Perfetto's and some more.
+ * traced_command.c - `orma traced`: the daemon's options, which are Perfetto's and some more.
  */
 #include "tool/daemon/traced.h"
 

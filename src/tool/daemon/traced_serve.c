@@ -4,9 +4,9 @@
  *   descriptors --> sockets open or inherited --> permissions --> other user --> system call filter
  *     --> ready --> served --SIGTERM--> files completed --> exit
  *
- * The order matters: each step needs what the next one gives up. Everything that takes a system
- * call which the filter refuses (the signal descriptor, the connection to the service manager) is
- * there before the filter.
+ * The order matters: each step needs rights that the next one gives up. Everything that needs a
+ * system call which the filter refuses (the signal descriptor, the connection to the service
+ * manager) is set up before the filter.
  */
 #include <errno.h>
 #include <signal.h>
@@ -54,7 +54,8 @@ static int set_permissions(const char *addresses, const struct orma_traced_permi
 	return ORMA_EXIT_OK;
 }
 
-/* A listening socket that the parent process left open, its number in the environment. */
+/* Takes over a listening socket that the parent process left open, with its number in the
+ * environment. */
 static int adopt_inherited(struct orma_daemon *daemon, const char *variable,
 			   int (*adopt)(struct orma_daemon *daemon, int fd,
 					struct orma_error *reterr))
@@ -93,7 +94,7 @@ static bool has_inherited(const struct orma_traced_options *options, bool for_co
 	return false;
 }
 
-/* For whoever starts it by hand; a log would have the line at each start. */
+/* Printed only on a terminal; in a log the line would appear at each start. */
 static void say_where(bool has_producer, bool has_consumer)
 {
 	if (isatty(STDERR_FILENO) && !has_producer && !has_consumer)
@@ -147,7 +148,7 @@ static int open_sockets(struct traced *traced)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-/* The first one asks for an orderly end, the second for an end. */
+/* The first signal begins an orderly end, the second one ends the process at once. */
 static void on_signal(struct orma_watch *watch, unsigned ready)
 {
 	struct traced *traced = ORMA_CONTAINER_OF(watch, struct traced, signals);
@@ -179,8 +180,8 @@ static int watch_signals(struct traced *traced)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-/* More than the connections of ipc/ipc_host.h can hold: each has its own, one on its way, and for a
- * producer that of its memory. The usual 1,024 are what a single user can take. */
+/* More descriptors than the connections of ipc/ipc_host.h can need: one each, one in transit, and
+ * for a producer that of its memory. A single user can use up the usual 1,024. */
 #define DESCRIPTORS_WANTED 8192
 
 static void raise_descriptor_limit(void)
