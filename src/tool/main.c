@@ -126,8 +126,8 @@ static int run(int argc, char **argv)
 	return run_command(command, argc - 1, argv + 1, false);
 }
 
-/* True when standard output is a pipe or a socket that nobody reads any more: what `| head` leaves
- * behind is not an error. */
+/* Returns true when the reader of standard output has gone. What `| head` leaves unread is not an
+ * error. */
 static bool has_no_reader(void)
 {
 	struct pollfd output = {.fd = STDOUT_FILENO};
@@ -135,7 +135,7 @@ static bool has_no_reader(void)
 	return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
 }
 
-/* What was printed may still be in a buffer. */
+/* Flushes printed text that may still be in a buffer. */
 static int finish_output(int status)
 {
 	errno = 0;
@@ -146,11 +146,11 @@ static int finish_output(int status)
 
 int main(int argc, char **argv)
 {
-	/* Before anything is opened: a file must not become standard error. */
+	/* Before anything is opened, so that no file becomes standard error. */
 	if (orma_base_fds_hold_standard())
 		return ORMA_EXIT_FAILURE;
-	/* A reader that went away, or a file at its limit, is an error of write(), not the end of
-	 * the process. */
+	/* A reader that went away, or a file at its limit, makes write() fail instead of ending the
+	 * process. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	orma_tool_set_name("orma");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * option.c - options of the command line, and what is said about one that is wrong.
+ * option.c - options of the command line, and messages about wrong ones.
  *
- * getopt_long() finds them; its own messages differ between C libraries and say nothing of --help,
- * so they are off and these take their place. Rejected: a parser of our own (permutation,
- * abbreviations and clusters of letters are what people are used to).
+ * getopt_long() parses them. Its own messages differ between C libraries and do not mention --help,
+ * so they are off and replaced. Rejected: a parser of our own, because people are used to
+ * permutation, abbreviations and clusters of letters.
  */
 #include <ctype.h>
 #include <string.h>
@@ -68,7 +68,7 @@ int orma_tool_option(int argc, char **argv, const char *letters, const struct op
 	int option = getopt_long(argc, argv, letters, options, NULL);
 	if (option != '?' && option != ':')
 		return option;
-	/* A long one has been stepped over; a letter may be within a cluster. */
+	/* getopt_long() has stepped over a long option; a letter may be inside a cluster. */
 	const char *text = optind > 0 && optind <= argc ? argv[optind - 1] : "";
 	bool is_long = strncmp(text, "--", 2) == 0 && text[2];
 	char letter[3] = {'-', (char)optopt, '\0'};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * print.c - printing with control characters escaped.
  *
- * The whole text is escaped after it was formatted, so that no caller can forget a part of it. A
- * line goes out in one write where it is short, and does not mix with those of other processes.
- * Rejected: an escaped copy of each argument, which every caller would have to make; to escape
- * backslashes as well, because messages are for people and full of them in regular expressions.
+ * The whole text is escaped after formatting, so that no caller can forget a part of it. A short
+ * line is one write, so it does not mix with lines of other processes. Rejected: an escaped copy of
+ * each argument, which every caller would have to make; escaping backslashes as well, because
+ * people read the messages, and regular expressions in them are full of backslashes.
  */
 #include "tool/print.h"
 
@@ -35,7 +35,8 @@ static void put(struct piece *piece, const void *bytes, size_t size)
 	piece->size += size;
 }
 
-/* What the text begins with is not to be shown; returns its size. */
+/* Writes an escape for the first character of the text, which is not to be shown. Returns the size
+ * of the character. */
 static size_t put_escape(struct piece *piece, struct orma_str text)
 {
 	const unsigned char *at = (const unsigned char *)text.data;
@@ -69,7 +70,7 @@ static void put_text(struct piece *piece, struct orma_str text)
 	}
 }
 
-/* Without memory for a long text its beginning is printed. */
+/* Without memory for a long text, only its beginning is printed. */
 static ORMA_PRINTF(2, 0) void put_formatted(struct piece *piece, const char *format, va_list args)
 {
 	struct orma_buf buf = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tool.c - messages, option values and process handling that several subcommands need.
+ * tool.c - messages, option values and process handling that several commands need.
  */
 #include "tool/tool.h"
 
@@ -95,13 +95,13 @@ int orma_tool_usage_error(const char *format, ...)
 	return ORMA_EXIT_USAGE;
 }
 
-/* What others do may be worth a message each time, and must not fill a disk. */
+/* Each act of a peer may be worth a message, but must not fill a disk. */
 #define LOG_MESSAGES_PER_PERIOD 100ul
 #define LOG_PERIOD_NS           (10 * ORMA_NS_PER_SEC)
 
 static void print_log(void *ctx, enum orma_log_level level, const char *message)
 {
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the following */
 	static uint64_t period_end_ns;
 	static unsigned long count;
 	unsigned long left_out = 0;
@@ -136,7 +136,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* "12" or "12unit" -> 12 * factor; units end with a NULL suffix. */
+/* Parses "12" or "12unit" into 12 * factor; `units` ends with a NULL suffix. */
 static int parse_with_unit(const char *text, const struct unit *units, uint64_t bare_factor,
 			   uint64_t *ret)
 {
@@ -182,7 +182,7 @@ int orma_tool_read_file(const char *path, struct orma_buf *buf)
 	return orma_base_file_read(AT_FDCWD, path, CONFIG_LIMIT_BYTES, buf);
 }
 
-/* The parent's half: waits for the status byte, or for the child's end. */
+/* The parent's part: waits for the status byte, or for the end of the child. */
 static _Noreturn void wait_for_child(int fd, pid_t child, bool print_pid, int wait_ms)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -195,7 +195,7 @@ static _Noreturn void wait_for_child(int fd, pid_t child, bool print_pid, int wa
 		orma_tool_warn("the data sources did not start within %d s", wait_ms / 1000);
 	else if (read(fd, &status, 1) != 1)
 		orma_tool_warn("the background process ended before it was ready");
-	/* Of a process that goes on, however slowly. */
+	/* Prints the id of a process that goes on, however slowly. */
 	if (print_pid && (ready == 0 || status != ORMA_EXIT_FAILURE)) {
 		orma_tool_print_line(stdout, "%d", (int)child);
 		fflush(stdout);

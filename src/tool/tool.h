@@ -41,54 +41,55 @@ int orma_tool_trigger_perfetto(int argc, char **argv); /* unknown options are ig
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 
 void orma_tool_set_name(const char *name);
-/* How the binary was called, to be called so again: "orma", or the path of it. */
+/* Sets how the binary was called, for messages that suggest a command: "orma", or its path. */
 void orma_tool_set_path(const char *path);
 const char *orma_tool_path(void);
-/* "orma 0.2.0 +zstd +deflate -pcre2" on stdout: the version, and which optional libraries are in. */
+/* Prints the version, and the optional libraries that are built in: "orma 0.2.0 +zstd +deflate
+ * -pcre2". */
 void orma_tool_print_version(const char *program);
 void orma_tool_warn(const char *format, ...) ORMA_PRINTF(1, 2);
-/* The same, and returns ORMA_EXIT_FAILURE. */
+/* Does the same, and returns ORMA_EXIT_FAILURE. */
 int orma_tool_fail(const char *format, ...) ORMA_PRINTF(1, 2);
-/* The same for what is wrong in a text that our own parsers read: their messages go on with the line
- * of the text, and a line that marks the place. */
+/* Does the same for an error in a text that our own parsers read. Their messages continue with the
+ * line of the text, and a line that marks the place. */
 int orma_tool_fail_in_text(const struct orma_error *error);
-/* The same with a hint at --help, and returns ORMA_EXIT_USAGE. */
+/* Does the same with a hint at --help, and returns ORMA_EXIT_USAGE. */
 int orma_tool_usage_error(const char *format, ...) ORMA_PRINTF(1, 2);
-/* Sends the library's log to stderr from that level on. */
+/* Sends the library's log to stderr, from this level on. */
 void orma_tool_log_to_stderr(int level);
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* getopt_long() that says what is wrong: '?' then stands for every mistake. `letters` begins with a
- * colon. */
+/* Calls getopt_long() and reports what is wrong; '?' then stands for every mistake. `letters`
+ * begins with a colon. */
 int orma_tool_option(int argc, char **argv, const char *letters, const struct option *options);
-/* What was probably meant, one of `names`, or NULL. */
+/* Returns the one of `names` that was probably meant, or NULL. */
 const char *orma_tool_closest(const char *wrong, const char *const *names, size_t count);
 
 /* --- values in options ------------------------------------------------------------------------ */
 
-/* "10s", "500ms", "2m", "1h"; a bare number means seconds. 0, -EINVAL, or -ERANGE: more
+/* Parses "10s", "500ms", "2m" or "1h"; a bare number means seconds. 0, -EINVAL, or -ERANGE for more
  * than 2^32 - 1 ms. */
 int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms);
-/* "32mb", "4096k", "1g"; a bare number means kilobytes. 0, -EINVAL or -ERANGE. */
+/* Parses "32mb", "4096k" or "1g"; a bare number means kilobytes. 0, -EINVAL or -ERANGE. */
 int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb);
-/* The file's content, or standard input's for "-". */
+/* Reads a file, or standard input for "-". 0 or -errno. */
 int orma_tool_read_file(const char *path, struct orma_buf *buf);
 
 /* --- processes -------------------------------------------------------------------------------- */
 
 /*
- * Goes on in a child that has its own session; returns in the child only, with the descriptor for
- * orma_tool_tell_parent(). The parent waits until it is told, at most `wait_ms` (-1 = as long as it
- * takes), and exits with that status; it prints the child's pid on stdout when `print_pid` is set,
- * unless the child has failed.
+ * Goes on in a child with its own session. Returns only in the child, with the descriptor for
+ * orma_tool_tell_parent(). The parent waits until it is told, for at most `wait_ms` (-1 = without
+ * limit), and exits with the status that it was told. With `print_pid` it prints the child's
+ * process id on stdout, unless the child has failed.
  */
 int orma_tool_background(bool print_pid, int wait_ms);
-/* What the parent exits with: ORMA_EXIT_OK when the child does what it is there for. Once; *fd may
- * be -1. */
+/* Makes the parent exit with this status: ORMA_EXIT_OK when the child does its work. To be called
+ * once; *fd may be -1. */
 void orma_tool_tell_parent(int *fd, int status);
-/* Writes `text` to the descriptor number in the environment variable, if it is set, and closes it.
- */
+/* Writes `text` to the descriptor whose number is in the environment variable, if it is set, and
+ * closes the descriptor. */
 void orma_tool_notify(const char *variable, const char *text);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * query_command.c - what a running daemon knows: its producers, their data sources, the sessions.
+ * query_command.c - prints the state of a running daemon: its producers, their data sources, and
+ * the sessions.
  */
 #include "tool/control/query_command.h"
 
@@ -29,7 +30,7 @@ find_producer(const struct orma_pb_tracing_service_state *state, int32_t id)
 	return NULL;
 }
 
-/* Only then do the tables say which machine is whose. */
+/* The tables show machines only when there is more than one. */
 static bool has_other_machines(const struct orma_pb_tracing_service_state *state)
 {
 	for (size_t i = 0; i < state->producers.count; i++)
@@ -185,7 +186,7 @@ int orma_tool_print_query(enum orma_query_form form)
 		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
 	result = orma_session_query_state(session, false, &data, &size);
 	if (result == 0 && form == ORMA_QUERY_RAW)
-		(void)orma_tool_write_raw(stdout, data, size); /* main() tells of a failure */
+		(void)orma_tool_write_raw(stdout, data, size); /* main() reports a failure */
 	else if (result == 0)
 		result = print_state(data, size, form == ORMA_QUERY_LONG);
 	orma_config_free(data);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * query_command.h - printing a daemon's state, for `orma query` and `perfetto --query`.
+ * query_command.h - prints a daemon's state, for `orma query` and `perfetto --query`.
  */
 #ifndef ORMA_TOOL_QUERY_COMMAND_H
 #define ORMA_TOOL_QUERY_COMMAND_H
 
 enum orma_query_form { ORMA_QUERY_SHORT, ORMA_QUERY_LONG, ORMA_QUERY_RAW };
 
-/* The exit status. */
+/* Returns the exit status. */
 int orma_tool_print_query(enum orma_query_form form);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trigger_command.c - activating triggers: a producer that connects, names them and leaves.
+ * trigger_command.c - activates triggers: a producer that connects, names them and leaves.
  *
- * It registers nothing and shares no memory, so it speaks to the producer port itself. Rejected:
- * the library's engine (it reconnects, keeps a thread, and is a process's one producer).
+ * It registers no data source and shares no memory, so it calls the producer port directly.
+ * Rejected: the library's engine, which reconnects, keeps a thread, and is the only producer of a
+ * process.
  */
 #include "tool/control/trigger_command.h"
 
@@ -36,9 +37,9 @@ struct caller {
 	struct orma_ipc_client *ipc;
 	const char *const *names;
 	size_t count;
-	size_t answered;    /* names of calls that were answered, which come in order */
-	bool tells_unheard; /* of names that no session waits for */
-	size_t unheard;     /* that were told of */
+	size_t answered;    /* names whose calls were answered; answers come in order */
+	bool tells_unheard; /* report names that no session waits for */
+	size_t unheard;     /* names that were reported */
 	bool is_done;
 	int error;
 };
@@ -104,7 +105,7 @@ static int activate(struct caller *caller, const char *const *names, size_t coun
 	return result;
 }
 
-/* All calls at once: the service serves them in order. */
+/* Sends all calls at once; the service handles them in order. */
 static int call(struct caller *caller)
 {
 	struct orma_buf args = {0};
@@ -202,7 +203,7 @@ int orma_tool_activate_triggers(const char *const *names, size_t count, bool mus
 	}
 }
 
-/* The names behind the options. Options that are not known are ignored when `is_tolerant`: programs
+/* Activates the names after the options. With `is_tolerant`, unknown options are ignored: programs
  * call trigger_perfetto with options of another version. */
 static int trigger(int argc, char **argv, bool is_tolerant)
 {

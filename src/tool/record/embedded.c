@@ -2,12 +2,12 @@
  * embedded.c - a tracing service and the machine's probes inside the recorder, for a machine
  * without a daemon.
  *
- * It is the daemon as it is, on a thread: programs find it at the default producer address, as long
- * as the recording lasts. Those of other users do not connect to it, unless root records and lets
- * them (src/ipc/trust.c). Its consumer socket lies in a folder that only this user
- * can enter. The probes are an ordinary producer on a second thread. Rejected: forking a daemon (it
- * could outlive a recorder that is killed) and calling the service without sockets (a second way
- * for each of the recorder's calls).
+ * It is the daemon itself, on a thread: programs find it at the default producer address while the
+ * recording lasts. Programs of other users do not connect to it, unless root records and they trust
+ * root's service (src/ipc/trust.c). Its consumer socket lies in a folder that only this user can
+ * enter. The probes are an ordinary producer on a second thread. Rejected: forking a daemon (it
+ * could outlive a recorder that is killed), and calling the service without sockets (a second
+ * variant of each of the recorder's calls).
  */
 #include <errno.h>
 #include <orma/init.h>
@@ -95,7 +95,7 @@ static int start_probes(struct orma_embedded *embedded, struct orma_error *reter
 		return orma_base_error_set(reterr, -EINVAL, "no producer address");
 	struct orma_probes_options options = {.producer_socket = address};
 	int result = orma_tool_probes_new(&options, &embedded->probes);
-	/* A query of the service now tells of the probes; without this answer it does so later. */
+	/* After this, a query of the service lists the probes. Without an answer they appear later. */
 	if (result == 0)
 		(void)orma_sync(SYNC_MS);
 	if (result == 0)

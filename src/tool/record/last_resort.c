@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * last_resort.c - watches that signals are read.
+ * last_resort.c - watches that the main thread reads its signals.
  *
  *   Ctrl-C, unread for a second: the main thread is stuck (its file is on a disk that hangs)
- *     --> kept for it as SIGTERM, and the user told --> Ctrl-C again, unread --> _exit()
+ *     --> kept pending as SIGTERM, with a message to the user --> Ctrl-C again, unread --> _exit()
  *
- * Two of the same signal are one while they are pending, so the first is exchanged for another that
- * the main thread counts alike, should it come back. Rejected: handlers (a handler cannot know
- * whether the main thread is stuck, and the first Ctrl-C is no reason to die), writing files on
- * another thread (the process cannot end before its files are closed either way).
+ * A second signal of the same kind is lost while the first is pending. So the first is replaced by
+ * another signal that the main thread counts alike, should it continue. Rejected: signal handlers
+ * (a handler cannot know whether the main thread is stuck, and the first Ctrl-C must not end the
+ * process), and writing files on another thread (the process cannot end before its files are closed
+ * either way).
  */
 #include "tool/record/last_resort.h"
 
@@ -21,7 +22,7 @@
 
 enum { UNREAD_MS = 1000, EXIT_INTERRUPTED = 128 + SIGINT };
 
-/* Waits; false when it is time to stop. */
+/* Waits for a signal. Returns false when the watch is to stop. */
 static bool wait_for(const struct orma_last_resort *resort, bool for_signal, int timeout_ms)
 {
 	struct pollfd fds[2] = {{resort->stop_fd, POLLIN, 0},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * last_resort.h - a second Ctrl-C ends a program whose main thread is stuck and reads no signals.
+ * last_resort.h - lets a second Ctrl-C end a program whose main thread is stuck and reads no
+ * signals.
  */
 #ifndef ORMA_TOOL_LAST_RESORT_H
 #define ORMA_TOOL_LAST_RESORT_H
@@ -13,10 +14,10 @@ struct orma_last_resort {
 	bool is_running;
 };
 
-/* SIGINT and SIGTERM are blocked in all threads and read from `signal_fd`, which must stay open. Does
- * without when there is no thread to be had. */
+/* SIGINT and SIGTERM must be blocked in all threads and read from `signal_fd`, which must stay
+ * open. Without a thread to be had, nothing is watched. */
 void orma_last_resort_start(struct orma_last_resort *resort, int signal_fd);
-/* Harmless on {0}. */
+/* Does nothing on {0}. */
 void orma_last_resort_stop(struct orma_last_resort *resort);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perfetto_command.c - the command line of Perfetto's recorder, for scripts that call `perfetto`.
  *
- * The same options and exit codes, but two: a session that the service refuses ends with 1
- * (upstream: 0), and --help with 0 (upstream: 1). Options for Android alone are refused by name.
+ * Options and exit codes are the same, with two exceptions: a session that the service refuses ends
+ * with 1 (upstream: 0), and --help with 0 (upstream: 1). Options that exist only for Android are
+ * refused by name.
  */
 #include <string.h>
 
@@ -79,7 +80,7 @@ struct command_line {
 	bool has_light_option;
 };
 
-/* -1 = go on, else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int take_fd(struct command_line *line, const char *value)
 {
 	uint64_t fd;
@@ -157,7 +158,7 @@ static int take_option(struct command_line *line, int option, const char *value)
 		line->is_detached_key = value;
 		return -1;
 	case OPTION_CLONE:
-		/* All ones: the session with the highest bugreport_score. */
+		/* All ones selects the session with the highest bugreport_score. */
 		if (orma_base_parse_u64(value, 10, &line->base.options.clone_id) ||
 		    line->base.options.clone_id == 0)
 			return orma_tool_fail("\"%s\" is not the id of a session", value);
@@ -185,7 +186,7 @@ static int check_clone(const struct command_line *line, bool makes_config)
 	return -1;
 }
 
-/* Combinations that mean nothing; the exit status or -1. */
+/* Refuses combinations that have no meaning. Returns the exit status, or -1. */
 static int check(const struct command_line *line)
 {
 	const struct orma_record_options *options = &line->base.options;
@@ -213,8 +214,8 @@ static int check(const struct command_line *line)
 	return -1;
 }
 
-/* Light configs record these beside the events; names without a slash (Android's atrace categories)
- * have no meaning here. */
+/* Light configs also record these sources. Names without a slash (Android's atrace categories) have
+ * no meaning here. */
 static int add_light_sources(const char *const *names, int count, const char ***ret)
 {
 	static const char *const always[] = {"linux.process_stats", "linux.system_info"};
@@ -262,7 +263,7 @@ static int record(struct command_line *line)
 	struct orma_record_config config;
 	struct orma_error error = {0};
 	const char **sources = NULL;
-	/* Upstream's recorder gives clones a config too, and does not look at it. */
+	/* Upstream's recorder accepts a config with a clone, and ignores it. */
 	if (line->base.options.attach_key || is_clone(line))
 		return run(line, NULL);
 	if (!line->base.wish.config_path) {

@@ -32,8 +32,7 @@ static bool begins_with(const char *text, const char *beginning)
 	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* A service accepts the rest of a config before it can tell that the file of output_path cannot be
- * created. */
+/* A service accepts a config before it can know that the file of output_path cannot be created. */
 static void on_stopped(void *ctx, const char *error)
 {
 	struct orma_recorder *recorder = ctx;
@@ -133,8 +132,8 @@ static double recorded_seconds(const struct orma_recorder *recorder)
 	return (double)(end_ns - recorder->begin_ns) / 1e9;
 }
 
-/* The parent that only waits for the beginning. A service that refuses the config says so before it
- * answers a later question; but whether the file of output_path can be created it finds out
+/* Tells a parent that waits only for the beginning. A service that refuses the config says so
+ * before it answers a later question. Whether the file of output_path can be created it finds out
  * meanwhile, before it starts anything. */
 static void tell_begun(struct orma_recorder *recorder)
 {
@@ -151,21 +150,23 @@ static void tell_begun(struct orma_recorder *recorder)
 		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
 }
 
-/* Waits for the data sources when somebody wants to know, and tells. */
+/* Waits until the data sources have started, if the parent or ready_fd wants to know, and tells
+ * them. */
 static void wait_ready(struct orma_recorder *recorder)
 {
 	tell_begun(recorder);
 	if (recorder->options->ready_fd < 0 && recorder->parent_fd < 0)
 		return;
 	int r = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
-	if (recorder->error[0]) /* which is said first */
+	if (recorder->error[0]) /* the report comes first, and then the status */
 		return;
-	/* A service of before the event exists: enabled is all that can be known. */
+	/* A service older than the event says -ENOTSUP; then only "enabled" is known. */
 	report_ready(recorder, r == 0 || r == -ENOTSUP ? 0 : r == -ETIMEDOUT ? 2 : 1);
 }
 
-/* A refused config is known before the answer to a question; that a file cannot be created, when the
- * data sources should have started. With triggers they may start only hours later. */
+/* Waits until the session has begun or failed. A refused config is known before the answer to a
+ * question; a file that cannot be created, when the data sources should have started. With triggers
+ * they may start only hours later. */
 static bool has_session_begun(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
@@ -179,9 +180,9 @@ static bool has_session_begun(struct orma_recorder *recorder)
 	return !orma_session_is_stopped(recorder->session);
 }
 
-/* The session runs: whatever the program does from its beginning is recorded as soon as its library
- * has connected. Without a session there is no program either: returns the exit status, or 0 when
- * the session's error has it. */
+/* Starts the program while the session runs, so that everything is recorded from the moment when
+ * its library has connected. Without a session no program is started. Returns the exit status, or 0
+ * when the session's error determines it. */
 static int start_app(struct orma_recorder *recorder)
 {
 	if (!has_session_begun(recorder))
@@ -202,7 +203,7 @@ static int patience_ms(void *ctx)
 	return recorder->signal_count == 0 ? -1 : recorder->signal_count == 1 ? STUCK_MS : 0;
 }
 
-/* Somebody sits in front of it and can answer. */
+/* Returns true when a user at a terminal can answer. */
 static bool may_ask(const struct orma_recorder *recorder)
 {
 	return !recorder->options->in_background && isatty(STDERR_FILENO) &&
@@ -247,7 +248,8 @@ static int run_clone(struct orma_recorder *recorder)
 	return r || clone_result.was_write_into_file ? r : read_back(recorder);
 }
 
-/* A session that is refused leaves the file of an earlier one. */
+/* Remembers the file at output_path, because a session that is refused leaves an earlier one's file
+ * there. */
 static void look_at_old_file(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
@@ -268,7 +270,8 @@ static int run_session(struct orma_recorder *recorder)
 		orma_trace_output_empty(&recorder->output);
 	if (is_clone(recorder))
 		return run_clone(recorder);
-	/* Before the session begins, or a trigger that comes at once would be missed. */
+	/* Before the session begins, because a trigger that comes at once would be missed
+	 * otherwise. */
 	r = recorder->makes_snapshots ? orma_session_observe(recorder->session, CLONE_TRIGGER_HIT)
 				      : 0;
 	if (r == 0 && options->attach_key)
@@ -279,7 +282,7 @@ static int run_session(struct orma_recorder *recorder)
 		r = orma_session_enable(recorder->session, options->config->bytes.data,
 					options->config->bytes.size,
 					sends_fd ? recorder->output.fd : -1);
-	/* The service answers in order: a refusal of the config comes before this. */
+	/* The service answers in order, so a refusal of the config comes before this answer. */
 	if (r == 0 && !options->attach_key &&
 	    orma_session_query_async(recorder->session, ORMA_SESSION_QUERY_CAPABILITIES,
 				     on_accepted, recorder))
@@ -306,7 +309,7 @@ static int run_session(struct orma_recorder *recorder)
 	return read_back(recorder);
 }
 
-/* Snapshots go into files of their own. A service from before they existed stops at the trigger
+/* Snapshots go into files of their own. A service that is older than snapshots stops at the trigger
  * instead (use_clone_snapshot_if_available), and there is one trace. */
 static int prepare_snapshots(struct orma_recorder *recorder)
 {
@@ -327,7 +330,7 @@ static int prepare_snapshots(struct orma_recorder *recorder)
 	return recorder->makes_snapshots ? ORMA_EXIT_OK : open_output(recorder);
 }
 
-/* A random time, as the config wishes; a signal ends it, and the recording. */
+/* Waits for a random time within the config's limits. A signal ends the wait and the recording. */
 static int delay_start(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
@@ -335,7 +338,7 @@ static int delay_start(struct orma_recorder *recorder)
 	uint64_t random = 0, range, end_ns;
 	if (!config || config->start_delay_max_ms == 0)
 		return ORMA_EXIT_OK;
-	/* A caller that waits for the beginning alone does not wait for the delay. */
+	/* A caller that waits only for the beginning does not wait for the delay. */
 	if (!recorder->options->background_wait_ms)
 		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
 	range = (uint64_t)config->start_delay_max_ms - config->start_delay_min_ms + 1;
@@ -351,7 +354,7 @@ static int delay_start(struct orma_recorder *recorder)
 	return ORMA_EXIT_OK;
 }
 
-/* With the file open: what is wrong with its name is the foreground's to say. */
+/* Called with the file open, so that the foreground reports a wrong name. */
 static int go_into_background(struct orma_recorder *recorder)
 {
 	uint32_t wait_ms = recorder->options->background_wait_ms;
@@ -375,12 +378,12 @@ int orma_record_run(const struct orma_record_options *options)
 		.shows_progress = !options->is_quiet && !options->app_argv && isatty(STDERR_FILENO),
 	};
 	orma_snapshots_init(&recorder.snapshots, options->out_path, options->no_clobber);
-	/* Opening a pipe may wait for its reader: it can still be interrupted. */
+	/* Opening a pipe may wait for its reader, which signals can still interrupt here. */
 	int status = wants_snapshots(&recorder) ? ORMA_EXIT_OK : open_output(&recorder);
 	if (status == ORMA_EXIT_OK)
 		status = go_into_background(&recorder);
-	/* Before any thread starts, so that all of them have the signals blocked. A clone is simply
-	 * given up. */
+	/* Before any thread starts, so that all of them have the signals blocked. A clone may be
+	 * interrupted at any time. */
 	if (status == ORMA_EXIT_OK && !is_clone(&recorder))
 		status = orma_recorder_block_signals(&recorder);
 	if (status == ORMA_EXIT_OK)
@@ -392,14 +395,14 @@ int orma_record_run(const struct orma_record_options *options)
 	if (status == ORMA_EXIT_OK) {
 		int r = run_session(&recorder);
 		status = orma_recorder_report(&recorder, r, recorded_seconds(&recorder));
-		/* Behind its message, or the parent would be gone before that. */
+		/* After the report: the parent ends when it is told. */
 		report_ready(&recorder, r || recorder.error[0] ? 1 : 0);
 	} else {
 		report_ready(&recorder, 1);
 	}
 	orma_session_free(recorder.session);
 	orma_snapshots_done(&recorder.snapshots);
-	if (status == ORMA_EXIT_OK) /* of a detached session it is empty yet */
+	if (status == ORMA_EXIT_OK) /* the file of a detached session is still empty, and stays */
 		recorder.output.is_new = false;
 	orma_trace_output_done(&recorder.output);
 	orma_embedded_stop(recorder.embedded);

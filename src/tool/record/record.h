@@ -24,11 +24,11 @@ enum orma_config_format {
 struct orma_record_wish {
 	const char *config_path; /* "-" = standard input; NULL = make one from the rest */
 	enum orma_config_format format;
-	/* With a config file these override what it says; 0 = not given. */
+	/* With a config file these options override its values; 0 = not given. */
 	uint32_t duration_ms;
 	bool is_endless; /* no duration at all */
 	uint64_t buffer_kb;
-	uint64_t file_limit_kb;     /* stream into the file, at most so much */
+	uint64_t file_limit_kb;     /* stream into the file, up to this size */
 	bool is_streaming;          /* write into the file while recording */
 	const char *const *sources; /* names of data sources, or ftrace events "group/name" */
 	int source_count;
@@ -37,19 +37,20 @@ struct orma_record_wish {
 	bool is_deferred;
 };
 
-/* What the recorder needs to know of the config. */
+/* The facts about a config that the recorder needs. */
 struct orma_record_config {
 	struct orma_buf bytes; /* serialized TraceConfig */
 	uint32_t duration_ms;
 	bool writes_into_file;
-	const char *output_path; /* NULL = the recorder has the file */
+	const char *output_path; /* NULL = the recorder opens the file */
 	uint32_t max_file_count; /* the files output_path, output_path.1 and so on */
 	bool has_buffers;
 	bool has_sources;
 	bool has_triggers;
 	uint32_t start_delay_min_ms, start_delay_max_ms; /* cmd_trace_start_delay */
-	bool makes_snapshots;                            /* its triggers are CLONE_SNAPSHOT ones */
-	const char **triggers;                           /* to be activated instead of recording */
+	/* its triggers are of mode CLONE_SNAPSHOT */
+	bool makes_snapshots;
+	const char **triggers; /* to be activated instead of recording */
 	size_t trigger_count;
 	struct orma_arena arena; /* owns the names */
 };
@@ -58,7 +59,7 @@ struct orma_record_config {
 int orma_record_config_make(const struct orma_record_wish *wish, struct orma_record_config *ret,
 			    struct orma_error *reterr);
 void orma_record_config_done(struct orma_record_config *config);
-/* The text that a wish without a file stands for. */
+/* Appends the text of the config that a wish without a file stands for. 0 or -errno. */
 int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf *text);
 
 struct orma_record_options {
@@ -66,49 +67,50 @@ struct orma_record_options {
 	const char *out_path; /* "-" = standard output; NULL = none (detached sessions with an
 				 output of their own) */
 	bool no_clobber;
-	bool may_serve;   /* without a daemon, be one */
+	bool may_serve;   /* without a daemon, run a service of its own */
 	bool is_quiet;    /* no progress, no summary */
 	bool must_record; /* a trace without any data is a failure */
-	/* The process id is printed; who waits does so for the data sources, so long (0 = not). */
+	/* Goes on in the background and prints the process id. The parent waits so long for the
+	 * data sources (0 = it does not wait). */
 	bool in_background;
 	uint32_t background_wait_ms;
 	int ready_fd; /* gets one status byte when all data sources have started; -1 = none */
 	char *const *app_argv; /* the program to start and to record until it ends; NULL = none */
 	const char *detach_key, *attach_key;
 	bool stops_attached;
-	/* Instead of a session of one's own the clone of another: by id, or by name. */
+	/* Clones another session, by id or by name, instead of starting one. */
 	uint64_t clone_id;
 	const char *clone_name;
 	bool is_for_bugreport;
 };
 
-/* Says on stderr, before the time is spent, which data sources of the config nobody offers, and what
- * is offered instead. They are recorded all the same: a program that has them may still come, most
- * of all one that the recorder itself is about to start. */
+/* Warns, before time is spent, of data sources in the config that no producer offers, and says
+ * which ones are offered instead. They are recorded all the same: a program that has them may still
+ * connect, in particular the one that the recorder is about to start. */
 void orma_record_warn_of_missing(struct orma_session *session,
 				 const struct orma_record_config *config, bool starts_program);
-/* Says on stderr what is missing of programs' own events (track_event) at the end. */
+/* Warns at the end when programs' own events (track_event) are missing. */
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,
 				const struct orma_tool_summary *summary, bool is_embedded);
 struct orma_pb_track_event_config;
 struct orma_pb_tracing_service_state;
-/* Says which categories of the config no connected program has declared; true when there was one to
- * tell of. `config` may be NULL. */
+/* Warns of categories in the config that no connected program has declared. Returns true when there
+ * was one. `config` may be NULL. */
 bool orma_record_warn_of_categories(const struct orma_pb_track_event_config *config,
 				    const struct orma_pb_tracing_service_state *state,
 				    bool has_events);
-/* The exit status. */
+/* Records one trace; returns the exit status. */
 int orma_record_run(const struct orma_record_options *options);
-/* 0 there is a session detached under this key, 2 there is none, 1 error. */
+/* Returns 0 when a session is detached under this key, 2 when there is none, 1 on errors. */
 int orma_record_is_detached(const char *key);
 
 /* --- a service inside the recorder (embedded.c) ----------------------------------------------- */
 
 struct orma_embedded;
 
-/* The service on a thread of its own, open for producers at the default address; this machine's
- * probes on another. */
+/* Starts the service on a thread, open for producers at the default address, and this machine's
+ * probes on another thread. */
 int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr);
 const char *orma_embedded_consumer_address(const struct orma_embedded *embedded);
 void orma_embedded_stop(struct orma_embedded *embedded);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record_absent.c - tells of data sources that a recording asked for and nobody had.
+ * record_absent.c - warns of data sources that a recording asked for and no producer had.
  *
- * The service waits in silence for a data source that no producer offers: one may still come. So the
- * recorder asks at the beginning who offers what, and tells at once what is missing, before an hour
- * is spent on it. Programs' own events (track_event) are another matter, because programs come and
- * go: of those it tells at the end, when the trace has none.
+ * The service waits silently for a data source that no producer offers, because one may still
+ * connect. So the recorder asks at the beginning which ones are offered, and reports at once what
+ * is missing, before an hour is spent on it. Programs' own events (track_event) differ, because
+ * programs come and go: the recorder reports at the end when the trace has none of them.
  */
 #include <orma/session.h>
 #include <stdio.h>
@@ -42,13 +42,13 @@ static bool is_offered(const struct orma_pb_tracing_service_state *state, struct
 #define TRACK_EVENT "track_event"
 #define FTRACE      "linux.ftrace"
 
-/* Of orma and of Perfetto's probes. */
+/* The data sources of orma's and of Perfetto's probes. */
 static const char *const known_sources[] = {
 	TRACK_EVENT, "linux.process_stats", "linux.sys_stats",      "linux.system_info",
 	FTRACE,      "linux.perf",          "linux.inode_file_map",
 };
 
-/* What was probably meant, or NULL. */
+/* Returns the name that was probably meant, or NULL. */
 static const char *find_meant(const char *name)
 {
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(known_sources); i++)
@@ -93,7 +93,7 @@ static const char *list_offered(const struct orma_pb_tracing_service_state *stat
 	return listed ? orma_base_buf_cstr(ret) : "nothing";
 }
 
-/* `needs_program`: events of programs are all that is recorded, and none is about to be started. */
+/* `needs_program`: only events of programs are recorded, and no program is about to be started. */
 static void warn_of_missing(const char *name, bool needs_program,
 			    const struct orma_pb_tracing_service_state *state)
 {
@@ -115,7 +115,7 @@ static void warn_of_missing(const char *name, bool needs_program,
 			       "start from now on are recorded");
 }
 
-/* Programs are there, and may have said nothing. */
+/* Programs are connected, but may have emitted nothing. */
 static void warn_of_silence(const struct orma_pb_track_event_config *config,
 			    const struct orma_pb_tracing_service_state *state, bool has_events,
 			    bool is_embedded)
@@ -132,7 +132,7 @@ static void warn_of_silence(const struct orma_pb_track_event_config *config,
 		       hint);
 }
 
-/* The name of the i-th source, with a NUL behind it. */
+/* Copies the name of the i-th source, with a NUL at its end. */
 static bool copy_name(const struct orma_pb_trace_config *config, size_t i, struct orma_buf *ret)
 {
 	const struct orma_pb_data_source_config *source = config->data_sources.items[i]->config;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record_app.c - starts the program that is recorded, and learns of its end.
+ * record_app.c - starts the program that is recorded, and notices its end.
  *
  * The program is an ordinary child in our process group: it has the terminal, Ctrl-C reaches it
- * from there, and its exit status is its own. It finds the service by the environment that it
- * inherits, as we did. posix_spawn() tells what is wrong with the program itself, which a fork
- * would need a pipe for. Rejected: a process group of its own (it would have to be given the
- * terminal, and taken it again), PR_SET_PDEATHSIG (a recorder that is killed must not take the
- * program along).
+ * from there, and its exit status is its own. It finds the service through the environment, which
+ * it inherits. posix_spawn() reports what is wrong with the program itself; fork() would need a
+ * pipe for that. Rejected: a process group of its own (it would have to be given the terminal, and
+ * the recorder to take it back), and PR_SET_PDEATHSIG (a recorder that is killed must not end the
+ * program).
  */
 #include "tool/record/record_app.h"
 
@@ -31,7 +31,7 @@ static int tell_not_started(const char *name, int error)
 	return error == ENOENT || error == ENOTDIR ? ORMA_EXIT_NOT_FOUND : ORMA_EXIT_NOT_STARTED;
 }
 
-/* 0, or why it cannot be run. */
+/* Returns 0, or why the program cannot be run. */
 static int check_program(const char *path)
 {
 	struct stat info;
@@ -41,7 +41,7 @@ static int check_program(const char *path)
 	return !S_ISREG(info.st_mode) || access(path, X_OK) ? EACCES : 0;
 }
 
-/* As posix_spawnp() will look for it. */
+/* Searches PATH like posix_spawnp(). */
 static int search_path(const char *name)
 {
 	const char *folders = getenv("PATH");
@@ -79,7 +79,7 @@ int orma_record_app_prepare(struct orma_record_app *app, char *const *argv)
 		return 0;
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
-	/* Ignored by our parent, it would not come, and the exit status would be lost. */
+	/* If our parent ignored SIGCHLD, it would not arrive, and the exit status would be lost. */
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	sigprocmask(SIG_BLOCK, &children, &app->old_mask);
 	int fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -97,7 +97,7 @@ int orma_record_app_start(struct orma_record_app *app)
 
 	if (error)
 		return tell_not_started(app->argv[0], error);
-	/* What main() has changed. */
+	/* Restores the signals that main() has changed. */
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE);
 	sigaddset(&defaults, SIGXFSZ);

@@ -15,19 +15,20 @@ struct orma_record_app {
 	pid_t pid;         /* 0 = not started, or ended */
 	int status;        /* once it has ended: exit status, or 128 + signal */
 	int child_fd;      /* readable when a child has ended; -1 = not prepared */
-	sigset_t old_mask; /* what the program gets */
+	sigset_t old_mask; /* the signal mask that the program gets */
 };
 
-/* ORMA_EXIT_OK, or says why the program cannot be found and returns the exit status for that. */
+/* Returns ORMA_EXIT_OK, or reports why the program cannot be found and returns the exit status for
+ * that. */
 int orma_record_app_find(const char *name);
-/* Before any thread starts, and before other signals are blocked. 0 or -errno. */
+/* Called before any thread starts, and before other signals are blocked. 0 or -errno. */
 int orma_record_app_prepare(struct orma_record_app *app, char *const *argv);
-/* ORMA_EXIT_OK, or says what is wrong and returns the exit status for it. */
+/* Returns ORMA_EXIT_OK, or reports what is wrong and returns the exit status for it. */
 int orma_record_app_start(struct orma_record_app *app);
 bool orma_record_app_is_running(const struct orma_record_app *app);
-/* When child_fd is readable. */
+/* To be called when child_fd is readable. */
 void orma_record_app_reap(struct orma_record_app *app);
-/* Passes a signal on. One that the terminal sent has reached the program by itself. */
+/* Passes a signal on. A signal that the terminal sent has reached the program by itself. */
 void orma_record_app_forward(const struct orma_record_app *app, int signal, bool is_from_terminal);
 void orma_record_app_done(struct orma_record_app *app);
 

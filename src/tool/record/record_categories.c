@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record_categories.c - tells of categories that a config enables and no connected program has.
+ * record_categories.c - warns of categories that a config enables and no connected program has.
  *
- * A misspelt category records nothing, in silence: to the service a category is a text in a config
+ * A misspelt category records nothing, silently: to the service, categories are part of a config
  * that it does not read. So when the recording is over, each name and pattern of enabled_categories
- * is looked for in what the programs that are connected have declared. That is a hint, no proof:
- * programs may have left, and names that events bring along at run time are not declared. Hence
- * nothing is said of a name that is like no other while there are events.
+ * is compared with the categories that connected programs have declared. The result is a hint, not
+ * a proof: programs may have left, and names that events bring along at run time are not declared.
+ * So while there are events, the recorder does not warn of a name that resembles no other.
  *
- * What programs declare is theirs: names that are not printable ASCII are never suggested.
+ * Programs choose the names that they declare, so names that are not printable ASCII are never
+ * suggested.
  */
 #include <string.h>
 
@@ -18,7 +19,7 @@
 #include "tool/tool.h"
 
 #define TRACK_EVENT "track_event"
-/* Enough to suggest from; a program may declare thousands. */
+/* Enough for suggestions; a program may declare thousands. */
 #define NAMES_MAX 1024
 
 struct names {
@@ -62,7 +63,7 @@ static void collect(struct names *names, const struct orma_pb_tracing_service_st
 	}
 }
 
-/* As the library matches: a whole name, or its beginning and one '*'. */
+/* Matches like the library: a whole name, or its beginning followed by one '*'. */
 static bool is_declared(const struct names *names, const char *wanted)
 {
 	size_t size = strlen(wanted);

@@ -73,7 +73,7 @@ static int take_option(struct command_line *line, int option, const char *value)
 		return -1;
 	}
 	if (option == 't')
-		line->base.wish.is_endless = false; /* the last one counts */
+		line->base.wish.is_endless = false; /* the last -t counts */
 	r = orma_record_take_option(&line->base, option, value, &error);
 	if (r < 0)
 		return orma_tool_usage_error("%s", error.message);
@@ -102,7 +102,8 @@ static int print_config(const struct orma_record_wish *wish)
 	struct orma_buf text = {0};
 	int result = orma_record_config_text(wish, &text);
 	if (result == 0)
-		(void)orma_tool_write_raw(stdout, text.data, text.size); /* main() tells of it */
+		/* main() reports a failure */
+		(void)orma_tool_write_raw(stdout, text.data, text.size);
 	orma_base_buf_done(&text);
 	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
 }
@@ -131,7 +132,7 @@ static int record(struct orma_record_line *line)
 	return status;
 }
 
-/* Where the program to record begins, behind "--"; argc = there is none. */
+/* Returns the index of the program to record, after "--"; argc = there is none. */
 static int find_program(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)

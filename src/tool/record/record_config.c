@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record_config.c - the config of a recording: from a file in text or binary form, or made from a
- * few options.
+ * record_config.c - the config of a recording: read from a file in text or binary form, or made
+ * from options.
  *
- * Made configs are text first, so that `--print-config` can show what a recording stands for and a
- * user can go on from there.
+ * A config that is made is text first, so that `--print-config` can show what a recording stands
+ * for, as a start for a config of one's own.
  */
 #include <errno.h>
 #include <orma/session.h>
@@ -18,19 +18,19 @@
 #include "tool/tool.h"
 
 #define DEFAULT_BUFFER_KB 32768u
-/* Of the buffer for sources that poll: a quarter of the other one, within these limits. */
+/* Limits on the buffer for sources that poll, which has a quarter of the other buffer's size. */
 #define POLLED_BUFFER_KB_MIN 1024u
 #define POLLED_BUFFER_KB_MAX 16384u
 #define DEFAULT_DURATION_MS  10000
 
-/* What is recorded when nothing is named: all that this machine tells without root, and every
+/* Recorded when no source is named: everything that this machine tells without root, and every
  * program's own events. */
 static const char *const default_sources[] = {"linux.process_stats", "linux.sys_stats",
 					      "linux.system_info", "track_event"};
 
 static const struct source_text {
 	const char *name;
-	bool is_polled; /* writes a little at intervals: has a buffer apart from the chatty ones */
+	bool is_polled;     /* writes a little at intervals, so it has a buffer of its own */
 	const char *config; /* inside config { ... } */
 } source_texts[] = {
 	{"linux.process_stats", true,
@@ -52,7 +52,7 @@ static const struct source_text {
 	 "    }\n"},
 };
 
-/* A string literal of the text format. */
+/* Appends a string literal of the text format. */
 static int append_quoted(struct orma_buf *text, const char *value)
 {
 	int result = orma_base_buf_append_str(text, "\"");
@@ -66,7 +66,7 @@ static int append_quoted(struct orma_buf *text, const char *value)
 	return result ? result : orma_base_buf_append_str(text, "\"");
 }
 
-/* NULL: a source that orma has no words for. */
+/* Returns NULL for a source that orma does not know. */
 static const struct source_text *find_source_text(const char *name)
 {
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(source_texts); i++)
@@ -101,8 +101,8 @@ static int append_buffer(struct orma_buf *text, uint64_t size_kb)
 				    (unsigned long long)size_kb);
 }
 
-/* One buffer; a second one when there are sources that poll and others, which could push what those
- * write out of a common ring within seconds. */
+/* Appends one buffer, and a second one when some sources poll and others do not: these could push
+ * the data of the first out of a common ring within seconds. */
 static int append_buffers(struct orma_buf *text, uint64_t size_kb, const char *const *sources,
 			  int count, bool *ret_has_polled_buffer)
 {
@@ -117,7 +117,7 @@ static int append_buffers(struct orma_buf *text, uint64_t size_kb, const char *c
 	return result;
 }
 
-/* Names with a slash are ftrace events; they share one data source. */
+/* Names with a slash are ftrace events, which share one data source. */
 static int append_ftrace(const struct orma_record_wish *wish, struct orma_buf *text)
 {
 	bool is_open = false;
@@ -198,7 +198,7 @@ static int parse_config(const struct orma_record_wish *wish, const char *name,
 	return result;
 }
 
-/* What the options say on top of a config file. */
+/* Applies options that override a config file. */
 static int apply_overrides(const struct orma_record_wish *wish, struct orma_arena *arena,
 			   struct orma_pb_trace_config *config)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record_report.c - what a recorder says when a recording is over.
+ * record_report.c - the recorder's report when a recording is over.
  *
- * Packets that the recorder wrote itself were counted as they passed; a file that the service wrote
- * is read once more.
+ * Packets that the recorder wrote itself were counted on the way; a file that the service wrote is
+ * read once more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct report {
 	struct orma_error error;
 };
 
-/* The service knows the losses of a file that this process may not read. */
+/* Asks the service for the losses, when this process may not read the file. */
 static int take_stats(struct orma_recorder *recorder, struct report *ret)
 {
 	struct orma_tool_counter counter = {0};
@@ -45,13 +45,13 @@ static int take_stats(struct orma_recorder *recorder, struct report *ret)
 	return r;
 }
 
-/* The files of output_path. */
+/* Reads the files of output_path. */
 static int read_series(struct orma_recorder *recorder, struct report *ret)
 {
 	const struct orma_record_config *config = recorder->options->config;
 	struct orma_tool_counter counter = {0};
 	struct orma_tool_series series;
-	/* A relative path counts from the daemon's folder, not from ours. */
+	/* A relative path is relative to the daemon's folder, not to ours. */
 	int r = *ret->path == '/' || recorder->embedded
 			? orma_tool_series_count(ret->path, config->max_file_count, &counter,
 						 &series, &ret->error)
@@ -67,8 +67,8 @@ static int read_series(struct orma_recorder *recorder, struct report *ret)
 	return 0;
 }
 
-/* The recorder's own file, into which the service wrote. The service and the recorder share the
- * position in it, and the service may be about to write: reading has a position of its own. */
+/* Reads the recorder's own file, into which the service wrote. The service and the recorder share
+ * the file position, and the service may be about to write, so reading has a position of its own. */
 static int read_file(struct orma_recorder *recorder, struct report *ret)
 {
 	char path[32];
@@ -105,7 +105,7 @@ static int get_report(struct orma_recorder *recorder, struct report *ret)
 	return 0;
 }
 
-/* The service's own packets are about the recording, and are in every trace. */
+/* Packets of the service itself are in every trace, so they do not count as data. */
 static bool has_data(const struct orma_tool_summary *summary)
 {
 	for (size_t i = 0; i < summary->source_count; i++)
@@ -148,7 +148,7 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 				     orma_tool_path(), report->path);
 }
 
-/* Without one packet, of the service either, the session never began. */
+/* Without a single packet, even of the service, the session never began. */
 static int report_no_beginning(const struct orma_recorder *recorder, double seconds)
 {
 	const struct orma_record_options *options = recorder->options;
@@ -164,7 +164,7 @@ static int report_no_beginning(const struct orma_recorder *recorder, double seco
 static int report_recording(struct orma_recorder *recorder, double seconds)
 {
 	struct report report;
-	/* An attached session has an output of its own, which nobody has told us of. */
+	/* An attached session has an output of its own, which the recorder does not know. */
 	bool is_foreign = recorder->output.fd < 0 &&
 			  (!recorder->options->config || !recorder->options->config->output_path);
 
@@ -219,7 +219,7 @@ static bool is_old_file(const struct orma_recorder *recorder)
 	return path && stat(path, &info) == 0 && info.st_ino == recorder->old_inode;
 }
 
-/* What the service wrote into a file until then is a trace, too. */
+/* The file that the service wrote until then is a trace, too. */
 static int report_ended(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;

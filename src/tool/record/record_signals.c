@@ -2,10 +2,10 @@
  * record_signals.c - signals that end a recording.
  *
  * Tools like timeout(1) send a signal to the process and then to its group, so one wish to stop
- * arrives twice. Signals that follow each other by less than SAME_MS are one.
+ * arrives twice. Signals that follow each other within SAME_MS count as one.
  *
- * While a program is recorded, the first signal is the program's: it goes on to the program, and
- * the recording ends when the program does. The next one ends the recording.
+ * While a program is recorded, the first signal is for the program: it is passed on, and the
+ * recording ends when the program does. The next signal ends the recording.
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ int orma_recorder_block_signals(struct orma_recorder *recorder)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	/* The terminal is gone; who started us with nohup does not mind. */
+	/* SIGHUP says that the terminal is gone; a recorder that nohup started ignores it. */
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);

@@ -62,7 +62,7 @@ static int begin_end(struct orma_recorder *recorder)
 					recorder);
 }
 
-/* Signals have come: 0 to go on, -EINTR not to wait any longer. */
+/* Handles pending signals. Returns 0 to go on, or -EINTR to wait no longer. */
 static int take_signals(struct orma_recorder *recorder)
 {
 	orma_recorder_count_signals(recorder);
@@ -79,7 +79,7 @@ static int take_signals(struct orma_recorder *recorder)
 	return begin_end(recorder);
 }
 
-/* The program's end is the recording's. */
+/* Ends the recording when the program has ended. */
 static int take_app_end(struct orma_recorder *recorder)
 {
 	orma_record_app_reap(&recorder->app);
@@ -128,7 +128,7 @@ int orma_recorder_wait(struct orma_recorder *recorder)
 	return r;
 }
 
-/* The service still writes what it has into the file. -EINTR when a signal or CUT_MS ends the wait
+/* Waits while the service still writes into the file. -EINTR when a signal or CUT_MS ends the wait
  * before the file is complete. */
 static int await_service_file(struct orma_recorder *recorder)
 {
@@ -151,7 +151,7 @@ static int await_service_file(struct orma_recorder *recorder)
 	return r;
 }
 
-/* What the service has is the trace. Signals count anew: the next one gives up. */
+/* The trace is what the service has. Signals count anew: the next one gives up. */
 int orma_recorder_cut_short(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recorder.h - one recording under way: what record.c and record_report.c share.
+ * recorder.h - one recording in progress, as the files record*.c share it.
  */
 #ifndef ORMA_TOOL_RECORDER_H
 #define ORMA_TOOL_RECORDER_H
@@ -16,30 +16,30 @@ struct orma_recorder {
 	struct orma_session *session;
 	struct orma_trace_output output;
 	int signal_fd;
-	int parent_fd; /* of the process that waits in the foreground: as ready_fd; -1 = none */
-	unsigned signal_count; /* that ask for the recording's end */
+	int parent_fd; /* tells the process that waits in the foreground; as ready_fd; -1 = none */
+	unsigned signal_count; /* signals that ask for the end of the recording */
 	bool has_signal, has_told_app;
-	uint64_t signal_ns; /* when the last one was counted */
+	uint64_t signal_ns; /* when the last signal was counted */
 	bool is_ending;     /* the last flush was asked for */
 	struct orma_record_app app;
 	uint64_t begin_ns, end_ns; /* of the recording; 0 = it has not ended */
 	bool shows_progress;
 	bool is_ready;
 	bool was_read_back;   /* the recorder wrote the trace itself, and counted it */
-	ino_t old_inode;      /* what output_path led to before the session; 0 = nothing */
-	int stop_error;       /* what asking for the stop came to */
-	bool makes_snapshots; /* the service tells of triggers that want one */
+	ino_t old_inode;      /* the file at output_path before the session; 0 = none */
+	int stop_error;       /* the result of asking for the stop */
+	bool makes_snapshots; /* the service reports triggers that want a snapshot */
 	struct orma_snapshots snapshots;
 	struct orma_last_resort last_resort;
 	char error[512]; /* why the service ended the session, or: */
-	bool is_refused; /* it has not even begun */
+	bool is_refused; /* the session never began */
 	bool is_accepted;
 };
 
-/* Before any thread starts, so that all of them have the signals blocked; prepares the program to
- * record, too. Returns the exit status. */
+/* Blocks the signals, and prepares the program to record. Called before any thread starts, so that
+ * all of them have the signals blocked. Returns the exit status. */
 int orma_recorder_block_signals(struct orma_recorder *recorder);
-/* Reads the signals that have come. */
+/* Reads and counts pending signals. */
 void orma_recorder_count_signals(struct orma_recorder *recorder);
 /* Waits until the session has stopped. 0, -EINTR when a second signal asks to wait no longer, or why the session failed
  * (-errno). */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * snapshot.c - the snapshots that triggers of a recording ask for: clones of the running session,
- * each into a file.
+ * each in a file.
  *
- * A snapshot needs a connection of its own, because a consumer has one session. They are made one
- * after the other; hits that come meanwhile wait. Rejected: a thread per snapshot (clones of one
- * session at the same time only make each other slow).
+ * A snapshot needs a connection of its own, because a consumer has one session. Snapshots are made
+ * one after the other; hits that arrive meanwhile wait. Rejected: a thread per snapshot, because
+ * simultaneous clones of one session only slow each other down.
  */
 #include "tool/record/snapshot.h"
 
@@ -124,7 +124,8 @@ static int open_file(const struct orma_snapshots *snapshots, struct orma_trace_o
 	return output->fd < 0 ? -errno : 0;
 }
 
-/* 0, or an error that the user has been told of. The file keeps what fits of the only copy. */
+/* Returns 0, or an error that was reported. The file keeps the part that fits, because it is the
+ * only copy. */
 static int take_into(const struct orma_snapshots *snapshots, struct hit *hit,
 		     struct orma_trace_output *output, off_t *ret_bytes)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * summary.c - what is in a trace, in a few lines: packets per data source, losses, and what a ring
- * buffer that has wrapped still covers.
+ * summary.c - summarises a trace in a few lines: packets per data source, losses, and the time that
+ * a ring buffer which has wrapped still covers.
  *
- * How much time a buffer covers is the difference between the first and the last time that its
- * sequences tell. Times that are relative to an earlier packet do not count, because that packet may
- * be lost. Every incremental state begins with an absolute time, and the service asks for a new
- * state 32 times while a ring is filled, so the result is a few percent too small at most.
+ * The time that a buffer covers is the difference between the first and the last timestamp of its
+ * sequences. Timestamps relative to an earlier packet do not count, because that packet may be
+ * lost. Every incremental state begins with an absolute timestamp, and the service asks for a new
+ * state 32 times while a ring fills, so the result is at most a few percent too small.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #include "tool/print.h"
 #include "tool/record/trace_counter.h"
 
-/* Which data source writes which payload field of TracePacket. */
+/* The data source that writes each payload field of TracePacket. */
 static const struct payload {
 	uint32_t field_id;
 	const char *source;
@@ -45,7 +45,7 @@ struct packet_facts {
 	uint64_t sequence_id, dropped, flags;
 	uint64_t time_ns, clock_id; /* 0 = not said */
 	bool has_defaults;
-	bool is_clock_sync; /* the service's, but of no sequence */
+	bool is_clock_sync; /* a clock snapshot of the service, without a sequence */
 	const char *source;
 	struct orma_str stats, config;
 };
@@ -115,7 +115,7 @@ static void count_source(struct orma_tool_summary *summary, const char *name, ui
 
 /*
  * Packets without a payload of their own (clock snapshots, interned data) belong to the source that
- * their sequence's other packets name; until one does, they wait.
+ * other packets of the sequence name. Until one does, they are counted apart.
  */
 struct sequence {
 	const char *source;
@@ -146,7 +146,7 @@ static void take_buffers(struct orma_tool_counter *counter, const struct orma_pb
 	}
 }
 
-/* The last trace_stats of a trace counts: each one is cumulative. */
+/* The last trace_stats of a trace counts, because each one is cumulative. */
 static int take_stats(struct orma_tool_counter *counter, struct orma_str bytes)
 {
 	struct orma_tool_summary *summary = &counter->summary;
@@ -265,7 +265,7 @@ static void count_times(struct orma_tool_summary *summary, const struct sequence
 
 void orma_tool_counter_add(struct orma_tool_counter *counter, const void *packet, size_t size)
 {
-	/* A packet that cannot be looked into is one of the trace all the same. */
+	/* A packet that cannot be decoded still counts as a packet of the trace. */
 	if (orma_tool_unpack(&counter->unpacker, packet, size, count_packet, counter) < 0)
 		count_source(&counter->summary, ORMA_TOOL_SOURCE_OTHER, 1);
 }
@@ -310,7 +310,7 @@ struct loss {
 	const char *one, *many; /* what follows the count */
 };
 
-/* False when there are none. */
+/* Returns false when there are none. */
 static bool print_losses(const struct loss *losses, size_t kinds, FILE *out)
 {
 	const char *separator = "";
@@ -344,7 +344,7 @@ static void print_coverage(uint64_t ns, FILE *out)
 			(double)ns / (is_short ? 1e6 : 1e9), is_short ? "ms" : "s");
 }
 
-/* What it means that a ring buffer has overwritten chunks, and what to do about it. */
+/* Explains what overwritten chunks of a ring buffer mean, and what to do about them. */
 static void print_ring(const struct orma_tool_summary *summary, size_t idx, FILE *out)
 {
 	const struct orma_tool_buffer *buffer = &summary->buffers[idx];

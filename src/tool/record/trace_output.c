@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_output.c - writes the packets of a session, and keeps what fits when the disk is full.
+ * trace_output.c - writes the packets of a session, and keeps what it can when the disk is full.
  *
  *   packets --> batch --write--> file
  *                 |  full disk: the file is cut behind its last whole packet
  *                 +--> kept in memory for another file, or counted as lost
  *
  * A service gives each packet away once. So the packets that were read when the disk became full
- * are the only copy, and the recorder is the one that must not lose them. It reads on to the end:
- * a service drops a consumer that reads nothing for 10 s, and a user needs longer than that to
- * answer a question. For the same reason a pipe whose reader pauses (a pager) is waited for only
- * HOLD_AFTER_MS at a time while there is more to read; then the rest is read into memory, and written
- * as the pipe takes it. The memory is bounded by the buffers of the session. Rejected: writing
- * the later packets that are smaller (the trace would have a gap that nobody sees), removing the
- * file (it is the only copy of what it has).
+ * are the only copy, and the recorder must not lose them. It reads on to the end, because a service
+ * drops a consumer that reads nothing for 10 s, and a user needs longer than that to answer a
+ * question. For the same reason the recorder waits for a pipe whose reader pauses (a pager) only
+ * HOLD_AFTER_MS at a time while there is more to read; then it reads the rest into memory, and
+ * writes it as the pipe takes it. The buffers of the session bound this memory.
+ *
+ * Rejected: writing later packets that are smaller (the trace would have a gap that nobody sees),
+ * and removing the file (it is the only copy of its packets).
  */
 #include "tool/record/trace_output.h"
 
@@ -46,7 +47,8 @@ int orma_trace_output_open(struct orma_trace_output *output, const char *path, b
 	} else {
 		struct stat info;
 		output->is_new = stat(path, &info) != 0;
-		/* With a reading end of our own we would not notice that a pipe's reader is gone. */
+		/* With a reading end of its own, the recorder would not notice that the pipe's
+		 * reader has gone. */
 		int access = output->is_new || S_ISREG(info.st_mode) ? O_RDWR : O_WRONLY;
 		int clobber = no_clobber ? O_EXCL : 0;
 		output->fd = open(path, O_CREAT | access | O_NOCTTY | O_CLOEXEC | clobber, 0600);
@@ -96,7 +98,7 @@ void orma_trace_output_drop(struct orma_trace_output *output)
 	orma_base_buf_done(&output->batch);
 }
 
-/* All that was written could be copied to another file. */
+/* Returns true when everything that was written could be copied to another file. */
 static bool can_move(const struct orma_trace_output *output)
 {
 	if (output->begin < 0)
@@ -119,7 +121,7 @@ static int get_short_patience_ms(void *ctx)
 	return ms < 0 ? (int)output->hold_after_ms : ms;
 }
 
-/* What was written goes out of the batch, packet by packet. */
+/* Writes the batch, and removes whole packets that were written from it. */
 static int write_batch(struct orma_trace_output *output, int (*patience_ms)(void *ctx))
 {
 	int wakeup_fd = output->writer.patience_ms ? output->writer.wakeup_fd : -1;
@@ -165,7 +167,7 @@ static int append(struct orma_buf *batch, const void *packet, size_t size)
 	return orma_base_buf_append(batch, packet, size);
 }
 
-/* A reader that does not read is waited for later: see the beginning. */
+/* A reader that does not read is waited for later; see the preface. */
 static void flush_or_hold(struct orma_trace_output *output)
 {
 	int r = write_batch(output, get_short_patience_ms);
@@ -192,7 +194,7 @@ static int take_packet(void *ctx, const void *packet, size_t size)
 	orma_tool_counter_add(&output->all, packet, size);
 	if (!output->error || output->keeps_rest)
 		r = append(&output->batch, packet, size);
-	/* There is no memory to hold more: write, and wait for the reader. */
+	/* Without memory to hold more: write, and wait for the reader. */
 	if (r < 0 && output->is_held) {
 		output->is_held = false;
 		flush_or_drop(output);
@@ -207,7 +209,7 @@ static int take_packet(void *ctx, const void *packet, size_t size)
 	return output->error == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
-/* Some file systems find out only when a descriptor is closed that there was no room. */
+/* Some file systems report a full disk only when a descriptor is closed. */
 static void settle(struct orma_trace_output *output)
 {
 	int fd = output->begin < 0 ? -1 : fcntl(output->fd, F_DUPFD_CLOEXEC, 3);
@@ -224,7 +226,7 @@ int orma_trace_output_read(struct orma_trace_output *output, struct orma_session
 		output->hold_after_ms = HOLD_AFTER_MS;
 	output->begin = orma_trace_output_is_file(output) ? lseek(output->fd, 0, SEEK_CUR) : -1;
 	r = orma_session_read(session, take_packet, output);
-	/* Also when the service is gone: what it gave is the only copy. */
+	/* Also when the service is gone, because its packets are the only copy. */
 	if (!output->error)
 		flush_or_drop(output);
 	if (!output->error)

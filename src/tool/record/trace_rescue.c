@@ -33,7 +33,7 @@ static void ask(const struct orma_trace_output *output)
 {
 	double written_kb = (double)output->written_bytes / 1024;
 
-	/* Keys that were pressed during the recording are no answer. */
+	/* Keys that were pressed during the recording are not an answer. */
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	fputs("\n", stderr);
 	orma_tool_print_line(stderr,
@@ -47,7 +47,7 @@ static void ask(const struct orma_trace_output *output)
 	fflush(stderr);
 }
 
-/* A line without its end; false when there is none: end of input, or a signal. */
+/* Reads a line without its end. Returns false at the end of input and after a signal. */
 static bool read_line(int signal_fd, char *line, size_t size)
 {
 	struct pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}};
@@ -66,7 +66,7 @@ static bool read_line(int signal_fd, char *line, size_t size)
 	return true;
 }
 
-/* "~/x" is what a shell would have made of it. */
+/* Expands "~/x" as a shell would. */
 static int make_path(const char *line, char *ret, size_t size)
 {
 	const char *home = getenv("HOME");
@@ -96,19 +96,19 @@ static int copy_written(const struct orma_trace_output *output, int fd)
 		if (got > 0)
 			r = orma_base_fd_write_all(fd, piece, (size_t)got);
 		else if (got == 0)
-			r = -EIO; /* somebody cut it */
+			r = -EIO; /* the file was cut meanwhile */
 		else if (errno != EINTR)
 			r = -errno;
 		done += got > 0 ? (uint64_t)got : 0;
 	}
-	/* The other copy is about to be removed. */
+	/* Makes the copy durable, because the other one is about to be removed. */
 	if (r == 0 && done > 0 && fsync(fd) < 0 && errno != EINVAL)
 		r = -errno;
 	orma_base_free(piece);
 	return r;
 }
 
-/* What was made here goes away; a file that was there before is left empty. */
+/* Removes the old file if the recorder made it; a file that existed before is left empty. */
 static void remove_old(const struct orma_trace_output *output)
 {
 	if (output->begin < 0 || strcmp(output->path, "-") == 0)
@@ -119,7 +119,7 @@ static void remove_old(const struct orma_trace_output *output)
 		unlink(output->path);
 }
 
-/* From here on the trace is in this file. */
+/* Continues the trace in this file. */
 static void adopt(struct orma_trace_output *output, int fd, const char *path)
 {
 	remove_old(output);
@@ -172,6 +172,6 @@ void orma_trace_output_rescue(struct orma_trace_output *output)
 	}
 	if (output->error)
 		orma_trace_output_drop(output);
-	else if (output->lost_bytes > 0) /* there was no memory to keep all of it */
+	else if (output->lost_bytes > 0) /* without memory to keep all of it */
 		output->error = -ENOMEM;
 }

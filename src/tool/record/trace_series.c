@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_series.c - finds the files of one trace by its uuid, which each of them begins with, and
+ * trace_series.c - finds the files of one trace by the uuid with which each of them begins, and
  * counts their packets from the oldest to the newest.
  */
 #include "tool/record/trace_series.h"
@@ -23,7 +23,7 @@ struct uuid {
 	size_t size; /* 0 = none */
 };
 
-/* -ENOENT, -EACCES and the like; -EINVAL: no regular file. */
+/* -ENOENT, -EACCES and the like. -EINVAL: not a regular file. */
 static int open_trace(const char *path, uint32_t number, uint64_t *ret_bytes)
 {
 	char name[PATH_MAX];
@@ -33,7 +33,7 @@ static int open_trace(const char *path, uint32_t number, uint64_t *ret_bytes)
 	if (snprintf(name, sizeof(name), number ? "%s.%u" : "%s", path, number) >=
 	    (int)sizeof(name))
 		return -ENAMETOOLONG;
-	/* Without O_NONBLOCK a pipe that somebody put there would be waited for. */
+	/* Without O_NONBLOCK, open() of a pipe would wait for its writer. */
 	fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -58,7 +58,7 @@ static int take_uuid(void *ctx, const void *packet, size_t size)
 	return 1;
 }
 
-/* 1 = both files have it, 0 = they do not. */
+/* Returns 1 when both files have the uuid, 0 when they do not, or -errno. */
 static int is_of_trace(const char *path, uint32_t number, const struct uuid *uuid)
 {
 	struct uuid other = {.size = 0};
