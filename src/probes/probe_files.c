@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * probe_files.c - whole files and folders of /proc and /sys, with as few system calls as there can be.
+ * probe_files.c - reads whole files and folders of /proc and /sys with as few system calls as
+ * possible.
  *
  * Owns no descriptors beyond a call. Files of these file systems have no size, so a buffer grows
- * until the end is there; multi-record files (vmstat, diskstats, interrupts) come in pieces of a
- * page however large the buffer is. A poll of a big machine opens tens of thousands of files:
- * everything goes by openat() below a folder that stays open, paths are put together without
- * printf, and buffers belong to the caller, who keeps them. Rejected: opendir(), which allocates 32
- * KiB each time; keeping descriptors of all files of all processes open, which meets the limit of
- * descriptors long before it saves enough.
+ * until the end is reached; multi-record files (vmstat, diskstats, interrupts) come in pieces of a
+ * page however large the buffer is. A poll of a big machine opens tens of thousands of files. So
+ * all paths are relative to a folder that stays open (openat()), they are composed without printf,
+ * and the caller keeps the buffers. Rejected: opendir(), which allocates 32 KiB each time; keeping
+ * descriptors of all files of all processes open, which reaches the limit of descriptors long
+ * before it saves enough.
  */
 #include "probes/probe_files.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * probe_text.c - cursors over text that the kernel wrote.
  *
- * Owns nothing. A struct orma_str is the cursor, so that a parser can keep several and go back. The
- * invariant is that a cursor only ever shrinks and stays inside the text it began with. What is not
- * a number is told apart from 0: names in these files can be chosen by unprivileged programs, and a
- * field that is missing must not become a value. Rejected: sscanf, which cannot express a name with
- * spaces and costs more than the system call that read the file; strtoull, which needs a NUL, skips
+ * Owns nothing. A struct orma_str is the cursor, so that a parser can keep several and go back.
+ * Invariant: a cursor only shrinks, and stays inside the text that it began with. Text that is not
+ * a number is distinguished from 0: unprivileged programs can choose names in these files, and a
+ * missing field must not become a value. Rejected: sscanf, which cannot express a name with spaces
+ * and costs more than the system call that read the file; strtoull, which needs a NUL, skips
  * newlines and accepts a sign.
  */
 #include "probes/probe_text.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * probe_text.h - taking the kernel's text files apart: lines, words and numbers, without copies.
+ * probe_text.h - splits the kernel's text files into lines, words and numbers, without copies.
  *
- * The functions take what they return off the front of `rest`. Nothing here needs a terminating
- * NUL.
+ * The functions remove what they return from the front of `rest`. No text needs a terminating NUL.
  */
 #ifndef ORMA_PROBES_PROBE_TEXT_H
 #define ORMA_PROBES_PROBE_TEXT_H
@@ -12,24 +11,26 @@
 
 #include "base/str.h"
 
-/* The next line, without its newline; false at the end. The last line needs no newline. */
+/* Returns the next line, without its newline; false at the end. The last line needs no newline. */
 bool orma_probes_text_line(struct orma_str *rest, struct orma_str *ret);
-/* The next run of anything but spaces and tabs; false when there is none. */
+/* Returns the next run of characters other than spaces and tabs; false when there is none. */
 bool orma_probes_text_word(struct orma_str *rest, struct orma_str *ret);
-/* What is before the first `separator`; it is dropped. False, and nothing taken, without one. */
+/* Returns the text before the first `separator`, which is dropped. Returns false and takes nothing
+ * when there is none. */
 bool orma_probes_text_until(struct orma_str *rest, char separator, struct orma_str *ret);
-/* Without spaces and tabs at both ends. */
+/* Returns the text without spaces and tabs at both ends. */
 struct orma_str orma_probes_text_trim(struct orma_str text);
 bool orma_probes_text_has_prefix(struct orma_str text, const char *prefix);
 bool orma_probes_text_has_suffix(struct orma_str text, const char *suffix);
 
-/* The whole text as a decimal number; false for anything else, also for what does not fit. */
+/* Reads the whole text as a decimal number. Returns false for anything else, also for a number that
+ * does not fit. */
 bool orma_probes_text_u64(struct orma_str text, uint64_t *ret);
 bool orma_probes_text_i64(struct orma_str text, int64_t *ret);
 bool orma_probes_text_u32(struct orma_str text, uint32_t *ret);
-/* Hexadecimal, "0x" in front or not. */
+/* Reads a hexadecimal number, with or without "0x". */
 bool orma_probes_text_hex32(struct orma_str text, uint32_t *ret);
-/* The next word as a number; false when there is none or it is not one. */
+/* Reads the next word as a number. Returns false when there is none, or it is not a number. */
 bool orma_probes_text_next_u64(struct orma_str *rest, uint64_t *ret);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * process_config.c - ProcessStatsConfig with its defaults and limits.
  *
- * Owns nothing. The configuration comes from whoever may start tracing: it is decoded with the
- * generated tables, and what it asks for is either done, raised to a floor, or refused, with a
- * message that names the field. Rejected: failing a session because of a number that is too small,
- * since recording something beats recording nothing.
+ * Owns nothing. The configuration comes from any process that may start tracing. It is decoded with
+ * the generated tables, and each setting is obeyed, raised to a floor, or refused with a message
+ * that names the field. Rejected: failing a session because a number is too small, since recording
+ * something is better than recording nothing.
  */
 #include "base/arena.h"
 #include "base/log_message.h"
@@ -49,7 +49,7 @@ int orma_probes_process_config_parse(const void *config, size_t size,
 	const struct orma_pb_process_stats_config *wanted = source->process_stats_config;
 	if (!wanted)
 		return 0;
-	/* Quirks are about what ftrace and older versions do. */
+	/* The quirks concern ftrace and older versions only. */
 	ret->scan_on_start = wanted->scan_all_processes_on_start;
 	ret->thread_names = wanted->record_thread_names;
 	ret->fds = wanted->resolve_process_fds;

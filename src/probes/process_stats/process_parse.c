@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * process_parse.c - parsers of status, smaps_rollup and stat.
  *
- * Owns nothing. status and smaps_rollup are lines of "Key:\tvalue"; one pass over each fills what
- * is wanted, by a table of keys that is ordered by how the kernel writes them, so that the search
- * goes on where it left off and a whole file costs one comparison per line and key. The process can
- * choose its name, which the kernel writes into status (escaped: backslash and newline only) and
- * into stat (raw, in parentheses): status is read by keys at the beginning of lines, which an
- * escaped name cannot fake; stat is read from the last closing parenthesis on, behind which there
- * are only numbers and a state letter. Rejected: scanning stat by words, which a name with a space
- * derails; 32-bit values, which a process with a sanitizer's 20 TiB of address space overflows.
+ * Owns nothing. status and smaps_rollup are lines of "Key:\tvalue". One pass over each extracts the
+ * wanted values by a table of keys. The table has the order in which the kernel writes the keys, so
+ * the search continues where it left off, and a whole file costs one comparison per line and key.
+ * The process can choose its name, which the kernel writes into status (escaped: backslash and
+ * newline only) and into stat (raw, in parentheses). status is read by keys at the beginning of
+ * lines, which an escaped name cannot fake. stat is read from its last closing parenthesis on,
+ * after which there are only numbers and a state letter. Rejected: scanning stat by words, which a
+ * name with a space breaks; 32-bit values, which overflow with the 20 TiB of address space of a
+ * process with a sanitizer.
  */
 #include "probes/process_stats/process_parse.h"
 
@@ -88,8 +89,8 @@ struct key_search {
 	size_t count, next; /* where the next hit is expected */
 };
 
-/* The next line with a key of the table; `value` is what is behind the colon and a tab. The key's
- * id, or -1 at the end. */
+/* Finds the next line with a key of the table; `value` is the text after the colon and a tab.
+ * Returns the key's id, or -1 at the end. */
 static int next_key(struct key_search *search, struct orma_str *rest, struct orma_str *value)
 {
 	struct orma_str line, name;
@@ -110,7 +111,7 @@ static int next_key(struct key_search *search, struct orma_str *rest, struct orm
 	return -1;
 }
 
-/* The first word as a number, -1 without one: "1000\t1000" is 1000, "12 kB" is 12. */
+/* Returns the first word as a number, -1 without one: "1000\t1000" is 1000, "12 kB" is 12. */
 static int64_t first_number(struct orma_str value)
 {
 	uint64_t number;
@@ -176,7 +177,7 @@ void orma_probes_process_smaps_parse(struct orma_str text,
 
 int orma_probes_process_stat_parse(struct orma_str text, struct orma_probes_process_times *ret)
 {
-	/* Words behind the name: the state is word 0 and field 3 of proc(5). */
+	/* Indices of words after the name: the state is word 0 and field 3 of proc(5). */
 	enum { USER = 14 - 3, KERNEL = 15 - 3, START = 22 - 3 };
 	const char *name_end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
 	if (!name_end)

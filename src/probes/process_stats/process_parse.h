@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_parse.h - what the files below /proc/PID say.
+ * process_parse.h - parses the files below /proc/PID.
  */
 #ifndef ORMA_PROBES_PROCESS_PARSE_H
 #define ORMA_PROBES_PROCESS_PARSE_H
@@ -51,7 +51,7 @@ struct orma_probes_process_status {
 	struct orma_str name;  /* as the kernel escapes it: see orma_probes_process_unescape() */
 	struct orma_str nspid; /* the words behind the first one: the id in each nested namespace */
 	int64_t tgid, pid, ppid, uid;
-	int kthread; /* 0, 1; -1 = the kernel does not say */
+	int kthread; /* 0, 1; -1 = the kernel does not tell */
 };
 
 /* Values go to `sample`, which may be NULL. */
@@ -70,7 +70,8 @@ int orma_probes_process_stat_parse(struct orma_str text, struct orma_probes_proc
 
 #define ORMA_PROBES_COMM_BYTES 64 /* the longest that the kernel makes up for its workers */
 
-/* The name with \n and \\ undone, cut to ORMA_PROBES_COMM_BYTES; points to the text or to `buf`. */
+/* Returns the name with \n and \\ unescaped, cut to ORMA_PROBES_COMM_BYTES; points into the text or
+ * `buf`. */
 struct orma_str orma_probes_process_unescape(struct orma_str name,
 					     char buf[ORMA_PROBES_COMM_BYTES]);
 

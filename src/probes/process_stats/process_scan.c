@@ -108,7 +108,7 @@ static void scan_threads(struct orma_probes_process_instance *instance, uint32_t
 							orma_probes_path(path, "", tid, "/comm"),
 							&probe->other_text, &text) == 0 &&
 			   text.size > 0) {
-			/* The name as it is, and a newline. */
+			/* The file has the name without escapes, and a newline. */
 			comm = (struct orma_str){text.data, text.size - 1};
 		}
 		if (!instance->config.thread_names)
@@ -146,7 +146,7 @@ void orma_probes_process_scan(struct orma_probes_process_instance *instance)
 
 /* ---- values ---- */
 
-/* The files beside status. */
+/* Reads the files besides status. */
 static void sample_more(struct orma_probes_process_instance *instance, uint32_t pid,
 			struct orma_probes_process_sample *sample)
 {
@@ -181,8 +181,8 @@ static uint32_t changed_values(const struct orma_probes_process *process,
 	return changed;
 }
 
-/* Before the struct takes over the new values: a value that was not read now stays cached as it is.
- */
+/* Stores the values, and first finds those that have changed. A value that was not read now stays
+ * cached as it is. */
 static void keep_sample(struct orma_probes_process *process,
 			const struct orma_probes_process_sample *sample)
 {

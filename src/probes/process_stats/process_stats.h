@@ -66,7 +66,7 @@ struct orma_probes_process_instance {
 	struct orma_nested body;
 	uint64_t begin_ns; /* when the current reading of /proc began: timestamp of all its packets
 			    */
-	size_t packet_bytes; /* about */
+	size_t packet_bytes; /* estimated */
 };
 
 /* ---- what is known of processes (process_table.c) ---- */
@@ -84,7 +84,7 @@ void orma_probes_process_forget_all(struct orma_probes_process_instance *instanc
 
 /* ---- reading (process_scan.c) ---- */
 
-/* Writes records of all processes and threads there are. */
+/* Writes records of all processes and threads. */
 void orma_probes_process_scan(struct orma_probes_process_instance *instance);
 /* Writes the values that changed, and before them records of processes that are new. */
 void orma_probes_process_poll(struct orma_probes_process_instance *instance);
@@ -93,7 +93,7 @@ void orma_probes_process_poll(struct orma_probes_process_instance *instance);
 
 void orma_probes_process_packet_end(struct orma_probes_process_instance *instance);
 
-/* What a record of a process is made of; strings are borrowed. */
+/* The content of a process's record; strings are borrowed. */
 struct orma_probes_process_record {
 	uint32_t pid;
 	const struct orma_probes_process_status *status;
@@ -110,7 +110,7 @@ bool orma_probes_process_write_thread(struct orma_probes_process_instance *insta
 				      uint32_t tgid,
 				      const struct orma_probes_process_status *status,
 				      struct orma_str comm);
-/* The changed values of a process, and those of its descriptors that were not written yet. */
+/* Writes the changed values of a process, and those of its descriptors that were not written yet. */
 void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
 				      struct orma_probes_process *process);
 

@@ -26,9 +26,9 @@
 #include "schema/gen/process_tree.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 
-enum { RECORD_BYTES = 64, THREAD_BYTES = 16, VALUE_BYTES = 6, FD_BYTES = 8 }; /* about */
+enum { RECORD_BYTES = 64, THREAD_BYTES = 16, VALUE_BYTES = 6, FD_BYTES = 8 }; /* estimated bytes */
 
-/* Opens a packet of that kind, or goes on with the one that is open; false when the instance is not
+/* Opens a packet of this kind, or continues the open one. Returns false when the instance is not
  * started. */
 static bool packet_open(struct orma_probes_process_instance *instance,
 			enum orma_probes_process_packet kind)
@@ -84,8 +84,8 @@ static void write_ids(struct orma_packet *packet, uint32_t field_id, struct orma
 		orma_packet_varint(packet, field_id, id);
 }
 
-/* Arguments end in a NUL, the last one perhaps not; programs that rewrite theirs leave many NULs
- * behind. False without any. */
+/* Arguments end in a NUL, except perhaps the last one; programs that overwrite theirs leave many
+ * NULs at the end. Returns false when there is none. */
 static bool write_cmdline(struct orma_packet *packet, struct orma_str cmdline)
 {
 	while (cmdline.size > 0 && cmdline.data[cmdline.size - 1] == '\0')
@@ -115,12 +115,12 @@ bool orma_probes_process_write_record(struct orma_probes_process_instance *insta
 	orma_packet_varint(packet, ORMA_PB_PROCESS_TREE_PROCESS_PID, record->pid);
 	if (status->ppid >= 0)
 		orma_packet_int(packet, ORMA_PB_PROCESS_TREE_PROCESS_PPID, status->ppid);
-	/* Ids above 2^31 wrap, as the field's type has it. */
+	/* Ids above 2^31 wrap, because the field is signed. */
 	if (status->uid >= 0)
 		orma_packet_int(packet, ORMA_PB_PROCESS_TREE_PROCESS_UID, (int32_t)status->uid);
 	write_ids(packet, ORMA_PB_PROCESS_TREE_PROCESS_NSPID, status->nspid);
 	if (!write_cmdline(packet, cmdline)) {
-		/* Kernel threads and zombies. */
+		/* Kernel threads and zombies have no command line. */
 		orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE, record->comm.data,
 				  record->comm.size);
 		orma_packet_bool(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE_IS_COMM, true);
@@ -208,8 +208,8 @@ static bool write_fd(struct values_ctx *ctx, int fd_dir, uint32_t fd)
 	return true;
 }
 
-/* Keeps the list of this poll: a number that was closed meanwhile counts as new when it comes back.
- */
+/* Keeps the list of this poll: a descriptor that was closed meanwhile counts as new when its number
+ * is used again. */
 static void write_fds(struct values_ctx *ctx, struct orma_probes_process *process)
 {
 	struct orma_probes_process_probe *probe = ctx->instance->probe;

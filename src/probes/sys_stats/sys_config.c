@@ -37,7 +37,7 @@ static void set_counters(struct orma_probes_sys_set *set, const char *field, con
 	if (count == 0)
 		memset(set, 0xff, sizeof(*set));
 	for (size_t i = 0; i < count; i++) {
-		/* Not a name of ours: a newer configuration, or 0. */
+		/* An unknown counter comes from a newer configuration, or is 0. */
 		if (ids[i] <= 0 || ids[i] >= ORMA_PROBES_SYS_COUNTERS_MAX ||
 		    !orma_proto_enum_name(desc, ids[i]))
 			orma_base_log(ORMA_LOG_WARNING, "linux.sys_stats: %s: %d is not a counter",

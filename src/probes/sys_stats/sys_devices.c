@@ -44,7 +44,7 @@ void orma_probes_sys_devices_done(struct orma_probes_sys_devices *devices)
 	devices->sys_fd = orma_base_fd_close(devices->sys_fd);
 }
 
-/* Opens a folder below /sys and lists its "<prefix>N"; the descriptor or -errno. */
+/* Opens a folder below /sys and lists the N of its "<prefix>N". Returns the descriptor or -errno. */
 static int open_numbers(struct orma_probes_sys_devices *devices, const char *path,
 			const char *prefix)
 {
@@ -57,7 +57,7 @@ static int open_numbers(struct orma_probes_sys_devices *devices, const char *pat
 	return fd;
 }
 
-/* The first line of a file. */
+/* Reads the first line of a file. */
 static bool read_line(struct orma_probes_sys_devices *devices, int dir, const char *path,
 		      struct orma_str *ret)
 {
@@ -93,7 +93,7 @@ int orma_probes_sys_write_devfreq(struct orma_probes_sys_devices *devices,
 	return 0;
 }
 
-/* One value per CPU from 0 to the last, holes included. */
+/* Writes one value per CPU from 0 to the last, with 0 for missing ones. */
 int orma_probes_sys_write_cpufreq(struct orma_probes_sys_devices *devices,
 				  struct orma_packet *packet)
 {
@@ -131,7 +131,8 @@ int orma_probes_sys_write_thermal(struct orma_probes_sys_devices *devices,
 		orma_packet_nested_begin(packet, &nested, ORMA_PB_SYS_STATS_THERMAL_ZONE);
 		orma_packet_string(packet, ORMA_PB_SYS_STATS_THERMAL_ZONE_NAME,
 				   orma_probes_path(path, "thermal_zone", zone, ""));
-		/* The field has no sign; a sensor that is off or frozen has no temperature then. */
+		/* The field is unsigned. A sensor that is off has no temperature, and one below
+		 * zero is left out. */
 		if (orma_probes_file_read_i64(dir,
 					      orma_probes_path(path, "thermal_zone", zone, "/temp"),
 					      &millidegrees) == 0 &&
@@ -149,7 +150,7 @@ int orma_probes_sys_write_thermal(struct orma_probes_sys_devices *devices,
 
 /* ---- idle states ---- */
 
-/* NULL when it cannot be had. */
+/* Returns NULL when the name cannot be read. */
 static const char *idle_name(struct orma_probes_sys_devices *devices, int dir, uint32_t cpu,
 			     uint32_t state)
 {

@@ -67,7 +67,7 @@ void orma_probes_sys_write_vmstat(struct orma_packet *packet, struct orma_str te
 
 /* ---- /proc/stat ---- */
 
-/* Times behind "cpuN", in clock ticks; old kernels have fewer. */
+/* Times after "cpuN", in clock ticks; old kernels have fewer. */
 static void write_cpu_times(struct orma_packet *packet, uint32_t cpu, struct orma_str times,
 			    uint64_t ns_per_tick)
 {
@@ -83,8 +83,8 @@ static void write_cpu_times(struct orma_packet *packet, uint32_t cpu, struct orm
 	orma_packet_nested_end(packet, &nested);
 }
 
-/* The total, then one count per interrupt from 0 on. There can be thousands of those that never
- * came. */
+/* Writes the total, then one count per interrupt from 0 on. Thousands of counts may be 0; they are
+ * written only with `is_zero_written`. */
 static void write_interrupts(struct orma_packet *packet, struct orma_str counts,
 			     uint32_t total_field_id, uint32_t field_id, bool is_zero_written)
 {
@@ -228,7 +228,7 @@ void orma_probes_sys_write_psi(struct orma_packet *packet, struct orma_str text,
 
 /* ---- slabs ---- */
 
-/* Cuts the last word off. */
+/* Cuts off the last word, and reads it as a number. */
 static bool take_last_u64(struct orma_str *text, uint64_t *ret)
 {
 	*text = orma_probes_text_trim(*text);

@@ -53,8 +53,8 @@ struct orma_probes_sys_config {
 };
 
 /*
- * Applies the floor and refuses periods that are not multiples of the smallest (then nothing is
- * polled), with a message. 0, -EBADMSG, -ENOMEM.
+ * Applies the floor, and refuses periods that are not multiples of the smallest one; nothing is
+ * polled then. Logs both. 0, -EBADMSG or -ENOMEM.
  */
 int orma_probes_sys_config_parse(const void *config, size_t size,
 				 struct orma_probes_sys_config *ret);
@@ -63,7 +63,7 @@ const char *orma_probes_sys_period_name(enum orma_probes_sys_group group);
 
 /* ---- names of counters (sys_counters.c) ---- */
 
-/* What the lines of /proc/meminfo and /proc/vmstat are called, to the ids of the protocol. */
+/* Maps the names of lines of /proc/meminfo and /proc/vmstat to the ids of the protocol. */
 struct orma_probes_sys_counters {
 	struct orma_map by_hash; /* of the name, to struct orma_probes_sys_counter */
 	struct orma_arena arena;
@@ -72,7 +72,7 @@ struct orma_probes_sys_counters {
 int orma_probes_sys_counters_init_meminfo(struct orma_probes_sys_counters *counters);
 int orma_probes_sys_counters_init_vmstat(struct orma_probes_sys_counters *counters);
 void orma_probes_sys_counters_done(struct orma_probes_sys_counters *counters);
-/* 0 when there is none. */
+/* Returns 0 when there is none. */
 uint32_t orma_probes_sys_counters_find(const struct orma_probes_sys_counters *counters,
 				       struct orma_str name);
 
@@ -88,7 +88,7 @@ void orma_probes_sys_write_stat(struct orma_packet *packet, struct orma_str text
 				const struct orma_probes_sys_set *wanted, uint64_t ns_per_tick);
 void orma_probes_sys_write_buddyinfo(struct orma_packet *packet, struct orma_str text);
 void orma_probes_sys_write_diskstats(struct orma_packet *packet, struct orma_str text);
-/* `some` and `full` are the resources that the two lines are about. */
+/* `some` and `full` are the resource ids of the two lines. */
 void orma_probes_sys_write_psi(struct orma_packet *packet, struct orma_str text, int some,
 			       int full);
 void orma_probes_sys_write_slabinfo(struct orma_packet *packet, struct orma_str text);
@@ -105,7 +105,7 @@ struct orma_probes_sys_devices {
 /* 0 or -errno: no such folder. */
 int orma_probes_sys_devices_init(struct orma_probes_sys_devices *devices, const char *sys_path);
 void orma_probes_sys_devices_done(struct orma_probes_sys_devices *devices);
-/* 0, or -errno when the machine has nothing of the kind. */
+/* 0, or -errno when the machine has no such device. */
 int orma_probes_sys_write_devfreq(struct orma_probes_sys_devices *devices,
 				  struct orma_packet *packet);
 int orma_probes_sys_write_cpufreq(struct orma_probes_sys_devices *devices,
@@ -116,8 +116,8 @@ int orma_probes_sys_write_cpuidle(struct orma_probes_sys_devices *devices,
 				  struct orma_packet *packet);
 int orma_probes_sys_write_gpufreq(struct orma_probes_sys_devices *devices,
 				  struct orma_packet *packet);
-/* The frequency in the line that a star marks, from pp_dpm_sclk of amdgpu; false when there is
- * none. */
+/* Finds the frequency in the line with a star, from pp_dpm_sclk of amdgpu. Returns false when there
+ * is none. */
 bool orma_probes_sys_amdgpu_parse(struct orma_str text, uint64_t *ret_mhz);
 
 #endif

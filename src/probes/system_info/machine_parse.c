@@ -16,10 +16,10 @@
 
 /* ---- cpuinfo ---- */
 
-/* Bit i is set for the i-th one; the order is the protocol's. */
+/* Bit i of `features` stands for name i; the order is the protocol's. */
 static const char *const features[] = {"mte", "mte3"};
 
-/* Model texts, the better ones first. */
+/* Keys of model texts, the best first. */
 static const char *const model_keys[] = {"model name", "cpu model", "cpu", "uarch"};
 
 static const struct {
@@ -58,7 +58,7 @@ static void parse_arm(struct orma_str key, struct orma_str value, struct orma_pr
 	}
 }
 
-/* How good a model text this line is: 0 = none, larger is better. */
+/* Returns the rank of this line as a model text: 0 = it is none, larger is better. */
 static size_t model_rank(struct orma_str key)
 {
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(model_keys); i++)
@@ -121,7 +121,7 @@ static bool is_trigger(struct orma_str word)
 	       orma_probes_text_has_suffix(word, "-fasteoi");
 }
 
-/* What is behind the last trigger, else the last word; empty when there is nothing before it. */
+/* Returns the text after the last trigger, else the last word; empty when nothing precedes it. */
 static struct orma_str handler_name(struct orma_str words)
 {
 	struct orma_str rest = words, word, last = {0}, behind = {0};

@@ -30,14 +30,14 @@ struct orma_probes_cpu {
 /* Walks over the text of /proc/cpuinfo; strings point into it. */
 struct orma_probes_cpuinfo {
 	struct orma_str rest;
-	struct orma_str processor; /* of a "Processor" line, which is for all that follow */
+	struct orma_str processor; /* of a "Processor" line, which holds for all following CPUs */
 };
 
 bool orma_probes_cpuinfo_next(struct orma_probes_cpuinfo *cpuinfo, struct orma_probes_cpu *ret);
 
 struct orma_probes_interrupt {
 	uint32_t number;
-	struct orma_str name; /* what its handlers are called; may have runs of spaces */
+	struct orma_str name; /* the names of its handlers; may have runs of spaces */
 };
 
 /* Walks over the text of /proc/interrupts. */
@@ -47,7 +47,8 @@ struct orma_probes_interrupts {
 };
 
 void orma_probes_interrupts_init(struct orma_probes_interrupts *interrupts, struct orma_str text);
-/* Those with a number and a name; the kernel's own counts (NMI, LOC, ...) are left out. */
+/* Returns the next interrupt that has a number and a name; the kernel's own counts (NMI, LOC, ...)
+ * are skipped. */
 bool orma_probes_interrupts_next(struct orma_probes_interrupts *interrupts,
 				 struct orma_probes_interrupt *ret);
 

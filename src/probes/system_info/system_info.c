@@ -29,7 +29,7 @@
 struct info_probe {
 	struct orma_probe base; /* first */
 	int proc_fd;
-	int cpu_fd; /* of /sys/devices/system/cpu; -1 = not there */
+	int cpu_fd; /* /sys/devices/system/cpu; -1 = missing */
 	struct orma_buf text, other_text;
 	struct orma_probes_numbers numbers;
 };
@@ -62,7 +62,7 @@ static void collect_frequencies(struct info_probe *probe, uint32_t cpu, const ch
 			orma_probes_numbers_add(&probe->numbers, khz);
 }
 
-/* Ascending, each once. */
+/* Writes the frequencies in ascending order, each once. */
 static void write_frequencies(struct info_probe *probe, struct orma_packet *packet, uint32_t cpu)
 {
 	struct orma_probes_numbers *khz = &probe->numbers;
@@ -104,7 +104,7 @@ static void write_cpu(struct info_probe *probe, struct orma_packet *packet,
 	orma_packet_nested_end(packet, &nested);
 }
 
-/* CPUs by folder, for a cpuinfo that does not number them. */
+/* Writes the CPUs that have a folder, for a cpuinfo that does not number them. */
 static void write_unnamed_cpus(struct info_probe *probe, struct orma_packet *packet)
 {
 	struct orma_probes_numbers cpus = {0};
@@ -142,7 +142,7 @@ static void write_cpu_info(struct info_instance *instance)
 
 /* ---- interrupts ---- */
 
-/* With one space between words. */
+/* Writes the name with one space between words. */
 static void write_name(struct info_probe *probe, struct orma_packet *packet, struct orma_str name)
 {
 	struct orma_str word;
@@ -220,7 +220,7 @@ static void run(struct orma_probe_instance *base)
 	write_cpu_info(instance);
 	if (instance->has_irq_names)
 		write_interrupt_info(instance);
-	/* Nothing follows that would push the chunk out. */
+	/* Commits the chunk, because nothing follows that would fill it. */
 	orma_data_source_flush_thread(base->probe->source, base->idx);
 }
 

@@ -54,7 +54,7 @@ static void on_wake(void *ctx)
 		orma_host_schedule(daemon->host);
 	stop_when_finished(daemon);
 	/* Pairs with the release in orma_daemon_stop(). */
-	if (__atomic_load_n(&daemon->must_stop, __ATOMIC_ACQUIRE))
+	if (atomic_load_explicit(&daemon->must_stop, memory_order_acquire))
 		orma_base_loop_stop(daemon->loop);
 }
 
@@ -279,7 +279,7 @@ int orma_daemon_run(struct orma_daemon *daemon)
 
 void orma_daemon_stop(struct orma_daemon *daemon)
 {
-	__atomic_store_n(&daemon->must_stop, true, __ATOMIC_RELEASE);
+	atomic_store_explicit(&daemon->must_stop, true, memory_order_release);
 	orma_base_loop_wake(daemon->loop);
 }
 

@@ -8,6 +8,8 @@
 #include <orma/error.h>
 #include <orma/service.h>
 
+#include <stdatomic.h>
+
 #include "base/loop.h"
 #include "host/host.h"
 #include "tool/daemon/output_folder.h"
@@ -29,8 +31,8 @@ struct orma_daemon {
 	struct orma_compress_worker *compressor;
 	struct orma_service *service;
 	struct orma_host *host;
-	bool must_stop; /* atomic: written by orma_daemon_stop() from any thread, read by the loop's
-			   thread after a wake */
+	/* Written by orma_daemon_stop() from any thread, read by the loop's thread after a wake. */
+	atomic_bool must_stop;
 	bool allows_remote_consumers;
 	struct orma_daemon_relays relays;
 	bool is_finishing;

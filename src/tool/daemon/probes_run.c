@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <orma/init.h>
+#include <stdatomic.h>
 
 #include "base/alloc.h"
 #include "probes/probe.h"
@@ -28,7 +29,7 @@ struct orma_probes {
 	struct orma_probe_env env;
 	struct orma_probe *all[ORMA_ARRAY_SIZE(makers)];
 	bool is_initialised;
-	bool must_stop; /* atomic: written by any thread, read by the loop's after a wake */
+	atomic_bool must_stop; /* written by any thread, read by the loop's thread after a wake */
 };
 
 static void on_library_ready(struct orma_watch *watch, unsigned ready)
@@ -42,7 +43,7 @@ static void on_wake(void *ctx)
 {
 	struct orma_probes *probes = ctx;
 	/* Pairs with the release in orma_tool_probes_stop(). */
-	if (__atomic_load_n(&probes->must_stop, __ATOMIC_ACQUIRE))
+	if (atomic_load_explicit(&probes->must_stop, memory_order_acquire))
 		orma_base_loop_stop(probes->loop);
 }
 
@@ -106,7 +107,7 @@ int orma_tool_probes_run(struct orma_probes *probes)
 
 void orma_tool_probes_stop(struct orma_probes *probes)
 {
-	__atomic_store_n(&probes->must_stop, true, __ATOMIC_RELEASE);
+	atomic_store_explicit(&probes->must_stop, true, memory_order_release);
 	orma_base_loop_wake(probes->loop);
 }
 

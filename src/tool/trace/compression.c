@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compression.c - zlib streams by libdeflate, zstd frames by libzstd; either may be missing.
+ * compression.c - zlib streams by libdeflate, zstd frames by libzstd; either library may be
+ * missing.
  *
- * Both compress a block that is in memory as a whole: that is faster, and the size being known
- * keeps zstd's tables small at any level; its window is limited for the sake of huge packets.
- * Decompression believes no size that the data claims: the output grows by doubling as long as
- * data comes out, up to the caller's limit. The libraries allocate by themselves. Rejected: zlib
- * (three times slower for the same bytes), streaming decompression (libdeflate has none; what is
- * read here was compressed in blocks).
+ * Both compress a block that is in memory as a whole. This is faster, and with the size known
+ * zstd's tables stay small at any level; its window is limited because of huge packets.
+ * Decompression does not trust any size in the data: the output grows by doubling while data comes
+ * out, up to the caller's limit. The libraries use their own allocator. Rejected: zlib (three times
+ * slower for the same bytes), and streaming decompression (libdeflate has none, and the data was
+ * compressed in blocks).
  */
 #include "tool/trace/compression.h"
 
@@ -131,7 +132,7 @@ static int zstd_block(struct orma_tool_compressor *compressor, const void *data,
 	return 0;
 }
 
-/* Frames may follow each other, as a streaming compressor makes them. */
+/* Frames may follow each other, because streaming compressors write them so. */
 static int unzstd_into(ZSTD_DCtx *context, const void *data, size_t size, size_t max_bytes,
 		       struct orma_buf *ret)
 {
@@ -153,7 +154,7 @@ static int unzstd_into(ZSTD_DCtx *context, const void *data, size_t size, size_t
 			return -EMSGSIZE;
 		ret->size += output.pos;
 		if (left > 0 && input.pos == size && output.pos < room)
-			return -EBADMSG; /* cut */
+			return -EBADMSG; /* the data is cut */
 	}
 	return 0;
 }

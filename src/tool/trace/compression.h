@@ -8,21 +8,21 @@
 
 #include "base/buf.h"
 
-/* Those that orma was built with: bits 1 << ORMA_CODEC_... */
+/* Returns the codecs that orma was built with: bits 1 << ORMA_CODEC_... */
 uint32_t orma_tool_codecs(void);
 
-struct orma_tool_compressor; /* one thread at a time */
+struct orma_tool_compressor; /* used by one thread at a time */
 
-/* `level` is zstd's; deflate has always 6. -ENOTSUP, -ENOMEM. */
+/* `level` is for zstd; deflate always has 6. 0, -ENOTSUP or -ENOMEM. */
 int orma_tool_compressor_new(enum orma_codec codec, int level, struct orma_tool_compressor **ret);
 void orma_tool_compressor_free(struct orma_tool_compressor *compressor);
-/* Replaces the content of `ret`. -ENOMEM. */
+/* Replaces the content of `ret`. 0 or -ENOMEM. */
 int orma_tool_compress(struct orma_tool_compressor *compressor, const void *data, size_t size,
 		       struct orma_buf *ret);
 
 /*
- * Replaces the content of `ret` by what was compressed. Memory grows with what really comes out,
- * up to max_bytes: -EMSGSIZE when that is not enough; -EBADMSG when the data is damaged, cut, or
+ * Replaces the content of `ret` by the decompressed data. Memory grows with the actual output, up
+ * to max_bytes: -EMSGSIZE when that is not enough. -EBADMSG when the data is damaged, cut, or
  * followed by other bytes; -ENOTSUP, -ENOMEM.
  */
 int orma_tool_decompress(enum orma_codec codec, const void *data_untrusted, size_t size,

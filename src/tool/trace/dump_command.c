@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_command.c - `orma dump`: a trace file as protobuf text.
+ * dump_command.c - `orma dump`: prints a trace file as protobuf text.
  *
- * The file is read once, in windows: memory holds one packet and the text of one packet, whatever
- * the trace's size. A trace that is cut or damaged is printed up to the damage; then the command
- * says where it is and fails.
+ * The file is read once, in windows: memory holds one packet and its text, whatever the size of the
+ * trace. A trace that is cut or damaged is printed up to the damage; then the command reports its
+ * position and fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,8 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 		dump->output_error = result;
 		return result;
 	}
-	/* What follows is not looked at: it may be damaged, or yet to come through a pipe. */
+	/* The rest of the file is not read: it may be damaged, or not have come through the pipe
+	 * yet. */
 	return dump->printed == dump->limit;
 }
 
@@ -88,7 +89,7 @@ static int dump_file(struct dump *dump, const char *path)
 	if (dump->output_error == 0 && fflush(stdout) != 0)
 		dump->output_error = -errno;
 	if (dump->output_error == -EPIPE)
-		return ORMA_EXIT_OK; /* `orma dump x | head` is no failure */
+		return ORMA_EXIT_OK; /* `orma dump x | head` is not a failure */
 	if (dump->output_error)
 		return orma_tool_fail("cannot write to standard output: %s",
 				      strerror(-dump->output_error));

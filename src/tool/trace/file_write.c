@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_write.c - pieces that cannot block, after a wait that can be cut short.
+ * file_write.c - writes in pieces that cannot block, after a wait that can be cut short.
  *
  * A regular file always takes data, however slowly. A pipe, a socket or a terminal takes nothing
- * while its reader does not read, and a thread inside write(2) cannot be called back. So for those
- * every write follows a poll() and is no larger than what a pipe that polls writable is sure to
- * take (PIPE_BUF). Rejected: O_NONBLOCK (a flag of the open file, which the process that gave us
- * the descriptor shares), a signal to the thread (handlers belong to the program), closing the
- * descriptor under the writer (does not wake it).
+ * while its reader does not read, and a thread inside write(2) cannot be interrupted. So for these,
+ * every write follows a poll() and is no larger than a pipe that polls writable is sure to take
+ * (PIPE_BUF). Rejected: O_NONBLOCK (a flag of the open file, which the process that passed the
+ * descriptor shares), a signal to the thread (handlers belong to the program), and closing the
+ * descriptor during the write (does not wake the writer).
  */
 #include "tool/trace/file_write.h"
 
@@ -23,7 +23,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
-/* 0 = there is room, or writing will tell why not. */
+/* Returns 0 when there is room, or when write() will report why not; else -errno. */
 static int wait_for_room(const struct orma_file_writer *writer)
 {
 	for (;;) {
@@ -42,7 +42,7 @@ static int wait_for_room(const struct orma_file_writer *writer)
 	}
 }
 
-/* Bytes taken, or -errno: -EAGAIN when there is no room after all. */
+/* Returns the number of bytes taken, or -errno: -EAGAIN when there is no room after all. */
 static ssize_t write_piece(const struct orma_file_writer *writer, bool may_wait, const void *data,
 			   size_t size)
 {

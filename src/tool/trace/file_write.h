@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_write.h - writing to a descriptor of any kind without being caught in write(2) for good.
+ * file_write.h - writes to a descriptor of any kind without blocking in write(2) forever.
  */
 #ifndef ORMA_TOOL_FILE_WRITE_H
 #define ORMA_TOOL_FILE_WRITE_H
@@ -8,20 +8,20 @@
 
 struct orma_file_writer {
 	int fd;        /* borrowed */
-	int wakeup_fd; /* an eventfd: readable when the patience has changed */
-	/* How long to wait for room at a time: milliseconds, -1 = for ever. */
+	int wakeup_fd; /* an eventfd: readable when patience_ms() has another answer */
+	/* Returns how long to wait for room at a time, in milliseconds; -1 = without limit. */
 	int (*patience_ms)(void *ctx);
 	void *ctx;
 };
 
 /*
- * All of it, or a negative errno value: -ETIMEDOUT when the patience ended. Adds to *ret_written
- * the number of bytes that the descriptor took, also on failure.
+ * Writes everything. 0 or -errno: -ETIMEDOUT when the wait for room was too long. Adds the number
+ * of bytes that the descriptor took to *ret_written, also on failure.
  */
 int orma_file_write(const struct orma_file_writer *writer, const void *data, size_t size,
 		    size_t *ret_written);
-/* Takes the last bytes that were written off the end of a regular file. Does nothing to a
- * descriptor of another kind, nor when the file goes on behind its position. */
+/* Cuts the last written bytes off the end of a regular file. Does nothing to a descriptor of
+ * another kind, nor when the file continues behind its position. */
 void orma_file_cut_tail(int fd, size_t bytes);
 
 #endif

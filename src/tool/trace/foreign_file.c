@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * foreign_file.c - recognises files that people take for traces, by their first bytes.
+ * foreign_file.c - recognises files that users mistake for traces, by their first bytes.
  *
- * Asked only after a file failed to decode: no beginning of these is impossible in protobuf, and a
+ * It is asked only after a file failed to decode. Protobuf can begin with any of these bytes, and a
  * trace that is damaged near its beginning must not be called something else, so the kinds are few
- * and their marks long. Rejected: libmagic (a dependency, and no word of what to do next).
+ * and their marks long. Rejected: libmagic (a dependency, and it does not say what to do next).
  */
 #include "tool/trace/foreign_file.h"
 
@@ -40,7 +40,7 @@ static const struct kind kinds[] = {
 	     "this is a program; name the trace that it wrote"),
 };
 
-/* What a text begins with, behind blanks. */
+/* The beginnings of texts, after blanks. */
 static const struct kind texts[] = {
 	KIND("{", "this is JSON" UI_OPENS_IT),
 	KIND("[", "this is JSON" UI_OPENS_IT),
@@ -88,6 +88,6 @@ const char *orma_tool_foreign_file_words(struct orma_str beginning)
 		beginning.data++;
 		beginning.size--;
 	}
-	/* A line feed alone is as well the first byte of a trace. */
+	/* A line feed alone may also be the first byte of a trace. */
 	return beginning.size == 0 ? NULL : find(texts, ORMA_ARRAY_SIZE(texts), beginning);
 }

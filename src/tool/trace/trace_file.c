@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_file.c - a trace file is one protobuf message with a repeated field `packet`; this walks it
+ * trace_file.c - reads a trace file, which is one protobuf message with a repeated field `packet`,
  * in a window.
  *
- * The window is a buffer that holds at least the packet being looked at; it grows to the largest
- * packet met. mmap() would be shorter but cannot read a pipe and dies by SIGBUS on a file that
- * shrinks; a whole-file read needs the trace's size in memory.
+ * The window is a buffer that holds at least the current packet; it grows to the size of the
+ * largest one. mmap() would be shorter, but cannot read a pipe, and raises SIGBUS when the file
+ * shrinks. Reading the whole file would need memory of the trace's size.
  */
 #include "tool/trace/trace_file.h"
 
@@ -24,7 +24,7 @@
 struct window {
 	int fd;
 	struct orma_buf buf;
-	size_t at;       /* what of buf is consumed */
+	size_t at;       /* bytes of buf that are consumed */
 	uint64_t offset; /* of buf.data[0] in the file */
 	bool is_at_end;
 	char beginning[ORMA_TOOL_BEGINNING_BYTES]; /* of the file */
@@ -39,7 +39,7 @@ static void keep_beginning(struct window *window, const void *data, size_t size)
 	window->beginning_size += size;
 }
 
-/* Makes `size` bytes available at window->at: 1, 0 when the file ends before, or an error. */
+/* Makes `size` bytes available at window->at. Returns 1, 0 when the file ends before, or -errno. */
 static int window_need(struct window *window, size_t size)
 {
 	while (window->buf.size - window->at < size && !window->is_at_end) {
@@ -50,7 +50,7 @@ static int window_need(struct window *window, size_t size)
 		}
 		size_t missing = size - window->buf.size;
 		size_t wanted = missing > WINDOW_BYTES ? missing : WINDOW_BYTES;
-		/* A length that lies must not cost memory the file does not have. */
+		/* A wrong length must not cost memory that the file does not fill. */
 		wanted = wanted > 4 * WINDOW_BYTES ? 4 * WINDOW_BYTES : wanted;
 		if (orma_base_buf_reserve(&window->buf, wanted))
 			return -ENOMEM;
@@ -73,7 +73,7 @@ static int damaged(const struct window *window, const char *what, struct orma_er
 				   window->offset + window->at);
 }
 
-/* Reads one varint of at most ten bytes: its size, or an error. */
+/* Reads one varint of at most ten bytes. Returns its size or -errno. */
 static int window_varint(struct window *window, size_t skip, uint64_t *ret,
 			 struct orma_error *reterr)
 {
@@ -91,7 +91,7 @@ static int window_varint(struct window *window, size_t skip, uint64_t *ret,
 	return (int)(after - begin);
 }
 
-/* The size of a field's value behind its tag, its own length varint included; or an error. */
+/* Returns the size of a field's value behind its tag, including its length varint, or -errno. */
 static int64_t value_size(struct window *window, size_t tag_size, unsigned wire_type,
 			  size_t *ret_header, struct orma_error *reterr)
 {
@@ -118,7 +118,7 @@ static int64_t value_size(struct window *window, size_t tag_size, unsigned wire_
 	}
 }
 
-/* Gives the packet to `fn`, or those that it holds. */
+/* Passes the packet to `fn`, or the packets that it holds. */
 static int read_packet(struct window *window, size_t header, size_t size, orma_tool_packet_fn *fn,
 		       void *ctx, struct orma_error *reterr)
 {
@@ -154,7 +154,7 @@ static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx
 		int tag_size = window_varint(window, 0, &tag, reterr);
 		if (tag_size < 0)
 			return tag_size;
-		/* No field has the number 0: a file of zeros ends here. */
+		/* No field has the number 0, so a file of zeros ends here. */
 		if (tag >> 3 == 0)
 			return damaged(window, "damaged", reterr);
 		size_t header;

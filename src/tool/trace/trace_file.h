@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_file.h - walking over the packets of a trace file, and summing one up.
+ * trace_file.h - reads the packets of a trace file; the summary of a trace.
  */
 #ifndef ORMA_TOOL_TRACE_FILE_H
 #define ORMA_TOOL_TRACE_FILE_H
@@ -12,24 +12,24 @@
 
 #include "base/str.h"
 
-/* The largest packet that is read; PROTOCOL: a fragmented packet's nested lengths have four bytes.
- */
+/* The largest packet that is read: the nested lengths of a fragmented packet have four bytes. */
 #define ORMA_TOOL_PACKET_MAX_BYTES (256u << 20)
 
-/* Called with each packet (serialized TracePacket), those inside of compressed ones as well;
- * negative ends the walk as an error, positive without one. */
+/* Gets each packet (serialized TracePacket), including those inside compressed packets. A negative
+ * return value ends the walk as an error, a positive one without an error. */
 typedef int orma_tool_packet_fn(void *ctx, const void *data, size_t size);
 
 /*
  * Reads a trace from a descriptor (file or pipe) to its end. Fields of Trace other than `packet`
- * are skipped. 0 or the callback's positive value; -EBADMSG (cut or damaged: `reterr` says at which
- * byte), the callback's error, -EIO and others of read().
+ * are skipped. 0, or the callback's return value. -EBADMSG: the trace is cut or damaged; `reterr`
+ * says at which byte. -EIO and other errors of read().
  */
 int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr);
 
-/* How many of these bytes of a trace, which begin with a packet, are whole packets. */
+/* Returns how many of these bytes, which begin with a packet of a trace, are whole packets. */
 size_t orma_tool_trace_whole_bytes(const void *data, size_t size);
-/* The packet that begins there, and the bytes up to the next one; 0 = it is not whole. */
+/* Returns the packet that begins there, and the number of bytes up to the next one; 0 = it is not
+ * whole. */
 size_t orma_tool_trace_next_packet(const void *data, size_t size, struct orma_str *ret);
 
 struct orma_tool_source_count {
@@ -41,7 +41,7 @@ struct orma_tool_source_count {
 #define ORMA_TOOL_SOURCE_OTHER   "other" /* packets that no known source writes */
 #define ORMA_TOOL_SOURCE_SERVICE "service"
 
-/* What a trace says of one buffer of its session. */
+/* What a trace contains about one buffer of its session. */
 struct orma_tool_buffer {
 	uint64_t size_bytes, overwritten_chunks;
 	uint64_t first_ns,

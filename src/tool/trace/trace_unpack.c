@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_unpack.c - takes compressed packets apart, in place: readers see the packets inside as if
- * they stood in the trace themselves.
+ * trace_unpack.c - unpacks compressed packets in place: readers see the inner packets as if the
+ * trace contained them directly.
  *
- * A compressed packet holds entries of a trace, among which may be compressed packets of the other
- * codec. Each level being unpacked has a buffer and a reader in it; a codec that is met while one
- * of its own is open is damage, so there are never more levels than codecs. Rejected: recursion
- * (the depth is the input's choice), handing out compressed packets as they are (every reader would
- * have to know).
+ * A compressed packet holds entries of a trace, which may include compressed packets of the other
+ * codec. Each level has a buffer and a reader. A packet of a codec that is being unpacked already
+ * is damage, so there are never more levels than codecs. Rejected: recursion (the input would
+ * choose its depth), and passing compressed packets on (every reader would have to unpack them).
  */
 #include "tool/trace/trace_unpack.h"
 
@@ -17,7 +16,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/trace/compression.h"
 
-/* Larger buffers are not kept for the next packet. */
+/* Larger buffers are freed instead of being kept for the next packet. */
 #define KEPT_BYTES_MAX ((size_t)4 << 20)
 
 struct level {
@@ -31,7 +30,8 @@ void orma_tool_unpacker_done(struct orma_tool_unpacker *unpacker)
 		orma_base_buf_done(&unpacker->content[i]);
 }
 
-/* The codec of a compressed packet, or 0: also of what cannot be read, which `fn` is to judge. */
+/* Returns the codec of a compressed packet, or 0; also 0 for an unreadable packet, which `fn` then
+ * judges. */
 static int find_content(struct orma_str packet, struct orma_str *ret)
 {
 	struct orma_proto_reader reader;
@@ -93,7 +93,7 @@ int orma_tool_unpack(struct orma_tool_unpacker *unpacker, const void *data_untru
 		if (r)
 			return r;
 		depth += codec != 0;
-		/* The next packet, from the innermost level that has one. */
+		/* Reads the next packet from the innermost level that has one. */
 		while (depth > 0) {
 			r = orma_proto_reader_next(&levels[depth - 1].reader, &field);
 			if (r < 0)

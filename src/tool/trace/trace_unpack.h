@@ -7,23 +7,23 @@
 #include "base/buf.h"
 #include "tool/trace/trace_file.h"
 
-/* What one packet of a file may hold, all levels together: a few bytes can be made to unfold into
+/* Limit on what one packet of a file may hold, all levels together: a few bytes can unfold into
  * more than any machine can read. */
 #define ORMA_TOOL_UNPACKED_MAX_BYTES ORMA_TOOL_PACKET_MAX_BYTES
 /* A codec's packets hold no other packets of that codec. */
 #define ORMA_TOOL_UNPACK_LEVELS 2
 
-/* {0} is a good one; its memory is used again from packet to packet. */
+/* {0} is empty; its memory is reused from packet to packet. */
 struct orma_tool_unpacker {
 	struct orma_buf content[ORMA_TOOL_UNPACK_LEVELS];
-	size_t left_bytes; /* that the packet under way may still unfold into */
+	size_t left_bytes; /* bytes that the current packet may still unfold into */
 };
 
 void orma_tool_unpacker_done(struct orma_tool_unpacker *unpacker);
 /*
- * Calls `fn` with a packet, or instead of a compressed one with those that it holds, in order. What
- * the callback says unless 0; -EBADMSG (damaged, or nested too deeply), -EMSGSIZE (too much),
- * -ENOTSUP (this build lacks the codec), -ENOMEM.
+ * Calls `fn` with a packet, or instead of a compressed packet with those that it holds, in order.
+ * Returns the callback's value unless it is 0. -EBADMSG (damaged, or nested too deeply), -EMSGSIZE
+ * (too large), -ENOTSUP (this build lacks the codec), -ENOMEM.
  */
 int orma_tool_unpack(struct orma_tool_unpacker *unpacker, const void *data_untrusted, size_t size,
 		     orma_tool_packet_fn *fn, void *ctx);
