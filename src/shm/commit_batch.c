@@ -232,7 +232,6 @@ static void describe_batch(struct orma_shm_arbiter *arbiter, bool has_more,
 
 bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_shm_batch *ret)
 {
-	ORMA_ASSERT(orma_shm_arbiter_is_loop_thread(arbiter));
 	orma_shm_arbiter_commit_done(arbiter);
 	if (!atomic_load_explicit(&arbiter->is_abandoned, memory_order_relaxed))
 		orma_shm_arbiter_gather(arbiter);
