@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "client/limits.h"
+#include "client/client_limits.h"
 
 struct orma_client_instance;
 

@@ -16,8 +16,8 @@
 
 #include "base/alloc.h"
 #include "base/fd.h"
+#include "client/client_limits.h"
 #include "client/command.h"
-#include "client/limits.h"
 
 struct orma_transport {
 	struct orma_client_endpoint base;

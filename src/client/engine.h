@@ -32,7 +32,7 @@
 
 #include "base/list.h"
 #include "base/loop.h"
-#include "client/limits.h"
+#include "client/client_limits.h"
 #include "client/link.h"
 #include "ipc/trust.h"
 

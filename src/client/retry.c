@@ -22,7 +22,7 @@
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/log_message.h"
-#include "client/limits.h"
+#include "client/client_limits.h"
 
 static void on_retry(struct orma_timer *timer)
 {

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "client/limits.h"
+#include "client/client_limits.h"
 #include "schema/gen/service_state.pb.h"
 
 struct holder {

@@ -12,8 +12,8 @@
 
 #include "base/list.h"
 #include "base/macros.h"
+#include "client/client_limits.h"
 #include "client/client_source.h"
-#include "client/limits.h"
 #include "shm/trace_writer.h"
 
 /* The stamp of a slot that belongs to no instance. */

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "client/limits.h"
+#include "client/client_limits.h"
 #include "schema/gen/trace_stats.pb.h"
 
 struct block {

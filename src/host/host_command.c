@@ -16,7 +16,7 @@
 #include "ipc/frame.h"
 #include "proto/writer.h"
 #include "schema/gen/producer_port.pb.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 /* Limits on the commands that wait for GetAsyncCommand. */
 #define EARLY_COMMANDS_MAX 256

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "proto/reader.h"
 #include "schema/gen/commit_data.pb.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 void orma_host_commit_done(struct orma_host_commit *commit)
 {

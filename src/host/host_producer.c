@@ -23,7 +23,7 @@
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/producer_port.pb.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 #include "service/steps.h"
 #include "service/trigger/trigger_activate.h"
 

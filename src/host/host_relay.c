@@ -13,7 +13,7 @@
 #include "host/host_reply.h"
 #include "proto/reader.h"
 #include "schema/gen/relay_port.pb.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 /* Returns 1 and the peer's relay port, 0 when the peer belongs to this machine, or -errno. */
 static int get_port(struct orma_ipc_peer *ipc, struct orma_relay_port **ret)

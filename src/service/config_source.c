@@ -25,8 +25,8 @@
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/filter/regex.h"
-#include "service/limits.h"
 #include "service/producer/producer.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 static int copy_strings(struct orma_arena *arena, const struct orma_str *items, size_t count,

@@ -14,8 +14,8 @@
 #include "proto/writer.h"
 #include "schema/gen/observable_events.pb.h"
 #include "service/consumer_port.h"
-#include "service/limits.h"
 #include "service/producer/producer.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"
 

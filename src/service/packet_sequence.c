@@ -26,8 +26,8 @@
 #include "base/assert.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "service/limits.h"
 #include "service/producer/producer.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 enum { PER_BLOCK = 256 };

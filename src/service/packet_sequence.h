@@ -7,7 +7,7 @@
 #include <orma/service.h>
 
 #include "base/map.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 struct orma_producer_port;
 struct orma_service_session;

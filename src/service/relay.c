@@ -43,10 +43,10 @@
 #include "schema/gen/system_info.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/clock_snapshot.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 int orma_relay_port_open(struct orma_service *service, const struct orma_relay_info *info,

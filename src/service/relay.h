@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "service/limits.h"
 #include "service/read/clock_snapshot.h"
+#include "service/service_limits.h"
 
 struct orma_service_session;
 

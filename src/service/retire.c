@@ -15,8 +15,8 @@
 #include "base/list.h"
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
-#include "service/limits.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/timer.h"
 
 struct retired {

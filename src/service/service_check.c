@@ -14,10 +14,10 @@
 #include "base/map.h"
 #include "service/consumer_port.h"
 #include "service/flush.h"
-#include "service/limits.h"
 #include "service/output/output.h"
 #include "service/producer/producer.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"
 

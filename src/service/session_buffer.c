@@ -16,9 +16,9 @@
 #include "buffer/trace_buffer.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/incremental.h"
-#include "service/limits.h"
 #include "service/retire.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 static uint32_t pick_id(struct orma_service_buffer_ids *ids)

@@ -7,7 +7,7 @@
 #include <orma/service.h>
 
 #include "buffer/trace_buffer.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 struct orma_service;
 struct orma_service_session;

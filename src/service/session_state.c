@@ -15,9 +15,9 @@
 #include "schema/gen/concurrent_session_event.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/consumer_port.h"
-#include "service/limits.h"
 #include "service/read/service_event.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 
 const char *orma_service_session_state_name(const struct orma_service_session *session)
 {

@@ -19,11 +19,11 @@
 #include "base/log_message.h"
 #include "base/map.h"
 #include "service/config_source.h"
-#include "service/limits.h"
 #include "service/observe.h"
 #include "service/producer/producer.h"
 #include "service/producer/producer_memory.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 bool orma_service_instances_are_full(const struct orma_service_session *session,

@@ -15,10 +15,10 @@
 #include "schema/gen/observable_events.pb.h"
 #include "schema/gen/service_state.pb.h"
 #include "service/consumer_port.h"
-#include "service/limits.h"
 #include "service/producer/producer.h"
 #include "service/read/session_stats.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 static int reply(struct orma_service *service, int r, const void **ret_data, size_t *ret_size)

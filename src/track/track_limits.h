@@ -4,7 +4,7 @@
 #ifndef ORMA_TRACK_LIMITS_H
 #define ORMA_TRACK_LIMITS_H
 
-#include "client/limits.h"
+#include "client/client_limits.h"
 
 /* Interned names and categories, per process. Beyond these limits texts are written out each time. */
 #define ORMA_TRACK_NAMES_MAX           2048

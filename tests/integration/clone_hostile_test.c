@@ -15,7 +15,7 @@
 #include "harness.h"
 #include "raw_clone.h"
 #include "schema/gen/service_state.pb.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 #define SOURCE "unique_session_name: \"source\""
 

@@ -12,10 +12,10 @@
 #include "base/list.h"
 #include "service/clone/clone.h"
 #include "service/consumer_port.h"
-#include "service/limits.h"
 #include "service/output/output_file.h"
 #include "service/quota.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 static bool is_wanted(const struct orma_service_session *session,

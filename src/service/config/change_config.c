@@ -22,9 +22,9 @@
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/consumer_port.h"
-#include "service/limits.h"
 #include "service/producer/producer.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 #include "service/source_instance.h"
 

@@ -21,11 +21,11 @@
 #include "schema/gen/priority_boost_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/consumer_port.h"
-#include "service/limits.h"
 #include "service/output/output_compress.h"
 #include "service/output/output_create.h"
 #include "service/output/output_file.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 
 struct check {
 	const struct orma_service *service;

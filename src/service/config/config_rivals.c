@@ -15,9 +15,9 @@
 #include "schema/gen/trace_config.pb.h"
 #include "service/config/config_check.h"
 #include "service/exclusive.h"
-#include "service/limits.h"
 #include "service/quota.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 struct check {

@@ -33,7 +33,7 @@
 #include "base/macros.h"
 #include "base/map.h"
 #include "proto/wire.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 enum opcode {
 	OP_END = 0,

@@ -8,7 +8,7 @@
 
 #include "schema/gen/trace_config.pb.h"
 #include "service/filter/regex.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 struct orma_filter_rule {
 	int32_t policy;

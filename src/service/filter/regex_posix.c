@@ -20,7 +20,7 @@
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "service/filter/regex.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 struct posix_regex {
 	regex_t compiled;

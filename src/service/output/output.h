@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 #include "service/timer.h"
 
 struct orma_service_session;

@@ -24,10 +24,10 @@
 #include "proto/wire.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/read.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 static bool has_codec(const struct orma_service *service, enum orma_codec codec)

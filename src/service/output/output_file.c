@@ -18,10 +18,10 @@
 #include "base/error_message.h"
 #include "base/fd.h"
 #include "base/macros.h"
-#include "service/limits.h"
 #include "service/output/output_compress.h"
 #include "service/output/output_hold.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 #include "service/timer.h"
 

@@ -58,7 +58,6 @@
 #include "schema/gen/trace_config.pb.h"
 #include "service/flush.h"
 #include "service/incremental.h"
-#include "service/limits.h"
 #include "service/output/output.h"
 #include "service/output/output_compress.h"
 #include "service/output/output_file.h"
@@ -68,6 +67,7 @@
 #include "service/read/own_packets.h"
 #include "service/read/read_filter.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 #include "service/timer.h"
 

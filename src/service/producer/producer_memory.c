@@ -49,9 +49,9 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "schema/gen/trace_config.pb.h"
-#include "service/limits.h"
 #include "service/producer/producer.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "shm/view.h"
 
 /* Where the system's pages are larger, checks based on this never hold; that costs only time. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * producer_port.c - producers that connect, disconnect and name their writers.
  *
- * Nothing that a producer says is believed beyond the limits of limits.h. The memory and the data
+ * Nothing that a producer says is believed beyond the limits of service_limits.h. The memory and the data
  * sources of a producer have files of their own. A producer that disconnects is scraped, its
  * instances stop without waiting for it, and the flushes that it owes an answer count it as
  * answered.
@@ -15,11 +15,11 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "service/flush.h"
-#include "service/limits.h"
 #include "service/producer/producer.h"
 #include "service/producer/producer_memory.h"
 #include "service/producer/producer_source.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/steps.h"
 #include "service/trigger/trigger_activate.h"
 

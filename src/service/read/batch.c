@@ -22,8 +22,8 @@
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "service/limits.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 
 void orma_service_batch_done(struct orma_service_batch *batch)
 {

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "buffer/trace_buffer.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 struct orma_proto_heap_writer;
 struct orma_proto_writer;

@@ -14,8 +14,8 @@
 #include "base/macros.h"
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/trace_config.pb.h"
-#include "service/limits.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 void orma_service_clocks_take(struct orma_service *service, struct orma_service_clock_snapshot *ret)

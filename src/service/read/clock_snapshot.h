@@ -6,7 +6,7 @@
 
 #include <orma/service.h>
 
-#include "service/limits.h"
+#include "service/service_limits.h"
 #include "service/timer.h"
 
 struct orma_service_session;

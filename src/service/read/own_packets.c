@@ -28,7 +28,6 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_provenance.pb.h"
 #include "schema/gen/trace_uuid.pb.h"
-#include "service/limits.h"
 #include "service/packet_sequence.h"
 #include "service/read/batch.h"
 #include "service/read/read_filter.h"
@@ -36,6 +35,7 @@
 #include "service/read/session_stats.h"
 #include "service/relay.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 #include "service/trigger/trigger_state.h"
 

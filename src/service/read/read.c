@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
-#include "service/limits.h"
 #include "service/output/output_hold.h"
 #include "service/read/batch.h"
 #include "service/read/own_packets.h"
@@ -23,6 +22,7 @@
 #include "service/read/read_filter.h"
 #include "service/read/read_large.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 #include "service/trigger/trigger_state.h"
 

@@ -17,8 +17,8 @@
 #include "base/assert.h"
 #include "base/macros.h"
 #include "service/filter/filter.h"
-#include "service/limits.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 #define BLOCK_BYTES       ((size_t)64 << 10)

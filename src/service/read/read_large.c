@@ -20,10 +20,10 @@
 #include "base/assert.h"
 #include "base/macros.h"
 #include "buffer/trace_buffer.h"
-#include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/packet_check.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 struct position {

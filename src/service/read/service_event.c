@@ -14,9 +14,9 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "schema/gen/service_event.pb.h"
-#include "service/limits.h"
 #include "service/read/clock_snapshot.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 static void remove_event(struct orma_service_session *session, size_t idx)

@@ -15,9 +15,9 @@
 #include "proto/writer.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_stats.pb.h"
-#include "service/limits.h"
 #include "service/packet_sequence.h"
 #include "service/service_core.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 
 #define BUFFER_FIELD(name) ORMA_PB_TRACE_STATS_BUFFER_STATS_##name

@@ -21,9 +21,9 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trigger.pb.h"
 #include "service/filter/regex.h"
-#include "service/limits.h"
 #include "service/read/batch.h"
 #include "service/read/clock_snapshot.h"
+#include "service/service_limits.h"
 #include "service/session_state.h"
 #include "service/timer.h"
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/client_limits.h"
 #include "client/engine.h"
-#include "client/limits.h"
 #include "ipc/address.h"
 #include "proto/wire.h"
 #include "unit/client/fixture.h"

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "filter_program.h"
 #include "harness.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 
 static struct orma_filter_bytecode loaded;
 static struct orma_error error;

@@ -28,7 +28,7 @@
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "service/limits.h"
+#include "service/service_limits.h"
 #include "shm/abi.h"
 
 #define START_NS (UINT64_C(1000) * ORMA_NS_PER_SEC)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * limits.h - every quantity that a peer of the service can make grow, and the service's fixed
+ * service_limits.h - every quantity that a peer of the service can make grow, and the service's fixed
  * times.
  */
-#ifndef ORMA_SERVICE_LIMITS_H
-#define ORMA_SERVICE_LIMITS_H
+#ifndef ORMA_SERVICE_SERVICE_LIMITS_H
+#define ORMA_SERVICE_SERVICE_LIMITS_H
 
 #include "base/clock_ns.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * limits.h - the limits of everything that a peer or the application can make grow, and the delays.
+ * client_limits.h - the limits of everything that a peer or the application can make grow, and the delays.
  */
-#ifndef ORMA_CLIENT_LIMITS_H
-#define ORMA_CLIENT_LIMITS_H
+#ifndef ORMA_CLIENT_CLIENT_LIMITS_H
+#define ORMA_CLIENT_CLIENT_LIMITS_H
 
 #include <stddef.h>
 #include <stdint.h>
