@@ -3,10 +3,11 @@
  */
 #include "base/assert.h"
 
-#ifdef ORMA_ASSERTS
+/* Outside of the #ifdef: ISO C has no empty source file. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef ORMA_ASSERTS
 _Noreturn void orma_base_assert_failed(const char *file, int line, const char *function,
 				       const char *condition)
 {
