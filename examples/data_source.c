@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data_source.c - a data source of the program's own: packets in a format of its own, for sessions that
- * ask for them.
+ * data_source.c - a custom data source: packets in the program's own format, for sessions that ask for them.
  *
  *	orma_data_source [packets]
  *

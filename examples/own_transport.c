@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * own_transport.c - orma in a system whose processes have their own means of communication: no daemon, and
- * no socket of orma's. A parent runs the service. Its child is traced, and reaches the service over the
- * connection that the two have anyway.
+ * own_transport.c - orma in a system whose processes have their own means of communication.
+ *
+ * There is no daemon, and orma opens no socket. A parent runs the service. Its child is traced, and reaches
+ * the service over the connection that the two have anyway.
  *
  *	orma_own_transport [trace file [commits]]
  *
  *	child:  track events -> liborma -> struct orma_transport_ops -> frames
  *	parent: frames -> orma_producer_port_...() -> orma_service -> orma_consumer_port_...() -> file
  *
- * The connection is a socketpair here, and the protocol on it ours: a head, then bytes. It passes
- * one descriptor, the memory that the child writes its events to and the parent reads. If it is told
- * "commits", it passes none, as if over a network; the chunks of the trace travel in the commits.
- * Sends block; a program with more to do keeps a queue, and says so in has_room().
+ * Here the connection is a socket pair, and the example has its own protocol: a header, then bytes. One
+ * descriptor is passed: the memory that the child writes its events to and the parent reads. With
+ * "commits" none is passed, as if over a network, and the commits contain the chunks of the trace.
+ * Sends block. A program that must not block keeps a queue, and its has_room() returns false while
+ * the queue is full.
  */
 #include <errno.h>
 #include <orma/orma.h>
@@ -75,7 +77,7 @@ static bool move_all(int fd, void *data, size_t size, bool is_send)
 	return true;
 }
 
-/* A message with room for one descriptor, as both sides of the kernel want it. */
+/* A message with room for one descriptor, for sendmsg() and recvmsg(). */
 struct passing {
 	struct iovec piece;
 	struct msghdr message;

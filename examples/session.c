@@ -4,8 +4,8 @@
  *
  *	orma_session [trace file]
  *
- * The session is driven by poll(), as in a program with an event loop of its own. A session of a
- * daemon differs by one option: without in_process, it is one of the whole machine.
+ * The session is driven by poll(), as in a program with an event loop of its own. Without the option
+ * in_process, the same session would run in the daemon and record the whole machine.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -69,8 +69,9 @@ typedef void orma_category_fn(void *ctx, struct orma_category *category, uint32_
 			      bool is_enabled, bool is_change);
 /**
  * orma_category_set_callback() - call a function when an instance enables or disables a category.
- * @fn:  replaces the function before; NULL = none. Called on the library's thread (or inside
- *       orma_dispatch()), also soon after this call for instances that enable the category now.
+ * @fn:  replaces the previous function; NULL = none. Called on the library's thread (or inside
+ *       orma_dispatch()). Soon after this call it is also called for each instance that enables the
+ *       category already.
  * @ctx: borrowed until the callback is replaced or the category removed.
  *
  * When this returns, on a thread other than the library's, the replaced callback is not running and

@@ -95,11 +95,11 @@ struct orma_data_source_options {
 	/*
 	 * State that each thread keeps for an instance. It is created on that thread, by the first
 	 * orma_packet_thread_state() or orma_packet_incremental_state(). It is deleted, on any
-	 * thread, after the instance has stopped or the thread has ended, and at the latest with
-	 * the source, unless a packet of it never ends. The incremental state describes what a
-	 * reader of the sequence knows. It is cleared when the service asks for that and after each
-	 * loss; if clear_incremental_state is NULL or returns false, it is deleted and created
-	 * again. These functions must not call the library.
+	 * thread, after the instance has stopped or the thread has ended, and no later than the
+	 * source itself. (A packet that never ends keeps its state alive.) The incremental state
+	 * describes what a reader of the sequence knows. It is cleared when the service asks for
+	 * that and after each loss; if clear_incremental_state is NULL or returns false, it is
+	 * deleted and created again. These functions must not call the library.
 	 */
 	void *(*create_thread_state)(void *ctx, struct orma_data_source *source, uint32_t idx);
 	void (*delete_thread_state)(void *ctx, void *state);

@@ -318,10 +318,10 @@ struct orma_commit {
 /**
  * orma_producer_port_open() - a producer has connected.
  * @ctx: first argument of the callbacks.
- * @ret_uses_own_memory: true if the service uses info->shm_fd (which it duplicates). It does if
- *                       that is sealed memory of a size that the protocol allows, and if the
- *                       producers of that user share at most 128 MiB with it included, or it has at
- *                       most 256 KiB. May be NULL.
+ * @ret_uses_own_memory: true if the service uses info->shm_fd (which it duplicates). It uses sealed
+ *                       memory of a size that the protocol allows, unless the producers of that
+ *                       user would then share more than 128 MiB. Memory of at most 256 KiB is
+ *                       exempt from that limit. May be NULL.
  *
  * No callback of this port runs inside the call. Returns 0, -EACCES (lockdown), -ENOSPC (no
  * producer id left), -EINVAL (struct_size; a name of more than 1,024 bytes), -ENOMEM.

@@ -338,9 +338,10 @@ struct orma_session_clone_result {
  * orma_session_clone() - make this session, which must not be enabled, a readable copy of another.
  * @ret: the caller sets struct_size, and only that many bytes are filled; may be NULL.
  *
- * The other session continues. Waits for the service's answer, which comes after a flush. Returns
- * 0,
- * -EBUSY (enabled before), -EINVAL, -EPROTO (refused; the service's reason is in `reterr`).
+ * The other session continues. Waits for the service's answer, which comes after a flush.
+ *
+ * Returns 0, -EBUSY (enabled before), -EINVAL, -EPROTO (the service refuses; `reterr` has its
+ * reason).
  */
 ORMA_API int orma_session_clone(struct orma_session *session,
 				const struct orma_session_clone_options *options,

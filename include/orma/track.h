@@ -239,11 +239,11 @@ ORMA_API void orma_track_announce(const struct orma_track *track);
  * within a second. Names are cut after 63 bytes. Returns 0, -EINVAL (NULL), -ENOMEM.
  */
 ORMA_API int orma_thread_set_name(const char *name);
-/* The calling thread's rank among the threads, if the root of the trace orders explicitly. Returns
- * 0,
- * -ENOMEM. */
+/* Sets the calling thread's rank among the threads, which counts if the root of the trace orders
+ * explicitly. Returns 0 or -ENOMEM. */
 ORMA_API int orma_thread_set_rank(int32_t rank);
-/* The process's name in traces, including those that are being recorded, cut after 127 bytes; NULL
+/* Sets the process's name in traces, including those that are being recorded. Names are cut after
+ * 127 bytes. NULL
  * = the name in its command line. */
 ORMA_API void orma_process_set_name(const char *name);
 ORMA_API void orma_process_set_rank(int32_t rank);

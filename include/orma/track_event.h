@@ -5,8 +5,8 @@
  *	...
  *	orma_init(NULL);
  *	{
- *		ORMA_SCOPE(gfx, "frame", "number", 7, "name", title); // a slice until the end of
- *		the block ORMA_INSTANT(gfx, "retry", "attempt", n);
+ *		ORMA_SCOPE(gfx, "frame", "number", 7); // a slice until the end of the block
+ *		ORMA_INSTANT(gfx, "retry", "attempt", n);
  *		ORMA_COUNTER(gfx, "fps", 59.9);
  *	}
  *	ORMA_BEGIN(gfx, "load");
@@ -14,16 +14,16 @@
  *
  * After the name an event can have up to 64 items: arguments, flows, a time and others, see
  * orma/event_item.h. A counter's value counts as one item. Names must be string literals or
- * constants, because each call site identifies them by address; a name that is known only at run
- * time does not compile, in C++ neither: use ORMA_DYNAMIC(text). While no session enables the
+ * constants, because each call site identifies them by address. A name that is known only at run
+ * time does not compile in C or in C++: use ORMA_DYNAMIC(text). While no session enables the
  * category, an event costs one load and a branch, and its arguments are not evaluated.
  *
  * Slices may be nested to any depth, and losses do not break the nesting. If the begin of a slice
  * is lost, its end is not written. If the begin was written and there is no room for the end, the
  * end is written later, with its own time and its items. A waiting end keeps up to 1 KiB of encoded
  * items, and all waiting ends of a thread keep 4 KiB; an end whose items did not fit has an
- * argument "orma.items_lost" with their number. The trace tells how many events of which categories
- * a thread has lost, by instants "events lost" of the category "orma.loss".
+ * argument "orma.items_lost" with their number. Instants "events lost" of the category "orma.loss"
+ * tell how many events of each category a thread has lost.
  *
  * Threads: everything here may be used on any thread. errno is preserved.
  * Signals: if a handler interrupts an event on the same thread, the handler's events are dropped;
