@@ -206,7 +206,7 @@ static bool wait_child(pid_t pid, int *ret_status)
 		int64_t left = deadline - now_ms();
 		if (left <= 0)
 			break;
-		struct timespec wait = {left / 1000, left % 1000 * 1000000};
+		struct timespec wait = {(time_t)(left / 1000), (long)(left % 1000) * 1000000};
 		sigtimedwait(&chld, NULL, &wait);
 	}
 	kill(-pid, SIGKILL);

@@ -104,10 +104,13 @@ int orma_trace_buffer_new(uint64_t size_bytes, enum orma_trace_buffer_policy pol
 		return -EMSGSIZE;
 	uint64_t size = (ORMA_MAX(size_bytes, UINT64_C(1)) + ORMA_TRACE_BUFFER_PAGE_BYTES - 1) &
 			~(uint64_t)(ORMA_TRACE_BUFFER_PAGE_BYTES - 1);
+	size_t mapped_bytes;
+	if (__builtin_add_overflow(size, ORMA_TRACE_BUFFER_STAGING_BYTES, &mapped_bytes))
+		return -ENOMEM;
 	struct orma_trace_buffer *buffer = orma_base_zalloc(sizeof(*buffer));
 	if (!buffer)
 		return -ENOMEM;
-	void *memory = mmap(NULL, size + ORMA_TRACE_BUFFER_STAGING_BYTES, PROT_READ | PROT_WRITE,
+	void *memory = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED) {
 		orma_base_free(buffer);
@@ -116,7 +119,7 @@ int orma_trace_buffer_new(uint64_t size_bytes, enum orma_trace_buffer_policy pol
 	/* A ring is written and read from end to end, so huge pages save page faults while it fills and
 	 * TLB misses afterwards. They are optional: a kernel without them only ignores this. */
 	if (size >= HUGE_FROM_BYTES)
-		(void)madvise(memory, size, MADV_HUGEPAGE);
+		(void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
 	buffer->ring = memory;
 	buffer->staging = buffer->ring + size;
 	buffer->size = (uint32_t)size;

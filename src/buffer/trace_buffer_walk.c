@@ -272,7 +272,7 @@ static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_trace_b
 	if (ret) {
 		ret->slices = buffer->slices;
 		ret->slice_count = chain.slice_count;
-		ret->size_bytes = chain.size;
+		ret->size_bytes = (size_t)chain.size; /* no more than the buffer has */
 	}
 	return 1;
 }

@@ -172,6 +172,12 @@ struct uffd_event {
 #define UFFD_IOCTL_REGISTER _IOWR(0xaa, 0x00, struct uffd_range)
 #define UFFD_IOCTL_ZEROPAGE _IOWR(0xaa, 0x04, struct uffd_range)
 
+/* Calls ioctl(), whose request is an int in one C library and an unsigned long in another. */
+static long control(int fd, unsigned long request, void *argument)
+{
+	return syscall(SYS_ioctl, fd, request, argument);
+}
+
 /* A page whose fault the test answers when it wants to. */
 struct trap {
 	int fd;
@@ -199,11 +205,11 @@ static bool spring(struct trap *trap, int file_fd)
 	trap->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (trap->fd < 0)
 		return false;
-	CHECK_INT(ioctl(trap->fd, UFFD_IOCTL_API, &api), 0);
+	CHECK_INT(control(trap->fd, UFFD_IOCTL_API, &api), 0);
 	trap->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(trap->page != MAP_FAILED);
 	range.start = (uintptr_t)trap->page;
-	CHECK_INT(ioctl(trap->fd, UFFD_IOCTL_REGISTER, &range), 0);
+	CHECK_INT(control(trap->fd, UFFD_IOCTL_REGISTER, &range), 0);
 	CHECK_INT(pthread_create(&trap->thread, NULL, write_from_trap, trap), 0);
 	/* Now the writer waits while it holds the file's lock. */
 	CHECK_INT(read(trap->fd, &event, sizeof(event)), (int)sizeof(event));
@@ -215,7 +221,7 @@ static void release(struct trap *trap)
 {
 	struct uffd_range range = {.start = (uintptr_t)trap->page, .size = 4096};
 
-	CHECK_INT(ioctl(trap->fd, UFFD_IOCTL_ZEROPAGE, &range), 0);
+	CHECK_INT(control(trap->fd, UFFD_IOCTL_ZEROPAGE, &range), 0);
 	CHECK_INT(pthread_join(trap->thread, NULL), 0);
 	munmap(trap->page, 4096);
 	close(trap->fd);

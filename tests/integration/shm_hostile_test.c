@@ -37,7 +37,7 @@ static void *scribble(void *arg)
 	uint64_t random = 4711;
 
 	while (!__atomic_load_n(&scribbler->must_stop, __ATOMIC_RELAXED)) {
-		size_t at = next_random(&random) % (scribbler->size / 4);
+		size_t at = (size_t)next_random(&random) % (scribbler->size / 4);
 		uint32_t value = (uint32_t)next_random(&random);
 		bool is_page_word = at * 4 % scribbler->page_bytes == 0;
 		/* Often the headers, where it does most harm. */

@@ -176,13 +176,15 @@ static int filter_string(struct run *run, size_t size, uint32_t semantic_type)
 
 static int filter_bytes(struct run *run, uint32_t field_id, uint32_t action, size_t rest)
 {
-	uint64_t size;
-	int r = get_varint(run, &size);
+	uint64_t length;
+	size_t size;
+	int r = get_varint(run, &length);
 
 	if (r < 0)
 		return r;
-	if (left(run) < rest || size > left(run) - rest || size > ORMA_PROTO_LENGTH_MAX)
+	if (left(run) < rest || length > left(run) - rest || length > ORMA_PROTO_LENGTH_MAX)
 		return -EBADMSG;
+	size = (size_t)length;
 	if (action == ORMA_FILTER_DENIED) {
 		take(run, NULL, size);
 		return 0;

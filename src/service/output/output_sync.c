@@ -147,7 +147,7 @@ static int copy_file(void *ctx, void *file, void *source, uint64_t size)
 	if ((uint64_t)end < size)
 		return -EIO;
 	while (left > 0 && r == 0) {
-		ssize_t got = pread(get_fd(source), piece, ORMA_MIN(left, sizeof(piece)),
+		ssize_t got = pread(get_fd(source), piece, (size_t)ORMA_MIN(left, sizeof(piece)),
 				    end - (off_t)left);
 
 		if (got < 0 && errno == EINTR)

@@ -221,10 +221,10 @@ int orma_service_memory_create(struct orma_producer_port *port,
 		port->memory.is_made = true;
 		return 0;
 	}
-	fd = orma_base_memfd_new("perfetto_shmem", shm);
+	fd = orma_base_memfd_new("perfetto_shmem", (size_t)shm);
 	if (fd < 0)
 		return fd;
-	r = map_memory(port, fd, shm, (uint32_t)page);
+	r = map_memory(port, fd, (size_t)shm, (uint32_t)page);
 	if (r < 0) {
 		orma_base_fd_close(fd);
 		return r;

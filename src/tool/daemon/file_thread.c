@@ -130,10 +130,10 @@ static int copy_source(struct orma_file_thread *file, const struct orma_file_blo
 	while (done < block->source_bytes && r == 0) {
 		if (is_given_up(file))
 			break;
-		ssize_t got =
-			pread(block->source_fd, piece,
-			      ORMA_MIN(block->source_bytes - done, (uint64_t)ORMA_FILE_BLOCK_GRAIN),
-			      begin + (off_t)done);
+		ssize_t got = pread(block->source_fd, piece,
+				    (size_t)ORMA_MIN(block->source_bytes - done,
+						     (uint64_t)ORMA_FILE_BLOCK_GRAIN),
+				    begin + (off_t)done);
 		if (got > 0) {
 			size_t written = 0;
 			r = orma_file_write(&writer, piece, (size_t)got, &written);

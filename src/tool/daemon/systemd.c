@@ -90,7 +90,7 @@ static int take(uint64_t count, struct orma_systemd_sockets *ret, struct orma_er
 		ret->items[i].fd = fd;
 		ret->items[i].is_for_consumers = is_for_consumers(fd, next_name(&names), i);
 	}
-	ret->count = count;
+	ret->count = (size_t)count;
 	return 0;
 }
 

@@ -91,7 +91,7 @@ static int copy_written(const struct orma_trace_output *output, int fd)
 	int r = piece ? 0 : -ENOMEM;
 
 	while (r == 0 && done < output->written_bytes) {
-		size_t size = ORMA_MIN(COPY_BYTES, output->written_bytes - done);
+		size_t size = (size_t)ORMA_MIN(COPY_BYTES, output->written_bytes - done);
 		ssize_t got = pread(output->fd, piece, size, output->begin + (off_t)done);
 		if (got > 0)
 			r = orma_base_fd_write_all(fd, piece, (size_t)got);

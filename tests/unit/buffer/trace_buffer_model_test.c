@@ -151,7 +151,8 @@ static int model_reassemble(struct model *model, struct model_record *first, uin
 		else if (next >= 0 && !(record->flags & PREVIOUS))
 			reason = ORMA_TRACE_BUFFER_LOSS_REASSEMBLY_BROKEN;
 		else if (next >= 0) {
-			done = !(begins[count] + next == record->payload && record->flags & NEXT);
+			done = !(begins[count] + (size_t)next == record->payload &&
+				 record->flags & NEXT);
 			if (!done && record->flags & PATCH && !erase) {
 				wait = true;
 				break;

@@ -227,7 +227,7 @@ static inline size_t count_values(const struct packets *packets, uint64_t first,
 		CHECK_INT(packet->timestamp, expected);
 		expected++;
 	}
-	return expected - first;
+	return (size_t)(expected - first);
 }
 
 static inline void wait_for(sem_t *semaphore)

@@ -169,7 +169,7 @@ static inline void on_clone(void *ctx, const struct orma_error *error,
 static inline void on_file(void *ctx, const struct orma_error *error, uint64_t bytes)
 {
 	on_done(ctx, error);
-	((struct told *)ctx)->data_size = bytes;
+	((struct told *)ctx)->data_size = (size_t)bytes;
 }
 
 static inline int add_packet(void *ctx, const void *data, size_t size)

@@ -135,11 +135,11 @@ static void send_with_fds(struct fixture *fixture, const void *bytes, size_t siz
 	struct msghdr message = {.msg_iov = &piece,
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
-				 .msg_controllen = CMSG_SPACE(count * sizeof(int))};
+				 .msg_controllen = (socklen_t)CMSG_SPACE(count * sizeof(int))};
 
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
-	control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+	control.header.cmsg_len = (socklen_t)CMSG_LEN(count * sizeof(int));
 	memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
 	CHECK_INT(sendmsg(fixture->peer, &message, 0), size);
 }

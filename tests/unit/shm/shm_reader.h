@@ -275,7 +275,7 @@ static inline void reader_assemble(struct reader *reader, uint32_t writer_id)
 			}
 			CHECK(size <= (uint64_t)(end - at));
 			CHECK(size > 0);
-			orma_base_buf_append(&packet, at, size);
+			orma_base_buf_append(&packet, at, (size_t)size);
 			at += size;
 			if (goes_on)
 				is_open = true;

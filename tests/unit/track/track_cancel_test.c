@@ -42,7 +42,7 @@ ORMA_TEST(a_category_that_a_cancelled_thread_brings_is_registered)
 	pthread_t thread;
 
 	orma_category_remove(&orma_category_gfx);
-	orma_client_on_init = 0; /* not NULL, which clang takes for a pointer to an object */
+	orma_client_on_init = (int (*)(void))NULL;
 	CHECK_INT(orma_init(&driven), 0);
 	CHECK_INT(pthread_create(&thread, NULL, register_condemned, &is_over), 0);
 	CHECK_INT(pthread_join(thread, NULL), 0);
