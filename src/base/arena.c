@@ -142,8 +142,8 @@ void orma_base_arena_clear(struct orma_arena *arena)
 {
 	struct orma_arena_block *kept = arena->blocks;
 	if (kept) {
-		/* Keep the newest block that is not larger than the others: a giant one would never
-		 * be freed. */
+		/* Keep the newest block of at most the ordinary size. An oversized block that is kept
+		 * would stay for as long as the arena is in use. */
 		while (kept->older && kept->capacity > LARGEST_BLOCK_BYTES) {
 			struct orma_arena_block *older = kept->older;
 			orma_base_free(kept);

@@ -18,7 +18,7 @@ struct orma_arena {
 };
 
 void orma_base_arena_done(struct orma_arena *arena);
-/* Returns zeroed memory, aligned for any type. NULL without memory or over the limit. */
+/* Returns zeroed memory, aligned for any type, or NULL when out of memory or over the limit. */
 void *orma_base_arena_alloc(struct orma_arena *arena, size_t size);
 void *orma_base_arena_memdup(struct orma_arena *arena, const void *data, size_t size);
 char *orma_base_arena_strdup(struct orma_arena *arena, struct orma_str text); /* NUL-terminated */

@@ -17,7 +17,7 @@
 _Noreturn void orma_base_assert_failed(const char *file, int line, const char *function,
 				       const char *condition);
 
-/* 1 or 0: guards checks that take loops. */
+/* 1 in builds with checks, 0 in others. Guards checks that need more code than one condition. */
 #define ORMA_ASSERTS_ENABLED 1
 #define ORMA_ASSERT(condition)                                                                     \
 	(__builtin_expect(!(condition), 0)                                                         \

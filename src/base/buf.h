@@ -26,7 +26,7 @@ int orma_base_buf_printf(struct orma_buf *buf, const char *format, ...) ORMA_PRI
 int orma_base_buf_vprintf(struct orma_buf *buf, const char *format, va_list args) ORMA_PRINTF(2, 0);
 /* Removes the first `size` bytes. */
 void orma_base_buf_consume(struct orma_buf *buf, size_t size);
-/* Returns the content as a string; its NUL is not counted in size. NULL without memory. */
+/* Returns the content as a string, or NULL when out of memory. The NUL is not counted in size. */
 const char *orma_base_buf_cstr(struct orma_buf *buf);
 
 #endif

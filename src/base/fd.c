@@ -78,8 +78,8 @@ void orma_base_fd_wake(int fd)
 	int saved_errno = errno;
 	uint64_t one = 1;
 
-	/* This fails only if the counter would overflow, and then it is readable anyway. write()
-	 * would be a cancellation point. */
+	/* This fails only if the counter would overflow, and then the descriptor is readable already.
+	 * A direct system call, because write() is a cancellation point. */
 	(void)syscall(SYS_write, fd, &one, sizeof(one));
 	errno = saved_errno;
 }
@@ -155,7 +155,7 @@ int orma_base_fds_hold_standard(void)
 {
 	int fd;
 
-	/* O_PATH allows no access. /dev/null would silently accept output that is lost. */
+	/* O_PATH: reading and writing fail. With /dev/null, output would be lost without an error. */
 	do
 		fd = open("/", O_PATH | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
@@ -303,8 +303,9 @@ int orma_base_memfd_new(const char *name, size_t size)
 
 /*
  * Memory files of huge pages have seals too, but their pages come from a pool that may be empty. No seal
- * forbids punching a hole into such a file, and the next access to the hole is then a SIGBUS. st_blksize
- * does not tell, because it is the size of huge pages also where the kernel uses them transparently.
+ * forbids punching a hole into such a file, and the next access to the hole raises SIGBUS. st_blksize
+ * cannot identify them: it is the size of a huge page also where the kernel uses huge pages transparently
+ * for ordinary memory files.
  */
 static bool has_ordinary_pages(int fd)
 {

@@ -40,7 +40,7 @@ struct orma_loop {
 	int epoll_fd, timer_fd, wake_fd;
 	bool is_stopped, is_in_turn, is_embedded;
 	uint64_t turn_number;
-	pthread_t thread; /* takes the current turn; only invariants need it */
+	pthread_t thread; /* the thread that takes the current turn; only assertions read it */
 
 	/* Events of the current turn; data.ptr == NULL: the watch was removed. */
 	struct epoll_event events[EVENTS_PER_TURN];

@@ -79,7 +79,7 @@ struct orma_fd_closer *orma_base_loop_closer(const struct orma_loop *loop);
 /* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll), and runs the
  * callbacks. Returns how many ran, or -errno; -EBUSY inside of another turn. */
 int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms);
-/* Each turn has another number. */
+/* The number of turns begun so far, so it identifies the current turn. */
 uint64_t orma_base_loop_turn_number(const struct orma_loop *loop);
 /* True when called from one of the loop's callbacks. */
 bool orma_base_loop_is_in_turn(const struct orma_loop *loop);

@@ -37,7 +37,8 @@ static inline const char *orma_base_noun(uint64_t count, const char *one, const 
 	return count == 1 ? one : many;
 }
 
-/* Returns a NUL-terminated copy, which the caller frees with orma_base_free(). NULL without memory. */
+/* Returns a NUL-terminated copy, which the caller frees with orma_base_free(), or NULL when out of
+ * memory. */
 char *orma_base_str_dup(struct orma_str text);
 
 /* The whole string is a number; base 0 allows the prefixes of C. 0, -EINVAL (not a number) or -ERANGE. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * utf8.c - well-formed and visible characters, decided by their bytes alone.
+ * utf8.c - recognises well-formed and visible characters by their bytes alone.
  *
  * Owns nothing and depends on no locale. Rejected: iswprint(), because it needs a locale, which a
  * library may not set, and each C library has its own table.

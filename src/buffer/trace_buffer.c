@@ -35,18 +35,18 @@
  *   stall     a walk stops at data that may still be completed, and does not visit that sequence again
  *             in the same pass.
  *
- * READING. A pass follows the ring from the oldest record to the write position, which is roughly the
- * order in which chunks arrived, whatever their writer. It walks the sequence of each
- * record that it meets, from the sequence's first record up to this one. A sequence therefore comes out in the order of its
- * chunk ids, even where scraping has put its chunks into the ring in another order. In most cases the
- * record is the first of its sequence, and the walk reads one chunk. A packet that continues in other
- * chunks is followed through the sequence, and one fragment is taken from each of them; the rest of
- * these chunks is read when the pass reaches them. A consumed record becomes a gap in place.
+ * READING. A pass follows the ring from the oldest record to the write position. That is roughly the order
+ * in which chunks arrived, whatever their writer. At each record the pass walks the record's sequence, from
+ * the sequence's first record up to this one. So a sequence comes out in the order of its chunk ids, even
+ * where scraping has put its chunks into the ring in another order. In most cases the record is the first
+ * of its sequence, and the walk reads one chunk. If a packet continues in other chunks, the walk follows it
+ * through the sequence and takes one fragment from each of them; the rest of these chunks is read when the
+ * pass reaches them. A consumed record becomes a gap in place.
  *
- * OVERWRITING is the same walk, but it never stalls, and its packets go nowhere. A record that is in
- * the way of a new one is walked over first, together with the records that its sequence has before
- * it. So losses are classified as precisely as if the data had been read. The sequence collects a bit
- * for each kind of loss (enum orma_trace_buffer_loss), and its next packet carries the bits out.
+ * OVERWRITING is the same walk, but it never stalls, and its packets are dropped. Before a new record
+ * overwrites an old one, a walk consumes the old one and all records that its sequence has before it. So
+ * losses are classified as precisely as if the data had been read. The sequence collects a bit for each
+ * kind of loss (enum orma_trace_buffer_loss), and the next packet of the sequence reports the bits.
  *
  * INVARIANTS, checked by trace_buffer_check.c
  *   1. [0, used) is records without holes. `write` and `oldest` are offsets of records, or equal to
@@ -56,10 +56,10 @@
  *      chunk_count is 0: then all records are gaps.
  *   3. A record names a sequence if and only if that sequence's list holds its offset, once.
  *      chunk_count is the number of these records.
- *   4. A list is in strictly ascending order of ids. All ids come after the id that left the sequence
- *      last; the first may be equal to it, if that record left incomplete. Only two kinds of records
- *      can be partly consumed: the first of a sequence, and one whose first fragment continues a
- *      packet, of which only that fragment is consumed.
+ *   4. A list is in strictly ascending order of ids. All ids come after the id of the record that left
+ *      the sequence last. The first id may be equal to it if that record was incomplete when it left. A
+ *      record is partly consumed only in two cases: it is the first of its sequence, or its first
+ *      fragment continued a packet, and only this fragment is consumed.
  *   5. consumed <= payload <= capacity in every record. Nothing outside of this folder writes to the
  *      ring.
  *   6. bytes written - read - overwritten is what live records occupy. Padding written - cleared is

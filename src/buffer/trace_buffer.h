@@ -41,10 +41,10 @@ enum orma_trace_buffer_policy {
 /* Records and fragments that a read may visit before it returns without a packet; that takes one or
  * two milliseconds. */
 #define ORMA_TRACE_BUFFER_STEPS_PER_READ 16384u
-/* How many records a late chunk may be inserted before; a later one counts as a violation. */
+/* A late chunk may be inserted before at most this many records; beyond that it is a violation. */
 #define ORMA_TRACE_BUFFER_LATE_MAX 32768u
 
-/* The flags of a chunk in shared memory (PROTOCOL: chunk header). */
+/* The flags of a chunk in shared memory; the values of src/shm/abi.h. */
 enum orma_trace_buffer_chunk_flag {
 	ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS = 1,
 	ORMA_TRACE_BUFFER_CHUNK_CONTINUES_ON_NEXT = 2,
@@ -189,7 +189,7 @@ void orma_trace_buffer_clear(struct orma_trace_buffer *buffer);
 int orma_trace_buffer_write_chunk(struct orma_trace_buffer *buffer,
 				  const struct orma_trace_buffer_chunk *chunk);
 
-/* True when the writer that last used these two ids is the one with that sequence id. */
+/* True when this sequence id belongs to the writer that used these two ids last. */
 bool orma_trace_buffer_has_sequence(const struct orma_trace_buffer *buffer, uint16_t producer_id,
 				    uint16_t writer_id, uint32_t sequence_id);
 /* Counts patches that were addressed to another writer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_check.c - are the invariants of trace_buffer.c true of this buffer?
+ * trace_buffer_check.c - checks the invariants that trace_buffer.c lists.
  *
  * Compiled for developers only (base/assert.h): every write, patch and read of a packet ends with
  * orma_trace_buffer_check_call().
@@ -13,12 +13,11 @@
  * is large. A buffer with more than CHUNKS_MAX chunks gets the near check only, because a single
  * full one would then take longer than a turn of the service may.
  *
- * The checks read what they judge and nothing else: they use no function of the index or the walk,
- * so an error in those is not repeated here. They write nothing, hence save nothing for copies and
- * holds.
+ * The checks use no function of the index or the walk, so they do not repeat the errors of those
+ * functions. They write nothing, so they need not save anything for copies and holds.
  *
- * Rejected: a walk that goes on by a few records with every call; the sums of invariants 3 and 6 are
- * only comparable when nothing changes between the first record and the last.
+ * Rejected: a full check that advances by a few records with every call, because the sums of invariants 3
+ * and 6 are only comparable when nothing changes between the first record and the last.
  */
 #include "buffer/trace_buffer_check.h"
 

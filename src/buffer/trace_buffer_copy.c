@@ -98,7 +98,7 @@ int orma_trace_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t bloc
 		orma_trace_buffer_copy_free(copy);
 		return r;
 	}
-	/* To fill a huge page takes as long as several steps, and pays off only in long use. */
+	/* Filling a huge page takes as long as several steps, which a short-lived copy does not repay. */
 	(void)madvise(copy->copy->ring, copy->copy->size, MADV_NOHUGEPAGE);
 	copy_state(source, copy->copy);
 	copy->at = copy->copy->write;
@@ -109,7 +109,7 @@ int orma_trace_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t bloc
 	return 0;
 }
 
-/* Removes the copy from its source's list, because it needs the source no more. */
+/* Removes the copy from its source's list, because it no longer needs the source. */
 static void leave_source(struct orma_trace_buffer_copy *copy)
 {
 	struct orma_trace_buffer *source = ORMA_TAKE(copy->source);

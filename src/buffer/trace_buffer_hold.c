@@ -4,7 +4,7 @@
  * A packet that has been read lies in the ring until new chunks overwrite it. A large packet is sent
  * over many turns of the loop, so its bytes are held: before the ring changes in a block of
  * ORMA_TRACE_BUFFER_HOLD_BLOCK_BYTES that has held bytes, the block is saved (trace_buffer_save.c),
- * and is read from there afterwards. To begin a hold therefore costs no more than a table of blocks,
+ * and is read from there afterwards. Beginning a hold therefore costs no more than a table of blocks,
  * and a change costs at most one block.
  *
  * Rejected: copying the packet at once, because a quarter of a gigabyte takes a tenth of a second, in

@@ -157,7 +157,7 @@ void orma_trace_buffer_sequence_emptied(struct orma_trace_buffer *buffer, uint32
 	struct orma_trace_buffer_sequence *slot = orma_trace_buffer_sequence_get(buffer, sequence);
 	ORMA_ASSERT(slot->is_used && slot->records.count == 0);
 	ORMA_ASSERT(table->empty_last != sequence && slot->previous == 0);
-	/* Otherwise each of a thousand empty sequences would keep the memory of its largest list. */
+	/* Otherwise each of a thousand empty sequences would keep the memory of its longest list. */
 	if (slot->records.capacity > LIST_KEPT_MAX) {
 		orma_base_free(slot->records.entries);
 		slot->records = (struct orma_trace_buffer_record_list){0};

@@ -11,12 +11,12 @@
 /* The sequence that now has this key; 0 = none. */
 uint32_t orma_trace_buffer_sequence_find(const struct orma_trace_buffer_sequence_table *table,
 					 uint16_t producer_id, uint16_t writer_id);
-/* The same; opens one when there is none, or when the key now belongs to another writer. 0 or
+/* The same, but opens a sequence when there is none, or when the key now belongs to another writer. 0 or
  * -ENOMEM. */
 int orma_trace_buffer_sequence_open(struct orma_trace_buffer *buffer,
 				    const struct orma_trace_buffer_writer *writer,
 				    uint32_t *ret_sequence);
-/* Call when a sequence has lost its last record, and before it gets its first one. */
+/* emptied: call when the sequence has lost its last record; filled: before it gets its first one. */
 void orma_trace_buffer_sequence_emptied(struct orma_trace_buffer *buffer, uint32_t sequence);
 void orma_trace_buffer_sequence_filled(struct orma_trace_buffer *buffer, uint32_t sequence);
 /* Frees a few of the empty sequences beyond ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_read.c - the read pass: packets out of a trace buffer, roughly in the order in which
- * they were written.
+ * trace_buffer_read.c - the read pass: takes packets out of a trace buffer, roughly in the order in
+ * which they were written.
  *
  * A pass visits the records in the order of the ring, from the oldest to the write position, and at
  * each live record it walks that record's sequence up to it (trace_buffer_walk.c). A read returns

@@ -2,7 +2,7 @@
  * trace_buffer_save.c - saves what copies and holds still need, before it changes.
  *
  * Both work in blocks, and the first change to a block saves all of it: later changes to the same
- * block then cost a look at one bit or pointer. A copy saves a block into its own ring; a hold saves
+ * block then test only one bit or pointer. A copy saves a block into its own ring; a hold saves
  * it on the heap, and only if bytes of it are still held.
  */
 #include "buffer/trace_buffer_save.h"

@@ -34,8 +34,8 @@ struct staged_chunk {
 };
 
 /* The bytes that the chunk will overwrite were written a whole ring ago, so they have left the cache.
- * Fetching them takes as long as copying the chunk; a prefetch lets both run at once. One more line is
- * the header of the record behind them. */
+ * Fetching them takes as long as copying the chunk; a prefetch lets both run at once. The last cache line
+ * that is fetched holds the header of the record behind these bytes. */
 static void prefetch_room(const struct orma_trace_buffer *buffer, uint32_t size)
 {
 	uint32_t end =

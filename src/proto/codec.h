@@ -178,16 +178,16 @@ void orma_proto_set_has(struct orma_proto_message *message,
 void orma_proto_select_oneof(struct orma_proto_message *message,
 			     const struct orma_proto_field_desc *field);
 
-/* Makes an empty message with its defaults. NULL without memory. */
+/* Makes an empty message with its defaults. NULL when out of memory. */
 void *orma_proto_new(const struct orma_proto_desc *desc, struct orma_arena *arena);
 /*
- * Appends a zeroed item to a repeated field and returns its address, or NULL without memory. Only for
- * lists that are empty or that this function made: it relies on a capacity of the next power of two
- * (at least four).
+ * Appends a zeroed item to a repeated field and returns its address, or NULL when out of memory. The list
+ * must be empty or made by this function, which relies on a capacity of the next power of two (at least
+ * four).
  */
 void *orma_proto_repeated_add(struct orma_proto_repeated *repeated, size_t item_size,
 			      struct orma_arena *arena);
-/* Appends a new message to a list of messages. NULL without memory. */
+/* Appends a new message to a list of messages. NULL when out of memory. */
 void *orma_proto_repeated_add_new(struct orma_proto_repeated *repeated,
 				  const struct orma_proto_desc *desc, struct orma_arena *arena);
 /* Bytes that a value of this kind takes in memory. */

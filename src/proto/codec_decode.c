@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * codec_decode.c - decodes untrusted bytes into structs in an arena, by the tables.
+ * codec_decode.c - decodes untrusted bytes into structs in an arena, driven by the generated tables.
  *
  * Data structure: an array of frames on the C stack, one per open nested message (the message and the
  * rest of its bytes), at most ORMA_PROTO_DEPTH_MAX of them. Invariant: the bytes of each frame lie

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * codec_encode.c - encodes structs by the tables.
+ * codec_encode.c - encodes structs, driven by the generated tables.
  *
  * Writes from the end to the beginning: the content of a message is written before its length, so
  * lengths are minimal without a pass that computes sizes. Until the encoding is complete, it lies at

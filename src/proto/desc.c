@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * desc.c - finds entries of the generated tables, and makes messages by them.
+ * desc.c - finds entries of the generated tables, and makes messages from them.
  *
  * Owns nothing: tables are constant, messages are in the caller's arena. Invariant of a table: its
  * fields are in ascending order of their ids, so a lookup is a direct hit where ids are dense, and a

@@ -165,7 +165,7 @@ static int show_line(const struct orma_proto_lexer *lexer, struct orma_str at, s
 	for (const char *c = begin; c < end; c++) {
 		bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
 
-		/* Each takes one column, even a tab, so that the caret is under the right one. */
+		/* Every character takes one column, even a tab, so that the caret is in the right one. */
 		r |= orma_base_buf_append(out, *c == '\t' ? " " : is_control ? "?" : c, 1);
 	}
 	r |= orma_base_buf_append_str(out, "\n");

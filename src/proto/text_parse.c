@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_parse.c - parses text into structs in an arena, by the tables.
+ * text_parse.c - parses text into structs in an arena, driven by the generated tables.
  *
  * Data structure: a stack of open messages, one frame per brace. Most of them are structs. A field that
  * is named by a number is encoded into `wire` instead; a nested message gets its length when it closes.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_print.c - prints structs as text, by the tables.
+ * text_print.c - prints structs as text, driven by the generated tables.
  *
  * Data structure: a stack of messages that are being printed. A frame walks the fields of a struct and
  * then its unknown fields, or the bytes of a message that no table describes. Rejected: recursion,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text_value.c - numbers and strings of the text format, both ways.
+ * text_value.c - converts numbers and strings from and to the text format.
  *
  * Owns nothing. Floating-point numbers are converted by the C library in the "C" locale, because the
  * program's own locale may have another decimal point. Rejected: a conversion of our own, because

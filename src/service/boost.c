@@ -4,8 +4,8 @@
  * The thread has the highest of the priorities that sessions ask for, from when they begin until
  * they are freed, through the embedder's set_priority(). A session whose file is still being
  * created has not begun. Nothing is stored per session: the priority is computed from the sessions
- * that exist, so no end of a session can be forgotten. Rejected: changing the priority unless the
- * embedder offers it (a library does not do that to its process).
+ * that exist, so no end of a session can be forgotten. Rejected: changing the priority without the
+ * embedder's function (a library must not change its process unasked).
  */
 #include "service/boost.h"
 
@@ -34,7 +34,7 @@ static struct orma_service_boost wanted_by(const struct orma_pb_trace_config *co
 	return (struct orma_service_boost){(uint32_t)boost->policy, boost->priority};
 }
 
-/* The highest that the sessions and `config` (may be NULL) ask for. */
+/* The highest priority that the existing sessions and `config` (may be NULL) ask for. */
 static struct orma_service_boost highest(const struct orma_service *service,
 					 const struct orma_pb_trace_config *config)
 {

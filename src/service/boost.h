@@ -13,10 +13,10 @@ struct orma_service_boost {
 	uint32_t policy, priority;
 };
 
-/* Raises the thread's priority if this config, beside the sessions there are, wants that. */
+/* Raises the thread's priority if this config asks for more than the existing sessions. */
 int orma_service_boost_begin(struct orma_service *service,
 			     const struct orma_pb_trace_config *config, struct orma_error *reterr);
-/* A session has gone, or did not come to be. */
+/* Call when a session was freed or could not begin: computes the priority again. */
 void orma_service_boost_update(struct orma_service *service);
 
 #endif

@@ -195,7 +195,7 @@ int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key)
 		return -EINVAL;
 	if (!session)
 		return -ENOENT;
-	/* A session that has ended would never be freed. */
+	/* Detaching one that has ended would leak it: nothing frees a detached session after its end. */
 	if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
 	    session->state == ORMA_SERVICE_SESSION_CLONED)
 		return -ESTALE;

@@ -2,11 +2,11 @@
  * exclusive.c - exclusive sessions.
  *
  * While a session with exclusive_prio runs, only one of a higher priority may begin, and it ends
- * all others. Only root and the service's own user may ask for it, because it is power over
- * everybody's sessions. Clones record nothing and stay. A session whose file is still being created
- * has not begun: it neither blocks others nor is ended by them, and it is checked again when it
- * begins. Rejected: ending the others while the config is still being checked (upstream: a config
- * that is then refused has ended them nevertheless).
+ * all others. Only root and the service's own user may ask for it, because it ends the sessions of
+ * all users. Clones record nothing and stay. A session whose file is still being created has not
+ * begun: it neither blocks others nor is ended by them, and it is checked again when it begins.
+ * Rejected: ending the others while the config is still being checked (upstream: a config that is
+ * then refused has ended them nevertheless).
  */
 #include "service/exclusive.h"
 

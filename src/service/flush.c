@@ -267,7 +267,7 @@ static void refuse(struct orma_service_session *session, orma_service_flushed_fn
 		after(session, false);
 }
 
-/* A period that is shorter than the answers take would pile up flushes. */
+/* If producers take longer to answer than a period lasts, periodic flushes must not pile up. */
 static bool can_flush(const struct orma_service_session *session, uint64_t flags)
 {
 	size_t max = ORMA_SERVICE_FLUSHES_PENDING_MAX;

@@ -11,10 +11,11 @@
  *
  * THE SHARE. A reader cannot use the packets of a sequence between the oldest byte of the ring and
  * the first state in it. With one state per share that is half a share on average and a share at
- * most, plus what was written while the request was on its way. The share is a 32nd part: of 5 %
- * that may be lost, two are left for the way, because a small ring is filled in milliseconds. Bytes
- * arrive by the chunk, and a share has a minimum. The request goes out from a timer that is due at
- * once, because callbacks must not come back into the service in the middle of a commit.
+ * most, plus what was written while the request was on its way. Losing 5 % of the ring is
+ * acceptable. The share is a 32nd part, which is 3 %. The other 2 % are for what is written until
+ * producers obey, because a small ring is filled in milliseconds. Data arrives in chunks, so a
+ * share has a minimum. The request goes out from a timer that is due at once, because callbacks
+ * must not come back into the service in the middle of a commit.
  *
  * THE COST OF STATES. Let n sequences write into a ring of R bytes, and let a state take s bytes,
  * 200 to 300. A library that begins a state at each request spends x = n s / share of the ring on
@@ -40,17 +41,17 @@
  * Without states the ring of 512 KiB holds 32,000 events, none of which decode.
  *
  * THE COST OF A REQUEST. A thread needs about 1 us for a state of 300 bytes, and 5 us when neither
- * its code nor its data is in the caches. At 40 million events per second of 12.5 bytes each, 16
- * KiB, the share of a ring of 512 KiB, are written in 32 us, so a state costs 3 % there. For less
- * than 2 % there could be one request in 50 us at most, or in 250 us with cold caches. The thread writes
- * 26 KB in that time. They are a 20th part of the ring and leave nothing of the 5 % for chunks and
- * the way. Even a state that cost no more per byte than events would take 300 bytes of 16 KiB, which is
- * 1.8 %. So a ring that is filled within a few milliseconds cannot have both. The share of a ring
- * of 2 MiB takes four times as long, and there is room for both.
- *
- * A producer is asked only if it has written into the ring since the last request. The first packet
- * of a silent producer begins a new state anyway. So a busy program wakes no idle ones, and a
- * program that was stopped in a debugger finds one request, not a queue of them.
+ * its code nor its data is in the caches. Take 40 million events per second of 12.5 bytes each, and
+ * a ring of 512 KiB, whose share is 16 KiB. A share is written in 32 us, so states take 3 % of the
+ * thread's time. To stay below 2 %, requests must be at least 50 us apart, or 250 us with cold
+ * caches. In 50 us the thread writes 26 KB. That is a 20th part of the ring, so it uses up the
+ * whole 5 % and leaves nothing for chunks and for the time until producers obey. Even a state that
+ * cost no more per byte than events would take 300 bytes of 16 KiB, which is 1.8 %. So a ring that
+ * is filled within a few milliseconds cannot have both low loss and low cost. The share of a ring
+ * of 2 MiB takes four times as long, and there is room for both. A producer is asked only if it has
+ * written into the ring since the last request. The first packet of a silent producer begins a new
+ * state anyway. So a busy program wakes no idle ones, and a program that was stopped in a debugger
+ * finds one request, not a queue of them.
  *
  * A buffer that discards keeps the packets with declarations. A ring that is drained into a file
  * has them in the file, unless it overwrites chunks that were not read; in that case the next share
@@ -98,7 +99,7 @@ static size_t collect(const struct orma_producer_port *port,
 	return count;
 }
 
-/* Without memory no producer is asked; the next request makes up for it. */
+/* When out of memory, no producer is asked; the next request makes up for it. */
 static void ask(struct orma_service_session *session, is_concerned_fn *is_concerned)
 {
 	uint64_t *ids = orma_base_alloc_array(session->instances.count + 1, sizeof(*ids));

@@ -92,7 +92,7 @@ static void release_block(struct orma_service_sequence_block *block)
 		orma_base_free(block);
 }
 
-/* A record that may be changed; NULL without memory. */
+/* A record that may be changed; NULL when out of memory. */
 static struct orma_service_sequence *get_own(struct orma_service_sequences *sequences, size_t idx)
 {
 	struct orma_service_sequence_block **block = &sequences->blocks[idx / PER_BLOCK], *own;

@@ -49,7 +49,8 @@ uint32_t orma_service_sequence_find_id(const struct orma_service_session_buffer 
 /* Adds a chunk to the sequence's histograms. */
 void orma_service_sequence_count_chunk(struct orma_service_sequence *sequence,
 				       uint64_t payload_bytes);
-/* All sequences by buffer and id; the caller frees the array. NULL without memory or sequences. */
+/* All sequences by buffer and id; the caller frees the array. NULL when there are none, or when out of
+ * memory. */
 struct orma_service_sequence **
 orma_service_packet_sequences_sorted(const struct orma_service_session *session);
 /* Lets a clone share the sequences of its source. */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * relay.c - other machines: what their relays report, and how that gets into traces.
+ * relay.c - other machines: what their relays report, and how the reports get into traces.
  *
  * A relay forwards the connections of its machine's producers. Over a connection of its own it
- * reports what system that is (SystemInfo) and what its clocks show. Two readings make a round:
+ * reports that machine's system (SystemInfo) and the readings of its clocks. Two readings make a round:
  *
  *	relay   c1 --PING-->        c2 --UPDATE-->
  *	service            h1 --reply-->          h2
  *
  * From c1, h1, c2 and h2 the reader of a trace estimates the offset between the clocks; the service
- * only keeps the newest readings. All of it is written in packets with the machine's id, once to
- * each session: news get ascending numbers, and a session remembers the number up to which its
- * trace has them. So no session has to remember machines. Machines that connect while a trace is
- * being streamed are in it too, and so are later rounds, since clocks drift apart (upstream writes
- * what it knows at the first read). A round is news when it is complete, but the rounds of one
- * relay not more often than every ORMA_SERVICE_CLOCK_NEWS_NS, unless a session hears of the relay
- * for the first time.
+ * only keeps the newest readings. Every session gets all of it once, in packets with the machine's
+ * id. What is new in the reports is called news. Each piece of news gets an ascending number, and a
+ * session remembers the number up to which its trace contains the news, so it need not remember
+ * machines. A trace that is being streamed also gets machines that connect meanwhile, and later
+ * rounds, since clocks drift apart (upstream writes what it knows at the first read). A round
+ * becomes news when it is complete, but for one relay at most every ORMA_SERVICE_CLOCK_NEWS_NS,
+ * unless a session has no readings of that relay yet.
  *
  * Invariants
  *  - An UPDATE in `syncs` followed a PING, though the PING may have been dropped as the oldest.
@@ -149,7 +149,7 @@ static struct orma_service_clock_sync *next_sync(struct orma_relay_port *port,
 	return &port->syncs[port->sync_count++];
 }
 
-/* Gives a number of news to all complete rounds that have none. */
+/* Makes news of all complete rounds that are not news yet; they share one number. */
 static void number_rounds(struct orma_relay_port *port)
 {
 	size_t count = port->sync_count;
@@ -200,7 +200,7 @@ int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_ph
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* True when an older relay of the same machine provides the same. */
+/* True when an older relay of the same machine reports the same. */
 static bool is_told_by_other(const struct orma_relay_port *port, bool of_clocks)
 {
 	const struct orma_relay_port *other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * relay.h - other machines, and what a trace tells of them; see relay.c.
+ * relay.h - other machines, and what a trace contains about them; see relay.c.
  */
 #ifndef ORMA_SERVICE_RELAY_H
 #define ORMA_SERVICE_RELAY_H
@@ -40,7 +40,7 @@ struct orma_service_relays {
 	uint64_t last_news;
 };
 
-/* Up to which number of news a session's trace has them. */
+/* The number up to which a session's trace contains the news. */
 struct orma_service_relay_position {
 	uint64_t infos_written, clocks_written;
 };

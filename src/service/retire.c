@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * retire.c - gives trace buffers that are not needed any more back to the system in steps.
+ * retire.c - gives trace buffers that are no longer needed back to the system, in steps.
  *
  * Unmapping a buffer of 256 MiB in pages of 4 KiB takes 10 to 20 ms, in which no session would be
  * served. So such buffers wait in a list, and a timer unmaps a few megabytes of the first one at a

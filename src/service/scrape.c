@@ -33,7 +33,7 @@
 #include "shm/abi.h"
 #include "shm/view.h"
 
-/* `session` may be NULL here and below: any session. */
+/* Here and below, session == NULL means any session. */
 static bool has_grant_of(const struct orma_producer_port *port,
 			 const struct orma_service_session *session)
 {
@@ -50,7 +50,7 @@ static bool is_scraped(const struct orma_producer_port *port,
 	       has_grant_of(port, session);
 }
 
-/* The buffer for one chunk; NULL without memory. */
+/* The buffer for one chunk; NULL when out of memory. */
 static uint8_t *get_copy(struct orma_service *service)
 {
 	if (!service->scrape_copy)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * service.c - the service: made, run, freed.
+ * service.c - makes, runs and frees the service.
  *
  * The service is a passive object: every effect happens inside a call of a port or of
  * orma_service_run(). Time and randomness come through the options, so that a test controls both.
  * This is the highest file of the service: it knows all parts, and it installs the table through
- * which the lower ones report (session_events.h). Rejected: an own event loop or thread (an
- * embedder has one already), callbacks that may call the service (each loop over a list would have
- * to survive any change).
+ * which the lower ones report (session_events.h). Rejected: an event loop or a thread of its own
+ * (an embedder has one already), callbacks that may call the service (each loop over a list would
+ * have to survive any change).
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * service_check.c - the invariants that tie several ideas of the service together.
  *
- * An invariant of one function stands as an assertion in that function. Here are those of the
- * whole: lists against their counters, links against their way back, ids against the maps that find
+ * An invariant of one function is an assertion in that function. This file has the invariants of
+ * the whole: lists against their counters, links in both directions, ids against the maps that find
  * them. orma_service_run() checks them after its timers. In builds without assertions the compiler
  * removes all of this.
  */

@@ -63,28 +63,29 @@
 /* All instances are set up in one turn. */
 #define ORMA_SERVICE_INSTANCES_PER_SESSION 12288u
 /* Pairs of a config entry and a data source; matching an expression counts as several pairs. */
-#define ORMA_SERVICE_MATCHES_AT_ONCE       (4u << 20)
-#define ORMA_SERVICE_MATCHES_PER_REGEX     32u
-#define ORMA_SERVICE_NAMES_PER_MATCH       16u
-#define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
-#define ORMA_SERVICE_REGEX_GROUPS_MAX      32u     /* capturing ones */
-#define ORMA_SERVICE_REGEX_NAME_STEPS      2000u   /* for one match of a producer's name, */
-#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL  100000u /* for its match with all expressions, */
-#define ORMA_SERVICE_REGEX_NAME_STEPS_MIN  200u    /* but never less */
+#define ORMA_SERVICE_MATCHES_AT_ONCE   (4u << 20)
+#define ORMA_SERVICE_MATCHES_PER_REGEX 32u
+#define ORMA_SERVICE_NAMES_PER_MATCH   16u
+#define ORMA_SERVICE_REGEX_BYTES_MAX   4096u
+#define ORMA_SERVICE_REGEX_GROUPS_MAX  32u   /* capturing groups */
+#define ORMA_SERVICE_REGEX_NAME_STEPS  2000u /* most steps of one match of a producer's name */
+#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL                                                          \
+	100000u                                 /* of its matches with all of a config's regexes */
+#define ORMA_SERVICE_REGEX_NAME_STEPS_MIN  200u /* granted to one match in any case */
 #define ORMA_SERVICE_REGEX_POSIX_BYTES_MAX 512u
 #define ORMA_SERVICE_REGEX_POSIX_TEXT_MAX  2048u
 #define ORMA_SERVICE_REGEX_REPEAT_MAX      1000u /* product of all {n,m} bounds, POSIX only */
 #define ORMA_SERVICE_FILTER_BYTES_MAX      (128u << 10) /* a filter's program */
-#define ORMA_SERVICE_FILTER_WORDS_MAX      (256u << 10) /* its tables */
+#define ORMA_SERVICE_FILTER_WORDS_MAX      (256u << 10) /* the tables made from the program */
 #define ORMA_SERVICE_FILTER_DEPTH_MAX      1024u        /* messages within messages */
-#define ORMA_SERVICE_FILTER_RULES_MAX      256u         /* for strings */
+#define ORMA_SERVICE_FILTER_RULES_MAX      256u         /* rules for strings */
 #define ORMA_SERVICE_FILTER_TYPES_MAX      128u         /* semantic types that a rule may name */
-#define ORMA_SERVICE_FILTER_STEPS          200000u      /* for one match, and: */
-#define ORMA_SERVICE_FILTER_STEP_BYTES     (32u << 20)  /* steps x bytes of the string */
+#define ORMA_SERVICE_FILTER_STEPS          200000u      /* most steps of one match */
+#define ORMA_SERVICE_FILTER_STEP_BYTES     (32u << 20)  /* most steps x bytes of the string */
 #define ORMA_SERVICE_FILTER_STEPS_MIN      64u
-#define ORMA_SERVICE_FILTER_PACKET_NS      (10 * ORMA_NS_PER_MS) /* string rules in one packet, */
-#define ORMA_SERVICE_FILTER_BYTE_NS        250u                  /* and for each of its bytes */
-#define ORMA_SERVICE_FILTER_BATCH_NS       (5 * ORMA_NS_PER_MS)  /* after which a batch ends */
+#define ORMA_SERVICE_FILTER_PACKET_NS      (10 * ORMA_NS_PER_MS) /* string rules in one packet: this */
+#define ORMA_SERVICE_FILTER_BYTE_NS        250u /* plus this per byte of the packet */
+#define ORMA_SERVICE_FILTER_BATCH_NS       (5 * ORMA_NS_PER_MS) /* filtering time that ends a batch */
 #define ORMA_SERVICE_FLUSHES_PENDING_MAX   1000u
 #define ORMA_SERVICE_PERIODIC_PENDING_MAX  8u /* per session, before the next period is skipped */
 #define ORMA_SERVICE_ANSWERS_PENDING_MAX   8192u /* per session, to all its flushes */
@@ -113,7 +114,7 @@
 #define ORMA_SERVICE_CLONE_STEP_BYTES   (256u << 10) /* copied per step */
 #define ORMA_SERVICE_RETIRE_STEP_BYTES  (4u << 20)   /* given back per step */
 #define ORMA_SERVICE_CLONE_STEPS_IN_ROW 4u           /* per clone, each in a turn of its own */
-/* Then the thread sleeps: the scheduler penalises one that never does. */
+/* The pause after these steps: the scheduler penalises a thread that never sleeps. */
 #define ORMA_SERVICE_STEP_PAUSE_NS         (ORMA_NS_PER_MS / 2)
 #define ORMA_SERVICE_TRIGGERS_PER_CONFIG   256u
 #define ORMA_SERVICE_TRIGGERS_PER_CALL     64u    /* names in one activation; the rest is ignored */
@@ -136,12 +137,12 @@
 #define ORMA_SERVICE_SUSPEND_CHECK_NS                                                              \
 	ORMA_NS_PER_SEC /* how late a suspend-aware deadline may be noticed */
 
-/* Sequences that a session remembers; then a new one replaces one whose writer is gone. A query
- * sorts and writes all of them in one turn. */
+/* Sequences that a session remembers. When there are more, a new one replaces one whose writer is gone.
+ * A query sorts and writes all of them in one turn. */
 #define ORMA_SERVICE_SEQUENCES_MAX      (1u << 17)
 #define ORMA_SERVICE_SEQUENCES_PER_LOOK 64u /* records examined to reuse one */
 #define ORMA_SERVICE_SEQUENCE_ID        1u  /* the service's own packets */
-/* With more writers a query leaves them out: no frame holds so many, and sorting them takes a
+/* A query leaves the writers out when there are more: no frame holds so many, and sorting them takes a
  * second. */
 #define ORMA_SERVICE_WRITERS_PER_QUERY 8192u
 /* The trace's last stats list all writers; earlier stats list them only up to this number. */
@@ -164,20 +165,20 @@
 #define ORMA_SERVICE_FILES_MAX          100u   /* per session with max_file_count */
 /* The minimum size of such a file, without its initial packets. */
 #define ORMA_SERVICE_ROTATED_BYTES_MIN (64u << 10)
-/* With max_file_count: the reserve of a file for data that come in while it is being cut (for a
- * small file, a share of it), how often buffers are drained while a reserve comes in, and the time
- * that producers have. */
+/* With max_file_count. A file keeps a reserve for data that comes in while the file is being cut:
+ * CUT_RESERVE_MAX, or a share of a small file. Buffers are drained DRAINS_PER_RESERVE times while as much
+ * data as the reserve comes in. Producers have CUT_TIMEOUT_MS to answer. */
 #define ORMA_SERVICE_CUT_RESERVE_MAX    (8u << 20)
 #define ORMA_SERVICE_CUT_RESERVE_SHARE  4u
 #define ORMA_SERVICE_DRAINS_PER_RESERVE 8u
 #define ORMA_SERVICE_CUT_TIMEOUT_MS     1000u
-/* The share of the smallest buffer that may fill while the answers are awaited. */
+/* The share of the smallest buffer that may be filled while answers are awaited. */
 #define ORMA_SERVICE_CUT_BUFFER_SHARE 4u
 /* The size of a block; a larger packet is a block of its own. */
 #define ORMA_SERVICE_BLOCK_BYTES       (256u << 10)
 #define ORMA_SERVICE_BLOCK_BYTES_MIN   (4u << 10)
 #define ORMA_SERVICE_BATCHES_PER_BLOCK 8u
-/* The levels that zstd accepts; the memory does not depend on them, see the compressor. */
+/* The levels that zstd accepts. The memory that compression takes does not depend on them. */
 #define ORMA_SERVICE_ZSTD_LEVEL_MIN   (-131072)
 #define ORMA_SERVICE_ZSTD_LEVEL_MAX   22
 #define ORMA_SERVICE_COMPRESSED_SLICE ((128u << 10) - 512)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_events.h - what happens to a session, told upwards.
+ * session_events.h - the table through which lower layers report what happens to a session.
  *
- * Lower layers do not call session_life.c and what is above it. They report through this table,
- * which service.c, the highest file, installs. So an arrow of a call always points down, and this
- * is the one place that lists what can happen to a session from below.
+ * Lower layers do not call session_life.c or anything above it. They report through this table,
+ * which service.c, the highest file, installs. So calls always go down the layers, and this is the
+ * one place that lists what can happen to a session from below.
  */
 #ifndef ORMA_SERVICE_SESSION_EVENTS_H
 #define ORMA_SERVICE_SESSION_EVENTS_H

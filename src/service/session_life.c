@@ -327,7 +327,7 @@ static void disarm_periods(struct orma_service_session *session)
 	orma_service_timer_disarm(&session->triggers.timer);
 }
 
-/* Only its consumer knows of it; that consumer may begin another session. */
+/* Ends a session in OPENING, which only its consumer knows; that consumer may begin another session. */
 static void end_opening(struct orma_service_session *session)
 {
 	if (!session->consumer && session->detach_key)

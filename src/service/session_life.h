@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * session_life.h - what makes a session start, stop, end and go; see session_life.c.
+ * session_life.h - starts, stops, ends and frees sessions; see session_life.c.
  */
 #ifndef ORMA_SERVICE_SESSION_LIFE_H
 #define ORMA_SERVICE_SESSION_LIFE_H
@@ -22,11 +22,11 @@ void orma_service_session_flush_and_disable(struct orma_service_session *session
 void orma_service_session_abandon(struct orma_service_session *session, const char *error);
 /* Ends any session. Its data are lost unless its file has them; its consumer is told why. */
 void orma_service_session_abort(struct orma_service_session *session, const char *error);
-/* Tells the consumer once that the session is disabled. */
+/* Tells the consumer that the session is disabled, unless it was told before. */
 void orma_service_session_say_disabled(struct orma_service_session *session);
-/* The last byte of its file is out, or there is no file. May free the session. */
+/* Call when the session's file is complete, or when it has none. May free the session. */
 void orma_service_session_finish(struct orma_service_session *session);
-/* The rest of the producers' memory has been copied. May free the session. */
+/* Call when the last scrape is done. May free the session. */
 void orma_service_session_scraped(struct orma_service_session *session);
 void orma_service_session_check_started(struct orma_service_session *session);
 void orma_service_session_check_stopped(struct orma_service_session *session);

@@ -2,8 +2,8 @@
  * acquire.c - finds free chunks in the right size without a lock, completes them, and waits for the
  * service.
  *
- * Owns the producer's moves on the page words (abi.h). The words are the only truth: there is no list of
- * free chunks that could disagree with them. A search visits
+ * Owns the producer's moves on the page words (abi.h). Nothing but these words says which chunks are
+ * free. A search visits
  *   1. for small chunks only: pages near hints[layout], looking for a page that is already cut into that
  *      layout and has a free chunk; then
  *   2. all pages from a rotating cursor, looking for one that is not cut. One compare-exchange cuts it
@@ -13,13 +13,14 @@
  * even when the memory is busy. Small chunks fill a page that is cut before another page is cut, so slow
  * writers leave whole pages to fast ones.
  *
- * Which size: a writer asks for a layout that follows its pace (trace_writer.c). It gets at most a quarter
- * of what remains of three quarters of the memory, but never less than a fourteenth of a page. So the more
- * chunks writers hold, the smaller new ones are, and the memory that idle threads occupy is bounded.
+ * Chunk size: a writer asks for a layout that follows its pace (trace_writer.c). Together, writers should
+ * hold at most three quarters of the memory. A new chunk takes at most a quarter of what is left of these
+ * three quarters, but never less than a fourteenth of a page. So the more memory writers hold, the smaller
+ * new chunks are, and the memory that idle threads occupy is bounded.
  *
  * Rejected: whole pages for all writers, because 64 idle threads would occupy a default buffer, and all
- * other data would be lost; a list of free chunks beside the words, because it would be a second truth,
- * which the service cannot maintain.
+ * other data would be lost; a list of free chunks beside the words, because the two could disagree, and
+ * the service, which frees chunks, cannot maintain the list.
  */
 #include <errno.h>
 #include <sched.h>
@@ -208,8 +209,8 @@ static struct orma_shm_event *search(struct orma_shm_arbiter *arbiter, uint32_t 
 	return NULL;
 }
 
-/* The layout with the largest chunks, not larger than those of `layout`, that leaves memory to other
- * writers. */
+/* Returns `layout`, or a layout with smaller chunks if the chunk would otherwise leave too little memory to
+ * other writers; see "Chunk size" in the preface. The caller is about to hand over `own_bytes`. */
 static uint32_t fit_layout(const struct orma_shm_arbiter *arbiter, uint32_t layout,
 			   uint32_t own_bytes)
 {

@@ -155,9 +155,9 @@ struct orma_shm_page_header *orma_shm_arbiter_page(const struct orma_shm_arbiter
 uint8_t *orma_shm_arbiter_chunk_start(const struct orma_shm_arbiter *arbiter,
 				      const struct orma_shm_event *chunk);
 /*
- * Free -> BeingWritten: a chunk of that layout, or of another one if there is none. Looks at no more than
- * about probe_max pages. NULL when all chunks are taken, or the arbiter is abandoned. The caller is about
- * to give back `own_bytes` of the memory that is in hand.
+ * Free -> BeingWritten: takes a chunk of that layout, or of another one if there is none. Looks at about
+ * probe_max pages at most. Returns NULL when all chunks are taken or the arbiter is abandoned. `own_bytes`
+ * is the size of the chunk that the caller still holds and is about to hand over.
  */
 struct orma_shm_event *orma_shm_arbiter_acquire(struct orma_shm_arbiter *arbiter, uint32_t layout,
 						uint32_t own_bytes, uint32_t probe_max);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * commit_batch.c - makes messages to the service of queued events. Loop thread only.
+ * commit_batch.c - turns queued events into messages to the service. Loop thread only.
  *
  * Owns the lists `ready` and `waiting`, the reservations, and one batch. Chunks stay where they are: a
  * batch only names them, except under emulation, where it points at their bytes.
@@ -177,7 +177,8 @@ static bool take_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *
 	case ORMA_SHM_EVENT_PATCH:
 		return take_patch(arbiter, ORMA_CONTAINER_OF(event, struct orma_shm_patch, event));
 	case ORMA_SHM_EVENT_REGISTRATION:
-		/* Registrations are sent first, but one that follows a departure may reuse its id. */
+		/* A batch sends registrations before departures. A registration that was queued after a
+		 * departure may reuse its id, so it waits for the next batch. */
 		return arbiter->unregistered_count == 0 &&
 		       take_notice(arbiter, arbiter->registered, &arbiter->registered_count,
 				   &block_of(event)->writer);
@@ -299,7 +300,7 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 		uint32_t slot = chunk.page_idx * ORMA_SHM_CHUNKS_PER_PAGE + chunk.chunk_idx;
 		uint32_t target_buffer;
 
-		/* The last fragment is under construction: a chunk with no other one has no data. */
+		/* The last fragment is under construction, so fewer than two contain no data. */
 		if (chunk.state != ORMA_SHM_BEING_WRITTEN || chunk.fragment_count < 2)
 			continue;
 		target_buffer = arbiter->slots[slot].target_buffer;

@@ -18,12 +18,13 @@
  * A packet that outgrows its chunk continues in the next one. trace_writer_held.c says when the chunk that
  * it leaves is handed over.
  *
- * If a packet is lost in its middle, a drop marker ends the last fragment that could be written. If that
- * fragment is already handed over, the missing continuation shows the loss.
+ * If a packet has to be given up in its middle, a drop marker ends the last fragment that was written. If
+ * that fragment is already handed over, the missing continuation shows the loss.
  *
- * Pace: a writer starts with fourteenths of a page. When it fills a chunk before all writers together have
- * acquired as much as the whole memory once, its next chunk is twice as large, otherwise half as large. A
- * packet that fills whole chunks gets whole pages. acquire.c limits that by the memory that is left.
+ * Pace: a writer starts with fourteenths of a page. If it fills a chunk before all writers together have
+ * acquired as much as the size of the whole memory, its next chunk has the next larger size, otherwise
+ * the next smaller one. A packet that fills whole chunks gets whole pages. acquire.c limits the size by
+ * the memory that is left.
  *
  * Rejected: copying each packet from a private buffer, because that takes twice the stores, and the
  * buffer's size would have no bound.
@@ -37,7 +38,7 @@
 #include "shm/arbiter_state.h"
 #include "shm/trace_writer_held.h"
 
-/* The least room that a packet is begun with: its size, and the smallest window of the proto writer. */
+/* The least room in which a packet is begun: its size field, and the smallest window of the proto writer. */
 #define PACKET_ROOM_MIN (ORMA_SHM_FRAGMENT_SIZE_BYTES + ORMA_PROTO_SINK_MIN)
 #define CACHE_LINE      64
 #define PREFETCH_AHEAD  512
@@ -179,7 +180,7 @@ static void leave_chunk(struct orma_shm_writer *writer)
 		orma_shm_writer_release_held(writer);
 }
 
-/* The rest of the open packet goes to scrap, and readers must discard what was written of it. */
+/* The rest of the open packet goes to scrap. Readers must discard the part that is already written. */
 static void give_up_packet(struct orma_shm_writer *writer)
 {
 	const struct orma_shm_view *view = &writer->arbiter->view;
@@ -226,7 +227,7 @@ static struct orma_shm_event *acquire_now(struct orma_shm_writer *writer)
 							  : ORMA_SHM_PROBE_ALL);
 }
 
-/* A writer that is losing has already waited in vain, and does not wait again until it has had a chunk. */
+/* Waits for a chunk, but not while the writer is losing: it has already waited in vain. */
 static struct orma_shm_event *acquire_stalling(struct orma_shm_writer *writer)
 {
 	struct orma_shm_event *chunk = NULL;
@@ -396,7 +397,7 @@ uint8_t *orma_shm_writer_reserve_slow(struct orma_shm_writer *writer, size_t siz
 			set_fast_end(writer, 1 + size);
 			return writer->proto.cursor + 1;
 		}
-		/* The caller's packet has no room for the report: a packet of its own makes it. */
+		/* The caller's packet has no room for the report, so write a packet with nothing else. */
 		packet_begin(writer, true);
 		orma_shm_writer_packet_end(writer);
 	}
@@ -407,8 +408,8 @@ void orma_shm_writer_flush(struct orma_shm_writer *writer)
 	if (writer->is_open)
 		return;
 	if (writer->has_lost) {
-		/* No packet may ever follow the loss, so report it now. Without room for that the
-		 * report stays pending. */
+		/* There may be no further packet to report the loss, so report it now. If there is no
+		 * room, the report stays pending. */
 		packet_begin(writer, false);
 		if (writer->is_losing)
 			writer->is_open = false;

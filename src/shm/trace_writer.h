@@ -60,8 +60,8 @@ struct orma_shm_writer {
 	bool has_lost;      /* the next good packet must report it */
 	bool is_first;      /* there was no good packet yet */
 	bool has_fragments; /* the open packet began in an earlier chunk */
-	bool is_doomed; /* the open packet cannot be completed: no record for a patch was left */
-	uint8_t layout; /* to ask for next; the arbiter may give a smaller chunk */
+	bool is_doomed; /* the open packet cannot be completed: it needed a patch, and none was left */
+	uint8_t layout; /* the layout to ask for next; the arbiter may give a smaller chunk */
 	uint8_t policy;
 	_Atomic uint16_t scrap_packets;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_writer_held.h - what becomes of chunks that the open packet has left. Private to src/shm.
+ * trace_writer_held.h - the chunks that the open packet has left. Private to src/shm.
  *
  * Invariant: each open message's length field lies in the chunk in hand, in a held chunk, in a patch record
  * or in scrap_length, so always in memory that the writer may write to.

@@ -3,8 +3,9 @@
  *
  * Owns nothing; the producer and the service share the memory. abi.h has the picture, and says why single
  * atomic operations are enough. Invariant: every address is computed from page_count and from one local
- * copy of a page's word, whose layout and chunk index were checked against each other. So it is inside of
- * the mapping whatever the producer writes. Nothing here is asserted of the memory: it is input.
+ * copy of a page's word, whose layout and chunk index were checked against each other. So every address is
+ * inside of the mapping, whatever the producer writes. The content of the memory is input: it is checked,
+ * never asserted.
  *
  * Rejected: a compare-exchange per move, because a producer could make it fail as often as it likes;
  * copying whole pages before reading them, because that reads bytes that are being written, and costs a

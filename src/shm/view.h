@@ -63,8 +63,8 @@ struct orma_shm_view_position {
  */
 bool orma_shm_view_next(const struct orma_shm_view *view, struct orma_shm_view_position *position,
 			struct orma_shm_chunk *ret);
-/* The same in one page, position->page_idx, which must exist. Reads no other page. False when the page
- * has no more: the position is then the beginning of the next page. */
+/* The same within one page, position->page_idx, which must exist. Reads no other page. Returns false when
+ * the page has no more chunks; the position is then the beginning of the next page. */
 bool orma_shm_view_next_in_page(const struct orma_shm_view *view,
 				struct orma_shm_view_position *position,
 				struct orma_shm_chunk *ret);

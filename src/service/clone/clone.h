@@ -28,7 +28,7 @@ struct orma_service_clone {
 	struct orma_consumer_port *port;
 	struct orma_service_session *source; /* until both groups are flushed */
 	struct orma_service_session *session;
-	bool is_known; /* the session is the port's */
+	bool is_known; /* the consumer may read the session: it is port->session */
 	orma_clone_done_fn *done;
 	void *done_ctx;
 	struct orma_service_timer step_timer;
@@ -46,16 +46,16 @@ struct orma_service_clone {
 /* One group of a source's buffers was flushed, or will not be. */
 void orma_service_clone_flushed(struct orma_service_clone *clone,
 				enum orma_service_flush_group group, bool is_complete);
-/* True when the file is a clone's that is not in the list of sessions yet. */
+/* Returns true when the file belongs to a clone that is not in the list of sessions yet. */
 bool orma_service_clone_file_event(struct orma_service *service, uint64_t session_id, int status);
 /* The file of a clone is closed. May free the session. */
 void orma_service_clone_written(struct orma_service_session *session);
-/* The session goes, perhaps a clone whose file is being written. */
+/* Call before a session is freed; it may be a clone whose file is being written. */
 void orma_service_clone_freed(struct orma_service_session *session);
-/* The consumer leaves: the clone is freed, and no end is reported. NULL is none. */
+/* The consumer leaves: the clone is freed, and no end is reported. `clone` may be NULL. */
 void orma_service_clone_cancel(struct orma_service_clone *clone);
 
-/* Which session the request means; see clone_source.c. */
+/* Finds the session that the request means, and checks that it may be cloned; see clone_source.c. */
 int orma_service_clone_find_source(const struct orma_consumer_port *port,
 				   const struct orma_clone_request *request,
 				   struct orma_service_session **ret, struct orma_error *reterr);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clone_source.c - which session does a consumer want to clone, and may it?
+ * clone_source.c - finds the session that a consumer wants to clone, and checks that it may.
  *
- * All checks that need no change, in an order in which the first refusal is the most useful one.
- * Rejected: telling strangers that a session does not exist (the state query hides it, but its id
- * is not a secret).
+ * Nothing is changed here. The checks are in the order in which the first refusal is the most useful
+ * one. Rejected: telling strangers that a session does not exist (the state query hides it, but its
+ * id is not a secret).
  */
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config_check.c - may this consumer have this session? Every check that needs only the config and
- * the state of the service, made before anything changes.
+ * config_check.c - checks whether a consumer may have a session: every check that needs only the
+ * config and the state of the service, made before anything changes.
  *
- * The checks are a table of functions, run in order; the first that refuses has filled the error
- * with a text that begins with the field's name. Expressions, files and memory can only be judged
- * by trying; enable.c tries them and undoes everything on failure. Rejected: checking while
+ * The checks are a table of functions, which are run in order. The first one that refuses fills the
+ * error with a text that begins with the field's name. Expressions, files and memory can only be
+ * judged by trying; enable.c tries them and undoes everything on failure. Rejected: checking while
  * building (upstream's way: a refused config has already locked the service or ended other
  * sessions), one function with all checks.
  */
@@ -369,7 +369,7 @@ static int check_sources(const struct check *c)
 	return r;
 }
 
-/* The length of these lists costs time with every producer or session. */
+/* Each entry of these lists costs time whenever a producer or a session is matched with them. */
 static int check_lengths(const struct check *c)
 {
 	const struct orma_pb_trace_config *config = c->config;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config_check.h - may a consumer have a session? See config_check.c and config_rivals.c.
+ * config_check.h - checks whether a consumer may have a session; see config_check.c, config_rivals.c.
  */
 #ifndef ORMA_SERVICE_CONFIG_CHECK_H
 #define ORMA_SERVICE_CONFIG_CHECK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config_rivals.c - may a session begin beside those that exist? Exclusive sessions, names,
- * semaphores, limits per user and in all.
+ * config_rivals.c - checks whether a session may begin beside those that exist: exclusive sessions,
+ * names, semaphores, limits per user and in all.
  *
- * An exclusive session is compared only with other exclusive ones: the rest will have ended when it
+ * An exclusive session is compared only with other exclusive ones: all others will have ended when it
  * begins. Rejected: counting clones, which record nothing.
  */
 #include <errno.h>

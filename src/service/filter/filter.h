@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * filter.h - a session's trace filter: packets go in, what the config allows of them comes out.
+ * filter.h - a session's trace filter: copies only the parts of a packet that the config allows.
  */
 #ifndef ORMA_SERVICE_FILTER_H
 #define ORMA_SERVICE_FILTER_H

@@ -17,7 +17,7 @@ struct orma_service_session;
 struct orma_service_files {
 	struct orma_service_file_ops ops;
 	void *ctx;
-	bool are_async; /* the embedder's: their ends come as events */
+	bool are_async; /* supplied by the embedder: completions come as events */
 	struct iovec *iov;
 	uint8_t (*preambles)[ORMA_SERVICE_PREAMBLE_BYTES];
 };
@@ -38,9 +38,9 @@ struct orma_service_output {
 	bool is_synced;                        /* after each write */
 	bool is_waiting;                       /* the file said -EAGAIN */
 	bool is_draining;                      /* a write period is being read out */
-	bool is_at_max;                        /* no packet follows those that were read */
+	bool is_at_max;                        /* the maximum size is reached: no more is read */
 	bool is_closing;                       /* close() was called, its event is awaited */
-	bool is_sync_due;                      /* when what is being drained is written */
+	bool is_sync_due;                      /* sync when the current drain is written */
 	struct orma_buf refused;               /* data that the file has refused */
 	struct orma_service_timer write_timer; /* the write period */
 	struct orma_service_timer
@@ -52,7 +52,7 @@ struct orma_service_output {
 	uint32_t max_files;      /* 0 = the session ends at max_bytes */
 	uint64_t reserve_bytes;  /* the cut of a file begins where only this much is left */
 	uint64_t pass_bytes;     /* written, or held, in this pass over the buffers */
-	uint64_t stored_bytes;   /* came into the session's buffers since this began a drain */
+	uint64_t stored_bytes;   /* came into the session's buffers since the last drain began */
 	struct orma_service_timer cut_timer;
 	enum orma_service_cut cut;
 	uint32_t cut_flush_count; /* flushes for cuts, not answered yet */

@@ -21,11 +21,11 @@ struct orma_service_compression {
 	struct orma_buf blocks[ORMA_COMPRESSOR_BLOCKS_MAX];
 };
 
-/* The codec that the config asks for and the service has: 0 = none is wanted, -ENOTSUP. */
+/* Returns the codec that the config asks for, 0 (none), or -ENOTSUP (the service does not have it). */
 int orma_service_compression_pick(const struct orma_service *service,
 				  const struct orma_pb_trace_config *config, int *ret_level);
-/* As orma_service_read(), but compressed if the config says so. Then also -EAGAIN: nothing is
- * finished yet, an event follows. */
+/* As orma_service_read(), but compressed if the config says so. With compression it may also return
+ * -EAGAIN: no block is finished yet, and an event will follow. */
 int orma_service_read_out(struct orma_service_session *session, size_t max_bytes, bool takes_parts);
 /* The buffers have got more data: a pass that has read everything reads once more. */
 void orma_service_compression_extend(struct orma_service_session *session);

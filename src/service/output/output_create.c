@@ -11,8 +11,7 @@
  * known, and the consumer is free to begin another session. An abandoned session still counts
  * against its user's limit until its thread returns. So a user that names hanging paths uses up its
  * own sessions, and not the daemon's threads. Rejected: holding back the consumer's further calls
- * meanwhile (each of them has a meaning here that costs a line), looking at the path first (that
- * hangs as well as opening).
+ * meanwhile (handling each of them here takes one line), looking at the path first (that
  */
 #include "service/output/output_create.h"
 

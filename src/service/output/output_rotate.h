@@ -11,7 +11,7 @@ struct orma_service_session;
 int orma_service_rotation_init(struct orma_service_session *session, struct orma_error *reterr);
 /* The batch's packets from a slice on go into the next file. */
 int orma_service_rotation_carry(struct orma_service_session *session, size_t begin);
-/* Begins files for what is carried, as far as the file takes it. */
+/* Writes the carried packets, and begins new files for them as needed, until the file has to wait. */
 int orma_service_rotation_continue(struct orma_service_session *session);
 /* A step of a pass was read; has_more: the pass goes on. Begins a cut when the file is nearly
  * full. */

@@ -6,11 +6,11 @@
  * only from producers that cannot pass descriptors, and only with a length that a chunk can have.
  *
  * A commit of thousands of chunks into memory that was never touched takes tens of milliseconds, so
- * it can be applied in steps. Entries are independent of each other, and to all other peers a
- * commit that is half applied looks like one that has not arrived; the flush that it answers is
- * answered by its end. Rejected: copying the rest of the commit (megabytes from a frame of 128
- * KiB), disconnecting producers whose entries are wrong (upstream's own clients race with the ends
- * of sessions).
+ * it can be applied in steps. Entries are independent of each other, and a commit that is half
+ * applied looks to all other peers like one that is still on its way. If the commit answers a
+ * flush, the answer counts when the last entry is applied. Rejected: copying the rest of the commit
+ * (megabytes from a frame of 128 KiB), disconnecting producers whose entries are wrong (upstream's
+ * own clients race with the ends of sessions).
  */
 #include <string.h>
 

@@ -16,11 +16,11 @@
  *
  * Upstream's libraries take a lock about three times per page, and threads that write at once spend
  * more time on that lock than on writing. Fewer pages per byte cure it. So a producer with such a
- * library gets pages of 16 KiB, as many as it would get small ones, under three conditions: neither
- * it nor the config names a page size, it asks for little memory, and its user's share is large
- * enough. Rejected: taking the chunks later, so that the memory fills and threads sleep (half the
- * effect, and not reliable), the same memory in fewer pages (each thread holds one), larger pages
- * for all producers (orma's library divides pages as it needs to).
+ * library gets pages of 16 KiB, and as many of them as it would otherwise get of the default size,
+ * under three conditions: neither it nor the config names a page size, it asks for little memory,
+ * and its user's share is large enough. Rejected: taking the chunks later, so that the memory fills
+ * and threads sleep (half the effect, and not reliable), the same memory in fewer pages (each
+ * thread holds one), larger pages for all producers (orma's library divides pages as it needs to).
  *
  * HOLES. Memory that was never written has no pages behind it. A read through the mapping would
  * allocate them, to the service's account; pread() does not. So each page's word is read with

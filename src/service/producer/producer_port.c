@@ -156,7 +156,7 @@ void orma_producer_port_register_writer(struct orma_producer_port *port, uint32_
 	if (!port || writer_id == 0 || writer_id > ORMA_SERVICE_WRITER_ID_MAX ||
 	    target_buffer > ORMA_SERVICE_BUFFER_ID_MAX)
 		return;
-	/* Without memory the writer stays unknown: its chunks are not scraped, only committed. */
+	/* When out of memory, the writer stays unknown: its chunks are not scraped, only committed. */
 	(void)orma_base_map_put(&port->writers, writer_id, (void *)((uintptr_t)target_buffer + 1));
 }
 

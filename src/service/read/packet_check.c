@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * packet_check.c - is a producer's packet one whole message, and free of the fields that only the
- * service may set?
+ * packet_check.c - checks that a producer's packet is one whole message, and free of the fields that
+ * only the service may set.
  *
  * The service appends its own fields to each packet, and the last value of a field wins. That is
- * only safe when the producer's part ends exactly between two fields and sets none that the service
- * leaves out. One field belongs to both: what was lost before the packet. The writer's part of it
- * is returned, so that the appended field can combine both. The check is one walk over the top
- * level of the packet, which lies in one or more slices; nested messages are not entered. The walk
- * over a large packet is done in steps, which end between two fields. Rejected: stripping reserved
- * fields (a packet that has them is forged or corrupt), the reader of src/proto (it needs one
- * contiguous piece of memory).
+ * only safe when the producer's part ends exactly between two fields and has none of the fields
+ * that the service sets in some packets only. One field belongs to both: what was lost before the
+ * packet. The writer's part of it is returned, so that the appended field can combine both. The
+ * check is one walk over the top level of the packet, which lies in one or more slices; nested
+ * messages are not entered. The walk over a large packet is done in steps, which end between two
+ * fields. Rejected: stripping reserved fields (a packet that has them is forged or corrupt), the
+ * reader of src/proto (it needs one contiguous piece of memory).
  */
 #include "service/read/packet_check.h"
 

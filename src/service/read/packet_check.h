@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * packet_check.h - is a producer's packet valid? See packet_check.c.
+ * packet_check.h - checks packets of producers; see packet_check.c.
  */
 #ifndef ORMA_SERVICE_PACKET_CHECK_H
 #define ORMA_SERVICE_PACKET_CHECK_H

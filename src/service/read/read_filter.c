@@ -2,7 +2,7 @@
  * read_filter.c - runs a batch's packets through the session's filter.
  *
  * The slices of a packet are replaced by one that points to the filtered bytes, in memory of the
- * batch's arena. A packet of which nothing is left stays as an empty one, so that packets can be
+ * batch's arena. If nothing is left of a packet, it stays as an empty one, so that packets can be
  * counted. So does one that the filter cannot parse, or that there is no memory for: unfiltered
  * bytes are never shown. Packets are filtered in groups, because reading the clock for the
  * statistics costs as much as filtering a small packet. With string rules they are filtered one by

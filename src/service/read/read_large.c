@@ -32,7 +32,7 @@ struct position {
 
 struct orma_service_large {
 	struct orma_service_session_buffer *buffer;
-	/* That the hold is of; the session's buffer may have another by now. */
+	/* The hold is of this trace buffer; the session's buffer may have got another one since. */
 	struct orma_trace_buffer *trace_buffer;
 	struct orma_trace_buffer_hold *hold;
 	struct orma_trace_slice *slices; /* as they were in the ring */
