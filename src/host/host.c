@@ -49,7 +49,7 @@ static void arm_timer(struct orma_host *host)
 		orma_base_timer_disarm(&host->timer);
 		return;
 	}
-	/* Without memory for a timer the next run tries again. Any call of a peer schedules one. */
+	/* If there was no memory for the timer, the next run tries again. Any call of a peer schedules one. */
 	if (!host->timer.is_armed || host->timer.deadline_ns != deadline_ns)
 		(void)orma_base_loop_arm(host->loop, &host->timer, deadline_ns, on_timer);
 }

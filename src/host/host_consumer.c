@@ -49,8 +49,8 @@ static void forget_consumer(struct orma_host_peer *peer)
 	orma_host_query_cancel(consumer);
 	orma_host_stream_clear(consumer);
 	orma_ipc_peer_set_data(peer->ipc, NULL);
-	orma_consumer_port_close(
-		consumer->port); /* no callback follows, also none of the flushes below */
+	/* No callback follows, not even one of the flushes below. */
+	orma_consumer_port_close(consumer->port);
 	orma_host_schedule(peer->host);
 	ORMA_LIST_FOR_EACH_SAFE (flush, next, &consumer->flushes, link)
 		orma_base_free(flush);

@@ -13,12 +13,12 @@
 struct orma_host {
 	struct orma_loop *loop;
 	struct orma_service *service;
-	struct orma_ipc_turns *turns; /* shared by both hosts */
+	struct orma_ipc_turns *turns; /* shared by the two ipc hosts */
 	struct orma_ipc_host *producers, *consumers;
 	struct orma_ipc_service producer_services[2];
 	struct orma_timer timer;        /* armed for the service's next deadline */
 	struct orma_task run_task;      /* queued whenever the service may have something to do */
-	orma_task_fn *run;              /* of run_task */
+	orma_task_fn *run;              /* the function of run_task */
 	struct orma_list peers;         /* struct orma_host_peer */
 	struct orma_list streams;       /* consumers whose ReadBuffers call can be fed */
 	struct orma_list queries;       /* consumers whose QueryServiceState call goes on */

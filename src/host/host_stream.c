@@ -3,13 +3,13 @@
  *
  * A consumer that reads is in host->streams. Each turn of the loop gives it one batch, packed into one reply of
  * nearly a frame. A consumer whose socket has no room leaves the list until the socket has drained. The service hands
- * out a packet of megabytes in parts of a batch each. So a consumer that reads much or slowly delays the others by one
- * batch at most.
+ * out a packet of megabytes in parts of a batch each. So a consumer that reads much, or slowly, delays the others by
+ * one batch at most.
  *
- * Only two things of a trace wait in memory: the socket's queue, and the rest of one batch (consumer->rest). A batch
- * can exceed a frame, because the service's own packets and filtered ones come whole, and it cannot be read twice.
- * Rejected: pushing the whole buffer into the queue (memory), and gathering slices with writev (two pieces per 64-byte
- * packet cost more than copying them).
+ * Only two parts of a trace wait in memory: the socket's queue, and the rest of one batch (consumer->rest). A batch
+ * can exceed a frame, because the service hands out its own packets and filtered ones whole. The rest has to be
+ * kept, because a batch cannot be read from the service twice. Rejected: pushing the whole buffer into the queue
+ * (memory), and gathering slices with writev (two pieces per 64-byte packet cost more than copying them).
  */
 #include <errno.h>
 #include <string.h>

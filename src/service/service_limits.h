@@ -63,15 +63,14 @@
 /* All instances are set up in one turn. */
 #define ORMA_SERVICE_INSTANCES_PER_SESSION 12288u
 /* Pairs of a config entry and a data source; matching an expression counts as several pairs. */
-#define ORMA_SERVICE_MATCHES_AT_ONCE   (4u << 20)
-#define ORMA_SERVICE_MATCHES_PER_REGEX 32u
-#define ORMA_SERVICE_NAMES_PER_MATCH   16u
-#define ORMA_SERVICE_REGEX_BYTES_MAX   4096u
-#define ORMA_SERVICE_REGEX_GROUPS_MAX  32u   /* capturing groups */
-#define ORMA_SERVICE_REGEX_NAME_STEPS  2000u /* most steps of one match of a producer's name */
-#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL                                                          \
-	100000u                                 /* of its matches with all of a config's regexes */
-#define ORMA_SERVICE_REGEX_NAME_STEPS_MIN  200u /* granted to one match in any case */
+#define ORMA_SERVICE_MATCHES_AT_ONCE       (4u << 20)
+#define ORMA_SERVICE_MATCHES_PER_REGEX     32u
+#define ORMA_SERVICE_NAMES_PER_MATCH       16u
+#define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
+#define ORMA_SERVICE_REGEX_GROUPS_MAX      32u   /* capturing groups */
+#define ORMA_SERVICE_REGEX_NAME_STEPS      2000u /* most steps of one match of a producer's name */
+#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL  100000u /* of matches with all regexes */
+#define ORMA_SERVICE_REGEX_NAME_STEPS_MIN  200u    /* granted to one match in any case */
 #define ORMA_SERVICE_REGEX_POSIX_BYTES_MAX 512u
 #define ORMA_SERVICE_REGEX_POSIX_TEXT_MAX  2048u
 #define ORMA_SERVICE_REGEX_REPEAT_MAX      1000u /* product of all {n,m} bounds, POSIX only */
