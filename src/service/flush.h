@@ -108,7 +108,7 @@ void orma_service_flush_scraped(struct orma_service_session *session);
 void orma_service_flush_cancel_all(struct orma_service_session *session);
 void orma_service_flush_forget_clone(struct orma_service_session *session,
 				     const struct orma_service_clone *clone);
-/* The consumer and the session part: the consumer's flushes have failed. It is told so unless
+/* Call when a consumer leaves its session: the consumer's flushes have failed. It is notified unless
  * is_gone. */
 void orma_service_flush_forget_consumer(struct orma_service_session *session, bool is_gone);
 

@@ -5,9 +5,10 @@
  * overwrites the packets that declared them, a reader drops every packet of the sequence up to the
  * next one that begins a new state. Two rules say when the service asks for one:
  *
- *   by time   The config has clear_period_ms: every period, all instances of the session.
- *   by bytes  The config does not have it: each time that a share of a ring was written, the
- *             instances that write into that ring. A period of 0 switches both rules off.
+ *   by time   If the config has clear_period_ms, all instances of the session are asked once per
+ *             period. A period of 0 switches both rules off.
+ *   by bytes  If the config does not have it, the instances that write into a ring are asked each
+ *             time that a share of the ring was written.
  *
  * THE SHARE. A reader cannot use the packets of a sequence between the oldest byte of the ring and
  * the first state in it. With one state per share that is half a share on average and a share at
@@ -48,15 +49,17 @@
  * whole 5 % and leaves nothing for chunks and for the time until producers obey. Even a state that
  * cost no more per byte than events would take 300 bytes of 16 KiB, which is 1.8 %. So a ring that
  * is filled within a few milliseconds cannot have both low loss and low cost. The share of a ring
- * of 2 MiB takes four times as long, and there is room for both. A producer is asked only if it has
- * written into the ring since the last request. The first packet of a silent producer begins a new
- * state anyway. So a busy program wakes no idle ones, and a program that was stopped in a debugger
- * finds one request, not a queue of them.
+ * of 2 MiB takes four times as long, and there is room for both.
  *
- * A buffer that discards keeps the packets with declarations. A ring that is drained into a file
- * has them in the file, unless it overwrites chunks that were not read; in that case the next share
- * sends a request. With max_file_count each file must be readable alone, so shares are those of a
- * file; output_rotate.c depends on them.
+ * A producer is asked only if it has written into the ring since the last request. The first packet
+ * of a silent producer begins a new state anyway. So a busy program wakes no idle ones, and a
+ * program that was stopped in a debugger finds one request, not a queue of them.
+ *
+ * A buffer that discards keeps the packets with declarations, so the rule by bytes does not apply to
+ * it. For a ring that is drained into a file they are in the file. Such a ring sends a request after a
+ * share only if it has overwritten chunks that were not read. With max_file_count each file must be
+ * readable alone. Then the rule applies to discarding buffers as well, and a share is a 32nd part of
+ * the file if the file is smaller than the buffer; output_rotate.c depends on this.
  *
  * Rejected: a period in the recorder's default configs (a ring may wrap in 50 ms or in a week, and
  * a config made by hand would have no period); renewal by the library after some bytes (it does not
@@ -218,8 +221,8 @@ void orma_service_incremental_written(struct orma_service_grant *grant)
 
 	ORMA_ASSERT(grant->buffer_id == buffer->id);
 	grant->has_written = true;
-	/* When a clone has taken the trace buffer and left a new one, the difference wraps around:
-	 * ask. */
+	/* If a clone has taken the trace buffer and left a new one, the difference wraps around, and
+	 * a request is sent. */
 	if (!buffer->clear_share_bytes ||
 	    stats->bytes_written - buffer->cleared_at_bytes < get_share_bytes(buffer, stats) ||
 	    session->state != ORMA_SERVICE_SESSION_STARTED)

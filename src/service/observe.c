@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * observe.c - ObservableEvents: the changes that a consumer wants to hear of.
+ * observe.c - ObservableEvents: the changes that a consumer has asked to be notified of.
  *
  * An instance is reported as started or stopped, and only when that has changed since the last
  * report, which the instance remembers. Nothing is queued here. Rejected: reporting each internal

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * observe.h - ObservableEvents: what a consumer is told of its session; see observe.c.
+ * observe.h - ObservableEvents: what happens to a session, reported to its consumer; see observe.c.
  */
 #ifndef ORMA_SERVICE_OBSERVE_H
 #define ORMA_SERVICE_OBSERVE_H

@@ -201,7 +201,7 @@ int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_ph
 /* --- packets ---------------------------------------------------------------------------------- */
 
 /* True when an older relay of the same machine reports the same. */
-static bool is_told_by_other(const struct orma_relay_port *port, bool of_clocks)
+static bool is_reported_by_other(const struct orma_relay_port *port, bool of_clocks)
 {
 	const struct orma_relay_port *other;
 
@@ -266,7 +266,7 @@ static void write_sync(struct orma_proto_writer *writer, const struct orma_servi
 
 /* Writes the readings with a higher number. The packet has no sequence id, as in upstream: no
  * other packet depends on it. */
-static int write_clocks(struct orma_relay_port *port, uint64_t told)
+static int write_clocks(struct orma_relay_port *port, uint64_t written)
 {
 	struct orma_proto_heap_writer heap;
 	struct orma_proto_nested nested;
@@ -275,7 +275,7 @@ static int write_clocks(struct orma_relay_port *port, uint64_t told)
 	write_head(port, &heap.writer);
 	orma_proto_nested_begin(&heap.writer, &nested, ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC);
 	for (size_t i = 0; i < port->sync_count; i++)
-		if (port->syncs[i].news > told)
+		if (port->syncs[i].news > written)
 			write_sync(&heap.writer, &port->syncs[i]);
 	orma_proto_nested_end(&heap.writer, &nested);
 	return orma_service_own_end_bare(port->service, &heap);
@@ -294,7 +294,7 @@ int orma_service_relays_write_infos(struct orma_service_session *session)
 		return 0;
 	ORMA_LIST_FOR_EACH (port, &service->relays.list, link) {
 		if (port->info_news > session->relays.infos_written && port->system_info.size &&
-		    !is_told_by_other(port, false))
+		    !is_reported_by_other(port, false))
 			r = write_info(port);
 		if (r < 0)
 			return r;
@@ -304,10 +304,10 @@ int orma_service_relays_write_infos(struct orma_service_session *session)
 }
 
 /* Readings that were news may have been dropped since. */
-static bool has_clock_news(const struct orma_relay_port *port, uint64_t told)
+static bool has_clock_news(const struct orma_relay_port *port, uint64_t written)
 {
-	for (size_t i = 0; port->clock_news > told && i < port->sync_count; i++)
-		if (port->syncs[i].news > told)
+	for (size_t i = 0; port->clock_news > written && i < port->sync_count; i++)
+		if (port->syncs[i].news > written)
 			return true;
 	return false;
 }
@@ -327,7 +327,7 @@ int orma_service_relays_write_clocks(struct orma_service_session *session)
 		if (port->first_clock_news > session->relays.clocks_written)
 			number_rounds(port);
 		if (has_clock_news(port, session->relays.clocks_written) &&
-		    !is_told_by_other(port, true))
+		    !is_reported_by_other(port, true))
 			r = write_clocks(port, session->relays.clocks_written);
 		if (r < 0)
 			return r;

@@ -65,7 +65,7 @@ enum orma_service_session_state {
 	ORMA_SERVICE_SESSION_STARTED,
 	ORMA_SERVICE_SESSION_STOPPING, /* waits for stop acknowledgements, or for the last scrape */
 	ORMA_SERVICE_SESSION_DISABLED,
-	ORMA_SERVICE_SESSION_CLONED,  /* a copy of another, only to be read; from its beginning */
+	ORMA_SERVICE_SESSION_CLONED,  /* a clone: it can only be read */
 	ORMA_SERVICE_SESSION_OPENING, /* its file is being created; has no instances yet */
 };
 

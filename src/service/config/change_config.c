@@ -194,7 +194,7 @@ static bool has_instance(const struct orma_service_source *source,
 	return false;
 }
 
-/* True when one of the names from `first` on, which were added, is that of the producer. */
+/* True when the producer has one of the added names, which begin at index `first`. */
 static bool is_of_new_name(const struct orma_service_source *source, size_t first,
 			   const struct orma_producer_port *producer)
 {

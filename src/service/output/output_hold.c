@@ -18,7 +18,7 @@
 #include "service/session_state.h"
 #include "service/timer.h"
 
-/* Without memory the sequence stays in the old file. */
+/* When out of memory, the sequence stays in the old file. */
 bool orma_service_rotation_is_for_next(struct orma_service_session *session, uint32_t sequence_id,
 				       const struct orma_trace_slice *slices, size_t count)
 {

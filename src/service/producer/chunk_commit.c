@@ -113,7 +113,8 @@ static void apply_patches(struct orma_producer_port *port, const struct orma_chu
 }
 
 /* Entries are counted through: first the moves, then the patches. Returns its cost in bytes. */
-static size_t do_entry(struct orma_producer_port *port, const struct orma_commit *commit, size_t at)
+static size_t apply_entry(struct orma_producer_port *port, const struct orma_commit *commit,
+			  size_t at)
 {
 	const struct orma_chunk_patch *patch;
 
@@ -125,12 +126,13 @@ static size_t do_entry(struct orma_producer_port *port, const struct orma_commit
 }
 
 /* Applies entries up to some bytes' cost; true when all are applied. */
-static bool do_some(struct orma_producer_port *port, const struct orma_commit *commit, size_t *at)
+static bool apply_some(struct orma_producer_port *port, const struct orma_commit *commit,
+		       size_t *at)
 {
 	size_t count = commit->move_count + commit->patch_count;
 
 	for (size_t bytes = 0; *at < count && bytes < ORMA_SERVICE_COMMIT_LOOK_AT_CLOCK; ++*at)
-		bytes += do_entry(port, commit, *at);
+		bytes += apply_entry(port, commit, *at);
 	if (*at < count)
 		return false;
 	if (commit->flush_request_id)
@@ -143,11 +145,11 @@ bool orma_service_commit_step(struct orma_producer_port *port, const struct orma
 {
 	uint64_t end_ns;
 
-	if (do_some(port, commit, at))
+	if (apply_some(port, commit, at))
 		return true;
 	end_ns = orma_service_now_ns(port->service) + ORMA_SERVICE_COMMIT_STEP_NS;
 	do
-		if (do_some(port, commit, at))
+		if (apply_some(port, commit, at))
 			return true;
 	while (orma_service_now_ns(port->service) < end_ns);
 	return false;
@@ -159,6 +161,6 @@ void orma_producer_port_commit(struct orma_producer_port *port, const struct orm
 
 	if (!port || !commit)
 		return;
-	while (!do_some(port, commit, &at))
+	while (!apply_some(port, commit, &at))
 		;
 }

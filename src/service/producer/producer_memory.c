@@ -2,12 +2,13 @@
  * producer_memory.c - the memory that a producer shares with the service: its sizes, which side
  * makes it and when, and which of its pages may be read.
  *
- * One memory per producer, made at its first instance, never resized. A producer that cannot
- * receive descriptors (emulated) gets none: it needs only the page size, and its chunks arrive
- * inside commits. The mapping belongs to the port. The descriptor stays open as long as the port,
- * because a transport may send it later, and because pages are probed through it. Rejected: one
- * memory per session (upstream's producers expect one), making it at connect (a connected, idle
- * producer would cost 256 KiB of address space and a descriptor).
+ * A producer has one memory, which is never resized. The producer brings it when it connects, or
+ * the service makes it at the producer's first instance. A producer that cannot receive descriptors
+ * (emulated) gets none: it needs only the page size, and its chunks arrive inside commits. The
+ * mapping belongs to the port. The descriptor stays open as long as the port, because a transport
+ * may send it later, and because pages are probed through it. Rejected: one memory per session
+ * (upstream's producers expect one), making it at connect (a connected, idle producer would cost
+ * 256 KiB of address space and a descriptor).
  *
  * SIZES. All producers of one user share at most ORMA_SERVICE_SHM_BYTES_PER_USER. A producer that
  * asks for more than what is left gets the default size, which every producer gets: it works, and

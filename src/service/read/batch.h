@@ -23,12 +23,12 @@ struct orma_service_batch {
 	size_t trailer_count;
 	const uint8_t *last_trailer;
 	size_t last_trailer_bytes;
-	uint32_t last_sequence_id; /* last_trailer is its; 0 = cannot be used again */
+	uint32_t last_sequence_id; /* its trailer is last_trailer; 0 = do not reuse */
 	struct orma_arena own;     /* the service's packets, and what filters write */
 	uint8_t *filtered;         /* in `own`: room for the next filtered packet */
 	size_t filtered_left;
-	uint64_t filter_ns;  /* with string rules */
-	bool is_out_of_time; /* for filtering: the batch ends, and so does this turn's work */
+	uint64_t filter_ns;  /* the time taken by a filter with string rules */
+	bool is_out_of_time; /* filtering took too long: the batch and this turn's work end */
 };
 
 void orma_service_batch_done(struct orma_service_batch *batch);

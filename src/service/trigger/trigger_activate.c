@@ -12,7 +12,7 @@
  * The service remembers when triggers of each name were obeyed in the last 24 hours, for
  * max_per_24_h. The effects of a hit happen in a timer, never inside the producer's call. Rejected:
  * acting inside the call (a session may be freed under the loop over sessions), a counter per
- * trigger instead of the history (a session of today would not know of yesterday's session's), the
+ * trigger instead of the history (a session would not know how often earlier ones obeyed it), the
  * history on disk (a daemon that runs for a day needs none).
  */
 #include "service/trigger/trigger_activate.h"

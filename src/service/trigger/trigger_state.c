@@ -161,7 +161,7 @@ static int reserve_hit(struct orma_service_session *session)
 	return 0;
 }
 
-/* Without memory the hit works all the same, but the trace does not tell of it. */
+/* When out of memory, the hit takes effect all the same, but is missing in the trace. */
 void orma_service_triggers_record(struct orma_service_session *session,
 				  const struct orma_service_trigger_hit *hit)
 {

@@ -71,7 +71,7 @@ void orma_service_triggers_done(struct orma_service_session *session);
 bool orma_service_triggers_defer_start(const struct orma_service_session *session);
 /* True while the session waits for a trigger, and for good when only its clones can be read. */
 bool orma_service_triggers_hide_data(const struct orma_service_session *session);
-/* Keeps a copy of the hit for the trace. Without memory the trace does not tell of it. */
+/* Keeps a copy of the hit for the trace. When out of memory, the hit is missing in the trace. */
 void orma_service_triggers_record(struct orma_service_session *session,
 				  const struct orma_service_trigger_hit *hit);
 /* Writes the hits that the trace does not have. */
