@@ -36,7 +36,7 @@
  *             in the same pass.
  *
  * READING. A pass follows the ring from the oldest record to the write position. That is roughly the order
- * in which chunks arrived, whatever their writer. At each record the pass walks the record's sequence, from
+ * in which chunks arrived, whatever their writer. The pass walks the sequence of each record that it meets, from
  * the sequence's first record up to this one. So a sequence comes out in the order of its chunk ids, even
  * where scraping has put its chunks into the ring in another order. In most cases the record is the first
  * of its sequence, and the walk reads one chunk. If a packet continues in other chunks, the walk follows it

@@ -45,7 +45,7 @@
  * its code nor its data is in the caches. Take 40 million events per second of 12.5 bytes each, and
  * a ring of 512 KiB, whose share is 16 KiB. A share is written in 32 us, so states take 3 % of the
  * thread's time. To stay below 2 %, requests must be at least 50 us apart, or 250 us with cold
- * caches. In 50 us the thread writes 26 KB. That is a 20th part of the ring, so it uses up the
+ * caches. The thread writes 26 KB in 50 us, which is a 20th part of the ring, so it uses up the
  * whole 5 % and leaves nothing for chunks and for the time until producers obey. Even a state that
  * cost no more per byte than events would take 300 bytes of 16 KiB, which is 1.8 %. So a ring that
  * is filled within a few milliseconds cannot have both low loss and low cost. The share of a ring

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * relay.c - other machines: what their relays report, and how the reports get into traces.
  *
- * A relay forwards the connections of its machine's producers. Over a connection of its own it
- * reports that machine's system (SystemInfo) and the readings of its clocks. Two readings make a round:
+ * A relay forwards the connections of its machine's producers. It has a connection of its own, over
+ * which it reports that machine's system (SystemInfo) and the readings of its clocks. Two readings
+ * make a round:
  *
  *	relay   c1 --PING-->        c2 --UPDATE-->
  *	service            h1 --reply-->          h2
  *
  * From c1, h1, c2 and h2 the reader of a trace estimates the offset between the clocks; the service
  * only keeps the newest readings. Every session gets all of it once, in packets with the machine's
- * id. What is new in the reports is called news. Each piece of news gets an ascending number, and a
- * session remembers the number up to which its trace contains the news, so it need not remember
- * machines. A trace that is being streamed also gets machines that connect meanwhile, and later
- * rounds, since clocks drift apart (upstream writes what it knows at the first read). A round
- * becomes news when it is complete, but for one relay at most every ORMA_SERVICE_CLOCK_NEWS_NS,
- * unless a session has no readings of that relay yet.
+ * id. News is what the reports contain for the first time. Each piece of news gets an ascending
+ * number, and a session remembers the number up to which its trace contains the news, so it need
+ * not remember machines. A trace that is being streamed also gets machines that connect meanwhile,
+ * and later rounds, since clocks drift apart (upstream writes what it knows at the first read). A
+ * round becomes news when it is complete, but for one relay at most every
+ * ORMA_SERVICE_CLOCK_NEWS_NS, unless a session has no readings of that relay yet.
  *
  * Invariants
  *  - An UPDATE in `syncs` followed a PING, though the PING may have been dropped as the oldest.

@@ -69,7 +69,7 @@
 #define ORMA_SERVICE_REGEX_BYTES_MAX       4096u
 #define ORMA_SERVICE_REGEX_GROUPS_MAX      32u   /* capturing groups */
 #define ORMA_SERVICE_REGEX_NAME_STEPS      2000u /* most steps of one match of a producer's name */
-#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL  100000u /* of matches with all regexes */
+#define ORMA_SERVICE_REGEX_NAME_STEPS_ALL  100000u /* the same for all regexes */
 #define ORMA_SERVICE_REGEX_NAME_STEPS_MIN  200u    /* granted to one match in any case */
 #define ORMA_SERVICE_REGEX_POSIX_BYTES_MAX 512u
 #define ORMA_SERVICE_REGEX_POSIX_TEXT_MAX  2048u
@@ -164,7 +164,7 @@
 #define ORMA_SERVICE_FILES_MAX          100u   /* per session with max_file_count */
 /* The minimum size of such a file, without its initial packets. */
 #define ORMA_SERVICE_ROTATED_BYTES_MIN (64u << 10)
-/* With max_file_count. A file keeps a reserve for data that comes in while the file is being cut:
+/* These are for max_file_count. A file keeps a reserve for data that comes in while the file is being cut:
  * CUT_RESERVE_MAX, or a share of a small file. Buffers are drained DRAINS_PER_RESERVE times while as much
  * data as the reserve comes in. Producers have CUT_TIMEOUT_MS to answer. */
 #define ORMA_SERVICE_CUT_RESERVE_MAX    (8u << 20)

@@ -9,7 +9,7 @@
 
 struct orma_service_session;
 
-/* For the host; not part of orma/service.h. Returns how many sessions that have not ended list this
+/* The host calls this; it is not part of orma/service.h. Returns how many sessions that have not ended list this
  * trigger for a producer of this name. Whether they obey it depends on chance and limits, too
  * (skip_probability, max_per_24_h). */
 uint32_t orma_service_trigger_count_waiting(const struct orma_producer_port *port,
