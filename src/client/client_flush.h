@@ -17,9 +17,9 @@ struct orma_client_instance;
 struct orma_client_flush {
 	struct orma_list item;
 	uint64_t request_id; /* the service's */
-	uint64_t seq;        /* a stamp: tells completions of this flush from others */
-	bool is_running;     /* its callbacks are being called; the loop thread's */
-	/* By place of the data source: bit = instance that has postponed it. Mutex. */
+	uint64_t seq;    /* a unique number, by which completions of this flush are recognised */
+	bool is_running; /* its callbacks are being called; used by the loop thread only */
+	/* By place of the data source: bit = instance that has postponed the flush. Mutex. */
 	uint8_t waiting[ORMA_DATA_SOURCES_MAX];
 };
 

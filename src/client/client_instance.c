@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * client_instance.c - what sessions make of data sources: set up, started, flushed, stopped.
+ * client_instance.c - setting up, starting, flushing and stopping the instances of data sources.
  *
  *   FREE --setup--> SET_UP --start--> STARTED --stop--> STOPPING --complete--> FREE
- *                      |                                   (on_stop said ORMA_POSTPONE)
+ *                      |                               (on_stop returned ORMA_POSTPONE)
  *                      +--------------stop------------------------------------^
  *
  * All transitions and callbacks happen on the loop thread, so callbacks run one at a time. The
@@ -28,7 +28,7 @@
 #include "proto/reader.h"
 #include "schema/gen/data_source_config.pb.h"
 
-/* Completion numbers: unique number, instance, what it completes. */
+/* A completion number packs a unique number, the index of the instance, and whether it is for a flush. */
 #define COMPLETION_IS_FLUSH  1u
 #define COMPLETION_IDX_SHIFT 1
 #define COMPLETION_SEQ_SHIFT 4
@@ -48,7 +48,7 @@ static uint64_t completion_number(uint64_t seq, const struct orma_client_instanc
 	       orma_client_instance_idx(instance) << COMPLETION_IDX_SHIFT | kind;
 }
 
-/* 0 = nothing may be written any more; else every slot looks at the instance again. */
+/* The stamp 0 forbids writing. Any other new stamp makes every slot look at the instance again. */
 static void set_stamp(const struct orma_client_instance *instance, uint64_t stamp)
 {
 	atomic_store_explicit(&instance->source->stamps[orma_client_instance_idx(instance)], stamp,
@@ -141,7 +141,7 @@ static enum orma_shm_policy choose_policy(const struct orma_data_source_options 
 	if (options->allow_policy_in_config) {
 		if (configured == POLICY(DROP))
 			return ORMA_SHM_DROP;
-		/* A config must not be able to end the process: both mean waiting. */
+		/* A config must not be able to end the process, so neither policy aborts. */
 		if (configured == POLICY(STALL_THEN_ABORT) || configured == POLICY(STALL_THEN_DROP))
 			return ORMA_SHM_STALL;
 	}
@@ -162,7 +162,7 @@ static void set_up(struct orma_client_instance *instance, struct orma_client_lin
 	instance->is_stop_complete = false;
 	instance->target_buffer = wanted->target_buffer;
 	instance->policy = choose_policy(options, wanted->policy);
-	/* A writer would wait in vain: nobody empties the memory before there is a session. */
+	/* A writer must not wait: the memory is not emptied before there is a session. */
 	if (instance->is_startup)
 		instance->policy = ORMA_SHM_DROP;
 	atomic_store_explicit(&instance->generation, orma_client_stamp_locked(),
@@ -189,7 +189,7 @@ static bool is_startup_match(const struct orma_client_instance *instance,
 	       orma_client_startup_matches(instance->source, startup, config);
 }
 
-/* An instance that was started before there was a session, and that may go on as the wanted one. */
+/* Finds an instance of startup tracing that the session may take over. NULL: none matches. */
 static struct orma_client_instance *find_startup_match(const struct orma_client_link *link,
 						       struct orma_str name, struct orma_str config)
 {
@@ -205,7 +205,8 @@ static struct orma_client_instance *find_startup_match(const struct orma_client_
 	return NULL;
 }
 
-/* The instance becomes the session's; what its writers have reserved becomes its buffer. */
+/* The session takes the instance over. Packets that were written for the reservation go to the session's
+ * buffer. */
 static void hand_to_session(struct orma_client_instance *instance, uint64_t instance_id,
 			    uint32_t target_buffer)
 {
@@ -464,12 +465,12 @@ static void flush_instance(struct orma_client_instance *instance, struct orma_cl
 	if (options->on_flush) {
 		info.flush_flags = flags;
 		info.completion = completion_number(flush->seq, instance, COMPLETION_IS_FLUSH);
-		/* First: another thread may complete it before the callback has returned. */
+		/* Before the callback, because another thread may complete the flush while it runs. */
 		orma_client_flush_postpone(flush, instance);
 		if (options->on_flush(options->ctx, &info) == ORMA_COMPLETE)
 			orma_client_flush_complete(flush, instance);
 	}
-	/* Packets from here on must be readable without those that this flush hands over. */
+	/* Packets after the flush must be readable without the packets before it. */
 	if (instance->is_clear_lazy)
 		clear_slots(instance, true);
 	orma_client_self_flush(instance->source, info.idx);
@@ -480,7 +481,7 @@ void orma_client_instances_flush(struct orma_client_link *link, uint64_t request
 {
 	struct orma_client_flush *flush = orma_client_flush_add(&link->flushes, request_id);
 
-	/* No memory: the service goes on after its timeout. */
+	/* Without memory there is no answer, and the service continues after its timeout. */
 	if (!flush)
 		return;
 	for (size_t i = 0; i < count; i++) {

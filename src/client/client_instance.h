@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * client_instance.h - an instance of a data source: what one session has made of it.
+ * client_instance.h - an instance of a data source: its use by one session.
  *
  * Invariants: `started` of the source has the instance's bit, and its stamp is not 0, exactly from its
- * start to the end of its stop; `memory` is set in that time only, and is its link's.
+ * start to the end of its stop. `memory` is set only during that time, and equals its link's memory.
  */
 #ifndef ORMA_CLIENT_INSTANCE_H
 #define ORMA_CLIENT_INSTANCE_H
@@ -26,13 +26,13 @@ enum orma_client_instance_state {
 };
 
 struct orma_client_instance {
-	/* Constant: the source whose table of instances has this one. */
+	/* The source whose table contains this instance. Constant. */
 	struct orma_data_source *source;
 
-	/* Tells uses of this place apart; never the same twice in a process. Written before the
+	/* Unique for each use of this place by a session. Written before the
 	 * instance's stamp, relaxed. */
 	_Atomic uint64_t generation;
-	/* Slots with an older stamp begin their state anew without waiting for a chunk: see thread.c.
+	/* Slots with an older stamp begin their state anew without waiting for the next chunk: see thread.c.
 	 * Written before the stamp, relaxed. */
 	_Atomic uint64_t clear_at_once_stamp;
 	_Atomic uint64_t dropped; /* added to by emitters, relaxed; guards nothing */

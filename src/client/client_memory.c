@@ -5,9 +5,8 @@
  * next store could be a SIGBUS. Only sealed files of plain memory with a size that fits the ABI are
  * mapped. The mapping belongs to the arbiter, which unmaps it when its last writer is gone, on
  * whatever thread that is. The creator's reference of the arbiter is itself shared (struct
- * orma_client_memory), because a thread that makes a writer must not find the arbiter freed between
- * looking and taking. Rejected: making writers under the client's mutex (they allocate and may write
- * to an eventfd).
+ * orma_client_memory), because the arbiter must not be freed while a thread is making a writer.
+ * Rejected: making writers under the client's mutex (they allocate and may write to an eventfd).
  */
 #include "client/client_memory.h"
 

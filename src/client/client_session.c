@@ -3,15 +3,15 @@
  *
  * A session owns a small event loop without a thread, and one ConsumerPort connection on it, whether the
  * service is a daemon or in this process (then over a socket pair): there is one path to test. Calls that
- * need an answer turn that loop until the answer is there. The answer to EnableTracing is the end of the
- * session and may arrive during any of them.
+ * need an answer run that loop until the answer has arrived. EnableTracing is answered when the session ends,
+ * which may happen during any other call.
  *
  *   new -> connected --enable--> running --answer to EnableTracing--> stopped
  *              ^                    |
  *              +------detach--------+            attach: connected -> running
  *
- * Rejected: a thread per session (callbacks on foreign threads, locks), direct calls of the in-process
- * service (its loop is another thread's).
+ * Rejected: a thread per session (callbacks would run on it, and need locks), direct calls of the in-process
+ * service (its loop runs on another thread).
  */
 #include "client/client_session.h"
 
@@ -204,14 +204,14 @@ static int session_connect(struct orma_session *session, struct orma_error *rete
 			     address_of(session), reterr);
 }
 
-/* Runs on the thread that turns the loop, after orma_session_request_stop() on any. */
+/* Runs on the thread that runs the loop, after any thread has called orma_session_request_stop(). */
 static void on_wake(void *ctx)
 {
 	struct orma_session *session = ctx;
 
 	if (!atomic_exchange_explicit(&session->wants_stop, false, memory_order_relaxed))
 		return;
-	/* Not connected yet: then the session is not enabled either. */
+	/* Fails if the session is not connected yet; then there is nothing to stop. */
 	orma_session_stop(session);
 }
 
@@ -228,7 +228,7 @@ static int take_options(struct orma_session *session, const struct orma_session_
 		ORMA_NS_PER_MS;
 	if (!session->options.consumer_socket)
 		return 0;
-	/* Errors may want to name it later. */
+	/* A copy, because later error messages name it. */
 	session->options.consumer_socket = orma_base_strdup(session->options.consumer_socket);
 	return session->options.consumer_socket
 		       ? 0
@@ -237,7 +237,7 @@ static int take_options(struct orma_session *session, const struct orma_session_
 
 static int make_loop(struct orma_session *session)
 {
-	/* A session may be all that a process has of the library. */
+	/* A process may use sessions without having called orma_init(). */
 	int r = orma_client_forks_init();
 
 	if (r == 0)

@@ -42,11 +42,11 @@ struct orma_session {
 	struct orma_ipc_client *ipc;
 	bool is_connected;
 	int lost_error;     /* negative once the connection is gone */
-	bool has_told_loss; /* to on_error */
+	bool has_told_loss; /* on_error was called for the loss of the connection */
 
 	bool is_enabled; /* an EnableTracing was sent and its session not detached */
 	bool is_stopped;
-	struct orma_error stop_error; /* why it ended; code 0 = as it should */
+	struct orma_error stop_error; /* why it ended; code 0 = normally */
 
 	/* The start of its data sources. */
 	bool are_sources_started;
@@ -67,7 +67,7 @@ struct orma_session {
 bool orma_client_session_is_inherited(const struct orma_session *session);
 /* session_wait.c: 0 when calls can be made; -ENOTCONN, -ECONNRESET, filling `reterr`. */
 int orma_client_session_check(const struct orma_session *session, struct orma_error *reterr);
-/* session_wait.c: turns the loop until *flag is set. 0, -ETIMEDOUT, -ECONNRESET, or -EBUSY (inside of a
+/* session_wait.c: runs the loop until *flag is set. 0, -ETIMEDOUT, -ECONNRESET, or -EBUSY (inside a
  * callback of the session). */
 int orma_client_session_wait(struct orma_session *session, const bool *flag, uint64_t timeout_ns);
 

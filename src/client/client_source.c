@@ -3,13 +3,13 @@
  *
  * The table has a fixed number of places, so that a thread's slots are found by an index. The
  * application's threads put sources and new descriptors in; the loop thread takes a descriptor over
- * before it announces it, so that nothing is sent under the mutex. A source leaves in one piece of
- * work on the loop thread, which the application waits for. Its handle stays: late threads
- * find that nothing of it is started. When the same name is registered again, the handle is used again,
- * so there are at most as many handles as names; ORMA_CLIENT_RETIRED_MAX limits them as well.
+ * before it announces it, so that nothing is sent under the mutex. A source is withdrawn by one piece of
+ * work on the loop thread, which the application waits for. Its handle stays valid: a thread that still
+ * uses it finds no started instance. When the same name is registered again, the handle is used again, so
+ * there are at most as many handles as names. ORMA_CLIENT_RETIRED_MAX limits them as well.
  *
  * The library declares for every source that it acknowledges start and stop, and that it clears incremental
- * state on demand, because it does so whatever callbacks there are. no_flush stays unset: even without
+ * state on demand, because it does so with or without callbacks. no_flush stays unset: even without
  * on_flush, a flush commits what is pending.
  */
 #include "client/client_source.h"
@@ -31,7 +31,7 @@
 #include "proto/writer.h"
 #include "schema/gen/data_source_descriptor.pb.h"
 
-/* Made so far; their ids. */
+/* The number of sources made so far, and the id of the newest one. */
 static _Atomic uint64_t source_count;
 
 static void descriptor_free(struct orma_buf *descriptor)
@@ -59,7 +59,7 @@ static int descriptor_new(const struct orma_data_source *source, const void *fie
 	orma_proto_heap_writer_init(&heap, descriptor);
 	orma_proto_write_string(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_NAME,
 				source->options.name);
-	/* Services change descriptors of sources with an id only. */
+	/* A service changes the descriptor only of a source that has an id. */
 	orma_proto_write_varint(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_ID, source->id);
 	orma_proto_write_bool(&heap.writer, ORMA_PB_DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_STOP,
 			      notifies_on_stop);
@@ -97,8 +97,8 @@ static void source_free(struct orma_data_source *source)
 	pthread_mutex_lock(&orma_client.mutex);
 	user_count = source->user_count;
 	pthread_mutex_unlock(&orma_client.mutex);
-	/* A thread is still in the callback that frees its state as it exits. The source has to outlive it,
-	 * so it is never freed. */
+	/* A thread that exits is still in the callback that frees its state. The source has to outlive that
+	 * callback, so it is never freed. */
 	if (user_count > 0)
 		return;
 	for (size_t i = 0; i < ORMA_INSTANCES_MAX; i++)
@@ -107,7 +107,7 @@ static void source_free(struct orma_data_source *source)
 	orma_base_free(source);
 }
 
-/* True: there was a new one. *ret is the previous one, or NULL. */
+/* True: the application has set a new descriptor. *ret is the previous one, or NULL. */
 static bool take_next_descriptor(struct orma_data_source *source, struct orma_buf **ret)
 {
 	bool has_next;
@@ -117,7 +117,7 @@ static bool take_next_descriptor(struct orma_data_source *source, struct orma_bu
 	if (has_next) {
 		*ret = source->descriptor;
 		source->descriptor = source->next_descriptor;
-		/* The child of a fork must find the last descriptor in one of the two. */
+		/* A fork may happen here: one of the two members must have the newest descriptor. */
 		atomic_signal_fence(memory_order_seq_cst);
 		source->next_descriptor = NULL;
 	}
@@ -177,7 +177,7 @@ void orma_client_sources_update(void)
 		orma_client_link_announce(&orma_client.links[j]);
 }
 
-/* The retired source of the same name: threads may have kept its handle. NULL = none. */
+/* The retired source of the same name, whose handle threads may have kept. NULL = none. */
 static struct orma_data_source *take_retired_locked(const struct orma_data_source *again)
 {
 	const char *name = again->options.name;
@@ -297,10 +297,10 @@ int orma_client_source_new(const struct orma_data_source_options *options,
 		return -ENOTCONN;
 	}
 	r = insert_locked(&source, &rest);
-	/* Another source of that name goes on, perhaps with the same context. */
+	/* A failed registration does not call freed(): another source of that name may have the same context. */
 	if (r < 0)
 		source->extra.freed = NULL;
-	/* The handle is there before the first callback can be. */
+	/* Under the mutex, so that the handle is set before the first callback can run. */
 	if (r == 0)
 		*ret = source;
 	pthread_mutex_unlock(&orma_client.mutex);
@@ -354,7 +354,7 @@ static void withdraw(void *ctx)
 	struct withdrawal *withdrawal = ctx;
 	struct orma_data_source *source = withdrawal->source;
 
-	/* Otherwise it was unregistered before, and another source may have its place. */
+	/* False if it was unregistered before; then another source may have its place. */
 	withdrawal->was_registered =
 		orma_client_source_at(orma_client_source_idx(source)) == source;
 	if (!withdrawal->was_registered)
@@ -423,8 +423,8 @@ void orma_client_sources_wait_users(void)
 		pause_for_a_turn();
 }
 
-/* Waits until no thread is inside of a packet, and no exiting thread is inside of our callbacks. False:
- * some did not end in time. The loop thread does not wait meanwhile. */
+/* Waits until no thread is inside a packet of the source, and no exiting thread is inside one of its
+ * callbacks. False: some did not end in time. The loop thread keeps running meanwhile. */
 static bool wait_for_threads(struct orma_data_source *source)
 {
 	ORMA_NO_CANCEL();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * client_source.h - a data source that this process has registered.
  *
- * Invariant: orma_client.sources[i] is NULL or a source whose index is i and whose name no other has. A
- * handle stays valid after it was unregistered: nothing of it is started any more.
+ * Invariant: orma_client.sources[i] is NULL, or a source with the index i and a unique name. A handle stays
+ * valid after its source was unregistered, but then has no started instance.
  */
 #ifndef ORMA_CLIENT_SOURCE_H
 #define ORMA_CLIENT_SOURCE_H
@@ -25,10 +25,10 @@ struct orma_client_source_extra {
 	/* Takes ORMA_CLIENT_HOT_PLACE and no other, so that emitters find slots and stamps without
 	 * looking at the source. */
 	bool is_hot;
-	size_t thread_state_bytes; /* memory in each slot, zeroed at first; then state_lost() has it */
+	size_t thread_state_bytes; /* memory in each slot; zero at first */
 	/*
-	 * On the slot's thread: the reader knows nothing of the sequence any more; with `is_new` it
-	 * is another sequence. NULL = zero the memory.
+	 * Resets that memory, on the slot's thread, when the reader has forgotten the sequence's
+	 * state. `is_new`: the slot is another sequence from now on. NULL = zero the memory.
 	 */
 	void (*state_lost)(void *state, bool is_new);
 	/* Before the memory is freed, on any thread; may be NULL. */
@@ -38,39 +38,39 @@ struct orma_client_source_extra {
 	/* In the child of a fork: does async-signal-safe things only, and makes the next event call
 	 * orma_client_revive(). freed() follows at once when no client comes back. */
 	void (*forked)(void *ctx);
-	/* In such a child, when it is about to connect or never will; `parent` is the process that
-	 * forked. No instance is enabled. */
+	/* Called in such a child when it is about to connect, or when it is certain that it never will.
+	 * `parent` is the process that forked. No instance is enabled. */
 	void (*revived)(void *ctx, int32_t parent);
 };
 
 struct orma_data_source {
 	_Atomic uint32_t started; /* bit = instance; written by the loop thread, read relaxed */
-	/* Its place in the table. Changes with another registration, while a late emitter may read
-	 * it: relaxed. */
+	/* Its place in the table. Changes when the source is registered again, while another thread
+	 * may still read it. Relaxed. */
 	_Atomic uint32_t idx;
 	/*
-	 * By instance: changes whenever a slot has to look again; 0 = not started. Written by the
-	 * loop thread with release after the instance's members; pairs with the acquire of
-	 * orma_client_slot_get(). Points to own_stamps or orma_client_hot_stamps.
+	 * One stamp per instance, which changes whenever slots have to look at the instance again;
+	 * 0 = not started. Written by the loop thread with release after the instance's members;
+	 * pairs with the acquire of orma_client_slot_get(). Points to own_stamps or orma_client_hot_stamps.
 	 */
 	_Atomic uint64_t *stamps;
 	_Atomic uint64_t own_stamps[ORMA_INSTANCES_MAX];
-	uint64_t id;                             /* for services; never used twice in a process */
+	uint64_t id;                             /* for services; unique in the process */
 	struct orma_data_source_options options; /* name is a copy, descriptor NULL */
 	struct orma_client_source_extra extra;
 	/*
-	 * The whole descriptor: the newest, which no service knows yet, is the mutex's; the other is
-	 * the loop thread's, which changes it under the mutex. The last one is in one of the two at
-	 * every moment, for the child of a fork.
+	 * Whole descriptors. next_descriptor is the newest, which no service knows yet; the mutex
+	 * guards it. `descriptor` is read by the loop thread, which changes it under the mutex. At
+	 * every moment one of the two is the newest one, for the child of a fork.
 	 */
 	struct orma_buf *next_descriptor;
 	struct orma_buf *descriptor;
 	struct orma_client_instance instances[ORMA_INSTANCES_MAX];
-	/* Structs orma_client_user: what threads have, or are freeing at this moment as they exit.
+	/* The number of structs orma_client_user that threads have, or that exiting threads are freeing.
 	 * Mutex. */
 	size_t user_count;
 	struct orma_data_source *next_retired; /* mutex */
-	/* Unregistered while a packet was open or a user left: the handle is not used again. */
+	/* When it was unregistered, a packet was open or a user was left: the handle is not used again. */
 	bool is_left_behind;
 };
 
@@ -103,7 +103,7 @@ void orma_client_sources_update(void);
 void orma_client_sources_free(void);
 /* Frees those that are unregistered, except the newest `kept_count`. */
 void orma_client_sources_free_retired(size_t kept_count);
-/* Waits, not for long, for threads that are exiting at this moment. */
+/* Waits for a limited time for threads that are exiting at this moment. */
 void orma_client_sources_wait_users(void);
 
 #endif

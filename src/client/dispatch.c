@@ -19,7 +19,8 @@ int orma_poll_fd(void)
 	return fd;
 }
 
-/* The loop thread is another one now; a stalling writer of that thread has to commit by itself. */
+/* Another thread dispatches now and is the loop thread, so its writers commit by themselves when they
+ * stall. */
 static void change_driver(void)
 {
 	orma_client.driver = pthread_self();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * endpoint.h - the connection to a service, as a producer sees it: what it can be told, what it says.
+ * endpoint.h - a producer's connection to a service: calls to the service, and events from it.
  *
  *   endpoint_socket.c      a daemon behind a socket
  *   endpoint_transport.c   a service behind a transport of the program's own (orma/transport.h)
  *   endpoint_local.c       the service of this process, behind a transport of ours
  *
- * All three are told things through the same table of operations, struct orma_transport_ops, and answer
+ * All three are called through the same table of operations, struct orma_transport_ops, and answer
  * through the same events. Everything happens on the loop thread. Events come from the loop, never from
  * inside a function of the endpoint; every event may free the endpoint.
  */
@@ -27,7 +27,7 @@ struct orma_client_shared {
 	int fd;                /* borrowed; -1 = emulated: the producer uses private memory */
 	bool is_own;           /* no `fd`: the service uses the memory that it was offered */
 	uint32_t page_bytes;   /* untrusted */
-	bool can_hold_chunks;  /* the service copes with chunks that wait for their patches */
+	bool can_hold_chunks;  /* the service supports chunks that wait for their patches */
 	bool wants_incomplete; /* emulated: unfinished chunks are to be sent at a flush */
 };
 
@@ -88,7 +88,7 @@ int orma_client_local_endpoint_new(struct orma_client_local *local,
 				   const struct orma_client_endpoint_config *config,
 				   struct orma_client_endpoint **ret);
 
-/* Whether a transport has every function that it must have. */
+/* Whether a transport has every required function. */
 bool orma_client_transport_is_valid(const struct orma_transport_ops *ops);
 
 /* The service of this process, and the host that serves its consumers. Outlives its endpoint, of which
@@ -107,7 +107,7 @@ static inline int orma_client_endpoint_register_source(struct orma_client_endpoi
 	return endpoint->ops->register_data_source(endpoint->ops_ctx, descriptor, size);
 }
 
-/* -ENOTSUP: only unregistering and registering anew changes the descriptor. */
+/* -ENOTSUP: the source has to be unregistered and registered again to change its descriptor. */
 static inline int orma_client_endpoint_update_source(struct orma_client_endpoint *endpoint,
 						     const void *descriptor, size_t size)
 {

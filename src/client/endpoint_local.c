@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * endpoint_local.c - the service of this process, on the same loop and thread.
  *
- * It is reached over a transport of ours: the operations call a producer port of the service, and the
- * port's callbacks queue commands (endpoint_transport.c). The queue is needed here as well: the service
+ * The library reaches it over an internal transport: the operations call a producer port of the service,
+ * and the port's callbacks queue commands (endpoint_transport.c). The queue is needed because the service
  * must not be called from its own callbacks, and callbacks of data sources call it (they commit).
  * Memory is mapped a second time from its descriptor, because writers may outlive the service's own
  * mapping. Consumers of this process are served over socket pairs by the same host that serves a
@@ -162,7 +162,7 @@ static void source_stopped(void *ctx, uint64_t instance_id)
 	orma_host_schedule(local->host);
 }
 
-/* Calls take effect at once; only the commands that they caused may still be queued. */
+/* All earlier calls have taken effect already; only commands that they caused may still be queued. */
 static int sync_with(void *ctx)
 {
 	struct orma_client_local *local = ctx;

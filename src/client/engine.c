@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * engine.c - the one object of the process, and what is done to it as a whole.
+ * engine.c - the one object of the process, and the functions that change it as a whole.
  *
  * This file knows none of the object's parts; lifecycle.c brings them together.
  */

@@ -85,8 +85,8 @@ struct orma_client {
 
 extern struct orma_client orma_client;
 
-/* Called at the end of orma_init() for a layer above; orma_init() fails when it fails. NULL or constant; set
- * with release, read with acquire. */
+/* A hook for a layer above, called at the end of orma_init(), which fails if the hook fails. NULL, or set
+ * once with release and read with acquire. */
 extern int (*_Atomic orma_client_on_init)(void);
 
 /* True: the phase is ON and the mutex is held. False: not initialised, or the child of a fork that could

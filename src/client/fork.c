@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fork.c - the child of a fork: silent at once, a producer of its own from its next event on.
+ * fork.c - makes the child of a fork silent, until its next event makes it a producer of its own.
  *
  *   parent: nothing is locked, nothing waits
  *   child:  in_forked_child()                            orma_client_revive()
@@ -37,7 +37,7 @@
  * read in the child, which sees that thread's own write. Relaxed. */
 static _Atomic pid_t forking_process;
 
-/* Objects of the parent: their owners do not exist here. */
+/* Abandons objects of the parent, whose owners do not exist in the child. */
 static void abandon_link(struct orma_client_link *link)
 {
 	struct orma_client_memory *memory =
@@ -72,7 +72,7 @@ static void silence(struct orma_data_source *source)
 		source->extra.forked(source->options.ctx);
 }
 
-/* No client comes back in this process. The sources are not freed: that is not async-signal-safe. */
+/* For a child that never becomes a producer. Sources are not freed: that is not async-signal-safe. */
 static void abandon_source(size_t idx)
 {
 	struct orma_data_source *source = orma_client_source_at(idx);
@@ -93,7 +93,7 @@ static void in_parent(void)
 
 static void in_forked_child(void)
 {
-	/* When another thread was initialising or shutting down, neither ends here: OFF. */
+	/* If another thread was initialising or shutting down, it does not exist here to finish: OFF. */
 	bool was_on = orma_client.phase == ORMA_CLIENT_ON || orma_client_revival_is_running();
 
 	orma_client_fork_count++;

@@ -63,7 +63,7 @@ static void on_wake(void *ctx)
 
 /* --- ending ----------------------------------------------------------------------------------- */
 
-/* Somebody may wait for work that is still queued. */
+/* Runs the work that is still queued, because a thread may be waiting for it. */
 static void finish_work(void)
 {
 	struct orma_client_work *work;
@@ -129,7 +129,7 @@ static void free_service(void)
 #endif
 }
 
-/* Everything but the list of threads, which may still emit. */
+/* Frees everything but the list of threads, because threads may still emit. */
 static void free_client(void)
 {
 	orma_client_sources_wait_users();
@@ -153,7 +153,7 @@ static void change_phase(enum orma_client_phase phase)
 	pthread_mutex_unlock(&orma_client.mutex);
 }
 
-/* In the child of a fork: they are registered and have no instances. */
+/* In the child of a fork: keeps the parent's sources registered, without instances. */
 static void revive_sources(void)
 {
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
@@ -299,7 +299,7 @@ static int make_links(void)
 	return 0;
 }
 
-/* Everything but the loop's thread, as orma_client.options say. */
+/* Makes everything but the loop's thread, by orma_client.options. */
 static int make_engine(void)
 {
 	int r = orma_client_threads_init();
@@ -326,7 +326,7 @@ static int start_engine(void)
 	return 0;
 }
 
-/* In the child of a fork: what restart() has made is not used. */
+/* In the child of a fork: frees what restart() has made before it failed. */
 static void free_engine(void)
 {
 	free_service();
@@ -339,7 +339,7 @@ static int start_revived_engine(void)
 {
 	int r;
 
-	/* From here on callbacks of the sources may run, and may call everything. */
+	/* From here on callbacks of the sources may run, and may call any function. */
 	change_phase(ORMA_CLIENT_ON);
 	atomic_store_explicit(&orma_client_is_forked, false, memory_order_relaxed);
 	r = start_engine();

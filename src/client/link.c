@@ -105,7 +105,7 @@ static void on_up(struct orma_client_link *link, bool uses_own)
 
 static int on_setup_tracing(struct orma_client_link *link, const struct orma_client_shared *shared)
 {
-	/* Our own was mapped when it was offered. */
+	/* Our own memory was mapped when it was offered. */
 	if (shared->is_own)
 		return link->memory ? 0 : -EPROTO;
 	return link->memory ? -EPROTO : take_memory(link, shared);
@@ -138,7 +138,7 @@ static void on_down(struct orma_client_link *link, int error)
 		      error == 0 ? "the service closed it" : strerror(-error));
 	drop_connection(link);
 	log_connection(link, error);
-	/* A service that breaks the protocol would do it again at once. */
+	/* A service that breaks the protocol would break it again, so the next attempt is delayed. */
 	retry_later(link, was_up && error != -EPROTO);
 }
 

@@ -33,7 +33,7 @@ struct orma_client_link {
 	bool is_up;                            /* data sources can be registered */
 
 	struct orma_client_memory *memory;
-	/* `memory`, for the child of a fork: set after it, cleared before it goes; relaxed. */
+	/* A copy of `memory` for the child of a fork: set after it, cleared before it is released. Relaxed. */
 	struct orma_client_memory *_Atomic inherited;
 	bool wants_incomplete; /* emulated memory: unfinished chunks are sent at a flush */
 	struct orma_watch arbiter_watch;
@@ -59,12 +59,12 @@ void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop
 void orma_client_link_connect(struct orma_client_link *link);
 /* Disconnects; instances must have been stopped. */
 void orma_client_link_done(struct orma_client_link *link);
-/* Where the daemon listens; NULL = it is no daemon's. */
+/* The address of the daemon; NULL = the service is not a daemon. */
 const char *orma_client_link_address(const struct orma_client_link *link);
-/* Memory of our own: makes it, and offers it to the service with a new connection; the link must have
- * none. 0 or -errno. */
+/* Makes memory of our own and offers it to the service with a new connection. The link must have no
+ * memory. 0 or -errno. */
 int orma_client_link_offer_memory(struct orma_client_link *link);
-/* Takes it back; no service has taken it yet. All instances in it end. */
+/* Withdraws that memory, which no service may have taken yet. Ends all instances in it. */
 void orma_client_link_withdraw_memory(struct orma_client_link *link);
 
 /* link_commit.c: sends what is complete, then acknowledges finished flushes. */
@@ -74,8 +74,8 @@ int orma_client_link_watch_arbiter(struct orma_client_link *link);
 
 /* link_announce.c: tells the service about new and changed data sources. */
 void orma_client_link_announce(struct orma_client_link *link);
-/* link_announce.c: an instance of the source is gone, for which a changed descriptor may have
- * waited. */
+/* link_announce.c: an instance of the source has ended; sends a changed descriptor that waited for
+ * that. */
 void orma_client_link_update(struct orma_client_link *link, struct orma_data_source *source);
 /* link_announce.c: tells the service that the source is gone. */
 void orma_client_link_withdraw(struct orma_client_link *link, struct orma_data_source *source);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * link_announce.c - bringing what a service knows of data sources in line with the table of them.
+ * link_announce.c - tells a service about new and changed entries in the table of data sources.
  *
  * Nothing is sent when a data source is registered: the loop thread compares the table with what the
  * service knows (`announced`, `outdated`) and sends the difference. So the same code serves registration
@@ -30,7 +30,8 @@ static int update_source(struct orma_client_link *link, struct orma_data_source 
 
 	if (r != -ENOTSUP)
 		return r;
-	/* Services before v22 (2021). Registering anew would interrupt the sessions that use it. */
+	/* Services before v22 (2021) do not know updates. Registering the source anew would interrupt the
+	 * sessions that use it. */
 	if (is_in_use(link, source))
 		return -EBUSY;
 	orma_client_endpoint_unregister_source(endpoint, source->options.name);

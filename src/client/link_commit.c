@@ -107,13 +107,13 @@ static void acknowledge_flushes(struct orma_client_link *link)
 
 void orma_client_link_commit(struct orma_client_link *link)
 {
-	/* From inside itself only when a writer stalls while its commit is under way. */
+	/* is_committing: a writer of this thread has stalled during a commit. */
 	if (!link->endpoint || link->is_committing)
 		return;
 	link->is_committing = true;
 	orma_base_timer_disarm(&link->commit_timer);
-	/* A timer that cannot be armed, which takes memory once in a loop's life, is made up for by
-	 * the next flush or stop. */
+	/* Arming a loop's first timer takes memory. If it fails, the next flush or stop commits the
+	 * rest. */
 	if (!link->memory || send_ready(link))
 		acknowledge_flushes(link);
 	else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * retry.c - finding a daemon that is not running yet, or not any more.
+ * retry.c - finding a daemon that does not run yet, or that has ended.
  *
- * Two ways at once: a timer whose delay doubles up to a limit, and an inotify watch on the folder
+ * Two mechanisms work together: a timer whose delay doubles up to a limit, and an inotify watch on the folder
  * of the daemon's socket, so that a daemon that starts is found within milliseconds. The watch
  * exists only while there is no connection, and stays from one attempt to the next: making one
  * costs the kernel milliseconds where a folder has many files. That folder may be /tmp, where
- * others make files all the time: only what happens to the socket's own name leads to an attempt,
- * and after a wake-up for nothing the watch sleeps for a while. The address is looked up for each
+ * other programs make files all the time: only a change of the socket's own name leads to an attempt,
+ * and after a wake-up by another file the watch sleeps for a while. The address is looked up for each
  * attempt, because the default one depends on which folders exist. Rejected: the watch alone (the socket's
  * file may exist before anybody listens, abstract names have none), asking more often (it wakes
  * idle programs), a watch of the file itself (it is not there yet).

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * revival.c - the state of a forked child, apart from everything that is revived.
+ * revival.c - the state of a forked child, and the call that makes it a producer.
  *
- * The lowest layers ask it (engine.c, thread.c), and what it starts is the highest (lifecycle.c): so it
- * calls that through a pointer.
+ * The lowest files of the client read the state (engine.c, thread.c), and the highest one begins the client
+ * anew (lifecycle.c). Therefore this file calls lifecycle.c through a pointer.
  */
 #include "client/revival.h"
 
@@ -74,7 +74,7 @@ void orma_client_revive(void)
 	ORMA_NO_CANCEL();
 	int saved_errno = errno;
 
-	/* The caller emits: log callbacks of the program wait. */
+	/* The caller is emitting an event, so log lines must not reach stderr now. */
 	orma_base_log_mute_stderr(true);
 	if (orma_client_revival_begin())
 		orma_client_revival_end(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * revival.h - what the child of a fork knows of itself, and how it becomes a producer of its own.
+ * revival.h - the state of a forked child, and how the child becomes a producer of its own.
  *
  *   NONE --fork while the client is on--> POSSIBLE --one thread wins--> RUNNING --> NONE
  *
@@ -20,8 +20,8 @@
  * OFF or CHANGING.
  */
 extern _Atomic bool orma_client_is_forked;
-/* How many forks lie between the first process and this one. Changes in the child, before that has a
- * second thread. An object that remembers another number is the parent's. */
+/* The number of forks between the first process and this one. The child increments it before it has a
+ * second thread. An object that remembers another number belongs to the parent. */
 extern uint32_t orma_client_fork_count;
 
 static inline bool orma_client_is_silent_child(void)

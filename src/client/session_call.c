@@ -44,7 +44,7 @@ static void finish(struct orma_client_call *call)
 	}
 	orma_base_timer_disarm(&call->timer);
 	orma_base_list_remove(&call->item);
-	/* More replies may come when the call ends early. */
+	/* If the call ends early, more replies may come, which must not find it. */
 	orma_ipc_client_forget(call->session->ipc, call);
 	call->finish(call);
 }
@@ -100,9 +100,7 @@ int orma_client_session_call(struct orma_session *session, enum orma_client_sess
 {
 	int r;
 
-	/* Inside of a callback of the session the loop cannot be turned, so the answer could not be waited
-	 * for.
-	 */
+	/* Inside a callback of the session the loop cannot run, so no answer would arrive. */
 	if (orma_base_loop_is_in_turn(session->loop))
 		return -EBUSY;
 	r = invoke(session, method, args, fd, call);

@@ -29,7 +29,7 @@ struct orma_client_call {
 
 /*
  * Invokes a method with a descriptor (borrowed, -1 = none) and waits; each reply restarts the timeout. 0,
- * -EBUSY (inside of a callback of the session), -ETIMEDOUT, -ECONNRESET, -EREMOTEIO (rejected),
+ * -EBUSY (inside a callback of the session), -ETIMEDOUT, -ECONNRESET, -EREMOTEIO (rejected),
  * -ENOTSUP, -EMSGSIZE, -ENOMEM, or what call->reply returned.
  */
 int orma_client_session_call(struct orma_session *session, enum orma_client_session_method method,

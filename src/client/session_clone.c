@@ -107,7 +107,7 @@ int orma_client_clone_init(const struct orma_session *session,
 	r = encode(&whole, args);
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "no memory for the request");
-	/* 0 means none: options that were left at zero, and nobody writes a trace to standard input. */
+	/* 0 means none: it is the default of the options, and standard input is not a useful output. */
 	*ret_fd = whole.file_fd > 0 ? whole.file_fd : -1;
 	return 0;
 }

@@ -17,7 +17,7 @@
 
 #define FLUSH_FLAGS 0x34 /* explicit, by a consumer's library */
 
-/* Runs at the call's end: changes the session, and turns the call's error into what the caller is told. */
+/* Runs at the call's end: changes the session, and turns the call's error into the caller's error. */
 typedef int settle_fn(struct orma_session *session, int error, struct orma_error *reterr);
 
 struct control {
@@ -308,7 +308,7 @@ static int settle_attach(struct orma_session *session, int error, struct orma_er
 		return orma_base_error_set(reterr, -ENOENT, "no session was detached by that key");
 	if (error < 0)
 		return orma_base_error_set(reterr, error, "attaching failed (error %d)", -error);
-	/* A consumer that takes a session over is told of its end as well. */
+	/* Asks to be notified when the session that is taken over ends. */
 	orma_proto_heap_writer_init(&heap, &args);
 	orma_proto_write_bool(&heap.writer, ORMA_PB_ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY,
 			      true);

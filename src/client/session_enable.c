@@ -147,8 +147,8 @@ int orma_session_stop(struct orma_session *session)
 
 	if (r < 0)
 		return r;
-	/* Upstream's service always answers consumers. A build of 2020 with debug checks aborts when no
-	 * reply was asked for. */
+	/* A reply is requested although it is not needed: upstream's service always answers consumers, and
+	 * a debug build of 2020 aborts if no reply was requested. */
 	r = orma_ipc_client_invoke(session->ipc, ORMA_CLIENT_DISABLE_TRACING, NULL, 0,
 				   on_disable_reply, NULL);
 	return r == -ENOTCONN || r == -ENOBUFS ? -ECONNRESET : r;

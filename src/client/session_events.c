@@ -176,7 +176,7 @@ static bool has_event(const void *capabilities_untrusted, size_t size, uint32_t 
 	return false;
 }
 
-/* A service accepts any number as an event, and never sends those that it does not know. */
+/* Asks for the service's capabilities, because a service accepts bits of events that it never sends. */
 static int check_all_started(struct orma_session *session)
 {
 	void *data;

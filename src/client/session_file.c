@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * session_file.c - a session's packets into a descriptor, in larger pieces.
  *
- * Owns the pieces, not the descriptor. Two forms: one waits for the descriptor, as write() does,
- * and the other never does, whatever kind of descriptor that is and whether it is O_NONBLOCK:
+ * Owns the pieces, not the descriptor. There are two forms. One waits for the descriptor, as write() does.
+ * The other never waits, for any kind of descriptor, with or without O_NONBLOCK:
  *
  *	regular files, disks    write(): nothing to wait for
  *	sockets                 send() with MSG_DONTWAIT
- *	pipes, terminals        while poll() says that there is room, PIPE_BUF bytes, for which there is
+ *	pipes, terminals        write() of PIPE_BUF bytes at a time, while poll() says that there is room
  *
- * When such a descriptor is full, the session's connection is left unread until it is not (see
- * orma_client_call_hold()), so that the trace waits in the service, whose buffers have a limit, and not in
- * this process, whose memory has none. Neither form raises SIGPIPE.
+ * While such a descriptor is full, the session's connection is not read (see orma_client_call_hold()). So
+ * the trace waits in the service, whose buffers have a limit, and not in this process, whose memory has
+ * none. Neither form raises SIGPIPE.
  *
- * Rejected: making the descriptor O_NONBLOCK (it is the file's, for every process that has it), a
- * thread that may block (the library has one at most, and that is another).
+ * Rejected: making the descriptor O_NONBLOCK (the flag belongs to the open file, which other processes may
+ * share), a thread that may block (the library has at most one thread, and that must not block).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,13 +72,13 @@ static bool is_ready(int fd, int timeout_ms)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
 
-	/* Errors as well: the write says which. */
+	/* Also true on an error, which the following write reports. */
 	return poll(&poll_fd, 1, timeout_ms) > 0;
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* All that is there. A descriptor that is O_NONBLOCK may take as long as any answer of a service. */
+/* Writes the whole batch. Waits for a descriptor that is O_NONBLOCK as long as for an answer of a service. */
 static int write_waiting(struct packet_file *file)
 {
 	while (left(file) > 0) {
@@ -131,7 +131,7 @@ struct async_file {
 	struct packet_file file;
 	struct orma_watch watch; /* added while the descriptor is full */
 	bool is_socket, never_waits;
-	bool is_over; /* all has been read: what is left is to be written */
+	bool is_over; /* everything has been read; the rest of the batch still has to be written */
 	bool has_failed;
 	orma_session_file_fn *done;
 	void *ctx;
@@ -269,7 +269,7 @@ static void look_at(struct async_file *self, int fd)
 
 	self->file.fd = fd;
 	if (fstat(fd, &status) < 0)
-		return; /* the first write says what is wrong with it */
+		return; /* the first write reports the error */
 	self->is_socket = S_ISSOCK(status.st_mode);
 	self->never_waits = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
 }

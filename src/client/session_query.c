@@ -89,7 +89,7 @@ static int run_query(struct orma_session *session, enum orma_session_query what,
 	if (r == 0)
 		r = orma_client_session_call(session, query.method, &query.args, -1,
 					     session->timeout_ns, &query.call);
-	/* An empty answer is one, and its memory must be told from "none". */
+	/* An empty answer is valid; its memory must differ from NULL. */
 	if (r == 0)
 		r = orma_base_buf_reserve(&query.answer, 1);
 	if (r < 0) {

@@ -29,7 +29,7 @@ int orma_client_session_check(const struct orma_session *session, struct orma_er
 	return 0;
 }
 
-/* The application drives the library itself: what it waits for happens inside orma_dispatch(). */
+/* With caller_drives, also dispatches the library, because the answer may depend on that. */
 static int turn_driven(struct orma_session *session, int driven_fd, int timeout_ms)
 {
 	struct pollfd fds[] = {{.fd = orma_base_loop_fd(session->loop), .events = POLLIN},

@@ -11,7 +11,7 @@
  * has given us memory already, for other sessions, that memory is used: reservations work in any. A
  * connection without memory is replaced. Rejected: private memory that is copied when a session comes
  * (twice the memory, and every chunk moved); answering with an error while a daemon is there (a
- * program cannot know, and sessions that run already miss its first events as well).
+ * program cannot know that there is one, and sessions that run already miss its first events as well).
  */
 #include <errno.h>
 
@@ -101,7 +101,7 @@ static struct orma_client_link *find_link(void)
 	return NULL;
 }
 
-/* Returns the number of instances, or the first error; instances before it have started. */
+/* Returns the number of instances, or the first error. On an error, earlier instances are started. */
 static int start_all(struct orma_client_link *link, const struct orma_startup_options *options)
 {
 	struct orma_proto_reader reader;

@@ -19,7 +19,7 @@
 
 enum sync_state { SYNC_UNSENT = 0, SYNC_SENT, SYNC_ANSWERED };
 
-/* Done when every service that is connected has answered, and at least one. */
+/* Done when at least one service has answered, and every connected service has. */
 struct sync {
 	struct orma_client_work work;
 	struct orma_list item;                 /* in orma_client.syncs */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sync.h - fences: what links tell those who wait in orma_sync(). Loop thread only.
+ * sync.h - fences, for which threads wait in orma_sync(): the reports of links about them. Loop thread only.
  */
 #ifndef ORMA_CLIENT_SYNC_H
 #define ORMA_CLIENT_SYNC_H

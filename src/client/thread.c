@@ -6,8 +6,8 @@
  * A slot is looked up with one acquire load, the instance's `stamp`. As long as it equals the one
  * that the slot remembers, nothing has changed since: the writer is used as it is. Otherwise the
  * slot is brought up to date here, by its own thread: the writer of an instance that is gone is
- * freed, one for the instance that is there is made, or (same generation: incremental state was
- * cleared) only the state is forgotten.
+ * freed and one for the new instance is made. If the generation is the same, incremental state was
+ * cleared, and only the state is forgotten.
  *
  * Clearing may wait. A ring loses its oldest data by the chunk, so a second state in a chunk is of no
  * use to a reader. When the chunk in hand has a state, a sequence of track events begins the next one
@@ -28,10 +28,10 @@
  *   owner:  is_open = 1; (compiler barrier) read stamp     loop:  stamp = 0; membarrier(); read is_open
  *
  * membarrier() makes every running thread of the process execute a full barrier, so that either the
- * owner sees the stamp 0 and keeps off, or the loop sees that it is inside and leaves it the slot.
- * The emit path pays one plain store. Where the kernel has no membarrier(), nothing is taken away:
- * owners free what is old when they come by, or end. The mutex is taken when a writer is made,
- * freed by somebody else, and when the thread ends.
+ * owner sees the stamp 0 and does not use the slot, or the loop sees that the owner is using it and leaves it
+ * alone. The emit path pays one plain store. Where the kernel has no membarrier(), the loop thread takes no
+ * writers: each owner frees them at its next event or at its end. The mutex is taken when a writer is made,
+ * when another thread frees it, and when the thread ends.
  *
  * Rejected: stopping threads to reclaim their writers (signals, unbounded waits); a full barrier
  * per event; a hash table of slots (the table of pointers is 256 bytes per thread and takes one
@@ -147,7 +147,7 @@ static struct orma_client_thread *self_new(void)
 	return self;
 }
 
-/* The reader of the sequence knows nothing of what was emitted so far. */
+/* Resets the slot's state: from now on the reader of the sequence knows nothing. */
 static void slot_forget(struct orma_packet *slot, const struct orma_data_source *source,
 			bool is_new)
 {
@@ -287,7 +287,7 @@ static struct orma_packet *slot_find(uint32_t place, uint32_t idx)
 	return slots ? &slots[idx] : NULL;
 }
 
-/* The chunk in hand has a state already, so another one is of use in the next chunk only. */
+/* True: the chunk in hand contains a state already, so the next one is useful only in the next chunk. */
 static bool may_clear_wait(const struct orma_packet *slot)
 {
 	return slot->source->extra.clears_by_chunk && !slot->needs_state &&
@@ -297,7 +297,7 @@ static bool may_clear_wait(const struct orma_packet *slot)
 					    memory_order_relaxed);
 }
 
-/* The slot is entered. */
+/* Brings the slot, which the caller has entered, up to date with the instance. */
 static int slot_update(struct orma_packet *slot, struct orma_data_source *source, uint32_t idx)
 {
 	struct orma_client_instance *instance = &source->instances[idx];
@@ -396,7 +396,7 @@ static bool have_all_threads_pass_a_barrier(void)
 	is_registered = true;
 	if (syscall(SYS_membarrier, MEMBARRIER_NOW, 0) == 0)
 		return true;
-	/* The registration may have been that of a fork's parent. */
+	/* Registers again, because the first registration may have been done by the parent of a fork. */
 	is_registered = syscall(SYS_membarrier, MEMBARRIER_REGISTER, 0) == 0;
 	return is_registered && syscall(SYS_membarrier, MEMBARRIER_NOW, 0) == 0;
 }

@@ -108,7 +108,7 @@ static inline struct orma_packet *orma_client_slot_get(struct orma_data_source *
 			return NULL;
 		orma_client_slot_enter(slot);
 		stamp = atomic_load_explicit(&source->stamps[idx], memory_order_acquire);
-		/* With 0, which no slot has, the rest of the slot is the loop thread's. */
+		/* The stamp 0, which no slot has: the loop thread may be using the rest of the slot. */
 		if (ORMA_LIKELY(orma_client_slot_has(slot, stamp)))
 			return slot;
 		orma_client_slot_leave(slot);
@@ -118,8 +118,8 @@ static inline struct orma_packet *orma_client_slot_get(struct orma_data_source *
 
 void orma_client_slot_lost(struct orma_packet *slot);
 
-/* After a packet: notes whether it was lost. True: it was not. Either way the sequence may have to begin
- * its state anew. */
+/* Called after a packet; true if it was not lost. In both cases the sequence may have to begin its state
+ * anew. */
 static inline bool orma_client_slot_check(struct orma_packet *slot)
 {
 	if (ORMA_UNLIKELY(slot->is_clear_due) &&

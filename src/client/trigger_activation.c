@@ -20,7 +20,7 @@ struct triggers {
 	struct orma_client_work work;
 	struct orma_list item; /* in orma_client.triggers */
 	uint64_t deadline_ns;
-	uint32_t untold; /* bit = link */
+	uint32_t untold; /* bit = link whose service does not know the triggers yet */
 	size_t count;
 	const char *names[]; /* into the same memory */
 };

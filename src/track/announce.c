@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * announce.c - what programs describe at once, without waiting for an event: a track, the names and
- * ranks of a thread and of the process.
+ * announce.c - describes a track, or the name and rank of a thread or the process, at once, without
+ * waiting for an event.
  */
 #include "track/announce.h"
 

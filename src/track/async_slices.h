@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * async_slices.h - slices on tracks that are not a thread's, as far as their begins were lost.
+ * async_slices.h - slices whose begins were lost, on tracks that do not belong to a thread.
  */
 #ifndef ORMA_TRACK_ASYNC_SLICES_H
 #define ORMA_TRACK_ASYNC_SLICES_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False: no begin of such a slice is known to be lost, and nothing need be noted. */
+/* False: no begin of such a slice is known to be lost, so there is nothing to record. */
 bool orma_track_has_async_slices(void);
 /* False: a begin on the track must not be written; see orma_track_nesting_may_begin(). */
 bool orma_track_async_may_begin(uint32_t idx, uint64_t uuid);

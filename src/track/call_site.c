@@ -189,7 +189,7 @@ bool orma_track_site_arm(const struct orma_track_event *event)
 {
 	bool is_armed;
 
-	/* Tried before, in vain. */
+	/* An earlier attempt has failed. */
 	if (__atomic_load_n(&event->site->id, __ATOMIC_RELAXED) == ORMA_TRACK_SITES_MAX)
 		return false;
 	/* Whether an event is wanted depends on the category that it names. */

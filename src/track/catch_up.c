@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * catch_up.c - a sequence begins, and what it still owes is written first.
+ * catch_up.c - begins a sequence, and writes its pending ends and losses before anything else.
  *
  * Pending ends are written with their own times, so the sequence's time begins with the first of them.
  * Losses follow, each as an instant "events lost" of the category "orma.loss" on the thread's track:
@@ -32,7 +32,7 @@ static bool write_end(struct orma_packet *slot, const struct orma_track_pending_
 	struct orma_item items[4];
 	struct orma_track_event event = {.type = ORMA_EVENT_END, .now_ns = end->ns, .items = items};
 
-	/* The track has been described, in front of the begin. */
+	/* The track was described before the begin of the slice. */
 	if (end->uuid)
 		items[event.count++] = orma_item_of_number(
 			ORMA_ITEM_FIELD_VARINT, ORMA_PB_TRACK_EVENT_TRACK_UUID, end->uuid);

@@ -37,7 +37,7 @@ struct orma_track_calibrator {
 /* Slopes that differ by more than one part in this many do not belong to the same two clocks. */
 #define ORMA_TRACK_SLOPE_SHARE 2048
 
-/* Takes a sample in. True: `calibration` has changed; it may have been removed. */
+/* Processes a sample. True: `calibration` has changed, or has become invalid. */
 bool orma_track_calibrator_add(struct orma_track_calibrator *calibrator,
 			       struct orma_track_clock_sample now);
 

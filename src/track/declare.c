@@ -13,7 +13,7 @@
 #include "track/track_descriptor.h"
 #include "track/track_uuid.h"
 
-/* False: the sequence has to begin before anything can be read in it, and has not. */
+/* False: the sequence has to begin anew but did not, so an event in it could not be read. */
 static bool begin_if_necessary(struct orma_packet *slot, uint32_t idx,
 			       const struct orma_track_event *event,
 			       const struct orma_track_lookup *lookup)
@@ -22,7 +22,8 @@ static bool begin_if_necessary(struct orma_packet *slot, uint32_t idx,
 
 	if (!slot->needs_state)
 		return true;
-	/* Also for an end that is not wanted: there may be room now for pending ends. */
+	/* With pending ends, even an event that is not wanted begins the sequence: there may be room for
+	 * them now. */
 	if (!lookup->is_wanted && sequence->pending_ends.count == 0)
 		return false;
 	if (orma_track_catch_up(slot, idx, event->now_ns))
@@ -31,7 +32,7 @@ static bool begin_if_necessary(struct orma_packet *slot, uint32_t idx,
 	return false;
 }
 
-/* False: the event is a begin, and nothing could remember whether it is in the trace. */
+/* False: the event is a begin that must not be written; see orma_track_nesting_may_begin(). */
 static bool may_write(const struct orma_track_sequence *sequence, uint32_t idx,
 		      const struct orma_track_event *event, const struct orma_track_lookup *lookup)
 {

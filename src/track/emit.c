@@ -106,7 +106,7 @@ static inline INLINE bool target_open(struct target *target, uint32_t instances,
 }
 
 /* `asked_ns` is the time by the system's clock; 0 = take it from the sequence's clock calibration. False:
- * that is not valid. */
+ * the calibration is not valid. */
 static inline bool target_time(struct target *target, uint64_t asked_ns)
 {
 	if (asked_ns == 0)
@@ -226,8 +226,9 @@ static inline INLINE bool emit_items(struct orma_call_site *site, uint32_t insta
 /* --- not the common case ---------------------------------------------------------------------- */
 
 /*
- * The time of an event; 0 = take it from the sequence's clock calibration. An event of the first instance
- * may be here because that was not valid. Without the processor's counter no sequence has one.
+ * The time of an event; 0 = take it from the sequence's clock calibration. The system's clock is read for an
+ * event of the first instance alone, which may be here because its calibration was not valid. It is also
+ * read when the processor's counter is not used, because then no sequence has a calibration.
  */
 static inline uint64_t ask_if_needed(uint32_t instances)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * event.h - one event between the application and the packets of its instances.
+ * event.h - one event on its way from the application to the packets of its instances.
  */
 #ifndef ORMA_TRACK_EVENT_PRIVATE_H
 #define ORMA_TRACK_EVENT_PRIVATE_H

@@ -5,7 +5,7 @@
  * twice as long. A calibration is valid for 100 ms of ticks. The first thread that asks for the time
  * after that compares both clocks and publishes the next one. So no timer wakes an idle process, and
  * nothing is computed that nobody reads. Without a calibration, and while another thread makes one,
- * readers ask the system and wait for nobody. Each sequence sees to it that its own time never
+ * readers use the system's clock and do not wait. Each sequence ensures that its own time never
  * decreases.
  *
  * The counter is used if the processor declares it invariant (CPUID; always on arm64), the process may

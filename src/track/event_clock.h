@@ -65,7 +65,7 @@ static inline bool orma_track_clock_try(uint64_t *ret_ns)
 		atomic_load_explicit(&orma_track_clock.window_ticks, memory_order_acquire);
 	uint64_t ticks;
 
-	/* Do not read the counter in vain: that costs as much as everything else here. */
+	/* Check this before reading the counter, which costs as much as everything else here. */
 	if (ORMA_UNLIKELY(window_ticks == 0))
 		return false;
 	ticks = orma_track_ticks() -

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * instances.c - an event for each instance that wants it: whatever the fast path of emit.c leaves.
+ * instances.c - emits an event to each instance that wants it, when the fast path of emit.c cannot.
  *
  *   category's bits -> for each instance: slot -> sequence's bit of the site -> bytes -> chunk
  *
- * Events of several instances come here, events that find no room in their chunk, and events of tracks
- * that are not the thread's. The event is encoded on the stack, so that the chunk is asked for the
- * exact size. An event that cannot be encoded this way goes to
- * orma_track_emit_slow().
+ * That is the case for events of several instances, events that find no room in their chunk, and events of
+ * tracks that are not the thread's. The event is encoded on the stack, so that exactly its size is
+ * requested from the chunk. An event that cannot be encoded this way goes to orma_track_emit_slow().
  *
  * Rejected: encoding straight into the chunk here too (each kind of event would be written in two
  * places).
@@ -61,7 +60,7 @@ static bool emit_fast(struct orma_packet *slot, const struct orma_track_event *e
 	if (!is_simple || !orma_track_is_fast(sequence, event->site) ||
 	    (is_end && !orma_track_nesting_is_written(&sequence->nesting)))
 		return false;
-	/* So that the next event need not come here for its time. */
+	/* With a new copy of the calibration, the next event can take the fast path again. */
 	orma_track_clock_cache_update(&sequence->known.clock);
 	end = orma_track_encode(sequence, begin, event);
 	if (!end)
@@ -69,7 +68,7 @@ static bool emit_fast(struct orma_packet *slot, const struct orma_track_event *e
 	ORMA_ASSERT(end > begin && end <= bytes + sizeof(bytes) && begin[-1] == end - begin);
 	if (!copy_into_chunk(slot, begin, (size_t)(end - begin)))
 		return false;
-	/* It was the first event of a chunk in which the sequence must begin anew. */
+	/* The event was the first one of a new chunk, in which the sequence has to begin anew. */
 	if (ORMA_UNLIKELY(slot->needs_state))
 		orma_track_sequence_leave_fast_path(sequence);
 	if (is_end)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * instances.h - writes for each instance of the data source "track_event" that is to have something.
+ * instances.h - emits events and packets to the instances of the data source "track_event".
  */
 #ifndef ORMA_TRACK_INSTANCES_H
 #define ORMA_TRACK_INSTANCES_H

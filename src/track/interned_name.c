@@ -5,8 +5,8 @@
  * are looked up at each event. Equal texts have equal ids, whatever their addresses. The table is an
  * open-addressed array of pointers. It only grows, up to a limit, and lives as long as the process
  * (call sites are static and outlive an orma_shutdown()), so looking up takes no lock. Names known only
- * at run time must be short and may fill three quarters of the table: a program that makes up names can
- * neither take all memory nor the slots of the names in its code.
+ * at run time must be short and may fill three quarters of the table: a program that generates names can
+ * take neither all memory nor the slots of the names in its code.
  *
  * Rejected: ids per sequence (every thread would need a map from call sites), addresses as keys (the
  * same text in two files would be two names).
@@ -133,7 +133,7 @@ uint32_t orma_track_name_intern_size(const char *text, size_t size, bool is_dyna
 }
 
 /* The thread that may have held the mutex does not exist here. A name that it was adding is there or
- * not; at the worst an id is lost. */
+ * not; at worst an id is lost. */
 void orma_track_interned_names_forked(void)
 {
 	pthread_mutex_init(&mutex, NULL);

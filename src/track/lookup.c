@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lookup.c - what an event says, and whether its instance wants it.
+ * lookup.c - reads the items of an event, and decides whether its instance wants the event.
  *
  * Reads the items once for everything that is needed before the first byte is written. Arguments are
  * left to the encoder, which walks them in order.
@@ -80,7 +80,7 @@ void orma_track_lookup_init(struct orma_track_lookup *lookup, const struct orma_
 	}
 }
 
-/* The track of a slice, if that is not the thread's own; else 0. */
+/* The uuid of a slice's track if that is not the thread's own; else 0. */
 static uint64_t slice_uuid(const struct orma_track_event *event,
 			   const struct orma_track_lookup *lookup)
 {

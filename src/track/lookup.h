@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lookup.h - the first step of the slow path: what an event says, and whether it is wanted.
+ * lookup.h - the first step of the slow path: the contents of an event, and whether it is wanted.
  */
 #ifndef ORMA_TRACK_LOOKUP_H
 #define ORMA_TRACK_LOOKUP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loss.h - how many events of which category a thread has lost and not yet reported.
+ * loss.h - the numbers of events that a thread has lost and not yet reported, by category.
  */
 #ifndef ORMA_TRACK_LOSS_H
 #define ORMA_TRACK_LOSS_H

@@ -8,12 +8,12 @@
  * The first few gaps are embedded; further ones need the heap, up to ORMA_TRACK_GAPS_MAX. One slot is
  * always kept free, because memory may be missing when it is needed. When the last slot is taken and
  * there is no memory for more, no begin may be written until that gap has ended
- * (orma_track_nesting_may_begin()): each further begin is lost and extends the gap. Begins and ends in the trace match in every case; only the number of
- * slices that are lost depends on memory.
+ * (orma_track_nesting_may_begin()): each further begin is lost and extends the gap. Begins and ends in the
+ * trace always match; only the number of lost slices depends on memory.
  *
  * Rejected: a bit per open slice (it limits the depth, or takes memory per slice and two cache lines
- * per event even if nothing is lost); a fixed number of gaps (a recursion whose
- * categories take turns has as many gaps as levels).
+ * per event even if nothing is lost); a fixed number of gaps (a recursion that alternates between an
+ * enabled and a disabled category has as many gaps as levels).
  */
 #include "track/nesting.h"
 

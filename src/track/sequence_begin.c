@@ -7,11 +7,11 @@
  *   3. in the child of a fork, which process its parent is
  *   4. if the config asks for it, the descriptor of the counter of the thread's CPU time
  *
- * They come before the first event, after each loss, and when the service asks for them, but then at
- * most once per chunk (client/thread.c). Every
- * sequence begins with both descriptors, so that whichever sequences survive in a full buffer, their
- * events belong to a named thread and process. When a packet is lost, the following ones are not
- * tried; the next event begins the sequence again.
+ * They are written before the first event, after each loss, and when the service asks for them, but then at
+ * most once per chunk (client/thread.c). Every sequence begins with the descriptors of its thread and of the
+ * process, so that its events belong to a named thread and process even if a full buffer keeps no other
+ * sequence. When one of these packets is lost, the following ones are not written, and the next event
+ * begins the sequence again.
  *
  * The kernel is asked for the thread's id and name only the first time. rename_watch.c notices later
  * names.

@@ -36,7 +36,7 @@ struct orma_track_sequence {
 			last_ns; /* time of the last packet with a relative time; never decreases */
 		struct orma_track_clock_cache clock;
 		/*
-		 * Bit = id of a call site whose pre-encoded bytes are right here. That means: the
+		 * Bit = id of a call site whose pre-encoded bytes are valid in this sequence. That means: the
 		 * reader can read the sequence, which has lost nothing since; timestamps are
 		 * incremental and in ns; nothing is added to events or filtered; and the site's
 		 * name, category and remembered keys have been declared. The last bit is never set.
