@@ -9,7 +9,7 @@ set(ORMA_HOT_SOURCES
   "service/(packet_sequence|producer/chunk_commit|producer/chunk_store|read/batch|read/packet_check|read/read)"
   "host/host_commit"
   "client/(packet|thread|commit_encode)")
-# Of src/track everything but what runs once per session or thread.
+# All of src/track is hot, except these files, which run once per session or thread.
 set(ORMA_COLD_TRACK
   "category_(descriptor|id|list)|config_match|instance_config|process_info|registered_track|rename_watch|thread_descriptor|thread_info")
 list(JOIN ORMA_HOT_SOURCES "|" ORMA_HOT_SOURCES)

@@ -13,8 +13,8 @@
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 
-/* ThreadSanitizer mistakes the first thread of a child for one of the parent's and aborts. Under
- * it, children end before they create a thread. */
+/* ThreadSanitizer mistakes the first thread of a child for one of the parent's and aborts. Therefore
+ * children end before they create a thread there. */
 #if defined(__SANITIZE_THREAD__)
 #define CHILD_MAKES_THREADS 0
 #elif defined(__has_feature)

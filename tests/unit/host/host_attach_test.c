@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_attach_test.c - who takes a session over learns of its end, whenever that comes.
+ * host_attach_test.c - a consumer that attaches to a session learns when it ends.
  */
 #include <orma/service.h>
 
@@ -40,7 +40,7 @@ static void call(struct raw_peer *peer, uint64_t request_id, uint32_t method_id,
 	CHECK(ret->u.invoke_reply.success);
 }
 
-/* A session that the second peer has taken over from the first. */
+/* A session of the first peer to which the second has attached. */
 static void begin(struct fixture *fixture)
 {
 	const struct orma_service_options options = {.struct_size = sizeof(options)};
@@ -92,7 +92,7 @@ ORMA_TEST(an_end_before_the_call_for_it_is_told_then)
 	/* disabled: true */
 	CHECK_INT(frame.u.invoke_reply.reply.size, 2);
 	CHECK(memcmp(frame.u.invoke_reply.reply.data, "\x08\x01", 2) == 0);
-	/* Once. */
+	/* The consumer learns it once. */
 	raw_peer_invoke(&fixture.second, 4, SERVICE_ID, ENABLE_TRACING, false, NOTIFY_ONLY);
 	CHECK(raw_peer_is_silent(&fixture.second));
 	end(&fixture);

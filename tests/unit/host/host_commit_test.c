@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_commit_test.c - CommitDataRequest decoded by hand gives what the tables would give.
+ * host_commit_test.c - the hand-written decoder of CommitDataRequest gives the same result as
+ * the tables.
  */
 #include <orma/service.h>
 

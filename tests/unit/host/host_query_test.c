@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_query_test.c - a state that the consumer takes in several goes, with memory running out at each
- * point.
+ * host_query_test.c - a state that the consumer reads in several parts, with each allocation
+ * failing in turn.
  */
 #include <orma/service.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 enum {
 	SERVICE_ID = 1,
 	QUERY_SERVICE_STATE = 12,
-	DATA_SOURCES = 35, /* together more than a socket and half a queue hold */
+	DATA_SOURCES = 35, /* together more than a socket and half a queue can hold */
 	DESCRIPTOR_BYTES = 100000,
 };
 
@@ -66,7 +66,7 @@ static void begin(struct fixture *fixture)
 	CHECK_INT(orma_host_add_consumer_fd(fixture->host,
 					    raw_peer_open(&fixture->peer, fixture->loop)),
 		  0);
-	/* Room for all, so that only the host's allocations are counted. */
+	/* This has room for everything, so that only the host's allocations are counted. */
 	fixture->peer.assembler.data = orma_base_alloc(ORMA_IPC_FRAME_BYTES_MAX);
 	fixture->peer.assembler.capacity = ORMA_IPC_FRAME_BYTES_MAX;
 	raw_peer_invoke(&fixture->peer, 1, SERVICE_ID, QUERY_SERVICE_STATE, false, "");
@@ -81,7 +81,7 @@ static void end(struct fixture *fixture)
 	orma_base_loop_free(fixture->loop);
 }
 
-/* Takes what there is: the bytes of state, and whether the call was answered to the end. */
+/* Reads what has arrived: the bytes of state, and whether the call was answered completely. */
 static size_t take_all(struct fixture *fixture, bool *ret_is_whole)
 {
 	struct orma_ipc_frame frame;
@@ -132,7 +132,7 @@ static void *read_all(void *ctx)
 	return NULL;
 }
 
-/* Who reads as fast as the host writes has room for everything, at any moment. */
+/* A peer that reads as fast as the host writes always has room. */
 ORMA_TEST(a_large_state_takes_several_turns_however_fast_it_is_read)
 {
 	struct fixture fixture;
@@ -146,13 +146,13 @@ ORMA_TEST(a_large_state_takes_several_turns_however_fast_it_is_read)
 	for (; !reader.is_done; turns++)
 		CHECK(orma_base_loop_turn(fixture.loop, 100) >= 0);
 	pthread_join(thread, NULL);
-	/* Four parts each, and once more when it was told that there is room. */
+	/* Four parts each, and once more after the host learned that there is room. */
 	CHECK(turns >= DATA_SOURCES / 8);
 	end(&fixture);
 }
 
-/* Each part but the first is sent from the loop, where no handler holds on to the call: whoever
- * cannot send it, the last one too, must not finish the call twice. */
+/* Each part but the first is sent from the loop, where no handler holds the call. If a part
+ * cannot be sent, even the last, the call must not be finished twice. */
 ORMA_TEST(memory_that_is_missing_for_any_later_part_ends_the_query_once)
 {
 	for (uint64_t n = 1;; n++) {

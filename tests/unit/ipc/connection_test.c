@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * connection_test.c - a connection over a socket pair, against a raw peer that drips, floods,
- * stalls, passes descriptors, and goes.
+ * connection_test.c - a connection over a socket pair, against a raw peer that sends slowly,
+ * floods, stalls, passes descriptors, and disconnects.
  */
 #include "ipc/connection.h"
 #include "ipc/socket_io.h"
@@ -22,8 +22,8 @@ struct fixture {
 	size_t last_size;
 	char text[64];
 	bool closes_itself, ends_itself, pauses_itself;
-	int again, closed_again; /* how many times more a frame, the end is to come */
-	uint64_t busy_ns;        /* of the thread, what handling a frame takes */
+	int again, closed_again; /* how many more times a frame, or the end, is delivered */
+	uint64_t busy_ns;        /* CPU time that handling a frame takes */
 };
 
 static struct fixture *fixture_of(struct orma_ipc_connection *connection)
@@ -75,7 +75,7 @@ static void on_closed(struct orma_ipc_connection *connection, int error)
 
 static const struct orma_ipc_connection_ops ops = {on_frame, on_drained, on_closed};
 
-/* Whether one turn of the loop has handed out this frame, and no other. */
+/* True if one turn of the loop delivers this frame and no other. */
 static bool next_is(struct fixture *fixture, const char *text)
 {
 	int frames = fixture->frames;
@@ -273,7 +273,7 @@ ORMA_TEST(costly_frames_are_handled_over_turns_in_order_and_before_the_end_of_th
 
 	set_up_costly(&fixture);
 	CHECK(orma_base_loop_turn(fixture.loop, 5000) > 0);
-	/* The first one says that it is time to look at the time. */
+	/* The first one makes the connection check the time. */
 	CHECK_INT(fixture.frames, 2);
 	CHECK_STR(fixture.text, "b");
 	close(fixture.peer);
@@ -351,7 +351,7 @@ ORMA_TEST(a_paused_connection_receives_nothing_until_it_goes_on)
 	turn(&fixture);
 	CHECK_INT(fixture.frames, 1);
 	CHECK_STR(fixture.text, "a");
-	/* What is sent goes, also while it is paused. */
+	/* Data is sent even while the connection is paused. */
 	CHECK_INT(send_frame(&fixture, 10, -1), 0);
 	CHECK(recv(fixture.peer, &byte, 1, 0) == 1);
 	/* The rest has been received already. */
@@ -363,7 +363,7 @@ ORMA_TEST(a_paused_connection_receives_nothing_until_it_goes_on)
 	orma_ipc_connection_pause(&fixture.connection, true);
 	turn(&fixture);
 	CHECK_INT(fixture.frames, 2);
-	/* What comes meanwhile wakes nobody. */
+	/* Data that arrives meanwhile does not wake the loop. */
 	send_bytes(&fixture, frames, 5);
 	CHECK_INT(orma_base_loop_turn(fixture.loop, 0), 0);
 	fixture.pauses_itself = false;
@@ -383,7 +383,7 @@ ORMA_TEST(a_paused_connection_whose_peer_has_left_rests_and_ends_when_it_goes_on
 	close(fixture.peer);
 	fixture.peer = -1;
 	turn(&fixture);
-	/* Nothing is ready any more: whoever polls the loop is left alone. */
+	/* Nothing is ready any more, so polling the loop reports nothing. */
 	CHECK_INT(orma_base_loop_turn(fixture.loop, 0), 0);
 	CHECK_INT(fixture.frames + fixture.closed, 0);
 	orma_ipc_connection_pause(&fixture.connection, false);
@@ -401,7 +401,7 @@ ORMA_TEST(a_frame_that_is_too_much_for_a_turn_comes_again_before_what_follows)
 	fixture.again = 2;
 	send_bytes(&fixture, "\1\0\0\0a\1\0\0\0b\1\0\0\0", 14);
 	CHECK(next_is(&fixture, "a"));
-	/* What comes meanwhile does not disturb it. */
+	/* Data that arrives meanwhile does not disturb it. */
 	send_bytes(&fixture, "c", 1);
 	CHECK(next_is(&fixture, "a"));
 	while (fixture.frames < 5)
@@ -409,7 +409,7 @@ ORMA_TEST(a_frame_that_is_too_much_for_a_turn_comes_again_before_what_follows)
 	CHECK_STR(fixture.text, "c");
 	turn(&fixture);
 	CHECK_INT(fixture.frames, 5);
-	/* Nothing is left to do. */
+	/* No work is left. */
 	CHECK_INT(orma_base_loop_turn(fixture.loop, 0), 0);
 	tear_down(&fixture);
 }
@@ -434,7 +434,7 @@ ORMA_TEST(a_frame_that_was_begun_is_completed_before_its_connection_ends)
 			CHECK_INT(fixture.closed, 0);
 		}
 		wait_closed(&fixture);
-		/* What its peer had sent before it left is handed out as ever. */
+		/* Frames that the peer had sent before it disconnected are still delivered. */
 		CHECK_INT(fixture.frames, is_peer ? 5 : 4);
 		CHECK_INT(fixture.error, is_peer ? 0 : -ECANCELED);
 		turn(&fixture);
@@ -687,7 +687,8 @@ ORMA_TEST(descriptors_of_a_peer_go_to_the_closer_and_one_who_sends_too_many_is_d
 	closer.is_full = true;
 	send_with_fds(&fixture, "\1\0\0\0c", 5, fds, 3);
 	turn(&fixture);
-	/* Nothing of it was received: the kept one goes, and the socket with what is in it. */
+	/* Nothing of the frame was received: the kept descriptor is closed, and the socket with
+	 * its content. */
 	CHECK_INT(fixture.frames, 2);
 	CHECK_INT(closer.handed, 5);
 	CHECK(fixture.connection.is_closed);
@@ -735,7 +736,7 @@ ORMA_TEST(a_descriptor_that_has_to_wait_still_leaves_with_its_own_frame)
 			if (received >= 0) {
 				found++;
 				close(received);
-				/* A receive stops behind the message that carried a descriptor. */
+				/* A receive stops after the message that carried a descriptor. */
 				CHECK(total > filler && total <= filler + 1000);
 			}
 		}

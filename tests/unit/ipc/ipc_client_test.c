@@ -132,7 +132,7 @@ static void set_up_raw(struct fixture *fixture)
 	CHECK(orma_base_str_is(frame.u.bind.service_name, "TestPort"));
 }
 
-/* Ids of our own choice, so that a client with ideas of its own about them is found out. */
+/* Unusual ids, so that a client that assumes other ids fails. */
 static void answer_bind(struct fixture *fixture)
 {
 	static const char fields[] = "\x08\1\x10\x4d"
@@ -383,7 +383,7 @@ ORMA_TEST(the_client_may_be_freed_in_a_reply_whatever_follows_it)
 			0);
 		CHECK_INT(orma_ipc_client_invoke(fixture.client, ECHO, NULL, 0, on_reply, &fixture),
 			  0);
-		/* Two replies in one go: the second one must not be looked at. */
+		/* Two replies at once: the second must not be read. */
 		CHECK_INT(send(fixture.raw.fd,
 			       has_more ? "\x08\0\0\0\x10\2\x32\4\x08\1\x10\1\6\0\0\0\x10\3\x32\2"
 					  "\x08\1"
@@ -542,7 +542,7 @@ static int handle_stream(struct orma_ipc_peer *peer, struct orma_ipc_call *call,
 	return 0;
 }
 
-/* Sends the descriptor that it is given back. */
+/* Sends back the descriptor that it receives. */
 static int handle_swallow(struct orma_ipc_peer *peer, struct orma_ipc_call *call, const void *args,
 			  size_t size)
 {
@@ -767,8 +767,8 @@ ORMA_TEST(a_client_freed_while_it_connects_leaves_nothing)
 	CHECK_INT(fixture.disconnected, 0);
 }
 
-/* Connects, binds, makes a call; whichever allocation fails, the outcome is told in one of the ways
- * of the header. */
+/* Connects, binds, makes a call. Whichever allocation fails, the result is one that the header
+ * names. */
 static bool exchange_with_failing_allocation(uint64_t nth)
 {
 	struct fixture fixture;

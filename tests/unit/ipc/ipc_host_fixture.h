@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ipc_host_fixture.h - a host with a service whose methods do what tests of it need, and a raw peer.
+ * ipc_host_fixture.h - a host with a test service, and a raw peer.
  */
 #ifndef ORMA_TESTS_HOST_FIXTURE_H
 #define ORMA_TESTS_HOST_FIXTURE_H
@@ -14,8 +14,8 @@ struct fixture {
 	struct orma_ipc_peer *peer; /* the last one accepted */
 	struct orma_ipc_call *held;
 	int accepted, closed, drained, calls, taken_fd, error;
-	int steps, stays; /* that a call, the end of a peer takes more than a turn */
-	int refuse;       /* what `accepted` returns */
+	int steps, stays; /* turns that a call, or the end of a peer, takes beyond the first */
+	int refuse;       /* the result of `accepted` */
 	bool replies_on_close;
 	char args[64];
 };
@@ -97,7 +97,7 @@ static inline int on_too_much(struct orma_ipc_peer *peer, struct orma_ipc_call *
 	return 0;
 }
 
-/* Echoes in its last step; `held` is the call of the others. */
+/* Echoes in its last step; `held` is the call during the others. */
 static inline int on_step(struct orma_ipc_peer *peer, struct orma_ipc_call *call, const void *args,
 			  size_t size)
 {

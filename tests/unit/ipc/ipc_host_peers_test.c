@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ipc_host_peers_test.c - who connects to the serving half: by which listener, as whom, how many.
+ * ipc_host_peers_test.c - the peers of the serving half: their listener, their user, their
+ * number.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -283,7 +284,7 @@ ORMA_TEST(out_of_descriptors_a_connection_is_shed_and_later_ones_are_accepted)
 	CHECK_INT(orma_ipc_host_listen(fixture.host, path, 0), 0);
 	int shed = connect_to(path);
 	CHECK(shed >= 0);
-	/* Fill what is below the limit, so that nothing is left for accept(). */
+	/* Use up the descriptors below the limit, so that none is left for accept(). */
 	highest = dup(0);
 	CHECK(highest >= 0);
 	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -308,7 +309,8 @@ ORMA_TEST(out_of_descriptors_a_connection_is_shed_and_later_ones_are_accepted)
 	tear_down(&fixture);
 }
 
-/* Connects as that user; adopted, or refused with the words of the limit of all. */
+/* Connects as that user; the peer is accepted, or refused with the text of the limit for all
+ * users. */
 static bool is_admitted_as(struct fixture *fixture, struct raw_peer *peer, uid_t uid)
 {
 	struct orma_ipc_frame frame;
@@ -382,14 +384,14 @@ ORMA_TEST(one_user_cannot_take_the_room_of_the_others)
 	CHECK_INT(frame.kind, ORMA_IPC_FRAME_ERROR);
 	CHECK(orma_base_str_is(frame.u.error.text, "too many connections of this user"));
 	raw_peer_close(&other);
-	/* Only root can be somebody else for a moment. */
+	/* Only root can act as another user. */
 	if (seteuid(ORMA_IPC_UID_UNKNOWN) == 0) {
 		fd = raw_peer_open(&other, fixture.loop);
 		CHECK_INT(seteuid(0), 0);
 		CHECK_INT(orma_ipc_host_adopt(fixture.host, fd, NULL), 0);
 		raw_peer_close(&other);
 	}
-	/* Connections over a network are counted apart, claims or not. */
+	/* Connections over a network are counted separately, with or without claims. */
 	fixture.accepted = 0;
 	connect_tcp(&fixture, &other);
 	raw_peer_close(&other);

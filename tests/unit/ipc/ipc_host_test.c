@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ipc_host_test.c - the serving half against raw peers: binding, calls and their steps, unknown things,
- * replies that nobody takes.
+ * ipc_host_test.c - the serving half against raw peers: binding, calls and their steps, unknown
+ * methods, replies that the peer does not read.
  */
 #include "ipc/ipc_host.h"
 
@@ -133,7 +133,7 @@ ORMA_TEST(unknown_services_and_methods_are_rejected_even_when_no_reply_is_wanted
 
 ORMA_TEST(a_frame_without_a_known_request_is_answered_with_an_error)
 {
-	/* Nothing in it; a reply; a field of the future. */
+	/* An empty frame; a reply; an unknown field. */
 	static const char *const frames[] = {"\2\0\0\0\x10\7", "\6\0\0\0\x10\7\x32\2\x08\1",
 					     "\5\0\0\0\x10\7\x4a\1x"};
 	static const size_t sizes[] = {6, 10, 9};
@@ -353,8 +353,7 @@ ORMA_TEST(a_peer_that_takes_nothing_is_dropped_without_anybody_waiting)
 	tear_down(&fixture);
 }
 
-/* One exchange with everything in it; false when an allocation failed and the peer or the host is
- * gone. */
+/* A complete exchange; false if an allocation failed and the peer or the host is gone. */
 static void exchange_with_failing_allocation(uint64_t nth, bool *ret_has_failed)
 {
 	struct orma_ipc_host_options options = {.services = services,
@@ -380,7 +379,7 @@ static void exchange_with_failing_allocation(uint64_t nth, bool *ret_has_failed)
 	} else {
 		bind_service(&fixture.raw, "TestPort");
 		raw_peer_settle(&fixture.raw);
-		/* It may have been dropped by now. */
+		/* The peer may have been dropped by now. */
 		(void)!send(fixture.raw.fd, "\x0a\0\0\0\x10\2\x2a\6\x08\2\x10\1\x1a\0", 14,
 			    MSG_NOSIGNAL);
 		raw_peer_settle(&fixture.raw);
@@ -413,7 +412,7 @@ ORMA_TEST(a_call_in_steps_is_one_call_and_what_follows_waits)
 	CHECK_INT(fixture.steps, 0);
 	expect_reply(&fixture.raw, 4, "next", false);
 	CHECK_INT(fixture.calls, 5);
-	/* One without a reply, one that is rejected in the end. */
+	/* A call without a reply, and one that is finally rejected. */
 	fixture.steps = 3;
 	raw_peer_invoke(&fixture.raw, 5, SERVICE_ID, STEP, true, "");
 	raw_peer_invoke(&fixture.raw, 6, SERVICE_ID, ECHO, false, "silent");
@@ -438,7 +437,7 @@ ORMA_TEST(a_call_in_steps_is_completed_when_its_peer_is_dropped)
 	CHECK_INT(fixture.steps, 0);
 	CHECK_INT(fixture.calls, 100);
 	tear_down(&fixture);
-	/* And given up with the host. */
+	/* The call is cancelled with the host. */
 	set_up(&fixture);
 	fixture.steps = 100;
 	raw_peer_invoke(&fixture.raw, 3, SERVICE_ID, STEP, false, "long");
@@ -447,7 +446,7 @@ ORMA_TEST(a_call_in_steps_is_completed_when_its_peer_is_dropped)
 	tear_down(&fixture);
 }
 
-/* Its owner finished it, which it is not to do; the frame comes as a call of its own then. */
+/* Its owner finished it, which is a mistake; the frame then arrives as a new call. */
 ORMA_TEST(a_call_in_steps_that_was_finished_meanwhile_is_begun_anew)
 {
 	struct fixture fixture;

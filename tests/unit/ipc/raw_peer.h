@@ -14,7 +14,7 @@
 
 struct raw_peer {
 	int fd;
-	struct orma_loop *loop; /* of the half under test */
+	struct orma_loop *loop; /* the loop of the half under test */
 	struct orma_ipc_assembler assembler;
 };
 
@@ -71,8 +71,8 @@ static inline void raw_peer_invoke(struct raw_peer *peer, uint64_t request_id, u
 	raw_peer_send(peer, &envelope, args, strlen(args), -1);
 }
 
-/* The next frame, turning the loop until it is there; valid until the next call. False at the end
- * of the stream. */
+/* Runs the loop until the next frame has arrived, and returns it; valid until the next call.
+ * False at the end of the stream. */
 static inline bool raw_peer_next(struct raw_peer *peer, struct orma_ipc_frame *frame)
 {
 	const uint8_t *data;
@@ -95,14 +95,14 @@ static inline bool raw_peer_next(struct raw_peer *peer, struct orma_ipc_frame *f
 	return true;
 }
 
-/* Lets everything happen that can without us. */
+/* Runs the loop until nothing is ready. */
 static inline void raw_peer_settle(struct raw_peer *peer)
 {
 	for (int i = 0; i < 16; i++)
 		CHECK(orma_base_loop_turn(peer->loop, 0) >= 0);
 }
 
-/* Nothing was sent to us. */
+/* Checks that nothing was sent to the test. */
 static inline bool raw_peer_is_silent(struct raw_peer *peer)
 {
 	uint8_t byte;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trust_test.c - whose service a client talks to.
+ * trust_test.c - the users to whose services a client connects.
  */
 #include "ipc/trust.h"
 
@@ -104,7 +104,7 @@ ORMA_TEST(the_environment_adds_users_unless_the_program_lists_them)
 	CHECK_INT(setenv("ORMA_TRUST_SERVICE", "any", 1), 0);
 	trust = make(ORMA_IPC_NAMED_BY_NOBODY, NULL);
 	CHECK(covers(&trust, 1002, TMP_PATH, 0));
-	/* Nonsense is no wish. */
+	/* An invalid list counts as none. */
 	CHECK_INT(setenv("ORMA_TRUST_SERVICE", "1001,nobody", 1), 0);
 	trust = make(ORMA_IPC_NAMED_BY_NOBODY, NULL);
 	CHECK(!covers(&trust, 1001, TMP_PATH, 0));

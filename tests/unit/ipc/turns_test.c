@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * turns_test.c - connections of several users that share a loop, with peers that ask for more than
- * there is time.
+ * turns_test.c - connections of several users that share a loop, with peers that request more
+ * work than a turn allows.
  */
 #include "ipc/turns.h"
 
@@ -17,8 +17,8 @@ struct end {
 	struct orma_ipc_connection connection;
 	int peer;
 	unsigned frames, closed;
-	uint64_t busy_ns; /* of the thread, what handling a frame takes */
-	unsigned steps;   /* that its next frame, or its end, is made in */
+	uint64_t busy_ns; /* CPU time that handling a frame takes */
+	unsigned steps;   /* in which its next frame, or its end, is handled */
 };
 
 struct fixture {
@@ -146,7 +146,8 @@ static void check_quiet_is_served_soon(uid_t quiet_uid)
 		send_frames(&fixture.crowd[i], 5);
 	for (unsigned i = 0; i < 4; i++)
 		turn(&fixture);
-	/* Each of them has had its share: one or two of those frames in a turn, a few on a busy machine, not forty. */
+	/* Each of them has had its share: one or two of these frames in a turn, or a few on a
+	 * busy machine, but not forty. */
 	CHECK(crowd_frames(&fixture) <= 4 * CROWD / 4);
 	for (unsigned i = 2; i <= 20; i++) {
 		before = crowd_frames(&fixture);
@@ -155,7 +156,7 @@ static void check_quiet_is_served_soon(uid_t quiet_uid)
 			turn(&fixture);
 		late += crowd_frames(&fixture) - before > 6;
 	}
-	/* What a busy machine does to a frame may look like the frame's own cost, once or twice. */
+	/* A delay by a busy machine may once or twice look like the frame's own cost. */
 	CHECK(late <= 5);
 	while (crowd_frames(&fixture) < CROWD * 5)
 		turn(&fixture);
@@ -224,7 +225,7 @@ ORMA_TEST(connections_that_wait_can_end_at_any_time)
 	close_all(&fixture);
 }
 
-/* One asks for work of many turns; who asks for little is served in between. */
+/* One peer requests work of many turns; peers that request little are served in between. */
 ORMA_TEST(a_frame_in_steps_lets_others_pass)
 {
 	struct fixture fixture;

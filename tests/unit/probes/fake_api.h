@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_api.h - the part of the public API that probes use, into memory of the test: packets are
- * kept, sessions are made by function calls, and time stands still but for what the test does.
+ * fake_api.h - the part of the public API that probes use, implemented in memory. Packets are
+ * kept, function calls start sessions, and only the test advances the time.
  *
- * Also: made-up trees of /proc and /sys in the test's temporary folder. To be included by one file
+ * It also makes trees of /proc and /sys in the test's temporary folder. Include it in one file
  * per program.
  */
 #ifndef ORMA_TESTS_FAKE_API_H
@@ -158,12 +158,12 @@ __attribute__((unused)) static struct orma_pb_trace_packet *fake_packet(size_t a
 	CHECK(at < fake_packet_count);
 	const struct orma_buf *buf = &fake_packets[at].buf;
 	CHECK_INT(orma_pb_trace_packet_decode(buf->data, buf->size, &fake_arena, &packet), 0);
-	/* Every field that was written is one that the schema knows. */
+	/* The schema knows every field that was written. */
 	CHECK(!packet->base.unknown);
 	return packet;
 }
 
-/* Any message as text in the arena, on one line. */
+/* Prints a message as text on one line, into the arena. */
 __attribute__((unused)) static const char *fake_text(const void *message)
 {
 	struct orma_buf buf = {0};
@@ -213,7 +213,7 @@ static struct orma_instance fake_instance(uint32_t idx)
 	};
 }
 
-/* A DataSourceConfig in text form to its bytes. */
+/* Encodes a DataSourceConfig from text form. */
 __attribute__((unused)) static struct orma_buf fake_config(const char *text)
 {
 	struct orma_arena arena = {0};
@@ -274,7 +274,7 @@ __attribute__((unused)) static void fake_stop(uint32_t idx)
 
 /* ---- trees ---- */
 
-/* Writes a file below the temporary folder, making the folders on the way. */
+/* Writes a file below the temporary folder, and makes its folders. */
 __attribute__((unused)) static void fake_put_bytes(const char *name, const void *data, size_t size)
 {
 	char path[512];
@@ -322,7 +322,7 @@ __attribute__((unused)) static void fake_open(fake_probe_fn *probe_new)
 	CHECK_INT(probe_new(&env, &fake_probe), 0);
 }
 
-/* Frees everything, so that leaks and open descriptors show. */
+/* Frees everything, so that leaks and open descriptors are detected. */
 __attribute__((unused)) static void fake_close(void)
 {
 	for (uint32_t idx = 0; idx < ORMA_INSTANCES_MAX; idx++)
@@ -335,7 +335,7 @@ __attribute__((unused)) static void fake_close(void)
 	orma_base_buf_done(&fake_log);
 }
 
-/* Turns the loop until there are that many packets. */
+/* Runs the loop until there are this many packets. */
 __attribute__((unused)) static void fake_run_until(size_t packet_count)
 {
 	while (fake_packet_count < packet_count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_parse_test.c - /proc/PID/{status,smaps_rollup,stat} of several kernels, and of processes
- * that are up to no good.
+ * process_parse_test.c - /proc/PID/{status,smaps_rollup,stat} of several kernels, and of hostile
+ * processes.
  */
 #include "probes/process_stats/process_parse.h"
 
@@ -130,7 +130,7 @@ ORMA_TEST(a_name_keeps_its_blanks)
 ORMA_TEST(status_cut_anywhere_is_harmless)
 {
 	for (size_t size = 0; size < sizeof(status_new); size++) {
-		/* A copy of exactly that size, so that a sanitizer sees what is read beyond it. */
+		/* A copy of exactly that size, so that a sanitizer detects reads beyond it. */
 		char *copy = malloc(size + 1);
 		struct orma_probes_process_status status;
 		struct orma_probes_process_sample sample = {0};

@@ -6,12 +6,12 @@
 
 #define CONFIG(text) "name: 'linux.process_stats' process_stats_config { " text " }"
 
-/* What a process has in its folder; NULL = no such file. */
+/* The files of a process; NULL = no such file. */
 struct person {
 	uint32_t pid;
 	const char *name, *cmdline, *memory, *adjustment;
 	size_t cmdline_size;
-	const char *nspid; /* behind the root's */
+	const char *nspid; /* after the root's */
 	uint32_t thread_of;
 };
 
@@ -185,7 +185,7 @@ ORMA_TEST(command_lines_that_are_rewritten_or_long_are_cut)
 	CHECK_INT(tree->processes.items[1]->cmdline.count, 1);
 	CHECK_INT(tree->processes.items[1]->cmdline.items[0].size,
 		  ORMA_PROBES_PROCESS_CMDLINE_BYTES);
-	/* The second one was large: a packet of its own follows. */
+	/* The second one was large, so a separate packet follows. */
 	tree = fake_packet(1)->process_tree;
 	CHECK(tree->processes.items[tree->processes.count - 1]->cmdline_is_comm);
 	CHECK(fake_packet(0)->timestamp == fake_packet(1)->timestamp);
@@ -230,7 +230,7 @@ ORMA_TEST(a_poll_records_new_processes_before_their_values)
 	CHECK_STR(stats_text(1),
 		  "processes { pid: 10 vm_size_kb: 100 vm_rss_kb: 50 oom_score_adj: -17 }");
 	CHECK(fake_packet(0)->timestamp == fake_packet(1)->timestamp);
-	/* The timer goes on by itself. */
+	/* The timer continues by itself. */
 	fake_run_until(4);
 	CHECK_INT(instance(0)->base.timer.deadline_ns % 100000000, 0);
 	CHECK_STR(stats_text(3),
@@ -260,7 +260,7 @@ ORMA_TEST(values_are_written_when_they_change_and_when_the_cache_expires)
 	orma_probes_process_poll(instance(0));
 	CHECK_INT(fake_packet_count, 1);
 	CHECK_STR(stats_text(0), "processes { pid: 10 vm_rss_kb: 51 vm_swap_kb: 3 }");
-	orma_probes_process_poll(instance(0)); /* the fourth: the cache is emptied behind it */
+	orma_probes_process_poll(instance(0)); /* the fourth poll; the cache is emptied after it */
 	CHECK_INT(fake_packet_count, 1);
 	orma_probes_process_poll(instance(0));
 	CHECK_INT(fake_packet_count, 2);
@@ -377,7 +377,7 @@ ORMA_TEST(descriptors_are_resolved_once_until_the_cache_expires)
 	fake_forget_packets();
 	orma_probes_process_poll(instance(1));
 	CHECK_INT(fake_packet_count, 0);
-	/* Closed, seen closed, opened again: another file perhaps. */
+	/* Closed, seen as closed, and opened again: it may be another file. */
 	fake_remove("proc/10/fd/12");
 	orma_probes_process_poll(instance(1));
 	CHECK_INT(symlink("/tmp/file", path), 0);
@@ -442,7 +442,7 @@ ORMA_TEST(clearing_repeats_the_scan)
 	fake_close();
 }
 
-/* What one scan writes may be what the service asks for the next clearing after. */
+/* The data of one scan may make the service ask for the next clearing. */
 ORMA_TEST(clearing_again_and_again_does_not_scan_all_the_time)
 {
 	const uint64_t far_ns = UINT64_MAX / 2;
@@ -452,7 +452,7 @@ ORMA_TEST(clearing_again_and_again_does_not_scan_all_the_time)
 	fake_start(0, CONFIG("scan_all_processes_on_start: true"));
 	fake_run_until(1);
 	CHECK(instance(0)->scan_again_ns > 0);
-	/* As if the scan had taken long. */
+	/* Pretend that the scan took long. */
 	instance(0)->scan_again_ns = far_ns;
 	fake_clear(0);
 	CHECK(instance(0)->base.timer.deadline_ns == far_ns);
@@ -539,7 +539,7 @@ ORMA_TEST(processes_that_vanish_while_they_are_read_are_left_out)
 	fake_remove("proc/10/oom_score_adj");
 	fake_put("proc/20/cmdline", "gone");
 	fake_put("proc/30/status", "");
-	/* The id of a thread by now. */
+	/* The id now belongs to a thread. */
 	fake_put("proc/40/status", "Name:\tx\nTgid:\t39\nPid:\t40\nVmSize:\t1 kB\n");
 	fake_start(0, CONFIG("scan_all_processes_on_start: true proc_stats_poll_ms: 1000"));
 	fake_flush(0);
@@ -639,12 +639,13 @@ ORMA_TEST(every_allocation_may_fail)
 		fake_source.options.on_setup(probe, &made, &fake_source.instance_ctx[0]);
 		made = fake_instance(0);
 		fake_source.options.on_start(probe, &made);
-		/* Packets of the fake allocate, too; without a packet the probe does the rest. */
+		/* Packets of the fake allocate too; without a packet the probe still does the
+		 * rest. */
 		fake_flush(0);
 		has_failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
 		fake_stop(0);
-		/* As new. */
+		/* The state is as after the start. */
 		orma_base_buf_done(&probe->status_text);
 		orma_base_buf_done(&probe->other_text);
 		orma_probes_numbers_done(&probe->pids);

@@ -274,7 +274,7 @@ ORMA_TEST(idle_states_are_written_per_cpu)
 		"cpuidle_state { cpu_id: 0 cpuidle_state_entry { state: \"POLL\" duration_us: 5 } "
 		"cpuidle_state_entry { state: \"C1 halt\" duration_us: 77 } } "
 		"cpuidle_state { cpu_id: 12 }");
-	/* Names are kept; times are not. */
+	/* The cache keeps names and no times. */
 	fake_remove("sys/devices/system/cpu/cpu0/cpuidle/state1/name");
 	fake_put("sys/devices/system/cpu/cpu0/cpuidle/state1/time", "78\n");
 	fake_start(1, CONFIG("cpuidle_period_ms: 1000"));
@@ -414,7 +414,8 @@ ORMA_TEST(sessions_have_their_own_files_and_periods)
 	fake_open(orma_probe_sys_stats_new);
 	fake_put("proc/meminfo", "MemTotal: 1 kB\n");
 	fake_put("proc/vmstat", "pgpgin 1\n");
-	/* Periods begin at their multiples: the next of a long one is far away, but for bad luck. */
+	/* Periods begin at multiples of their length, so the next begin of a long one is
+	 * probably far away. */
 	fake_start(0, CONFIG("meminfo_period_ms: 3600000"));
 	fake_start(5, CONFIG("vmstat_period_ms: 10"));
 	fake_run_until(4);

@@ -536,7 +536,7 @@ ORMA_TEST(a_file_is_not_copied_while_it_is_being_replaced)
 					    &copy),
 		  0);
 	CHECK_INT(orma_file_worker_ops.copy(events.worker, copy, stuck, 1), -EBUSY);
-	/* After a rotation, copying reads the new file. */
+	/* Copying reads the new file after a rotation. */
 	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	CHECK_INT(orma_file_worker_ops.open(events.worker, fd, 7, &file), 0);
 	CHECK_INT(write_bytes(&events, file, "one", 3), 0);

@@ -86,7 +86,7 @@ ORMA_TEST(a_trace_cut_at_any_byte_gives_its_whole_packets_and_says_where_it_is_c
 		struct seen seen = {0};
 		struct orma_error error = {0};
 		int r = read_bytes(buf.data, size, &seen, &error);
-		/* Between two fields, a cut looks like the end of the file. */
+		/* A cut between two fields looks like the end of the file. */
 		CHECK(r == 0 || (r == -EBADMSG && strstr(error.message, "cut at byte")));
 		CHECK(seen.packets <= 2);
 	}
