@@ -116,7 +116,8 @@ endforeach()
 configure_file(cmake/orma.pc.in ${PROJECT_BINARY_DIR}/orma.pc @ONLY)
 configure_file(cmake/orma-config.cmake.in ${PROJECT_BINARY_DIR}/orma-config.cmake @ONLY)
 include(CMakePackageConfigHelpers)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/orma-config-version.cmake COMPATIBILITY SameMinorVersion)
+# The ABI of a major version only grows.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/orma-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/orma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_BINARY_DIR}/orma-config.cmake ${PROJECT_BINARY_DIR}/orma-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/orma)

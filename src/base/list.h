@@ -23,7 +23,7 @@ static inline void orma_base_list_init(struct orma_list *head)
 
 static inline bool orma_base_list_is_empty(const struct orma_list *head)
 {
-	ORMA_ASSERT(head->next->prev == head && head->prev->next == head);
+	ORMA_ASSERT((head->next == head) == (head->prev == head));
 	return head->next == head;
 }
 

@@ -157,22 +157,22 @@ int orma_ipc_address_parse(const char *text, struct orma_ipc_address *ret)
 {
 	struct orma_ipc_address address;
 	const char *colon = strrchr(text, ':');
-	int result;
+	int r;
 
 	memset(&address, 0, sizeof(address));
 	if (text[0] == '\0')
 		return -EINVAL;
 	if (strncmp(text, VSOCK_PREFIX, strlen(VSOCK_PREFIX)) == 0)
-		result = parse_vsock(text + strlen(VSOCK_PREFIX), &address);
+		r = parse_vsock(text + strlen(VSOCK_PREFIX), &address);
 	else if (text[0] == '@' || strchr(text, '/') || !ends_in_number(colon))
-		result = parse_unix(text, &address);
+		r = parse_unix(text, &address);
 	else if (text[0] == '[')
-		result = parse_inet6(text, colon, &address);
+		r = parse_inet6(text, colon, &address);
 	else
-		result = parse_inet(text, colon, &address);
-	if (result == 0)
+		r = parse_inet(text, colon, &address);
+	if (r == 0)
 		*ret = address;
-	return result;
+	return r;
 }
 
 int orma_ipc_address_list_next(const char **list, char item[ORMA_IPC_ADDRESS_TEXT_BYTES])
@@ -289,7 +289,7 @@ static int new_socket(const struct orma_ipc_address *address)
 int orma_ipc_connect(const struct orma_ipc_address *address, bool *ret_is_pending)
 {
 	ORMA_AUTO(orma_base_fd_closep) int fd = new_socket(address);
-	int result;
+	int r;
 
 	if (fd < 0)
 		return fd;
@@ -299,9 +299,9 @@ int orma_ipc_connect(const struct orma_ipc_address *address, bool *ret_is_pendin
 		*ret_is_pending = true;
 	else
 		return -errno;
-	result = fd;
+	r = fd;
 	fd = -1;
-	return result;
+	return r;
 }
 
 static bool is_somebody_listening(const struct orma_ipc_address *address)
@@ -332,19 +332,19 @@ static int remove_stale_socket(const struct orma_ipc_address *address, unsigned 
 int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags)
 {
 	ORMA_AUTO(orma_base_fd_closep) int fd = new_socket(address);
-	int result;
+	int r;
 
 	if (fd < 0)
 		return fd;
-	result = remove_stale_socket(address, flags);
-	if (result < 0)
-		return result;
+	r = remove_stale_socket(address, flags);
+	if (r < 0)
+		return r;
 	if (bind(fd, (const struct sockaddr *)&address->storage, address->size) < 0 ||
 	    listen(fd, SOMAXCONN) < 0)
 		return -errno;
-	result = fd;
+	r = fd;
 	fd = -1;
-	return result;
+	return r;
 }
 
 /* --- defaults --------------------------------------------------------------------------------- */

@@ -147,11 +147,11 @@ int orma_ipc_frame_decode(const void *data_untrusted, size_t size, struct orma_i
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 	struct orma_str message = {NULL, 0};
-	int result;
+	int r;
 
 	memset(ret_frame, 0, sizeof(*ret_frame));
 	orma_proto_reader_init(&reader, data_untrusted, size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (is_varint(&field, FRAME_REQUEST_ID)) {
 			ret_frame->request_id = field.value;
 		} else if (is_message_field(&field)) {
@@ -159,17 +159,17 @@ int orma_ipc_frame_decode(const void *data_untrusted, size_t size, struct orma_i
 			message = field.bytes;
 		}
 	}
-	if (result < 0)
-		return result;
+	if (r < 0)
+		return r;
 	if (ret_frame->kind == ORMA_IPC_FRAME_OTHER)
 		return 0;
 
 	if (ret_frame->kind == ORMA_IPC_FRAME_BIND_REPLY)
 		ret_frame->u.bind_reply.message = message;
 	orma_proto_reader_init(&reader, message.data, message.size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0)
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0)
 		decoders[ret_frame->kind](ret_frame, &field);
-	return result;
+	return r;
 }
 
 int orma_ipc_bind_reply_next(struct orma_proto_reader *reader,
@@ -177,23 +177,23 @@ int orma_ipc_bind_reply_next(struct orma_proto_reader *reader,
 {
 	struct orma_proto_reader inner;
 	struct orma_proto_field field;
-	int result;
+	int r;
 
 	do {
-		result = orma_proto_reader_next(reader, &field);
-		if (result <= 0)
-			return result;
+		r = orma_proto_reader_next(reader, &field);
+		if (r <= 0)
+			return r;
 	} while (!is_bytes(&field, BIND_REPLY_METHODS));
 
 	memset(ret_info, 0, sizeof(*ret_info));
 	orma_proto_reader_init(&inner, field.bytes.data, field.bytes.size);
-	while ((result = orma_proto_reader_next(&inner, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&inner, &field)) > 0) {
 		if (is_varint(&field, METHOD_ID))
 			ret_info->id = (uint32_t)field.value;
 		else if (is_bytes(&field, METHOD_NAME))
 			ret_info->name = field.bytes;
 	}
-	return result < 0 ? result : 1;
+	return r < 0 ? r : 1;
 }
 
 /* --- encoding --------------------------------------------------------------------------------- */
@@ -309,8 +309,8 @@ int orma_ipc_bind_reply_encode(struct orma_buf *buf, uint32_t service_id, const 
 	size_t size_before = buf->size;
 
 	at = put_varint_field(at, BIND_REPLY_SERVICE_ID, service_id);
-	int result = orma_base_buf_append(buf, head, (size_t)(at - head));
-	for (size_t i = 0; i < count && result == 0; i++) {
+	int r = orma_base_buf_append(buf, head, (size_t)(at - head));
+	for (size_t i = 0; i < count && r == 0; i++) {
 		const char *name =
 			*(const char *const *)(const void *)((const char *)names + i * stride);
 		size_t name_size = strlen(name);
@@ -320,13 +320,13 @@ int orma_ipc_bind_reply_encode(struct orma_buf *buf, uint32_t service_id, const 
 		inner_at = put_bytes_head(inner_at, METHOD_NAME, name_size);
 		size_t inner_size = (size_t)(inner_at - inner);
 		at = put_bytes_head(head, BIND_REPLY_METHODS, inner_size + name_size);
-		if ((result = orma_base_buf_append(buf, head, (size_t)(at - head))) == 0 &&
-		    (result = orma_base_buf_append(buf, inner, inner_size)) == 0)
-			result = orma_base_buf_append(buf, name, name_size);
+		if ((r = orma_base_buf_append(buf, head, (size_t)(at - head))) == 0 &&
+		    (r = orma_base_buf_append(buf, inner, inner_size)) == 0)
+			r = orma_base_buf_append(buf, name, name_size);
 	}
-	if (result < 0)
+	if (r < 0)
 		buf->size = size_before;
-	return result;
+	return r;
 }
 
 /* --- frames out of a stream ------------------------------------------------------------------- */

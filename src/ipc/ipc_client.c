@@ -161,7 +161,7 @@ static void handle_bind_reply(struct orma_ipc_client *client, const struct orma_
 {
 	struct orma_ipc_method_info info;
 	struct orma_proto_reader reader;
-	int result;
+	int r;
 
 	if (client->state != CLIENT_BINDING || frame->request_id != BIND_REQUEST_ID)
 		return;
@@ -172,10 +172,10 @@ static void handle_bind_reply(struct orma_ipc_client *client, const struct orma_
 	client->service_id = frame->u.bind_reply.service_id;
 	orma_proto_reader_init(&reader, frame->u.bind_reply.message.data,
 			       frame->u.bind_reply.message.size);
-	while ((result = orma_ipc_bind_reply_next(&reader, &info)) > 0)
+	while ((r = orma_ipc_bind_reply_next(&reader, &info)) > 0)
 		if (info.id != 0 && info.name.size > 0)
 			learn_method(client, &info);
-	if (result < 0) {
+	if (r < 0) {
 		orma_ipc_connection_close(&client->connection, -EPROTO);
 		return;
 	}
@@ -277,12 +277,12 @@ static int send_bind(struct orma_ipc_client *client)
 	struct orma_ipc_envelope envelope;
 	const char *name = client->options.service_name;
 	size_t name_size = strlen(name);
-	int result = orma_ipc_envelope_bind(&envelope, BIND_REQUEST_ID, name_size);
+	int r = orma_ipc_envelope_bind(&envelope, BIND_REQUEST_ID, name_size);
 	struct iovec pieces[] = {{envelope.prefix, envelope.prefix_size},
 				 {(void *)name, name_size}};
 
-	if (result < 0)
-		return result;
+	if (r < 0)
+		return r;
 	client->next_request_id = BIND_REQUEST_ID + 1;
 	client->state = CLIENT_BINDING;
 	return orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), -1);
@@ -293,10 +293,10 @@ static int check_trust(struct orma_ipc_client *client, int fd)
 {
 	struct orma_ipc_credentials listener;
 	char text[32];
-	int result = orma_ipc_peer_credentials(fd, &listener);
+	int r = orma_ipc_peer_credentials(fd, &listener);
 
-	if (result < 0)
-		return result;
+	if (r < 0)
+		return r;
 	if (orma_ipc_trust_covers(&client->trust, &listener,
 				  orma_ipc_address_path(&client->address), geteuid()))
 		return 0;
@@ -314,18 +314,18 @@ static int start_binding(struct orma_ipc_client *client, int fd)
 		.queue_bytes = client->options.queue_bytes,
 		.stall_timeout_ns = client->options.stall_timeout_ns,
 	};
-	int result = client->options.trust ? check_trust(client, fd) : 0;
+	int r = client->options.trust ? check_trust(client, fd) : 0;
 
-	if (result == 0)
-		result = orma_ipc_connection_init(&client->connection, client->options.loop, fd,
-						  &connection_ops, &limits);
-	if (result < 0)
-		return result;
+	if (r == 0)
+		r = orma_ipc_connection_init(&client->connection, client->options.loop, fd,
+					     &connection_ops, &limits);
+	if (r < 0)
+		return r;
 	client->has_connection = true;
 	client->connect_fd = -1;
-	result = send_bind(client);
-	if (result < 0)
-		orma_ipc_connection_close(&client->connection, result);
+	r = send_bind(client);
+	if (r < 0)
+		orma_ipc_connection_close(&client->connection, r);
 	return 0;
 }
 
@@ -340,9 +340,9 @@ static void on_connect_ready(struct orma_watch *watch, unsigned ready)
 	if (getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
 		error = errno;
 	orma_base_watch_remove(watch);
-	int result = error != 0 ? -error : start_binding(client, client->connect_fd);
-	if (result < 0)
-		lose(client, result);
+	int r = error != 0 ? -error : start_binding(client, client->connect_fd);
+	if (r < 0)
+		lose(client, r);
 }
 
 static void on_retry(struct orma_timer *timer);
@@ -370,10 +370,10 @@ static void on_retry(struct orma_timer *timer)
 {
 	struct orma_ipc_client *client =
 		ORMA_CONTAINER_OF(timer, struct orma_ipc_client, retry_timer);
-	int result = try_connect(client);
+	int r = try_connect(client);
 
-	if (result < 0)
-		lose(client, result);
+	if (r < 0)
+		lose(client, r);
 }
 
 static void on_connect_timeout(struct orma_timer *timer)
@@ -410,11 +410,11 @@ static int new_client(const struct orma_ipc_client_options *options, struct orma
 	}
 	client->connect_fd = -1;
 	orma_base_list_init(&client->calls);
-	int result = orma_base_loop_arm_in(options->loop, &client->timeout_timer, timeout_ns,
-					   on_connect_timeout);
-	if (result < 0) {
+	int r = orma_base_loop_arm_in(options->loop, &client->timeout_timer, timeout_ns,
+				      on_connect_timeout);
+	if (r < 0) {
 		orma_ipc_client_free(client);
-		return result;
+		return r;
 	}
 	*ret = client;
 	return 0;
@@ -426,16 +426,16 @@ int orma_ipc_client_new(const struct orma_ipc_client_options *options, const cha
 	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
 	struct orma_ipc_address parsed;
 	struct orma_ipc_client *client;
-	int result = orma_ipc_address_list_next(&address, item);
+	int r = orma_ipc_address_list_next(&address, item);
 
-	if (result > 0)
-		result = orma_ipc_address_parse(item, &parsed);
-	else if (result == 0)
-		result = -EINVAL;
-	if (result == 0)
-		result = new_client(options, &client);
-	if (result != 0)
-		return result;
+	if (r > 0)
+		r = orma_ipc_address_parse(item, &parsed);
+	else if (r == 0)
+		r = -EINVAL;
+	if (r == 0)
+		r = new_client(options, &client);
+	if (r != 0)
+		return r;
 	client->address = parsed;
 	client->start_error = try_connect(client);
 	/* The outcome always comes from the loop, so that the caller has one place to handle it. */
@@ -449,16 +449,16 @@ int orma_ipc_client_new_from_fd(const struct orma_ipc_client_options *options, i
 				struct orma_ipc_client **ret)
 {
 	struct orma_ipc_client *client;
-	int result = orma_base_fd_set_nonblock(fd);
+	int r = orma_base_fd_set_nonblock(fd);
 
-	if (result == 0)
-		result = new_client(options, &client);
-	if (result != 0)
-		return result;
-	result = start_binding(client, fd);
-	if (result < 0) {
+	if (r == 0)
+		r = new_client(options, &client);
+	if (r != 0)
+		return r;
+	r = start_binding(client, fd);
+	if (r < 0) {
 		orma_ipc_client_free(client);
-		return result;
+		return r;
 	}
 	orma_base_fd_set_close_on_fork(fd);
 	*ret = client;
@@ -490,10 +490,10 @@ static int add_call(struct orma_ipc_client *client, uint64_t request_id, orma_ip
 	struct client_call *call = orma_base_alloc(sizeof(*call));
 	if (!call)
 		return -ENOMEM;
-	int result = orma_base_map_put(&client->calls_by_id, request_id, call);
-	if (result < 0) {
+	int r = orma_base_map_put(&client->calls_by_id, request_id, call);
+	if (r < 0) {
 		orma_base_free(call);
-		return result;
+		return r;
 	}
 	call->request_id = request_id;
 	call->fn = fn;
@@ -513,21 +513,20 @@ int orma_ipc_client_invoke_fd(struct orma_ipc_client *client, size_t method_idx,
 		return -ENOTCONN;
 	if (!orma_ipc_client_has_method(client, method_idx))
 		return -ENOTSUP;
-	int result =
-		orma_ipc_envelope_invoke(&envelope, client->next_request_id, client->service_id,
+	int r = orma_ipc_envelope_invoke(&envelope, client->next_request_id, client->service_id,
 					 client->method_ids[method_idx], fn == NULL, size);
-	if (result == 0 && fn)
-		result = add_call(client, client->next_request_id, fn, fn_ctx, &call);
-	if (result < 0)
-		return result;
+	if (r == 0 && fn)
+		r = add_call(client, client->next_request_id, fn, fn_ctx, &call);
+	if (r < 0)
+		return r;
 	struct iovec pieces[] = {{envelope.prefix, envelope.prefix_size},
 				 {(void *)args, size},
 				 {envelope.suffix, envelope.suffix_size}};
-	result = orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), fd);
-	if (result < 0) {
+	r = orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), fd);
+	if (r < 0) {
 		if (call)
 			forget_call(client, call);
-		return result == -ECONNRESET ? -ENOTCONN : result;
+		return r == -ECONNRESET ? -ENOTCONN : r;
 	}
 	client->next_request_id++;
 	return 0;

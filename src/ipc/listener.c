@@ -111,10 +111,10 @@ static int new_listener(struct orma_loop *loop, int fd, orma_ipc_accept_fn *fn, 
 	listener->fn = fn;
 	listener->ctx = ctx;
 	orma_base_list_init(&listener->link);
-	int result = orma_base_loop_watch(loop, &listener->watch, fd, ORMA_LOOP_READ, on_ready);
-	if (result < 0) {
+	int r = orma_base_loop_watch(loop, &listener->watch, fd, ORMA_LOOP_READ, on_ready);
+	if (r < 0) {
 		orma_base_free(listener);
-		return result;
+		return r;
 	}
 	listener->fd = fd;
 	/* Without a spare descriptor the listener can only pause. */
@@ -133,10 +133,10 @@ int orma_ipc_listener_new(struct orma_loop *loop, const struct orma_ipc_address 
 
 	if (fd < 0)
 		return fd;
-	int result = new_listener(loop, fd, fn, ctx, ret);
-	if (result < 0) {
+	int r = new_listener(loop, fd, fn, ctx, ret);
+	if (r < 0) {
 		orma_base_fd_close(fd);
-		return result;
+		return r;
 	}
 	(*ret)->address = *address;
 	if (path && lstat(path, &info) == 0) {
@@ -159,9 +159,9 @@ int orma_ipc_listener_new_from_fd(struct orma_loop *loop, int fd, orma_ipc_accep
 	/* Accepted sockets inherit these options, as with orma_ipc_listen(). They have no effect on
 	 * other families. */
 	orma_ipc_set_tcp_options(fd);
-	int result = orma_base_fd_set_nonblock(fd);
-	if (result < 0)
-		return result;
+	int r = orma_base_fd_set_nonblock(fd);
+	if (r < 0)
+		return r;
 	return new_listener(loop, fd, fn, ctx, ret);
 }
 

@@ -55,21 +55,21 @@ static int add_uid(struct orma_ipc_trust *trust, const char *text, size_t size)
 
 static int parse(struct orma_ipc_trust *trust, const char *text)
 {
-	int result = 0;
+	int r = 0;
 
 	if (strcmp(text, "any") == 0) {
 		trust->has_everybody = true;
 		return 0;
 	}
-	while (*text && result == 0) {
+	while (*text && r == 0) {
 		size_t size = strcspn(text, ",");
 
-		result = add_uid(trust, text, size);
+		r = add_uid(trust, text, size);
 		text += size;
 		if (*text == ',' && *++text == '\0')
-			result = -EINVAL;
+			r = -EINVAL;
 	}
-	return result;
+	return r;
 }
 
 int orma_ipc_trust_init(struct orma_ipc_trust *ret, enum orma_ipc_naming naming, const char *wanted)

@@ -159,12 +159,12 @@ int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms)
 	static const struct unit units[] = {
 		{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {NULL, 0}};
 	uint64_t ms;
-	int result = parse_with_unit(text, units, 1000, &ms);
-	if (result == 0 && ms > UINT32_MAX)
-		result = -ERANGE;
-	if (result == 0)
+	int r = parse_with_unit(text, units, 1000, &ms);
+	if (r == 0 && ms > UINT32_MAX)
+		r = -ERANGE;
+	if (r == 0)
 		*ret_ms = (uint32_t)ms;
-	return result;
+	return r;
 }
 
 int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb)

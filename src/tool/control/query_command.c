@@ -158,9 +158,8 @@ static int print_state(const void *data, size_t size, bool is_long)
 {
 	struct orma_arena arena = {0};
 	struct orma_pb_tracing_service_state *state;
-	int result =
-		orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state);
-	if (result == 0) {
+	int r = orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state);
+	if (r == 0) {
 		orma_tool_print_line(stdout, "Service: %.*s",
 				     STR_ARGS(state->tracing_service_version));
 		orma_tool_print_line(stdout, "Tracing sessions: %d (started: %d)",
@@ -171,7 +170,7 @@ static int print_state(const void *data, size_t size, bool is_long)
 		print_sessions(state);
 	}
 	orma_base_arena_done(&arena);
-	return result;
+	return r;
 }
 
 int orma_tool_print_query(enum orma_query_form form)
@@ -181,20 +180,20 @@ int orma_tool_print_query(enum orma_query_form form)
 	struct orma_error error = {0};
 	void *data = NULL;
 	size_t size;
-	int result = orma_session_new(&options, &session, &error);
-	if (result)
-		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-result));
-	result = orma_session_query_state(session, false, &data, &size);
-	if (result == 0 && form == ORMA_QUERY_RAW)
+	int r = orma_session_new(&options, &session, &error);
+	if (r)
+		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-r));
+	r = orma_session_query_state(session, false, &data, &size);
+	if (r == 0 && form == ORMA_QUERY_RAW)
 		(void)orma_tool_write_raw(stdout, data, size); /* main() reports a failure */
-	else if (result == 0)
-		result = print_state(data, size, form == ORMA_QUERY_LONG);
+	else if (r == 0)
+		r = print_state(data, size, form == ORMA_QUERY_LONG);
 	orma_config_free(data);
 	orma_session_free(session);
-	if (result == -ENOTSUP)
+	if (r == -ENOTSUP)
 		return orma_tool_fail("the daemon is from before 2020 and cannot tell its state");
-	return result ? orma_tool_fail("cannot read the daemon's state: %s", strerror(-result))
-		      : ORMA_EXIT_OK;
+	return r ? orma_tool_fail("cannot read the daemon's state: %s", strerror(-r))
+		 : ORMA_EXIT_OK;
 }
 
 int orma_tool_query(int argc, char **argv)

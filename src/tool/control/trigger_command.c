@@ -91,18 +91,18 @@ static int activate(struct caller *caller, const char *const *names, size_t coun
 {
 	struct orma_buf args = {0};
 	struct orma_proto_heap_writer heap;
-	int result;
+	int r;
 
 	orma_proto_heap_writer_init(&heap, &args);
 	for (size_t i = 0; i < count; i++)
 		orma_proto_write_string(&heap.writer,
 					ORMA_PB_ACTIVATE_TRIGGERS_REQUEST_TRIGGER_NAMES, names[i]);
-	result = orma_proto_heap_writer_finish(&heap);
-	if (result == 0)
-		result = orma_ipc_client_invoke(caller->ipc, ACTIVATE_TRIGGERS, args.data,
-						args.size, on_activated, caller);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r == 0)
+		r = orma_ipc_client_invoke(caller->ipc, ACTIVATE_TRIGGERS, args.data, args.size,
+					   on_activated, caller);
 	orma_base_buf_done(&args);
-	return result;
+	return r;
 }
 
 /* Sends all calls at once; the service handles them in order. */
@@ -110,27 +110,27 @@ static int call(struct caller *caller)
 {
 	struct orma_buf args = {0};
 	struct orma_proto_heap_writer heap;
-	int result;
+	int r;
 	orma_proto_heap_writer_init(&heap, &args);
 	orma_proto_write_string(&heap.writer, ORMA_PB_INITIALIZE_CONNECTION_REQUEST_PRODUCER_NAME,
 				PRODUCER_NAME);
-	result = orma_proto_heap_writer_finish(&heap);
-	if (result == 0)
-		result = orma_ipc_client_invoke(caller->ipc, INITIALIZE_CONNECTION, args.data,
-						args.size, NULL, NULL);
+	r = orma_proto_heap_writer_finish(&heap);
+	if (r == 0)
+		r = orma_ipc_client_invoke(caller->ipc, INITIALIZE_CONNECTION, args.data, args.size,
+					   NULL, NULL);
 	orma_base_buf_done(&args);
-	for (size_t i = 0; i < caller->count && result == 0; i += NAMES_PER_CALL)
-		result = activate(caller, caller->names + i,
-				  ORMA_MIN(caller->count - i, (size_t)NAMES_PER_CALL));
-	return result;
+	for (size_t i = 0; i < caller->count && r == 0; i += NAMES_PER_CALL)
+		r = activate(caller, caller->names + i,
+			     ORMA_MIN(caller->count - i, (size_t)NAMES_PER_CALL));
+	return r;
 }
 
 static void on_connected(void *ctx)
 {
 	struct caller *caller = ctx;
-	int result = call(caller);
-	if (result)
-		finish(caller, result);
+	int r = call(caller);
+	if (r)
+		finish(caller, r);
 }
 
 static void on_disconnected(void *ctx, int error)
@@ -157,15 +157,15 @@ static int run(struct caller *caller, struct orma_loop *loop, const char *addres
 								     : ORMA_IPC_NAMED_BY_NOBODY,
 				  NULL);
 	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + TIMEOUT_MS * ORMA_NS_PER_MS;
-	int result = orma_ipc_client_new(&options, address, &caller->ipc);
-	while (result == 0 && !caller->is_done) {
+	int r = orma_ipc_client_new(&options, address, &caller->ipc);
+	while (r == 0 && !caller->is_done) {
 		if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
-			result = -ETIMEDOUT;
-		else if ((result = orma_base_loop_turn(loop, 1000)) > 0)
-			result = 0;
+			r = -ETIMEDOUT;
+		else if ((r = orma_base_loop_turn(loop, 1000)) > 0)
+			r = 0;
 	}
 	orma_ipc_client_free(caller->ipc);
-	return result ? result : caller->error;
+	return r ? r : caller->error;
 }
 
 int orma_tool_activate_triggers(const char *const *names, size_t count, bool must_be_heard)
@@ -173,12 +173,12 @@ int orma_tool_activate_triggers(const char *const *names, size_t count, bool mus
 	struct caller caller = {.names = names, .count = count, .tells_unheard = must_be_heard};
 	const char *address = orma_ipc_producer_address();
 	struct orma_loop *loop;
-	int result = orma_base_loop_new(&loop);
-	if (result == 0) {
-		result = run(&caller, loop, address);
+	int r = orma_base_loop_new(&loop);
+	if (r == 0) {
+		r = run(&caller, loop, address);
 		orma_base_loop_free(loop);
 	}
-	switch (result) {
+	switch (r) {
 	case 0:
 		return caller.unheard ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
 	case -ENOENT:
@@ -198,8 +198,7 @@ int orma_tool_activate_triggers(const char *const *names, size_t count, bool mus
 	case -EREMOTEIO:
 		return orma_tool_fail("the service refused the triggers");
 	default:
-		return orma_tool_fail("cannot activate triggers at %s: %s", address,
-				      strerror(-result));
+		return orma_tool_fail("cannot activate triggers at %s: %s", address, strerror(-r));
 	}
 }
 

@@ -126,9 +126,9 @@ static int start_thread(struct stream *stream)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int result = pthread_create(&stream->thread, NULL, run_stream, stream);
+	int r = pthread_create(&stream->thread, NULL, run_stream, stream);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -result;
+	return -r;
 }
 
 /* --- the service's side ----------------------------------------------------------------------- */
@@ -166,12 +166,12 @@ static int open_stream(void *ctx, enum orma_codec codec, int level, uint64_t ses
 	orma_base_list_init(&stream->event);
 	orma_base_list_init(&stream->link);
 	pthread_cond_init(&stream->has_work, NULL);
-	int result = orma_tool_compressor_new(codec, level, &stream->compressor);
-	if (result == 0)
-		result = start_thread(stream);
-	if (result) {
+	int r = orma_tool_compressor_new(codec, level, &stream->compressor);
+	if (r == 0)
+		r = start_thread(stream);
+	if (r) {
 		free_stream(stream);
-		return result;
+		return r;
 	}
 	orma_base_list_append(&worker->streams, &stream->link);
 	*ret_stream = stream;
@@ -192,10 +192,10 @@ static int submit_block(void *ctx, void *stream_arg, const void *data, size_t si
 		return -ENOMEM;
 	orma_base_list_init(&block->link);
 	block->input.size = 0;
-	int result = orma_base_buf_append(&block->input, data, size);
-	if (result) {
+	int r = orma_base_buf_append(&block->input, data, size);
+	if (r) {
 		free_block(block);
-		return result;
+		return r;
 	}
 	pthread_mutex_lock(&worker->mutex);
 	orma_base_list_append(&stream->todo, &block->link);

@@ -91,10 +91,9 @@ int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_
 	orma_ipc_address_format(&address, text);
 	if (!daemon->allows_remote_consumers && orma_ipc_address_family(&address) != AF_UNIX)
 		return refuse_remote(text, reterr);
-	int result = orma_host_adopt_consumer_listener(daemon->host, fd);
-	return result ? orma_base_error_set(reterr, result, "inherited descriptor %d: %s", fd,
-					    strerror(-result))
-		      : 0;
+	int r = orma_host_adopt_consumer_listener(daemon->host, fd);
+	return r ? orma_base_error_set(reterr, r, "inherited descriptor %d: %s", fd, strerror(-r))
+		 : 0;
 }
 
 static bool is_same_address(const char *text, const struct orma_ipc_address *address)
@@ -144,10 +143,9 @@ int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_
 	/* orma_host_adopt_...() below refuse a descriptor that is not a socket. */
 	if (getsockname(fd, (struct sockaddr *)&address.storage, &address.size) == 0)
 		flags = relay_flag(&daemon->relays, &address);
-	int result = orma_host_adopt_producer_listener(daemon->host, fd, flags);
-	return result ? orma_base_error_set(reterr, result, "inherited descriptor %d: %s", fd,
-					    strerror(-result))
-		      : 0;
+	int r = orma_host_adopt_producer_listener(daemon->host, fd, flags);
+	return r ? orma_base_error_set(reterr, r, "inherited descriptor %d: %s", fd, strerror(-r))
+		 : 0;
 }
 
 /* The socket of another user's daemon can be neither connected to nor replaced. */
@@ -169,26 +167,26 @@ static int listen_producers(struct orma_daemon *daemon, const char *list, unsign
 	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
 	const char *rest = list;
 	size_t count = 0;
-	int result;
+	int r;
 
-	while ((result = orma_ipc_address_list_next(&rest, item)) > 0) {
+	while ((r = orma_ipc_address_list_next(&rest, item)) > 0) {
 		struct orma_ipc_address address;
 
-		result = orma_ipc_address_parse(item, &address);
-		if (result == 0)
-			result = orma_host_listen_producers(
+		r = orma_ipc_address_parse(item, &address);
+		if (r == 0)
+			r = orma_host_listen_producers(
 				daemon->host, item, flags | relay_flag(&daemon->relays, &address));
-		if (result)
-			return orma_base_error_set(reterr, result,
+		if (r)
+			return orma_base_error_set(reterr, r,
 						   "cannot listen for producers on %s: %s", item,
-						   listen_words(result, item));
+						   listen_words(r, item));
 		count++;
 	}
-	if (result == 0 && count == 0)
-		result = -EINVAL;
-	return result ? orma_base_error_set(reterr, result, "cannot listen for producers on %s: %s",
-					    list, strerror(-result))
-		      : 0;
+	if (r == 0 && count == 0)
+		r = -EINVAL;
+	return r ? orma_base_error_set(reterr, r, "cannot listen for producers on %s: %s", list,
+				       strerror(-r))
+		 : 0;
 }
 
 static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_options *options,
@@ -198,38 +196,36 @@ static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_optio
 							    : orma_ipc_producer_address();
 	const char *consumers = options->consumer_addresses ? options->consumer_addresses
 							    : orma_ipc_consumer_address();
-	int result =
-		*producers ? listen_producers(daemon, producers, options->listen_flags, reterr) : 0;
-	if (result)
-		return result;
+	int r = *producers ? listen_producers(daemon, producers, options->listen_flags, reterr) : 0;
+	if (r)
+		return r;
 	if (!options->allows_remote_consumers) {
-		result = check_consumer_addresses(consumers, reterr);
-		if (result)
-			return result;
+		r = check_consumer_addresses(consumers, reterr);
+		if (r)
+			return r;
 	}
-	result = *consumers ? orma_host_listen_consumers(daemon->host, consumers,
-							 options->listen_flags)
-			    : 0;
-	if (result)
-		return orma_base_error_set(reterr, result, "cannot listen for consumers on %s: %s",
-					   consumers, listen_words(result, consumers));
+	r = *consumers ? orma_host_listen_consumers(daemon->host, consumers, options->listen_flags)
+		       : 0;
+	if (r)
+		return orma_base_error_set(reterr, r, "cannot listen for consumers on %s: %s",
+					   consumers, listen_words(r, consumers));
 	return 0;
 }
 
 static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_options *wanted)
 {
-	int result = orma_base_loop_new(&daemon->loop);
-	if (result == 0)
-		result = orma_fd_closer_new(&daemon->closer);
-	if (result)
-		return result;
+	int r = orma_base_loop_new(&daemon->loop);
+	if (r == 0)
+		r = orma_fd_closer_new(&daemon->closer);
+	if (r)
+		return r;
 	orma_base_loop_set_closer(daemon->loop, daemon->closer);
-	if (result == 0)
-		result = orma_file_worker_new(daemon->loop, &daemon->files);
-	if (result == 0)
-		result = orma_compress_worker_new(daemon->loop, &daemon->compressor);
-	if (result)
-		return result;
+	if (r == 0)
+		r = orma_file_worker_new(daemon->loop, &daemon->files);
+	if (r == 0)
+		r = orma_compress_worker_new(daemon->loop, &daemon->compressor);
+	if (r)
+		return r;
 	orma_file_worker_set_output_folder(daemon->files, wanted->output_folder);
 	struct orma_compressor_ops compressor_ops = orma_compress_worker_ops();
 	struct orma_service_options options = {
@@ -244,29 +240,29 @@ static int init_parts(struct orma_daemon *daemon, const struct orma_daemon_optio
 		.set_priority = orma_tool_set_priority,
 		.close_fd = orma_file_worker_close_fd,
 	};
-	result = orma_service_new(&options, &daemon->service);
-	if (result == 0)
-		result = orma_host_new(daemon->loop, daemon->service, &daemon->host);
-	return result;
+	r = orma_service_new(&options, &daemon->service);
+	if (r == 0)
+		r = orma_host_new(daemon->loop, daemon->service, &daemon->host);
+	return r;
 }
 
 int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_options *options,
 		     struct orma_error *reterr)
 {
 	*daemon = (struct orma_daemon){0};
-	int result = init_parts(daemon, options);
-	if (result) {
-		orma_base_error_set(reterr, result, "cannot start: %s", strerror(-result));
+	int r = init_parts(daemon, options);
+	if (r) {
+		orma_base_error_set(reterr, r, "cannot start: %s", strerror(-r));
 	} else {
 		daemon->allows_remote_consumers = options->allows_remote_consumers;
 		if (options->relays)
 			daemon->relays = *options->relays;
 		orma_host_limit_peers_per_uid(daemon->host, options->peers_per_uid_max);
-		result = listen_all(daemon, options, reterr);
+		r = listen_all(daemon, options, reterr);
 	}
-	if (result) {
+	if (r) {
 		orma_daemon_done(daemon);
-		return result;
+		return r;
 	}
 	orma_base_loop_set_wake_handler(daemon->loop, on_wake, daemon);
 	return 0;

@@ -216,9 +216,9 @@ void orma_fd_closer_free(struct orma_fd_closer *base)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += FREE_WAIT_SEC;
 	pthread_mutex_lock(&closer->mutex);
-	int result = 0;
-	while (closer->threads && result == 0)
-		result = pthread_cond_timedwait(&closer->has_closed, &closer->mutex, &end);
+	int r = 0;
+	while (closer->threads && r == 0)
+		r = pthread_cond_timedwait(&closer->has_closed, &closer->mutex, &end);
 	closer->is_abandoned = true;
 	bool must_free = closer->threads == 0;
 	pthread_mutex_unlock(&closer->mutex);

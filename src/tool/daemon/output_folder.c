@@ -47,20 +47,19 @@ int orma_output_folder_open(const char *path, struct orma_output_folder *ret,
 {
 	struct orma_output_folder folder = ORMA_OUTPUT_FOLDER_NONE;
 	char real_path[PATH_MAX];
-	int result = 0;
+	int r = 0;
 
 	folder.fd = open(path, FOLDER_ONLY | O_CLOEXEC);
 	if (folder.fd < 0 || !realpath(path, real_path))
-		result = -errno;
-	if (result == 0) {
+		r = -errno;
+	if (r == 0) {
 		folder.path = copy_path(path);
 		folder.real_path = copy_path(real_path);
-		result = folder.path && folder.real_path ? 0 : -ENOMEM;
+		r = folder.path && folder.real_path ? 0 : -ENOMEM;
 	}
-	if (result) {
+	if (r) {
 		orma_output_folder_close(&folder);
-		return orma_base_error_set(reterr, result, "--output-dir %s: %s", path,
-					   strerror(-result));
+		return orma_base_error_set(reterr, r, "--output-dir %s: %s", path, strerror(-r));
 	}
 	*ret = folder;
 	return 0;

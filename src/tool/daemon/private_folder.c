@@ -51,9 +51,9 @@ static int open_ours(int parent_fd, const char *name)
 		return -errno;
 	if (fstat(fd, &info) < 0 || info.st_uid != geteuid() || (info.st_mode & 0777) != 0700)
 		return -EACCES;
-	int result = fd;
+	int r = fd;
 	fd = -1;
-	return result;
+	return r;
 }
 
 static bool remove_one(int parent_fd, const char *name)

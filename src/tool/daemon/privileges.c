@@ -119,9 +119,9 @@ static int become(const struct orma_privileges *privileges)
 
 	if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
 		return -errno;
-	int result = drop_capabilities();
-	if (result)
-		return result;
+	int r = drop_capabilities();
+	if (r)
+		return r;
 	if (getresuid(&ids[0], &ids[1], &ids[2]) || ids[0] != uid || ids[1] != uid ||
 	    ids[2] != uid || (uid != 0 && setuid(0) == 0))
 		return -EPERM;
@@ -131,13 +131,13 @@ static int become(const struct orma_privileges *privileges)
 int orma_privileges_drop(const struct orma_privileges *privileges, struct orma_error *reterr)
 {
 	bool is_it_already = getuid() == privileges->uid && geteuid() == privileges->uid;
-	int result = 0;
+	int r = 0;
 
 	if (privileges->must_change && (geteuid() == 0 || !is_it_already))
-		result = become(privileges);
-	if (result == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		result = -errno;
-	return result ? orma_base_error_set(reterr, result, "cannot become user %u: %s",
-					    (unsigned)privileges->uid, strerror(-result))
-		      : 0;
+		r = become(privileges);
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		r = -errno;
+	return r ? orma_base_error_set(reterr, r, "cannot become user %u: %s",
+				       (unsigned)privileges->uid, strerror(-r))
+		 : 0;
 }

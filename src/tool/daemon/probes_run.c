@@ -59,9 +59,9 @@ static int start_library(struct orma_probes *probes, const struct orma_probes_op
 		.caller_drives = true,
 		.disable_scraping = true,
 	};
-	int result = orma_init(&init);
-	if (result)
-		return result;
+	int r = orma_init(&init);
+	if (r)
+		return r;
 	probes->is_initialised = true;
 	return orma_base_loop_watch(probes->loop, &probes->library, orma_poll_fd(), ORMA_LOOP_READ,
 				    on_library_ready);
@@ -69,16 +69,16 @@ static int start_library(struct orma_probes *probes, const struct orma_probes_op
 
 static int start(struct orma_probes *probes, const struct orma_probes_options *options)
 {
-	int result = orma_base_loop_new(&probes->loop);
-	if (result)
-		return result;
+	int r = orma_base_loop_new(&probes->loop);
+	if (r)
+		return r;
 	orma_base_loop_set_wake_handler(probes->loop, on_wake, probes);
 	probes->env = (struct orma_probe_env){
 		.loop = probes->loop, .proc_path = "/proc", .sys_path = "/sys"};
-	result = start_library(probes, options);
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers) && result == 0; i++)
-		result = makers[i](&probes->env, &probes->all[i]);
-	return result;
+	r = start_library(probes, options);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers) && r == 0; i++)
+		r = makers[i](&probes->env, &probes->all[i]);
+	return r;
 }
 
 int orma_tool_probes_new(const struct orma_probes_options *options, struct orma_probes **ret)
@@ -86,10 +86,10 @@ int orma_tool_probes_new(const struct orma_probes_options *options, struct orma_
 	struct orma_probes *probes = orma_base_zalloc(sizeof(*probes));
 	if (!probes)
 		return -ENOMEM;
-	int result = start(probes, options);
-	if (result) {
+	int r = start(probes, options);
+	if (r) {
 		orma_tool_probes_free(probes);
-		return result;
+		return r;
 	}
 	*ret = probes;
 	return 0;

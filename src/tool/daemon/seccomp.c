@@ -356,9 +356,9 @@ int orma_seccomp_apply(enum orma_seccomp_mode mode)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	struct program program = {filter.size, filter.code};
-	int result = install(&program, FLAG_LOG);
+	int r = install(&program, FLAG_LOG);
 	/* Kernels before 4.14 have filters, but not that flag. */
-	return result == -EINVAL ? install(&program, 0) : result;
+	return r == -EINVAL ? install(&program, 0) : r;
 }
 
 #else

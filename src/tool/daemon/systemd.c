@@ -98,20 +98,20 @@ int orma_systemd_take_sockets(struct orma_systemd_sockets *ret, struct orma_erro
 {
 	const char *value = getenv("LISTEN_FDS");
 	uint64_t count;
-	int result = 0;
+	int r = 0;
 
 	ret->count = 0;
 	if (value && is_for_this_process("LISTEN_PID")) {
 		if (orma_base_parse_u64(value, 10, &count))
-			result = orma_base_error_set(reterr, -EINVAL,
-						     "LISTEN_FDS: \"%s\" is not a number", value);
+			r = orma_base_error_set(reterr, -EINVAL,
+						"LISTEN_FDS: \"%s\" is not a number", value);
 		else
-			result = take(count, ret, reterr);
+			r = take(count, ret, reterr);
 	}
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDNAMES");
-	return result;
+	return r;
 }
 
 /* --- notifications ---------------------------------------------------------------------------- */
@@ -127,9 +127,9 @@ static int connect_to(const char *text)
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address.storage, address.size))
 		return -errno;
-	int result = fd;
+	int r = fd;
 	fd = -1;
-	return result;
+	return r;
 }
 
 static uint64_t read_watchdog_ns(void)

@@ -49,21 +49,21 @@ static int apply(int policy, int real_time, int nice)
 int orma_tool_set_priority(void *ctx, enum orma_priority_policy policy, uint32_t priority)
 {
 	(void)ctx;
-	int result = remember();
-	if (result)
-		return result;
+	int r = remember();
+	if (r)
+		return r;
 	switch (policy) {
 	case ORMA_PRIORITY_OTHER:
-		result = apply(SCHED_OTHER, 0, -(int)priority);
+		r = apply(SCHED_OTHER, 0, -(int)priority);
 		break;
 	case ORMA_PRIORITY_FIFO:
-		result = apply(SCHED_FIFO, (int)priority, 0);
+		r = apply(SCHED_FIFO, (int)priority, 0);
 		break;
 	default:
 		return apply(initial.policy, initial.real_time, initial.nice);
 	}
 	/* When the second part fails, the first part is undone. */
-	if (result)
+	if (r)
 		(void)apply(initial.policy, initial.real_time, initial.nice);
-	return result;
+	return r;
 }

@@ -52,11 +52,11 @@ static void *run_probes(void *arg)
 static int start_thread(pthread_t *thread, bool *has_thread, const char *name, void *(*fn)(void *),
 			void *arg)
 {
-	int result = pthread_create(thread, NULL, fn, arg);
-	*has_thread = result == 0;
-	if (result == 0)
+	int r = pthread_create(thread, NULL, fn, arg);
+	*has_thread = r == 0;
+	if (r == 0)
 		pthread_setname_np(*thread, name);
-	return -result;
+	return -r;
 }
 
 static int start_daemon(struct orma_embedded *embedded, struct orma_error *reterr)
@@ -65,26 +65,24 @@ static int start_daemon(struct orma_embedded *embedded, struct orma_error *reter
 		.consumer_addresses = embedded->consumer_address,
 		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
 	};
-	int result = orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")),
-					      &embedded->folder, reterr);
-	if (result)
-		return result;
+	int r = orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")),
+					 &embedded->folder, reterr);
+	if (r)
+		return r;
 	snprintf(embedded->consumer_address, sizeof(embedded->consumer_address),
 		 "%s/" ORMA_PRIVATE_FOLDER_SOCKET, embedded->folder.path);
-	result = orma_daemon_init(&embedded->daemon, &options, reterr);
-	if (result == -EADDRINUSE)
-		return orma_base_error_set(reterr, result,
+	r = orma_daemon_init(&embedded->daemon, &options, reterr);
+	if (r == -EADDRINUSE)
+		return orma_base_error_set(reterr, r,
 					   "%s is taken: another recording runs without a daemon; "
 					   "with `orma traced` there can be several at once",
 					   orma_ipc_producer_address());
-	if (result)
-		return result;
+	if (r)
+		return r;
 	embedded->has_daemon = true;
-	result = start_thread(&embedded->daemon_thread, &embedded->has_daemon_thread,
-			      "orma-service", run_daemon, embedded);
-	return result ? orma_base_error_set(reterr, result, "cannot start a thread: %s",
-					    strerror(-result))
-		      : 0;
+	r = start_thread(&embedded->daemon_thread, &embedded->has_daemon_thread, "orma-service",
+			 run_daemon, embedded);
+	return r ? orma_base_error_set(reterr, r, "cannot start a thread: %s", strerror(-r)) : 0;
 }
 
 static int start_probes(struct orma_embedded *embedded, struct orma_error *reterr)
@@ -94,16 +92,14 @@ static int start_probes(struct orma_embedded *embedded, struct orma_error *reter
 	if (orma_ipc_address_list_next(&list, address) <= 0)
 		return orma_base_error_set(reterr, -EINVAL, "no producer address");
 	struct orma_probes_options options = {.producer_socket = address};
-	int result = orma_tool_probes_new(&options, &embedded->probes);
+	int r = orma_tool_probes_new(&options, &embedded->probes);
 	/* After this, a query of the service lists the probes. Without an answer they appear later. */
-	if (result == 0)
+	if (r == 0)
 		(void)orma_sync(SYNC_MS);
-	if (result == 0)
-		result = start_thread(&embedded->probes_thread, &embedded->has_probes_thread,
-				      "orma-probes", run_probes, embedded);
-	return result ? orma_base_error_set(reterr, result, "cannot start the probes: %s",
-					    strerror(-result))
-		      : 0;
+	if (r == 0)
+		r = start_thread(&embedded->probes_thread, &embedded->has_probes_thread,
+				 "orma-probes", run_probes, embedded);
+	return r ? orma_base_error_set(reterr, r, "cannot start the probes: %s", strerror(-r)) : 0;
 }
 
 int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr)
@@ -111,12 +107,12 @@ int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr)
 	struct orma_embedded *embedded = orma_base_zalloc(sizeof(*embedded));
 	if (!embedded)
 		return orma_base_error_set(reterr, -ENOMEM, "no memory");
-	int result = start_daemon(embedded, reterr);
-	if (result == 0)
-		result = start_probes(embedded, reterr);
-	if (result) {
+	int r = start_daemon(embedded, reterr);
+	if (r == 0)
+		r = start_probes(embedded, reterr);
+	if (r) {
 		orma_embedded_stop(embedded);
-		return result;
+		return r;
 	}
 	*ret = embedded;
 	return 0;

@@ -276,15 +276,15 @@ static int record(struct command_line *line)
 	} else if (line->base.wish.format == ORMA_CONFIG_GUESS) {
 		line->base.wish.format = ORMA_CONFIG_BINARY;
 	}
-	int result = orma_record_config_make(&line->base.wish, &config, &error);
+	int r = orma_record_config_make(&line->base.wish, &config, &error);
 	int status;
-	if (result)
+	if (r)
 		status = orma_tool_fail_in_text(&error);
 	else if (config.trigger_count)
 		status = orma_tool_activate_triggers(config.triggers, config.trigger_count, false);
 	else
 		status = run(line, &config);
-	if (result == 0)
+	if (r == 0)
 		orma_record_config_done(&config);
 	orma_base_free(sources);
 	return status;

@@ -45,11 +45,11 @@ static int check_program(const char *path)
 static int search_path(const char *name)
 {
 	const char *folders = getenv("PATH");
-	int result = ENOENT;
+	int r = ENOENT;
 
 	if (!folders)
 		folders = "/bin:/usr/bin";
-	for (const char *at = folders, *end; at && result; at = *end ? end + 1 : NULL) {
+	for (const char *at = folders, *end; at && r; at = *end ? end + 1 : NULL) {
 		ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
 		end = at + strcspn(at, ":");
 		if (orma_base_buf_printf(&path, "%.*s%s%s", (int)(end - at), at,
@@ -58,9 +58,9 @@ static int search_path(const char *name)
 			return ENOMEM;
 		int found = check_program(orma_base_buf_cstr(&path));
 		if (found == 0 || found == EACCES)
-			result = found;
+			r = found;
 	}
-	return result;
+	return r;
 }
 
 int orma_record_app_find(const char *name)

@@ -100,12 +100,12 @@ static int take_option(struct command_line *line, int option, const char *value)
 static int print_config(const struct orma_record_wish *wish)
 {
 	struct orma_buf text = {0};
-	int result = orma_record_config_text(wish, &text);
-	if (result == 0)
+	int r = orma_record_config_text(wish, &text);
+	if (r == 0)
 		/* main() reports a failure */
 		(void)orma_tool_write_raw(stdout, text.data, text.size);
 	orma_base_buf_done(&text);
-	return result ? orma_tool_fail("%s", strerror(-result)) : ORMA_EXIT_OK;
+	return r ? orma_tool_fail("%s", strerror(-r)) : ORMA_EXIT_OK;
 }
 
 static int record(struct orma_record_line *line)

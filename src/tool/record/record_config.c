@@ -55,15 +55,15 @@ static const struct source_text {
 /* Appends a string literal of the text format. */
 static int append_quoted(struct orma_buf *text, const char *value)
 {
-	int result = orma_base_buf_append_str(text, "\"");
-	for (const char *at = value; *at && result == 0; at++) {
+	int r = orma_base_buf_append_str(text, "\"");
+	for (const char *at = value; *at && r == 0; at++) {
 		unsigned char c = (unsigned char)*at;
 		if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f)
-			result = orma_base_buf_printf(text, "\\%03o", c);
+			r = orma_base_buf_printf(text, "\\%03o", c);
 		else
-			result = orma_base_buf_append(text, at, 1);
+			r = orma_base_buf_append(text, at, 1);
 	}
-	return result ? result : orma_base_buf_append_str(text, "\"");
+	return r ? r : orma_base_buf_append_str(text, "\"");
 }
 
 /* Returns NULL for a source that orma does not know. */
@@ -84,14 +84,14 @@ static bool is_polled(const char *name)
 static int append_source(struct orma_buf *text, const char *name, bool has_polled_buffer)
 {
 	const struct source_text *source = find_source_text(name);
-	int result = orma_base_buf_append_str(text, "data_sources {\n  config {\n    name: ");
-	if (result == 0)
-		result = append_quoted(text, name);
-	if (result == 0 && has_polled_buffer && is_polled(name))
-		result = orma_base_buf_append_str(text, "\n    target_buffer: 1");
-	if (result == 0)
-		result = orma_base_buf_printf(text, "\n%s  }\n}\n", source ? source->config : "");
-	return result;
+	int r = orma_base_buf_append_str(text, "data_sources {\n  config {\n    name: ");
+	if (r == 0)
+		r = append_quoted(text, name);
+	if (r == 0 && has_polled_buffer && is_polled(name))
+		r = orma_base_buf_append_str(text, "\n    target_buffer: 1");
+	if (r == 0)
+		r = orma_base_buf_printf(text, "\n%s  }\n}\n", source ? source->config : "");
+	return r;
 }
 
 static int append_buffer(struct orma_buf *text, uint64_t size_kb)
@@ -110,37 +110,36 @@ static int append_buffers(struct orma_buf *text, uint64_t size_kb, const char *c
 	for (int i = 0; i < count; i++)
 		polled_count += is_polled(sources[i]);
 	*ret_has_polled_buffer = polled_count > 0 && polled_count < count;
-	int result = append_buffer(text, size_kb);
-	if (result == 0 && *ret_has_polled_buffer)
-		result = append_buffer(text, ORMA_MIN(ORMA_MAX(size_kb / 4, POLLED_BUFFER_KB_MIN),
-						      POLLED_BUFFER_KB_MAX));
-	return result;
+	int r = append_buffer(text, size_kb);
+	if (r == 0 && *ret_has_polled_buffer)
+		r = append_buffer(text, ORMA_MIN(ORMA_MAX(size_kb / 4, POLLED_BUFFER_KB_MIN),
+						 POLLED_BUFFER_KB_MAX));
+	return r;
 }
 
 /* Names with a slash are ftrace events, which share one data source. */
 static int append_ftrace(const struct orma_record_wish *wish, struct orma_buf *text)
 {
 	bool is_open = false;
-	int result = 0;
-	for (int i = 0; i < wish->source_count && result == 0; i++) {
+	int r = 0;
+	for (int i = 0; i < wish->source_count && r == 0; i++) {
 		if (!strchr(wish->sources[i], '/'))
 			continue;
 		if (!is_open)
-			result = orma_base_buf_append_str(
+			r = orma_base_buf_append_str(
 				text, "data_sources {\n  config {\n    name: \"linux.ftrace\"\n"
 				      "    ftrace_config {\n");
 		is_open = true;
-		if (result == 0)
-			result = orma_base_buf_append_str(text, "      ftrace_events: ");
-		if (result == 0)
-			result = append_quoted(text, wish->sources[i]);
-		if (result == 0)
-			result = orma_base_buf_append_str(text, "\n");
+		if (r == 0)
+			r = orma_base_buf_append_str(text, "      ftrace_events: ");
+		if (r == 0)
+			r = append_quoted(text, wish->sources[i]);
+		if (r == 0)
+			r = orma_base_buf_append_str(text, "\n");
 	}
-	if (is_open && result == 0)
-		result = orma_base_buf_append_str(text,
-						  "      symbolize_ksyms: true\n    }\n  }\n}\n");
-	return result;
+	if (is_open && r == 0)
+		r = orma_base_buf_append_str(text, "      symbolize_ksyms: true\n    }\n  }\n}\n");
+	return r;
 }
 
 int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf *text)
@@ -149,23 +148,23 @@ int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf
 	int count = wish->source_count ? wish->source_count : (int)ORMA_ARRAY_SIZE(default_sources);
 	uint64_t buffer_kb = wish->buffer_kb ? wish->buffer_kb : DEFAULT_BUFFER_KB;
 	bool has_polled_buffer;
-	int result = append_buffers(text, buffer_kb, sources, count, &has_polled_buffer);
-	for (int i = 0; i < count && result == 0; i++)
+	int r = append_buffers(text, buffer_kb, sources, count, &has_polled_buffer);
+	for (int i = 0; i < count && r == 0; i++)
 		if (!strchr(sources[i], '/'))
-			result = append_source(text, sources[i], has_polled_buffer);
-	if (result == 0 && wish->source_count)
-		result = append_ftrace(wish, text);
-	if (result == 0 && !wish->is_endless)
-		result = orma_base_buf_printf(text, "duration_ms: %u\n",
-					      wish->duration_ms ? wish->duration_ms
-								: DEFAULT_DURATION_MS);
-	if (result == 0 && (wish->is_streaming || wish->file_limit_kb))
-		result = orma_base_buf_append_str(
-			text, "write_into_file: true\nfile_write_period_ms: 1000\n");
-	if (result == 0 && wish->file_limit_kb)
-		result = orma_base_buf_printf(text, "max_file_size_bytes: %llu\n",
-					      (unsigned long long)wish->file_limit_kb * 1024);
-	return result;
+			r = append_source(text, sources[i], has_polled_buffer);
+	if (r == 0 && wish->source_count)
+		r = append_ftrace(wish, text);
+	if (r == 0 && !wish->is_endless)
+		r = orma_base_buf_printf(text, "duration_ms: %u\n",
+					 wish->duration_ms ? wish->duration_ms
+							   : DEFAULT_DURATION_MS);
+	if (r == 0 && (wish->is_streaming || wish->file_limit_kb))
+		r = orma_base_buf_append_str(text,
+					     "write_into_file: true\nfile_write_period_ms: 1000\n");
+	if (r == 0 && wish->file_limit_kb)
+		r = orma_base_buf_printf(text, "max_file_size_bytes: %llu\n",
+					 (unsigned long long)wish->file_limit_kb * 1024);
+	return r;
 }
 
 static bool looks_like_text(const struct orma_buf *content)
@@ -190,12 +189,12 @@ static int parse_config(const struct orma_record_wish *wish, const char *name,
 			content->size,
 			wish->format == ORMA_CONFIG_TEXT_LOSSY ? ORMA_PROTO_TEXT_LOSSY : 0, arena,
 			ret, reterr);
-	int result = orma_proto_decode_copy(&orma_pb_trace_config_desc, content->data,
-					    content->size, arena, ret);
-	if (result == -EBADMSG)
-		orma_base_error_set(reterr, result, "%s is not a binary TraceConfig%s", name,
+	int r = orma_proto_decode_copy(&orma_pb_trace_config_desc, content->data, content->size,
+				       arena, ret);
+	if (r == -EBADMSG)
+		orma_base_error_set(reterr, r, "%s is not a binary TraceConfig%s", name,
 				    looks_like_text(content) ? "; if it is text, add --txt" : "");
-	return result;
+	return r;
 }
 
 /* Applies options that override a config file. */
@@ -242,12 +241,12 @@ static int apply_overrides(const struct orma_record_wish *wish, struct orma_aren
 static int read_config(const struct orma_record_wish *wish, struct orma_buf *content,
 		       struct orma_error *reterr)
 {
-	int result = wish->config_path ? orma_tool_read_file(wish->config_path, content)
-				       : orma_record_config_text(wish, content);
-	if (result)
-		return orma_base_error_set(reterr, result, "%s: %s",
+	int r = wish->config_path ? orma_tool_read_file(wish->config_path, content)
+				  : orma_record_config_text(wish, content);
+	if (r)
+		return orma_base_error_set(reterr, r, "%s: %s",
 					   wish->config_path ? wish->config_path : "config",
-					   strerror(-result));
+					   strerror(-r));
 	if (content->size == 0)
 		return orma_base_error_set(reterr, -EINVAL, "%s: the config is empty",
 					   wish->config_path);
@@ -308,15 +307,15 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 								 : wish->config_path;
 	if (!wish->config_path)
 		given.format = ORMA_CONFIG_TEXT;
-	int result = read_config(wish, content, reterr);
-	if (result == 0)
-		result = parse_config(&given, name, content, arena, &config, reterr);
-	if (result == 0)
-		result = apply_overrides(wish, arena, config);
-	if (result == 0)
-		result = orma_proto_encode(config, &ret->bytes);
-	if (result)
-		return result;
+	int r = read_config(wish, content, reterr);
+	if (r == 0)
+		r = parse_config(&given, name, content, arena, &config, reterr);
+	if (r == 0)
+		r = apply_overrides(wish, arena, config);
+	if (r == 0)
+		r = orma_proto_encode(config, &ret->bytes);
+	if (r)
+		return r;
 	ret->duration_ms = config->duration_ms;
 	ret->writes_into_file = config->write_into_file;
 	ret->max_file_count = config->max_file_count;
@@ -329,8 +328,8 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 	ret->has_sources = config->data_sources.count > 0;
 	ret->has_triggers = config->trigger_config != NULL;
 	ret->makes_snapshots = makes_snapshots(config);
-	result = take_start_delay(config, ret, reterr);
-	return result ? result : take_triggers(config, ret);
+	r = take_start_delay(config, ret, reterr);
+	return r ? r : take_triggers(config, ret);
 }
 
 int orma_record_config_make(const struct orma_record_wish *wish, struct orma_record_config *ret,
@@ -339,14 +338,14 @@ int orma_record_config_make(const struct orma_record_wish *wish, struct orma_rec
 	struct orma_arena arena = {0};
 	struct orma_buf content = {0};
 	*ret = (struct orma_record_config){0};
-	int result = make_config(wish, &arena, &content, ret, reterr);
-	if (result && reterr->code == 0)
-		orma_base_error_set(reterr, result, "the config: %s", strerror(-result));
-	if (result)
+	int r = make_config(wish, &arena, &content, ret, reterr);
+	if (r && reterr->code == 0)
+		orma_base_error_set(reterr, r, "the config: %s", strerror(-r));
+	if (r)
 		orma_record_config_done(ret);
 	orma_base_arena_done(&arena);
 	orma_base_buf_done(&content);
-	return result;
+	return r;
 }
 
 void orma_record_config_done(struct orma_record_config *config)

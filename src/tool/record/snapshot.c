@@ -100,17 +100,17 @@ static int take(const char *consumer_address, const struct orma_session_clone_op
 	};
 	struct orma_session_clone_result clone = {.struct_size = sizeof(clone)};
 	struct orma_session *session;
-	int result = orma_session_new(&session_options, &session, reterr);
-	if (result)
-		return result;
-	result = orma_session_clone(session, options, &clone, reterr);
-	if (result == 0 && !clone.was_write_into_file) {
-		result = orma_trace_output_read(output, session);
-		if (result)
-			orma_base_error_set(reterr, result, "%s", strerror(-result));
+	int r = orma_session_new(&session_options, &session, reterr);
+	if (r)
+		return r;
+	r = orma_session_clone(session, options, &clone, reterr);
+	if (r == 0 && !clone.was_write_into_file) {
+		r = orma_trace_output_read(output, session);
+		if (r)
+			orma_base_error_set(reterr, r, "%s", strerror(-r));
 	}
 	orma_session_free(session);
-	return result;
+	return r;
 }
 
 static int open_file(const struct orma_snapshots *snapshots, struct orma_trace_output *output)
@@ -131,17 +131,17 @@ static int take_into(const struct orma_snapshots *snapshots, struct hit *hit,
 {
 	struct orma_error error = {0};
 	struct stat info;
-	int result = open_file(snapshots, output);
+	int r = open_file(snapshots, output);
 	hit->options.file_fd = output->fd;
-	if (result == 0)
-		result = take(snapshots->consumer_address, &hit->options, output, &error);
+	if (r == 0)
+		r = take(snapshots->consumer_address, &hit->options, output, &error);
 	*ret_bytes = output->fd >= 0 && fstat(output->fd, &info) == 0 ? info.st_size : 0;
-	if (result)
+	if (r)
 		orma_tool_warn("%s: %s", output->path,
-			       error.message[0] ? error.message : strerror(-result));
+			       error.message[0] ? error.message : strerror(-r));
 	else if (output->error)
 		(void)orma_trace_output_tell_loss(output);
-	return result ? result : output->error;
+	return r ? r : output->error;
 }
 
 bool orma_snapshots_step(struct orma_snapshots *snapshots, bool is_quiet)
@@ -154,18 +154,18 @@ bool orma_snapshots_step(struct orma_snapshots *snapshots, bool is_quiet)
 	char path[4096];
 	int size = snprintf(path, sizeof(path), "%s.%u", snapshots->out_path,
 			    snapshots->taken + snapshots->failed);
-	int result = -ENAMETOOLONG;
+	int r = -ENAMETOOLONG;
 	output.path = path;
 	if (size < (int)sizeof(path))
-		result = take_into(snapshots, hit, &output, &bytes);
+		r = take_into(snapshots, hit, &output, &bytes);
 	else
-		orma_tool_warn("%s: %s", path, strerror(-result));
+		orma_tool_warn("%s: %s", path, strerror(-r));
 	orma_trace_output_done(&output);
-	if (result)
+	if (r)
 		snapshots->failed++;
 	else
 		snapshots->taken++;
-	if (result == 0 && !is_quiet)
+	if (r == 0 && !is_quiet)
 		orma_tool_print_line(stderr, "Trigger \"%s\": snapshot into %s, %.1f KB.",
 				     hit->name, path, (double)bytes / 1024);
 	free_hit(snapshots, hit);

@@ -77,9 +77,9 @@ static int get_facts(const void *data, size_t size, struct packet_facts *facts)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	int result;
+	int r;
 	orma_proto_reader_init(&reader, data, size);
-	while ((result = orma_proto_reader_next(&reader, &field)) > 0) {
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (field.type == ORMA_PROTO_VARINT)
 			take_number(&field, facts);
 		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_STATS)
@@ -94,7 +94,7 @@ static int get_facts(const void *data, size_t size, struct packet_facts *facts)
 			if (payloads[i].field_id == field.id && field.type == ORMA_PROTO_BYTES)
 				facts->source = payloads[i].source;
 	}
-	return result;
+	return r;
 }
 
 static void count_source(struct orma_tool_summary *summary, const char *name, uint64_t packets)
@@ -152,9 +152,9 @@ static int take_stats(struct orma_tool_counter *counter, struct orma_str bytes)
 	struct orma_tool_summary *summary = &counter->summary;
 	struct orma_arena arena = {0};
 	struct orma_pb_trace_stats *stats;
-	int result = orma_proto_decode(&orma_pb_trace_stats_desc, bytes.data, bytes.size, &arena,
-				       &stats);
-	if (result == 0) {
+	int r = orma_proto_decode(&orma_pb_trace_stats_desc, bytes.data, bytes.size, &arena,
+				  &stats);
+	if (r == 0) {
 		summary->has_stats = true;
 		summary->lost_chunks = stats->chunks_discarded;
 		summary->lost_packets = 0;
@@ -169,7 +169,7 @@ static int take_stats(struct orma_tool_counter *counter, struct orma_str bytes)
 		take_buffers(counter, stats);
 	}
 	orma_base_arena_done(&arena);
-	return result;
+	return r;
 }
 
 static void take_time(struct sequence *sequence, const struct packet_facts *facts)
@@ -235,15 +235,15 @@ static int count_packet(void *ctx, const void *data, size_t size)
 	struct orma_tool_counter *counter = ctx;
 	struct orma_tool_summary *summary = &counter->summary;
 	struct packet_facts facts = {0};
-	int result = get_facts(data, size, &facts);
-	if (result)
-		return result;
+	int r = get_facts(data, size, &facts);
+	if (r)
+		return r;
 	summary->packets++;
 	if (facts.sequence_id == SERVICE_SEQUENCE_ID ||
 	    (facts.sequence_id == 0 && facts.is_clock_sync))
 		count_source(summary, ORMA_TOOL_SOURCE_SERVICE, 1);
-	else if ((result = count_in_sequence(counter, &facts)))
-		return result;
+	else if ((r = count_in_sequence(counter, &facts)))
+		return r;
 	count_gap(summary, facts.dropped);
 	if (facts.config.data && facts.sequence_id == SERVICE_SEQUENCE_ID)
 		take_config(summary, facts.config);
@@ -298,11 +298,11 @@ void orma_tool_counter_done(struct orma_tool_counter *counter)
 int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr)
 {
 	struct orma_tool_counter counter = {0};
-	int result = orma_tool_counter_add_file(&counter, fd, reterr);
+	int r = orma_tool_counter_add_file(&counter, fd, reterr);
 
 	orma_tool_counter_done(&counter);
 	*ret = counter.summary;
-	return result;
+	return r;
 }
 
 struct loss {

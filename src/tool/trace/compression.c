@@ -94,13 +94,13 @@ static int inflate_into(struct libdeflate_decompressor *decompressor, const void
 static int inflate_block(const void *data, size_t size, size_t max_bytes, struct orma_buf *ret)
 {
 	struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
-	int result;
+	int r;
 
 	if (!decompressor)
 		return -ENOMEM;
-	result = inflate_into(decompressor, data, size, max_bytes, ret);
+	r = inflate_into(decompressor, data, size, max_bytes, ret);
 	libdeflate_free_decompressor(decompressor);
-	return result;
+	return r;
 }
 #endif
 
@@ -162,10 +162,10 @@ static int unzstd_into(ZSTD_DCtx *context, const void *data, size_t size, size_t
 static int unzstd_block(const void *data, size_t size, size_t max_bytes, struct orma_buf *ret)
 {
 	ZSTD_DCtx *context = ZSTD_createDCtx();
-	int result = context ? unzstd_into(context, data, size, max_bytes, ret) : -ENOMEM;
+	int r = context ? unzstd_into(context, data, size, max_bytes, ret) : -ENOMEM;
 
 	ZSTD_freeDCtx(context);
-	return result;
+	return r;
 }
 #endif
 

@@ -56,20 +56,19 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 
 	orma_base_arena_clear(&dump->arena);
 	dump->text.size = 0;
-	int result =
-		orma_proto_decode(&orma_pb_trace_packet_desc, data, size, &dump->arena, &packet);
-	if (result)
-		return result;
+	int r = orma_proto_decode(&orma_pb_trace_packet_desc, data, size, &dump->arena, &packet);
+	if (r)
+		return r;
 	if (!is_wanted(dump, packet))
 		return 0;
 	dump->printed++;
-	if ((result = orma_base_buf_append_str(&dump->text, "packet {\n")) ||
-	    (result = orma_proto_text_print(packet, 1, &dump->text)) ||
-	    (result = orma_base_buf_append_str(&dump->text, "}\n")))
-		return result;
-	if ((result = orma_tool_write_raw(stdout, dump->text.data, dump->text.size))) {
-		dump->output_error = result;
-		return result;
+	if ((r = orma_base_buf_append_str(&dump->text, "packet {\n")) ||
+	    (r = orma_proto_text_print(packet, 1, &dump->text)) ||
+	    (r = orma_base_buf_append_str(&dump->text, "}\n")))
+		return r;
+	if ((r = orma_tool_write_raw(stdout, dump->text.data, dump->text.size))) {
+		dump->output_error = r;
+		return r;
 	}
 	/* The rest of the file is not read: it may be damaged, or not have come through the pipe
 	 * yet. */
@@ -83,7 +82,7 @@ static int dump_file(struct dump *dump, const char *path)
 	int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return orma_tool_fail("cannot open %s: %s", path, strerror(errno));
-	int result = dump->limit ? orma_tool_trace_read(fd, dump_packet, dump, &error) : 0;
+	int r = dump->limit ? orma_tool_trace_read(fd, dump_packet, dump, &error) : 0;
 	if (fd != STDIN_FILENO)
 		orma_base_fd_close(fd);
 	if (dump->output_error == 0 && fflush(stdout) != 0)
@@ -93,9 +92,9 @@ static int dump_file(struct dump *dump, const char *path)
 	if (dump->output_error)
 		return orma_tool_fail("cannot write to standard output: %s",
 				      strerror(-dump->output_error));
-	if (result < 0)
+	if (r < 0)
 		return orma_tool_fail("%s: %s", name,
-				      error.message[0] ? error.message : strerror(-result));
+				      error.message[0] ? error.message : strerror(-r));
 	return ORMA_EXIT_OK;
 }
 

@@ -67,9 +67,9 @@ int orma_file_write(const struct orma_file_writer *writer, const void *data, siz
 	bool may_wait = fstat(writer->fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode));
 
 	while (size > 0) {
-		int result = may_wait ? 0 : wait_for_room(writer);
-		if (result)
-			return result;
+		int r = may_wait ? 0 : wait_for_room(writer);
+		if (r)
+			return r;
 		ssize_t written = write_piece(writer, may_wait, at, size);
 		if (written < 0 && written != -EINTR && (may_wait || written != -EAGAIN))
 			return (int)written;

@@ -77,9 +77,9 @@ static int damaged(const struct window *window, const char *what, struct orma_er
 static int window_varint(struct window *window, size_t skip, uint64_t *ret,
 			 struct orma_error *reterr)
 {
-	int result = window_need(window, skip + ORMA_PROTO_VARINT_MAX);
-	if (result < 0)
-		return result;
+	int r = window_need(window, skip + ORMA_PROTO_VARINT_MAX);
+	if (r < 0)
+		return r;
 	const uint8_t *begin = window->buf.data + window->at + skip;
 	const uint8_t *end = window->buf.data + window->buf.size;
 	const uint8_t *after = begin < end ? orma_proto_get_varint(begin, end, ret) : NULL;
@@ -123,23 +123,23 @@ static int read_packet(struct window *window, size_t header, size_t size, orma_t
 		       void *ctx, struct orma_error *reterr)
 {
 	unsigned long long at = window->offset + window->at;
-	int result = orma_tool_unpack(&window->unpacker, window->buf.data + window->at + header,
-				      size, fn, ctx);
+	int r = orma_tool_unpack(&window->unpacker, window->buf.data + window->at + header, size,
+				 fn, ctx);
 
-	switch (result) {
+	switch (r) {
 	case -EBADMSG:
 		return damaged(window, "damaged inside the packet that begins", reterr);
 	case -EMSGSIZE:
 		return orma_base_error_set(
-			reterr, result, "the packet at byte %llu holds more than %u MiB compressed",
-			at, ORMA_TOOL_UNPACKED_MAX_BYTES >> 20);
+			reterr, r, "the packet at byte %llu holds more than %u MiB compressed", at,
+			ORMA_TOOL_UNPACKED_MAX_BYTES >> 20);
 	case -ENOTSUP:
-		return orma_base_error_set(reterr, result,
+		return orma_base_error_set(reterr, r,
 					   "the packet at byte %llu is compressed by a codec that "
 					   "this orma was built without",
 					   at);
 	default:
-		return result;
+		return r;
 	}
 }
 
@@ -147,9 +147,9 @@ static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx
 		       struct orma_error *reterr)
 {
 	for (;;) {
-		int result = window_need(window, 1);
-		if (result <= 0)
-			return result;
+		int r = window_need(window, 1);
+		if (r <= 0)
+			return r;
 		uint64_t tag = 0;
 		int tag_size = window_varint(window, 0, &tag, reterr);
 		if (tag_size < 0)
@@ -161,15 +161,15 @@ static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx
 		int64_t size = value_size(window, (size_t)tag_size, tag & 7, &header, reterr);
 		if (size < 0)
 			return (int)size;
-		result = window_need(window, header + (size_t)size);
-		if (result < 0)
-			return result;
-		if (result == 0)
+		r = window_need(window, header + (size_t)size);
+		if (r < 0)
+			return r;
+		if (r == 0)
 			return damaged(window, "cut", reterr);
 		if (tag == PACKET_TAG) {
-			result = read_packet(window, header, (size_t)size, fn, ctx, reterr);
-			if (result)
-				return result;
+			r = read_packet(window, header, (size_t)size, fn, ctx, reterr);
+			if (r)
+				return r;
 		}
 		window->at += header + (size_t)size;
 	}
@@ -178,15 +178,15 @@ static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx
 int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr)
 {
 	struct window window = {.fd = fd};
-	int result = read_fields(&window, fn, ctx, reterr);
-	const char *words = result == -EBADMSG ? orma_tool_foreign_file_words((struct orma_str){
-							 window.beginning, window.beginning_size})
-					       : NULL;
+	int r = read_fields(&window, fn, ctx, reterr);
+	const char *words = r == -EBADMSG ? orma_tool_foreign_file_words((struct orma_str){
+						    window.beginning, window.beginning_size})
+					  : NULL;
 	if (words)
-		orma_base_error_set(reterr, result, "%s", words);
+		orma_base_error_set(reterr, r, "%s", words);
 	orma_base_buf_done(&window.buf);
 	orma_tool_unpacker_done(&window.unpacker);
-	return result;
+	return r;
 }
 
 size_t orma_tool_trace_next_packet(const void *data, size_t size, struct orma_str *ret)
