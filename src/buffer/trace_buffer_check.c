@@ -27,7 +27,7 @@
 enum {
 	NEAR_RECORDS = 4,
 	NEAR_ENTRIES = 2,
-	CALL_PAYS = 16,
+	CALL_PAYS = 8,
 	CHUNKS_MAX = 1 << 16,
 	/* The invariants, by their numbers in trace_buffer.c. */
 	HOLDS = 0,
