@@ -30,9 +30,9 @@
  *          environment when orma_init() is called. Then each message of orma/log.h of that level or
  *          above becomes a line "orma[PID]: LEVEL: ...". With info it logs when it is connected and
  *          why it is not; with debug also each attempt to connect, each data source that it
- *          registers, and when instances start and stop. Programs that are setuid or setgid or
- *          whose file has capabilities ignore the variable. Events never write a line, and
- *          lines that stderr does not take at once are dropped.
+ *          registers, and when instances start and stop. The library ignores ORMA_LOG in a
+ *          program that is setuid or setgid, or that gets capabilities from its file. Emitting
+ *          an event never writes a line. A line that stderr does not take at once is dropped.
  */
 #ifndef ORMA_INIT_H
 #define ORMA_INIT_H

@@ -95,9 +95,9 @@ struct orma_service_file_ops {
 	 * max_file_count may rename them as rotate() does. An event follows: ORMA_FILE_CREATED, or
 	 * a negative errno: -ENOTUNIQ = a file with a number exists, -EBUSY = another session
 	 * writes into `path`. The service may call close() before that event; close() must then
-	 * remove the file once it is created. Without `sync`, close() always removes a file to
-	 * which nothing was written. May be NULL: then the service creates files itself, and waits
-	 * for the file system. */
+	 * remove the file once it is created. If nothing was written to the
+	 * file, close() without `sync` removes it. This function may be NULL. The service then
+	 * creates files itself, on its own thread, and waits for the file system. */
 	int (*create)(void *ctx, const char *path, uint32_t count, uint64_t session_id,
 		      void **ret_file);
 	/* The same for a consumer other than root and the service's own user. The file is created

@@ -13,8 +13,8 @@
  * callback runs exactly once, unless the session is freed before.
  *
  * Blocking:  functions without the suffix wait as long as their page says, otherwise for timeout_ms
- *            of the options (-ETIMEDOUT). Nothing else blocks. A long answer may take longer in
- *            total, because each part of it restarts the timeout.
+ *            of the options (-ETIMEDOUT). Other functions do not block. The timeout restarts
+ *            with each part of an answer, so a long answer may take longer in total.
  * Polling:   poll orma_session_poll_fd() for reading, then call orma_session_dispatch(). Callbacks
  *            run inside it, or inside functions that wait.
  * Callbacks: run on the thread that dispatches or waits. They must not free the session. Functions
@@ -203,8 +203,9 @@ ORMA_API int orma_session_stop(struct orma_session *session);
 /**
  * orma_session_request_stop() - the same, from any thread and from signal handlers.
  *
- * The request is sent by the next dispatch or wait; it wakes a wait that is under way, and a poll
- * of the session's descriptor. Do not call it while the session is being freed.
+ * This function only notes the request; the next dispatch or wait sends it. If a thread waits in
+ * this session or polls its descriptor, that thread wakes up. Do not call this function while the
+ * session is being freed.
  */
 ORMA_API void orma_session_request_stop(struct orma_session *session);
 /**
