@@ -2,9 +2,9 @@
  * clone.c - how cloning a session with a large buffer delays others: flushes of one session while a
  * process repeatedly clones another one with 256 MiB and frees the clone.
  *
- * Another row has the same flushes without a clone, measured with the same daemon just before. A third
- * row is the time that one clone takes. The service copies in short steps, which delay others less but
- * make the clone slower.
+ * Another row has the same flushes without a clone, measured with the same daemon just before. A
+ * third row is the time that one clone takes. The service copies in short steps, which delay others
+ * less but make the clone slower.
  */
 #include <errno.h>
 #include <fcntl.h>

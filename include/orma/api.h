@@ -21,8 +21,8 @@
 #define ORMA_NOT_NULL_(number) __attribute__((nonnull(number)))
 
 /*
- * ORMA_SIZED(type) is a struct with struct_size set and every other member zero. C++ before C++20 has
- * no designated initialisers, so use it there. It is optional in C and in C++20:
+ * ORMA_SIZED(type) is a struct with struct_size set and every other member zero. C++ before C++20
+ * has no designated initialisers, so use it there. It is optional in C and in C++20:
  *
  *	struct orma_init_options options = ORMA_SIZED(struct orma_init_options);
  *	options.clock = ORMA_CLOCK_MONOTONIC;
