@@ -167,27 +167,6 @@ bool orma_trace_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_by
 	return kept > 0;
 }
 
-void orma_trace_buffer_clear(struct orma_trace_buffer *buffer)
-{
-	struct orma_trace_buffer empty = {
-		.ring = buffer->ring,
-		.staging = buffer->staging,
-		.size = buffer->size,
-		.policy = buffer->policy,
-		.stats.buffer_size = buffer->size,
-		.slices = buffer->slices,
-		.slice_capacity = buffer->slice_capacity,
-	};
-	orma_trace_buffer_will_change(buffer, 0, buffer->used);
-	for (uint32_t i = 1; i <= buffer->sequences.count; i++)
-		(void)orma_trace_buffer_sequence_get(buffer, i);
-	empty.copies = buffer->copies;
-	empty.holds = buffer->holds;
-	orma_trace_buffer_sequences_done(&buffer->sequences);
-	(void)madvise(buffer->ring, buffer->used, MADV_DONTNEED);
-	*buffer = empty;
-}
-
 const struct orma_trace_buffer_stats *
 orma_trace_buffer_stats(const struct orma_trace_buffer *buffer)
 {

@@ -130,10 +130,6 @@ void orma_trace_buffer_free(struct orma_trace_buffer *buffer);
  * freed. Gives nothing back while the buffer is being copied. Returns false when nothing is left to
  * give back. */
 bool orma_trace_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_bytes);
-/* Makes a copy of everything that is still unread. The copy can only be read; reading one buffer
- * does not consume from the other. In the copy, counts of reading start at 0. Returns 0 or
- * -ENOMEM. */
-int orma_trace_buffer_clone(struct orma_trace_buffer *buffer, struct orma_trace_buffer **ret);
 
 /*
  * The same in steps. The copy is the buffer as it was when the copying began, even if the buffer
@@ -169,10 +165,6 @@ const uint8_t *orma_trace_buffer_hold_piece(const struct orma_trace_buffer_hold 
 void orma_trace_buffer_hold_release(struct orma_trace_buffer_hold *hold, const uint8_t *data,
 				    size_t size);
 void orma_trace_buffer_hold_free(struct orma_trace_buffer_hold *hold);
-
-/* Makes the buffer as good as new: no chunks, no sequences, statistics zero. Its memory goes back to
- * the system. */
-void orma_trace_buffer_clear(struct orma_trace_buffer *buffer);
 
 /**
  * orma_trace_buffer_write_chunk() - copy a chunk out of shared memory.

@@ -228,20 +228,3 @@ void orma_trace_buffer_copy_free(struct orma_trace_buffer_copy *copy)
 	orma_base_free(copy->done);
 	orma_base_free(copy);
 }
-
-int orma_trace_buffer_clone(struct orma_trace_buffer *buffer, struct orma_trace_buffer **ret)
-{
-	struct orma_trace_buffer_copy *copy;
-	int r = orma_trace_buffer_copy_begin(buffer, 0, &copy);
-
-	if (r < 0)
-		return r;
-	do
-		r = orma_trace_buffer_copy_step(copy, UINT64_MAX);
-	while (r > 0);
-	if (r < 0)
-		orma_trace_buffer_copy_free(copy);
-	else
-		*ret = orma_trace_buffer_copy_take(copy);
-	return r;
-}

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "../unit/buffer/trace_buffer_whole.h"
 #include "buffer/trace_buffer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -90,7 +91,7 @@ static void read_some(struct orma_trace_buffer *buffer, uint32_t limit)
 static void read_clone(struct orma_trace_buffer *buffer)
 {
 	struct orma_trace_buffer *copy;
-	if (orma_trace_buffer_clone(buffer, &copy) < 0)
+	if (clone_buffer(buffer, &copy) < 0)
 		abort();
 	read_some(copy, UINT32_MAX);
 	orma_trace_buffer_free(copy);
@@ -113,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (step < 15)
 			read_some(buffer, step == 12 ? take(&input, 1) : UINT32_MAX);
 		else if (take(&input, 1) % 8 == 0)
-			orma_trace_buffer_clear(buffer);
+			clear_buffer(buffer);
 		else
 			read_clone(buffer);
 	}

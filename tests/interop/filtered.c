@@ -27,8 +27,7 @@
 
 enum { PACKETS = 3000, MESSAGE_BYTES = 2000, DEPTH = 6 };
 
-/* --- producing
- * ------------------------------------------------------------------------------------------ */
+/* --- producing -------------------------------------------------------------------------------- */
 
 static uint32_t seed = 1;
 static sem_t started;
@@ -154,8 +153,7 @@ static int produce(void)
 		pause();
 }
 
-/* --- the config
- * ----------------------------------------------------------------------------------------- */
+/* --- the config ------------------------------------------------------------------------------- */
 
 #define RULE(policy, pattern, more)                                                                \
 	"rules { policy: SFP_" policy " regex_pattern: '" pattern "' " more "} "
@@ -218,8 +216,7 @@ static int print_config(const char *file)
 	return fwrite(bytes.data, 1, bytes.size, stdout) != bytes.size;
 }
 
-/* --- comparing
- * ------------------------------------------------------------------------------------------ */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 struct trace {
 	const char *name;

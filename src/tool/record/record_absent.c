@@ -157,26 +157,43 @@ static void warn_of_all_missing(const struct orma_pb_trace_config *config,
 		orma_tool_warn("the config names no data source: there is nothing to record");
 }
 
+/* The state of the service and the decoded config, as far as both are known. */
+struct hints {
+	void *data; /* the encoded state, into which `state` points */
+	struct orma_arena arena;
+	struct orma_pb_tracing_service_state *state;
+	struct orma_pb_trace_config *config;
+};
+
+/* True when both are known. They are for hints only, so a service that does not tell its state is not a
+ * failure of the recording. */
+static bool load_hints(struct orma_session *session, const struct orma_record_config *config,
+		       struct hints *hints)
+{
+	size_t size;
+
+	return orma_session_query_state(session, false, &hints->data, &size) == 0 &&
+	       orma_proto_decode(&orma_pb_tracing_service_state_desc, hints->data, size,
+				 &hints->arena, &hints->state) == 0 &&
+	       orma_proto_decode(&orma_pb_trace_config_desc, config->bytes.data, config->bytes.size,
+				 &hints->arena, &hints->config) == 0;
+}
+
+static void free_hints(struct hints *hints)
+{
+	orma_config_free(hints->data);
+	orma_base_arena_done(&hints->arena);
+}
+
 void orma_record_warn_of_missing(struct orma_session *session,
 				 const struct orma_record_config *config, bool starts_program)
 {
-	struct orma_arena arena = {0};
-	struct orma_pb_tracing_service_state *state;
-	struct orma_pb_trace_config *decoded;
-	void *data = NULL;
-	size_t size;
+	struct hints hints = {0};
 
-	/* A hint only: a service that does not tell is no failure of the recording. One that has
-	 * refused the config says so before it answers this. */
-	if (orma_session_query_state(session, false, &data, &size) == 0 &&
-	    !orma_session_is_stopped(session) &&
-	    orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state) ==
-		    0 &&
-	    orma_proto_decode(&orma_pb_trace_config_desc, config->bytes.data, config->bytes.size,
-			      &arena, &decoded) == 0)
-		warn_of_all_missing(decoded, state, starts_program);
-	orma_config_free(data);
-	orma_base_arena_done(&arena);
+	/* A service that has refused the config reports that before it answers the query. */
+	if (load_hints(session, config, &hints) && !orma_session_is_stopped(session))
+		warn_of_all_missing(hints.config, hints.state, starts_program);
+	free_hints(&hints);
 }
 
 static void warn_of_absent(bool is_embedded)
@@ -215,18 +232,9 @@ void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,
 				const struct orma_tool_summary *summary, bool is_embedded)
 {
-	struct orma_arena arena = {0};
-	struct orma_pb_tracing_service_state *state;
-	struct orma_pb_trace_config *decoded;
-	void *data = NULL;
-	size_t size;
-	/* A hint only: a service that does not tell is no failure of the recording. */
-	if (orma_session_query_state(session, false, &data, &size) == 0 &&
-	    orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state) ==
-		    0 &&
-	    orma_proto_decode(&orma_pb_trace_config_desc, config->bytes.data, config->bytes.size,
-			      &arena, &decoded) == 0)
-		warn_of_all_absent(decoded, state, summary, is_embedded);
-	orma_config_free(data);
-	orma_base_arena_done(&arena);
+	struct hints hints = {0};
+
+	if (load_hints(session, config, &hints))
+		warn_of_all_absent(hints.config, hints.state, summary, is_embedded);
+	free_hints(&hints);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_buffer_copy_test.c - read passes, clones, and the end of a buffer.
  */
+#include "trace_buffer_whole.h"
+
 #include "trace_buffer_fixture.h"
 
 ORMA_TEST(a_refused_packet_gives_its_loss_to_the_next)
@@ -41,7 +43,7 @@ ORMA_TEST(a_clone_and_its_original_are_read_apart)
 	CHECK_READ(buffer, "a1 x1");
 	put(buffer, 1, 1, PREVIOUS, "c5d1");
 	put(buffer, 3, 0, SCRAPED, "y1z1");
-	CHECK_INT(orma_trace_buffer_clone(buffer, &copy), 0);
+	CHECK_INT(clone_buffer(buffer, &copy), 0);
 	CHECK_INT(stats(copy)->chunks_read, 0);
 	CHECK_INT(stats(copy)->chunks_written, 4);
 	CHECK_READ(copy, "b10 d1 y1");
@@ -87,7 +89,7 @@ ORMA_TEST(a_clone_outlives_a_source_that_was_freed_cleared_or_dropped)
 	put(buffer, 1, 0, 0, "a1");
 	CHECK_INT(orma_trace_buffer_copy_begin(buffer, 0, &first), 0);
 	CHECK_INT(orma_trace_buffer_copy_begin(buffer, 0, &dropped), 0);
-	orma_trace_buffer_clear(buffer);
+	clear_buffer(buffer);
 	put(buffer, 1, 0, 0, "b1");
 	CHECK_INT(orma_trace_buffer_copy_begin(buffer, 0, &second), 0);
 	orma_trace_buffer_copy_free(dropped);
@@ -139,7 +141,7 @@ ORMA_TEST(a_cleared_buffer_is_as_new)
 	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_DISCARD);
 	put_outer(buffer, 1, 9, 'a', 4096);
 	put(buffer, 1, 10, 0, "b1");
-	orma_trace_buffer_clear(buffer);
+	clear_buffer(buffer);
 	CHECK_INT(stats(buffer)->chunks_written, 0);
 	CHECK_INT(stats(buffer)->buffer_size, 4096);
 	CHECK_READ(buffer, "");

@@ -2,6 +2,8 @@
  * trace_buffer_hold_test.c - the held bytes of a packet stay readable until they are released, whatever
  * happens to the ring.
  */
+#include "trace_buffer_whole.h"
+
 #include "trace_buffer_fixture.h"
 
 enum { CHUNK = 4000, CHUNKS = 100, RING = 1 << 20 };
@@ -98,7 +100,7 @@ ORMA_TEST(held_bytes_survive_the_clearing_and_the_end_of_their_buffer)
 		struct orma_trace_buffer_hold *hold = hold_packet(buffer, slices);
 
 		if (is_cleared)
-			orma_trace_buffer_clear(buffer);
+			clear_buffer(buffer);
 		CHECK(!orma_trace_buffer_shrink(buffer, RING));
 		orma_trace_buffer_free(buffer);
 		for (uint32_t i = 0; i < CHUNKS; i++)
@@ -139,7 +141,7 @@ ORMA_TEST(bytes_that_cannot_be_saved_for_lack_of_memory_are_lost_and_not_wrong)
 	size_t size = slices[0].size;
 
 	orma_base_alloc_fail_nth(1);
-	orma_trace_buffer_clear(buffer);
+	clear_buffer(buffer);
 	orma_base_alloc_fail_nth(0);
 	CHECK(!orma_trace_buffer_hold_piece(hold, slices[0].data, &size));
 	orma_trace_buffer_hold_free(hold);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_buffer_limits_test.c - very many sequences and chunks, and lack of memory.
  */
+#include "trace_buffer_whole.h"
+
 #include "trace_buffer_fixture.h"
 
 ORMA_TEST(only_the_last_1024_empty_sequences_are_remembered)
@@ -69,7 +71,7 @@ ORMA_TEST(constructors_survive_every_failing_allocation)
 		put(buffer, 1, 0, 0, "a1");
 		put(buffer, 2, 0, 0, "a1");
 		orma_test_fail_allocation(nth);
-		int r = orma_trace_buffer_clone(buffer, &copy);
+		int r = clone_buffer(buffer, &copy);
 		bool failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
 		CHECK_INT(r, failed ? -ENOMEM : 0);

@@ -176,8 +176,7 @@ ORMA_TEST(a_session_goes_on_when_the_thread_that_waited_for_it_was_cancelled)
 	orma_shutdown();
 }
 
-/* --- cancelled before the call: each function still returns
- * ---------------------------------------- */
+/* --- cancelled before the call: each function still returns ----------------------------------- */
 
 /* The progress of a thread that may be cancelled at any moment. */
 struct condemned {

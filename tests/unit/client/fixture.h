@@ -9,6 +9,7 @@
 #include <orma/data_source.h>
 #include <orma/init.h>
 #include <orma/session.h>
+#include <orma/track_event.h>
 #include <semaphore.h>
 #include <time.h>
 
@@ -92,6 +93,13 @@ static inline struct orma_session *session_start(const char *text)
 	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
 	return session;
 }
+/* The same with the data source of track events, in a process that has not initialised the library. */
+static inline struct orma_session *session_start_events(const char *text)
+{
+	init_in_process();
+	CHECK_INT(orma_track_event_register(), 0);
+	return session_start(text);
+}
 
 static inline void session_stop(struct orma_session *session)
 {
@@ -112,8 +120,7 @@ static inline void session_finish(struct orma_session *session, struct packets *
 	orma_session_free(session);
 }
 
-/* --- a data source that records its callbacks
- * ----------------------------------------------------- */
+/* --- a data source that records its callbacks ------------------------------------------------- */
 
 /* {0} is ready for use. */
 struct source_log {

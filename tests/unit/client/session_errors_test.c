@@ -107,8 +107,7 @@ ORMA_TEST(a_data_source_that_does_not_answer_fails_the_flush_and_not_the_session
 	place_close(&place);
 }
 
-/* --- a service that accepts every call and answers none
- * ----------------------------------------- */
+/* --- a service that accepts every call and answers none --------------------------------------- */
 
 struct silence {
 	struct orma_loop *loop;

@@ -81,8 +81,7 @@ static void close_scene(struct scene *s)
 	world_close(&s->world);
 }
 
-/* --- bytes
- * ---------------------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static size_t from_hex(const char *hex, uint8_t *to)
 {
@@ -312,8 +311,7 @@ ORMA_TEST(the_root_is_the_packet_of_a_trace)
 	close_scene(&s);
 }
 
-/* --- strings
- * ---------------------------------------------------------------------------------------------- */
+/* --- strings ---------------------------------------------------------------------------------- */
 
 /* Returns the filtered field 3 of a packet. */
 static const char *redact(struct scene *s, const char *text)

@@ -17,13 +17,6 @@ ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");
 
 static struct packets packets;
 
-static struct orma_session *start(const char *config)
-{
-	init_in_process();
-	CHECK_INT(orma_track_event_register(), 0);
-	return session_start(config);
-}
-
 static void finish(struct orma_session *session)
 {
 	session_finish(session, &packets);
@@ -71,7 +64,7 @@ ORMA_TEST(an_event_is_on_the_track_that_it_names_and_described_before)
 	static struct orma_track registered = {.name = "registered"};
 	const struct orma_track parent = {.name = "parent"},
 				child = {.name = "child", .parent = &parent};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	size_t descriptors = 0;
 
 	CHECK_INT(orma_track_register(&registered), 0);
@@ -98,7 +91,7 @@ ORMA_TEST(an_event_is_on_the_track_that_it_names_and_described_before)
 ORMA_TEST(ten_thousand_tracks_are_described_whenever_they_have_to_be)
 {
 	enum { COUNT = 10000 };
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	size_t found = 0;
 
 	for (int round = 0; round < 2; round++) {
@@ -137,7 +130,7 @@ ORMA_TEST(incremental_counters_are_written_as_differences_of_what_is_handed_in)
 						  .is_incremental = true,
 						  .root = ORMA_TRACK_OF_THREAD};
 	static const struct orma_track plain = {.kind = ORMA_TRACK_COUNTER, .name = "plain"};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 
 	ORMA_COUNTER(gfx, "", 100, ORMA_ON(&integers));
 	ORMA_COUNTER(gfx, "", 90, ORMA_ON(&integers));
@@ -162,7 +155,7 @@ ORMA_TEST(states_have_a_track_of_their_name_or_the_one_that_they_name)
 {
 	static const struct orma_track mode = {.kind = ORMA_TRACK_STATE, .name = "mode", .id = 5};
 	const struct orma_track power = {.kind = ORMA_TRACK_STATE, .name = "power"};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 
 	ORMA_STATE(gfx, "power", "on");
 	ORMA_STATE(gfx, "mode", "idle", ORMA_ON(&mode));
@@ -174,7 +167,7 @@ ORMA_TEST(states_have_a_track_of_their_name_or_the_one_that_they_name)
 
 ORMA_TEST(categories_that_events_name_are_judged_by_the_config)
 {
-	struct orma_session *session = start(CONFIG(
+	struct orma_session *session = session_start_events(CONFIG(
 		"disabled_categories: \"*\" enabled_categories: \"net.*\" enabled_tags: \"on\""));
 	static const struct orma_category tagged = {.name = "sys.all", .tags = "x,on"},
 					  untagged = {.name = "sys.one", .tags = "x"};
@@ -223,8 +216,8 @@ ORMA_TEST(categories_that_events_name_are_judged_by_the_config)
 
 ORMA_TEST(a_config_filters_arguments_and_dynamic_names)
 {
-	struct orma_session *session =
-		start(CONFIG("filter_debug_annotations: true filter_dynamic_event_names: true"));
+	struct orma_session *session = session_start_events(
+		CONFIG("filter_debug_annotations: true filter_dynamic_event_names: true"));
 	const char *secret = "secret";
 	size_t filtered = 0, kept = 0;
 
@@ -283,7 +276,8 @@ static uint64_t cpu_ns(void)
 ORMA_TEST(the_time_of_a_thread_is_beside_its_events_and_adds_up)
 {
 	static const struct orma_track other = {.name = "other"};
-	struct orma_session *session = start(CONFIG("enable_thread_time_sampling: true"));
+	struct orma_session *session =
+		session_start_events(CONFIG("enable_thread_time_sampling: true"));
 	uint64_t before_ns = cpu_ns(), after_ns, sum;
 	size_t count, zeros;
 
@@ -302,8 +296,9 @@ ORMA_TEST(the_time_of_a_thread_is_beside_its_events_and_adds_up)
 
 ORMA_TEST(the_time_of_a_thread_is_read_no_more_often_than_asked_for)
 {
-	struct orma_session *session = start(CONFIG("enable_thread_time_sampling: true "
-						    "thread_time_subsampling_ns: 3600000000000"));
+	struct orma_session *session =
+		session_start_events(CONFIG("enable_thread_time_sampling: true "
+					    "thread_time_subsampling_ns: 3600000000000"));
 	size_t count, zeros;
 
 	for (int i = 0; i < 10; i++)

@@ -21,13 +21,6 @@ ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");
 
 static struct packets packets;
 
-static struct orma_session *start(const char *config)
-{
-	init_in_process();
-	CHECK_INT(orma_track_event_register(), 0);
-	return session_start(config);
-}
-
 static void finish(struct orma_session *session)
 {
 	session_finish(session, &packets);
@@ -88,7 +81,7 @@ ORMA_TEST(a_named_track_says_all_that_is_known_of_it_parents_first)
 						   .root = ORMA_TRACK_OF_THREAD,
 						   .merge = ORMA_TRACK_MERGE_BY_KEY,
 						   .merge_key_id = 99};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	const struct orma_pb_track_descriptor *track;
 	uint64_t order[3] = {0};
 	size_t count = 0;
@@ -141,7 +134,7 @@ ORMA_TEST(counters_and_states_are_described_as_what_they_are)
 						.unit_multiplier = 1,
 						.root = ORMA_TRACK_OF_NOBODY};
 	static const struct orma_track state = {.kind = ORMA_TRACK_STATE, .name = "state"};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	const struct orma_pb_track_descriptor *track;
 
 	orma_track_announce(&heat);
@@ -177,7 +170,7 @@ ORMA_TEST(the_root_of_the_trace_is_described_in_every_trace_once_it_is_registere
 	CHECK_INT(orma_track_register(&root), 0);
 	orma_process_set_rank(5);
 	CHECK_INT(orma_thread_set_rank(-6), 0);
-	session = start(CONFIG(""));
+	session = session_start_events(CONFIG(""));
 	ORMA_INSTANT(gfx, "event");
 	finish(session);
 	track = find(0, &count);
@@ -197,7 +190,7 @@ ORMA_TEST(strange_tracks_are_described_too_and_end)
 			  nameless = {.id = 5}, raw = {.uuid = 77, .parent = &other},
 			  enormous = {.id = 6},
 			  broken = {.name = "a\xff\xc3", .description = "\x80"};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	char *text = malloc(SIZE);
 
 	memset(text, 'x', SIZE);
@@ -253,7 +246,7 @@ static void *emit_and_be_renamed(void *ctx)
 
 ORMA_TEST(a_thread_that_is_renamed_behind_our_back_has_its_new_name_in_the_trace)
 {
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	pthread_t thread;
 	uint64_t uuid;
 	size_t count;
@@ -283,7 +276,7 @@ ORMA_TEST(a_thread_that_names_itself_has_the_whole_name_until_it_is_renamed)
 	CHECK_INT(orma_thread_set_name(NULL), -EINVAL);
 	prctl(PR_GET_NAME, comm);
 	CHECK_STR(comm, "a name of more ");
-	session = start(CONFIG(""));
+	session = session_start_events(CONFIG(""));
 	uuid = orma_track_uuid(NULL);
 	ORMA_INSTANT(gfx, "event");
 	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
@@ -312,7 +305,7 @@ ORMA_TEST(a_thread_that_names_itself_has_the_whole_name_until_it_is_renamed)
 
 ORMA_TEST(the_process_has_the_name_that_it_gave_itself_or_that_of_its_command_line)
 {
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	const struct orma_pb_track_descriptor *track;
 	char enormous[1000];
 	size_t count;
@@ -350,7 +343,7 @@ static void *emit_and_wait(void *ctx)
 ORMA_TEST(many_threads_are_looked_at_some_at_a_time)
 {
 	enum { COUNT = 300 };
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	static pthread_t threads[COUNT];
 	pthread_attr_t attributes;
 	size_t renamed = 0;
@@ -387,8 +380,8 @@ ORMA_TEST(many_threads_are_looked_at_some_at_a_time)
 
 ORMA_TEST(the_cpu_time_of_a_thread_is_a_counter_beside_its_events)
 {
-	struct orma_session *session =
-		start(CONFIG("enable_thread_time_sampling: true timestamp_unit_multiplier: 1000"));
+	struct orma_session *session = session_start_events(
+		CONFIG("enable_thread_time_sampling: true timestamp_unit_multiplier: 1000"));
 	const struct orma_pb_track_descriptor *track = NULL;
 	uint64_t uuid = orma_track_thread_time_uuid((int32_t)gettid());
 	size_t count;

@@ -140,19 +140,12 @@ static void check_event(const struct reader *reader, size_t idx, int type, const
 		CHECK(!event->name);
 }
 
-static struct orma_session *start(const char *config)
-{
-	init_in_process();
-	CHECK_INT(orma_track_event_register(), 0);
-	return session_start(config);
-}
-
 /* --- tests ------------------------------------------------------------------------------------ */
 
 ORMA_TEST(slices_instants_and_counters_arrive_as_they_were_emitted)
 {
 	struct packets packets = {0};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	struct reader *reader;
 
 	CHECK(ORMA_IS_ENABLED(gfx));
@@ -196,7 +189,7 @@ ORMA_TEST(slices_instants_and_counters_arrive_as_they_were_emitted)
 ORMA_TEST(a_thousand_events_declare_their_names_once)
 {
 	struct packets packets = {0};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	struct reader *reader;
 
 	for (int i = 0; i < 1000; i++)
@@ -236,8 +229,8 @@ ORMA_TEST(an_end_whose_begin_was_not_recorded_is_not_emitted)
 ORMA_TEST(two_sessions_get_the_categories_that_each_wants)
 {
 	struct packets first_packets = {0}, second_packets = {0};
-	struct orma_session *first = start(CONFIG("enabled_categories: \"gfx\" "
-						  "disabled_categories: \"*\"")),
+	struct orma_session *first = session_start_events(CONFIG("enabled_categories: \"gfx\" "
+								 "disabled_categories: \"*\"")),
 			    *second = session_start(CONFIG("enabled_categories: \"n*\" "
 							   "disabled_categories: \"*\""));
 	struct reader *reader;
@@ -379,8 +372,9 @@ ORMA_TEST(a_loss_takes_whole_slices_and_an_end_without_room_is_written_later)
 ORMA_TEST(timestamps_come_in_the_unit_and_clock_that_the_config_asks_for)
 {
 	struct packets packets = {0};
-	struct orma_session *session = start(CONFIG("timestamp_unit_multiplier: 1000 "
-						    "disable_incremental_timestamps: true"));
+	struct orma_session *session =
+		session_start_events(CONFIG("timestamp_unit_multiplier: 1000 "
+					    "disable_incremental_timestamps: true"));
 	const struct orma_pb_clock_snapshot *snapshot = NULL;
 	uint64_t before_us, event_us = 0;
 	struct timespec time;
@@ -410,7 +404,7 @@ ORMA_TEST(names_beyond_the_limit_are_written_out)
 	static char names[3000][16];
 	static struct orma_call_site sites[3000];
 	struct packets packets = {0};
-	struct orma_session *session = start(CONFIG(""));
+	struct orma_session *session = session_start_events(CONFIG(""));
 	size_t found = 0;
 
 	for (int i = 0; i < 3000; i++) {
@@ -463,7 +457,8 @@ static void emit_every_kind(int count)
 ORMA_TEST(a_session_that_outlives_an_earlier_one_goes_on_with_every_kind_of_event)
 {
 	struct packets packets = {0}, earlier = {0};
-	struct orma_session *first = start(CONFIG("")), *second = session_start(CONFIG(""));
+	struct orma_session *first = session_start_events(CONFIG("")),
+			    *second = session_start(CONFIG(""));
 	int types[ORMA_EVENT_STATE + 1] = {0};
 	const struct event *event;
 	struct reader *reader;
