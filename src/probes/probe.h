@@ -19,10 +19,14 @@
 #include "base/clock_ns.h"
 #include "base/loop.h"
 
+struct orma_sightings_list;
+
 struct orma_probe_env {
 	struct orma_loop *loop;
 	const char *proc_path; /* "/proc"; tests point it at a made-up tree */
 	const char *sys_path;  /* "/sys" */
+	/* Tasks and inodes that ftrace has seen (sightings.h); NULL = no probe tells another. */
+	struct orma_sightings_list *sightings;
 };
 
 /* --- for users of probes ---------------------------------------------------------------------- */

@@ -42,14 +42,19 @@ int orma_probes_process_config_parse(const void *config, size_t size,
 {
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	struct orma_pb_data_source_config *source;
-	*ret = (struct orma_probes_process_config){.cache_ttl_polls = 1};
+	*ret = (struct orma_probes_process_config){.cache_ttl_polls = 1, .on_demand = true};
 	int r = orma_pb_data_source_config_decode(config, size, &arena, &source);
 	if (r < 0)
 		return r;
 	const struct orma_pb_process_stats_config *wanted = source->process_stats_config;
+	ret->session_id = source->tracing_session_id;
 	if (!wanted)
 		return 0;
-	/* The quirks concern ftrace and older versions only. */
+	/* The other quirk, DISABLE_INITIAL_DUMP, is the default. */
+	for (size_t i = 0; i < wanted->quirks.count; i++)
+		if (wanted->quirks.items[i] ==
+		    ORMA_PB_PROCESS_STATS_CONFIG_QUIRKS_DISABLE_ON_DEMAND)
+			ret->on_demand = false;
 	ret->scan_on_start = wanted->scan_all_processes_on_start;
 	ret->thread_names = wanted->record_thread_names;
 	ret->fds = wanted->resolve_process_fds;

@@ -37,11 +37,16 @@ static uint64_t comm_hash(struct orma_str comm)
 	return orma_base_fnv1a(ORMA_FNV1A_INIT, comm.data, comm.size);
 }
 
-/* `times` may be NULL. `status` points into status_text. */
-static void write_record(struct orma_probes_process_instance *instance, uint32_t pid,
-			 struct orma_probes_process *process,
-			 const struct orma_probes_process_status *status,
-			 const struct orma_probes_process_times *times)
+bool orma_probes_process_is_news(const struct orma_probes_process *process,
+				 const struct orma_probes_process_status *status)
+{
+	return !process->is_in_tree || process->comm_hash != comm_hash(status->name);
+}
+
+void orma_probes_process_record(struct orma_probes_process_instance *instance, uint32_t pid,
+				struct orma_probes_process *process,
+				const struct orma_probes_process_status *status,
+				const struct orma_probes_process_times *times)
 {
 	struct orma_probes_process_probe *probe = instance->probe;
 	char comm_buf[ORMA_PROBES_COMM_BYTES];
@@ -68,17 +73,26 @@ static void write_record(struct orma_probes_process_instance *instance, uint32_t
 	process->comm_hash = comm_hash(status->name);
 }
 
-static int read_status(struct orma_probes_process_instance *instance, uint32_t pid,
-		       struct orma_probes_process_status *ret,
-		       struct orma_probes_process_sample *sample)
+int orma_probes_process_read_status(struct orma_probes_process_instance *instance, uint32_t pid,
+				    struct orma_probes_process_status *ret,
+				    struct orma_probes_process_sample *sample)
 {
 	struct orma_str text;
 	int r = read_pid_file(instance->probe, pid, "/status", &instance->probe->status_text,
 			      &text);
+	if (r == 0)
+		orma_probes_process_status_parse(text, ret, sample);
+	return r;
+}
+
+/* Reads the status of a process. The id may have become that of a thread since the folder was listed. */
+static int read_status(struct orma_probes_process_instance *instance, uint32_t pid,
+		       struct orma_probes_process_status *ret,
+		       struct orma_probes_process_sample *sample)
+{
+	int r = orma_probes_process_read_status(instance, pid, ret, sample);
 	if (r < 0)
 		return r;
-	orma_probes_process_status_parse(text, ret, sample);
-	/* The id may have become that of a thread since the folder was listed. */
 	return ret->tgid == (int64_t)pid ? 0 : -ESRCH;
 }
 
@@ -132,7 +146,7 @@ void orma_probes_process_scan(struct orma_probes_process_instance *instance)
 		if (!process)
 			continue;
 		process->generation = instance->generation;
-		write_record(instance, pid, process, &status, NULL);
+		orma_probes_process_record(instance, pid, process, &status, NULL);
 		scan_threads(instance, pid, status.nspid.size > 0);
 	}
 	for (size_t i = 0; instance->config.fds && i < probe->pids.count; i++) {
@@ -230,10 +244,10 @@ static void poll_process(struct orma_probes_process_instance *instance, uint32_t
 		process->is_without_memory = !has_memory;
 		if (has_memory)
 			sample_more(instance, pid, &sample);
-		if ((has_memory || has_times) &&
-		    (!process->is_in_tree ||
-		     (has_memory && process->comm_hash != comm_hash(status.name))))
-			write_record(instance, pid, process, &status, has_times ? &times : NULL);
+		if (has_memory ? orma_probes_process_is_news(process, &status)
+			       : has_times && !process->is_in_tree)
+			orma_probes_process_record(instance, pid, process, &status,
+						   has_times ? &times : NULL);
 	}
 	keep_sample(process, &sample);
 }

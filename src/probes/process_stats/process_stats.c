@@ -45,6 +45,9 @@ static int setup(struct orma_probe_instance *base, const void *config, size_t si
 
 	instance->probe = to_probe(base->probe);
 	base->period_ms = instance->config.poll_ms;
+	if (r == 0 && instance->config.on_demand)
+		instance->seen =
+			orma_sightings_get(instance->probe->sightings, instance->config.session_id);
 	return r;
 }
 
@@ -54,6 +57,7 @@ static bool start(struct orma_probe_instance *base)
 
 	instance->is_scan_due = instance->config.scan_on_start;
 	instance->is_poll_due = base->period_ms > 0;
+	orma_probes_process_listen(instance);
 	return instance->is_scan_due || instance->is_poll_due;
 }
 
@@ -87,7 +91,11 @@ static void clear(struct orma_probe_instance *base)
 
 static void destroy(struct orma_probe_instance *base)
 {
-	orma_probes_process_forget_all(to_instance(base));
+	struct orma_probes_process_instance *instance = to_instance(base);
+
+	orma_sightings_unlisten(instance->seen, &instance->listener);
+	orma_sightings_put(instance->seen);
+	orma_probes_process_forget_all(instance);
 }
 
 static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
@@ -95,6 +103,7 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 	struct orma_probes_process_probe *probe = to_probe(base);
 
 	probe->ns_per_tick = orma_probe_ns_per_tick();
+	probe->sightings = env->sightings;
 	return probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
 }
 

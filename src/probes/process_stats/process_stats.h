@@ -9,6 +9,7 @@
 #include "probes/probe.h"
 #include "probes/probe_files.h"
 #include "probes/process_stats/process_parse.h"
+#include "probes/sightings.h"
 
 #define ORMA_PROBES_PROCESS_POLL_MS_MIN 100
 #define ORMA_PROBES_PROCESS_PACKET_BYTES                                                           \
@@ -18,6 +19,8 @@
 struct orma_probes_process_config {
 	bool scan_on_start, thread_names, fds, smaps_rollup, age, runtime, dmabuf_rss,
 		skip_main_thread;
+	bool on_demand; /* explains the tasks that ftrace sees */
+	uint64_t session_id;
 	uint32_t poll_ms;         /* 0 = no polling */
 	uint32_t cache_ttl_polls; /* at least 1 */
 };
@@ -44,6 +47,7 @@ struct orma_probes_process_probe {
 	struct orma_probe base; /* first */
 	int proc_fd;
 	uint64_t ns_per_tick;
+	struct orma_sightings_list *sightings;
 	/* Reused by all instances; nothing in them outlives a call into the probe. */
 	struct orma_buf status_text, other_text;
 	struct orma_probes_numbers pids, tids, fds;
@@ -58,7 +62,9 @@ struct orma_probes_process_instance {
 	uint64_t scan_again_ns;    /* CLOCK_MONOTONIC: a clearing repeats the scan no earlier */
 	struct orma_map processes; /* by pid */
 	uint32_t generation;
-	uint32_t polls_cached; /* since the cache was emptied */
+	uint32_t polls_cached;       /* since the cache was emptied */
+	struct orma_sightings *seen; /* by ftrace in the same session; NULL = nobody tells */
+	struct orma_sightings_listener listener;
 
 	/* Output. */
 	struct orma_packet *packet; /* NULL = none open */
@@ -86,8 +92,25 @@ void orma_probes_process_forget_all(struct orma_probes_process_instance *instanc
 
 /* Writes records of all processes and threads. */
 void orma_probes_process_scan(struct orma_probes_process_instance *instance);
+/* Reads /proc/PID/status; the id may be that of a thread. `sample` may be NULL. */
+int orma_probes_process_read_status(struct orma_probes_process_instance *instance, uint32_t pid,
+				    struct orma_probes_process_status *ret,
+				    struct orma_probes_process_sample *sample);
+/* Writes the record of a process from its status, which was read last. `times` may be NULL. */
+void orma_probes_process_record(struct orma_probes_process_instance *instance, uint32_t pid,
+				struct orma_probes_process *process,
+				const struct orma_probes_process_status *status,
+				const struct orma_probes_process_times *times);
+/* Is the record missing that tells this name? */
+bool orma_probes_process_is_news(const struct orma_probes_process *process,
+				 const struct orma_probes_process_status *status);
 /* Writes the values that changed, and before them records of processes that are new. */
 void orma_probes_process_poll(struct orma_probes_process_instance *instance);
+
+/* ---- tasks that ftrace has seen (process_sighted.c) ---- */
+
+/* Begins to explain the tasks and descriptors that ftrace sees in the instance's session. */
+void orma_probes_process_listen(struct orma_probes_process_instance *instance);
 
 /* ---- writing (process_write.c) ---- */
 
@@ -110,6 +133,9 @@ bool orma_probes_process_write_thread(struct orma_probes_process_instance *insta
 				      uint32_t tgid,
 				      const struct orma_probes_process_status *status,
 				      struct orma_str comm);
+/* Writes the path of one descriptor of a process, which was opened just now. */
+void orma_probes_process_write_fd(struct orma_probes_process_instance *instance, uint32_t pid,
+				  uint32_t fd);
 /* Writes the changed values of a process, and those of its descriptors that were not written yet. */
 void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
 				      struct orma_probes_process *process);

@@ -20,6 +20,7 @@ void orma_probes_process_forget(struct orma_probes_process_instance *instance)
 		process->fds.count = 0;
 	}
 	instance->polls_cached = 0;
+	orma_sightings_forget_tasks(instance->seen);
 }
 
 static void process_free(struct orma_probes_process *process)

@@ -133,6 +133,7 @@ bool orma_probes_process_write_record(struct orma_probes_process_instance *insta
 				 status->kthread != 0);
 	orma_packet_nested_end(packet, &nested);
 	instance->packet_bytes += RECORD_BYTES + cmdline.size;
+	orma_sightings_set_process(instance->seen, record->pid, record->pid);
 	if (!instance->config.skip_main_thread)
 		return orma_probes_process_write_thread(
 			instance, record->pid, record->pid, status,
@@ -159,6 +160,7 @@ bool orma_probes_process_write_thread(struct orma_probes_process_instance *insta
 		orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_THREAD_NAME, comm.data, comm.size);
 	orma_packet_nested_end(packet, &nested);
 	instance->packet_bytes += THREAD_BYTES + comm.size;
+	orma_sightings_set_process(instance->seen, tid, tgid);
 	return true;
 }
 
@@ -229,6 +231,19 @@ static void write_fds(struct values_ctx *ctx, struct orma_probes_process *proces
 	swap = process->fds;
 	process->fds = *fds;
 	*fds = swap;
+}
+
+void orma_probes_process_write_fd(struct orma_probes_process_instance *instance, uint32_t pid,
+				  uint32_t fd)
+{
+	struct values_ctx ctx = {.instance = instance, .pid = pid};
+	char path[ORMA_PROBES_PATH_BYTES];
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd_dir = orma_probes_dir_open(instance->probe->proc_fd,
+					  orma_probes_path(path, "", pid, "/fd"));
+
+	if (fd_dir >= 0 && write_fd(&ctx, fd_dir, fd))
+		orma_packet_nested_end(instance->packet, &ctx.nested);
 }
 
 void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "probes/probe.h"
+#include "probes/sightings.h"
 
 /* As for upstream's probes: room for a scan of all processes between two turns of the service. */
 #define SHM_BYTES  (2u << 20)
@@ -75,6 +76,9 @@ static int start(struct orma_probes *probes, const struct orma_probes_options *o
 	orma_base_loop_set_wake_handler(probes->loop, on_wake, probes);
 	probes->env = (struct orma_probe_env){
 		.loop = probes->loop, .proc_path = "/proc", .sys_path = "/sys"};
+	r = orma_sightings_list_new(&probes->env.sightings);
+	if (r)
+		return r;
 	r = start_library(probes, options);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers) && r == 0; i++)
 		r = makers[i](&probes->env, &probes->all[i]);
@@ -118,6 +122,7 @@ void orma_tool_probes_free(struct orma_probes *probes)
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers); i++)
 		if (probes->all[i])
 			orma_probe_free(probes->all[i]);
+	orma_sightings_list_free(probes->env.sightings);
 	orma_base_watch_remove(&probes->library);
 	if (probes->is_initialised)
 		orma_shutdown();

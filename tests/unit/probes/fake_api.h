@@ -20,6 +20,7 @@
 #include "base/loop.h"
 #include "harness.h"
 #include "probes/probe.h"
+#include "probes/sightings.h"
 #include "proto/codec.h"
 #include "proto/writer.h"
 #include "schema/gen/data_source_config.pb.h"
@@ -308,6 +309,7 @@ typedef int fake_probe_fn(const struct orma_probe_env *env, struct orma_probe **
 
 static struct orma_loop *fake_loop;
 static struct orma_probe *fake_probe;
+static struct orma_sightings_list *fake_sightings;
 static char fake_proc_path[512], fake_sys_path[512];
 
 __attribute__((unused)) static void fake_open(fake_probe_fn *probe_new)
@@ -316,9 +318,12 @@ __attribute__((unused)) static void fake_open(fake_probe_fn *probe_new)
 	fake_put("sys/devices/system/cpu/online", "0\n");
 	snprintf(fake_proc_path, sizeof(fake_proc_path), "%s/proc", fake_root);
 	snprintf(fake_sys_path, sizeof(fake_sys_path), "%s/sys", fake_root);
-	struct orma_probe_env env = {NULL, fake_proc_path, fake_sys_path};
 	CHECK_INT(orma_base_loop_new(&fake_loop), 0);
-	env.loop = fake_loop;
+	CHECK_INT(orma_sightings_list_new(&fake_sightings), 0);
+	struct orma_probe_env env = {.loop = fake_loop,
+				     .proc_path = fake_proc_path,
+				     .sys_path = fake_sys_path,
+				     .sightings = fake_sightings};
 	CHECK_INT(probe_new(&env, &fake_probe), 0);
 }
 
@@ -329,6 +334,7 @@ __attribute__((unused)) static void fake_close(void)
 		if (fake_source.started >> idx & 1)
 			fake_stop(idx);
 	orma_probe_free(fake_probe);
+	orma_sightings_list_free(fake_sightings);
 	orma_base_loop_free(fake_loop);
 	fake_forget_packets();
 	orma_base_arena_done(&fake_arena);

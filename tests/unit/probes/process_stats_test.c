@@ -659,7 +659,7 @@ ORMA_TEST(every_allocation_may_fail)
 
 ORMA_TEST(a_probe_that_cannot_register_leaves_nothing_behind)
 {
-	struct orma_probe_env env = {NULL, "/proc", "/sys"};
+	struct orma_probe_env env = {.proc_path = "/proc", .sys_path = "/sys"};
 	struct orma_probe *probe = NULL;
 	fake_register_result = -ENOSPC;
 	CHECK_INT(orma_probe_process_stats_new(&env, &probe), -ENOSPC);
@@ -668,4 +668,126 @@ ORMA_TEST(a_probe_that_cannot_register_leaves_nothing_behind)
 	orma_test_fail_allocation(1);
 	CHECK_INT(orma_probe_process_stats_new(&env, &probe), -ENOMEM);
 	CHECK(probe == NULL);
+}
+
+/* ---- tasks that ftrace has seen ---- */
+
+#define SEEN_CONFIG(text)                                                                          \
+	"name: 'linux.process_stats' tracing_session_id: 7 process_stats_config { " text " }"
+
+ORMA_TEST(tasks_that_ftrace_sees_are_recorded_with_their_processes)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_person(&kernel_thread);
+	struct person reader = {.pid = 11, .name = "reader", .thread_of = 10};
+	put_status("proc/11", &reader);
+	fake_start(0, SEEN_CONFIG("record_thread_names: true"));
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	orma_sightings_note_task(seen, 11);
+	orma_sightings_note_task(seen, 999);
+	orma_sightings_deliver(seen);
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_STR(tree_text(0),
+		  "processes { pid: 10 ppid: 1 cmdline: \"/bin/cat\" cmdline: \"-n\" cmdline: \"\" "
+		  "cmdline: \"x y\" uid: 1000 } "
+		  "threads { tid: 10 name: \"cat\" tgid: 10 } "
+		  "threads { tid: 11 name: \"reader\" tgid: 10 }");
+	CHECK(fake_source.flushed > 0);
+	/* Known tasks are not read again, but a new name is. */
+	orma_sightings_note_task(seen, 10);
+	orma_sightings_note_task(seen, 11);
+	orma_sightings_deliver(seen);
+	CHECK_INT(fake_packet_count, 1);
+	reader.name = "writer";
+	put_status("proc/11", &reader);
+	orma_sightings_note_rename(seen, 11, ORMA_STR("writer"));
+	orma_sightings_note_rename(seen, 10, ORMA_STR("cat"));
+	orma_sightings_deliver(seen);
+	CHECK_STR(tree_text(1), "threads { tid: 11 name: \"writer\" tgid: 10 }");
+	orma_sightings_put(seen);
+	fake_close();
+}
+
+ORMA_TEST(tasks_that_have_ended_are_recorded_with_what_ftrace_knows)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_start(0, SEEN_CONFIG("record_thread_names: true"));
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	orma_sightings_note_new_task(seen, 10, 50, 0, ORMA_STR("cat"));
+	orma_sightings_note_rename(seen, 50, ORMA_STR("ls"));
+	orma_sightings_note_new_task(seen, 50, 51, ORMA_SIGHTINGS_CLONE_THREAD, ORMA_STR("ls"));
+	orma_sightings_note_new_task(seen, 51, 52, ORMA_SIGHTINGS_CLONE_THREAD, ORMA_STR("w"));
+	/* Nobody knows whose threads these were. */
+	orma_sightings_note_task(seen, 60);
+	orma_sightings_note_new_task(seen, 60, 61, ORMA_SIGHTINGS_CLONE_THREAD, ORMA_STR("lost"));
+	orma_sightings_note_rename(seen, 62, ORMA_STR("lost"));
+	orma_sightings_deliver(seen);
+	CHECK_STR(tree_text(0),
+		  "processes { pid: 10 ppid: 1 cmdline: \"/bin/cat\" cmdline: \"-n\" cmdline: \"\" "
+		  "cmdline: \"x y\" uid: 1000 } "
+		  "processes { pid: 50 ppid: 10 cmdline: \"ls\" cmdline_is_comm: true } "
+		  "threads { tid: 10 name: \"cat\" tgid: 10 } "
+		  "threads { tid: 50 name: \"ls\" tgid: 50 } "
+		  "threads { tid: 51 name: \"ls\" tgid: 50 } "
+		  "threads { tid: 52 name: \"w\" tgid: 50 }");
+	orma_sightings_put(seen);
+	fake_close();
+}
+
+ORMA_TEST(on_demand_records_are_left_out_when_the_quirk_says_so_and_in_other_sessions)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_start(0, SEEN_CONFIG("quirks: DISABLE_ON_DEMAND"));
+	fake_start(1, "name: 'linux.process_stats' tracing_session_id: 8");
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	CHECK(!seen->wants_tasks);
+	orma_sightings_note_task(seen, 10);
+	orma_sightings_deliver(seen);
+	CHECK_INT(fake_packet_count, 0);
+	struct orma_sightings *other = orma_sightings_get(fake_sightings, 8);
+	CHECK(other->wants_tasks && !other->wants_fds);
+	orma_sightings_put(other);
+	orma_sightings_put(seen);
+	fake_close();
+}
+
+ORMA_TEST(a_scan_tells_ftrace_what_is_known_and_a_clearing_makes_it_forget)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_thread(10, 11, "reader", NULL);
+	fake_start(0, SEEN_CONFIG("scan_all_processes_on_start: true"));
+	fake_flush(0);
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	CHECK_INT(orma_sightings_process_of(seen, 10), 10);
+	CHECK_INT(orma_sightings_process_of(seen, 11), 10);
+	fake_clear(0);
+	CHECK_INT(orma_sightings_process_of(seen, 11), 0);
+	orma_sightings_put(seen);
+	fake_close();
+}
+
+ORMA_TEST(descriptors_that_ftrace_sees_are_resolved)
+{
+	char path[600];
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_put("proc/10/fd/x", "");
+	snprintf(path, sizeof(path), "%s/proc/10/fd/3", fake_root);
+	CHECK_INT(symlink("/etc/motd", path), 0);
+	fake_start(0, SEEN_CONFIG("resolve_process_fds: true"));
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	orma_sightings_note_task(seen, 10);
+	orma_sightings_note_fd(seen, 10, 3);
+	orma_sightings_note_fd(seen, 10, 4);
+	orma_sightings_note_fd(seen, 11, 3);
+	orma_sightings_note_fd(seen, 10, UINT64_MAX);
+	orma_sightings_deliver(seen);
+	CHECK_INT(fake_packet_count, 2);
+	CHECK_STR(stats_text(1), "processes { pid: 10 fds { fd: 3 path: \"/etc/motd\" } }");
+	orma_sightings_put(seen);
+	fake_close();
 }

@@ -469,10 +469,10 @@ ORMA_TEST(text_cut_anywhere_is_harmless)
 
 ORMA_TEST(a_probe_without_memory_or_folders_leaves_nothing_behind)
 {
-	struct orma_probe_env env = {NULL, "/proc", "/nonexistent"};
+	struct orma_probe_env env = {.proc_path = "/proc", .sys_path = "/nonexistent"};
 	struct orma_probe *probe = NULL;
 	CHECK_INT(orma_probe_sys_stats_new(&env, &probe), -ENOENT);
-	env = (struct orma_probe_env){NULL, "/nonexistent", "/sys"};
+	env = (struct orma_probe_env){.proc_path = "/nonexistent", .sys_path = "/sys"};
 	CHECK_INT(orma_probe_sys_stats_new(&env, &probe), -ENOENT);
 	env.proc_path = "/proc";
 	fake_register_result = -EEXIST;

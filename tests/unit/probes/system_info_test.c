@@ -199,7 +199,7 @@ ORMA_TEST(a_configuration_that_does_not_decode_disables_the_instance)
 
 ORMA_TEST(a_probe_that_cannot_be_made_leaves_nothing_behind)
 {
-	struct orma_probe_env env = {NULL, "/nonexistent", "/nonexistent"};
+	struct orma_probe_env env = {.proc_path = "/nonexistent", .sys_path = "/nonexistent"};
 	struct orma_probe *probe = NULL;
 	CHECK_INT(orma_probe_system_info_new(&env, &probe), -ENOENT);
 	env.proc_path = "/proc";
