@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main.c - one binary, several programs: picks the command by the name that the binary was called with, or by
- * the first argument. tool.h says where the code of a command is.
+ * main.c - one binary, several programs: picks the command by the name that the binary was called
+ * with, or by the first argument. tool.h says where the code of a command is.
  */
 #include <errno.h>
 #include <poll.h>
@@ -126,8 +126,8 @@ static int run(int argc, char **argv)
 	return run_command(command, argc - 1, argv + 1, false);
 }
 
-/* Returns true when the reader of standard output has gone. What `| head` leaves unread is not an
- * error. */
+/* Returns true when the reader of standard output has gone. `orma dump | head` closes the pipe
+ * early, which is not an error. */
 static bool has_no_reader(void)
 {
 	struct pollfd output = {.fd = STDOUT_FILENO};
@@ -146,11 +146,11 @@ static int finish_output(int status)
 
 int main(int argc, char **argv)
 {
-	/* Before anything is opened, so that no file becomes standard error. */
+	/* Do this before anything is opened, so that no file becomes standard error. */
 	if (orma_base_fds_hold_standard())
 		return ORMA_EXIT_FAILURE;
-	/* A reader that went away, or a file at its limit, makes write() fail instead of ending the
-	 * process. */
+	/* With both signals ignored, write() fails when the reader has gone or the file is at its
+	 * limit. Otherwise the signals would end the process. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	orma_tool_set_name("orma");

@@ -35,8 +35,8 @@ static void put(struct piece *piece, const void *bytes, size_t size)
 	piece->size += size;
 }
 
-/* Writes an escape for the first character of the text, which is not to be shown. Returns the size
- * of the character. */
+/* Writes an escape in place of the first character of the text. Returns the size of that
+ * character. */
 static size_t put_escape(struct piece *piece, struct orma_str text)
 {
 	const unsigned char *at = (const unsigned char *)text.data;
@@ -70,7 +70,7 @@ static void put_text(struct piece *piece, struct orma_str text)
 	}
 }
 
-/* Without memory for a long text, only its beginning is printed. */
+/* When there is no memory for a long text, only its beginning is printed. */
 static ORMA_PRINTF(2, 0) void put_formatted(struct piece *piece, const char *format, va_list args)
 {
 	struct orma_buf buf = {0};

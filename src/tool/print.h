@@ -15,9 +15,9 @@
 #include "base/macros.h"
 
 /*
- * As fprintf(), but the output stays within one line and shows every character: a byte that is not
- * UTF-8 and a control character of ASCII, including the line feed, as \x1b; other characters that
- * orma_base_utf8_visible_size() refuses as \u202e.
+ * Prints like fprintf(), but the output stays within one line and every character is visible. Bytes
+ * that are not UTF-8 and ASCII control characters, including the line feed, are printed as \x1b.
+ * Other characters that orma_base_utf8_visible_size() refuses are printed as \u202e.
  */
 void orma_tool_print(FILE *out, const char *format, ...) ORMA_PRINTF(2, 3);
 /* Does the same with a line feed at the end. */

@@ -95,7 +95,7 @@ int orma_tool_usage_error(const char *format, ...)
 	return ORMA_EXIT_USAGE;
 }
 
-/* Each act of a peer may be worth a message, but must not fill a disk. */
+/* A peer can cause any number of messages. The limit keeps them from filling a disk. */
 #define LOG_MESSAGES_PER_PERIOD 100ul
 #define LOG_PERIOD_NS           (10 * ORMA_NS_PER_SEC)
 
@@ -195,7 +195,7 @@ static _Noreturn void wait_for_child(int fd, pid_t child, bool print_pid, int wa
 		orma_tool_warn("the data sources did not start within %d s", wait_ms / 1000);
 	else if (read(fd, &status, 1) != 1)
 		orma_tool_warn("the background process ended before it was ready");
-	/* Prints the id of a process that goes on, however slowly. */
+	/* Print the id of a process that continues, even if its data sources are slow. */
 	if (print_pid && (ready == 0 || status != ORMA_EXIT_FAILURE)) {
 		orma_tool_print_line(stdout, "%d", (int)child);
 		fflush(stdout);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tool.h - what the commands of the `orma` binary share.
  *
- * A command is one function, orma_tool_<name>(). main.c calls it with the command's name as argv[0], and it
- * returns the exit status: 0 success, 1 failure, 2 wrong usage. The function stands in <name>_command.c, in the
- * folder of what the command works on:
+ * A command is one function, orma_tool_<name>(). main.c calls it with the command's name as
+ * argv[0], and it returns the exit status: 0 success, 1 failure, 2 wrong usage. The function stands
+ * in <name>_command.c, in the folder of what the command works on:
  *
  *   record/    makes a recording: record, perfetto
  *   daemon/    serves recordings: traced, probes
@@ -11,9 +11,10 @@
  *   trace/     reads or writes trace files: dump
  *   protogen/  generates C from .proto files: protogen
  *
- * A new command goes into the folder whose code it uses, and gets a folder of its own when it brings three files
- * or more that no other command uses. Declare it below, and list it in `commands` of main.c. The top of src/tool
- * holds what several folders use: messages, options, and values in options.
+ * A new command goes into the folder whose code it uses, and gets a folder of its own when it
+ * brings three files or more that no other command uses. Declare it below, and list it in
+ * `commands` of main.c. The top of src/tool holds what several folders use: messages, options, and
+ * values in options.
  */
 #ifndef ORMA_TOOL_TOOL_H
 #define ORMA_TOOL_TOOL_H
@@ -60,8 +61,8 @@ void orma_tool_log_to_stderr(int level);
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* Calls getopt_long() and reports what is wrong; '?' then stands for every mistake. `letters`
- * begins with a colon. */
+/* Calls getopt_long() and reports what is wrong. Returns '?' for every mistake. `letters` begins
+ * with a colon. */
 int orma_tool_option(int argc, char **argv, const char *letters, const struct option *options);
 /* Returns the one of `names` that was probably meant, or NULL. */
 const char *orma_tool_closest(const char *wrong, const char *const *names, size_t count);
@@ -79,14 +80,14 @@ int orma_tool_read_file(const char *path, struct orma_buf *buf);
 /* --- processes -------------------------------------------------------------------------------- */
 
 /*
- * Goes on in a child with its own session. Returns only in the child, with the descriptor for
- * orma_tool_tell_parent(). The parent waits until it is told, for at most `wait_ms` (-1 = without
- * limit), and exits with the status that it was told. With `print_pid` it prints the child's
- * process id on stdout, unless the child has failed.
+ * Continues in a child process with a session of its own. Returns only in the child, with the
+ * descriptor for orma_tool_tell_parent(). The parent waits for a status from the child, for at most
+ * `wait_ms` (-1 = without limit), and exits with that status. With `print_pid` it prints the
+ * child's process id on stdout, unless the child has failed.
  */
 int orma_tool_background(bool print_pid, int wait_ms);
-/* Makes the parent exit with this status: ORMA_EXIT_OK when the child does its work. To be called
- * once; *fd may be -1. */
+/* Makes the parent exit with this status: ORMA_EXIT_OK when the child does its work. Call it once;
+ * *fd may be -1. */
 void orma_tool_tell_parent(int *fd, int status);
 /* Writes `text` to the descriptor whose number is in the environment variable, if it is set, and
  * closes the descriptor. */

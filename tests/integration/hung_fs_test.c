@@ -362,7 +362,7 @@ ORMA_TEST(a_write_that_hangs_does_not_keep_the_daemon)
 	orma_test_process_signal(&process, SIGTERM);
 	orma_hung_fs_await(&scene.fs, ORMA_FUSE_WRITE);
 	orma_raw_await_end(&scene.session.consumer.client);
-	CHECK(strstr(orma_test_process_messages(), "left cut"));
+	CHECK(strstr(orma_test_process_messages(), "left truncated"));
 	CHECK(access(process.consumers, F_OK) < 0);
 	orma_hung_fs_abort(&scene.fs);
 	CHECK_INT(orma_test_process_wait(&process), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trigger_command.c - activates triggers: a producer that connects, names them and leaves.
+ * trigger_command.c - activates triggers: a producer that connects, names them and disconnects.
  *
  * It registers no data source and shares no memory, so it calls the producer port directly.
  * Rejected: the library's engine, which reconnects, keeps a thread, and is the only producer of a

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compress_worker.c - a thread per stream of blocks.
+ * compress_worker.c - compresses each stream of blocks on a thread of its own.
  *
  *   submit --> todo --> (the thread) --> done --> take --> spares --> submit ...
  *
  * A block owns its input and its output, and moves through the lists of its stream in order. The
- * service never has more than ORMA_COMPRESSOR_BLOCKS_MAX of them outstanding, which bounds the
- * queue. An event means that `done` is not empty. At most one event per stream is pending, because
- * the service takes blocks until none is left. A closed stream ends by itself: its thread drops the
- * queue, finishes the block at hand, and is joined by the next dispatch.
+ * service submits at most ORMA_COMPRESSOR_BLOCKS_MAX blocks before it takes one back, which bounds
+ * the queue. An event means that `done` is not empty. At most one event per stream is pending,
+ * because the service takes blocks until none is left. When a stream is closed, its thread drops
+ * the queue, finishes the current block and ends. The next dispatch joins it.
  *
  * Rejected: one thread for all streams (the consumer chooses the level, and level 22 takes seconds
  * per block), and a pool (the kernel already shares the processor fairly among fifteen threads).
@@ -39,7 +39,7 @@ struct stream {
 	uint64_t session_id;
 	struct orma_tool_compressor *compressor; /* the stream's thread only */
 	struct block *taken;                     /* the service's thread only */
-	/* Under worker->mutex: */
+	/* The following are guarded by worker->mutex. */
 	pthread_cond_t has_work;
 	struct orma_list todo, done, spares;
 	struct orma_list event; /* in worker->events, or alone */
@@ -141,7 +141,7 @@ static void free_stream(struct stream *stream)
 	free_blocks(&stream->spares);
 	free_block(stream->taken);
 	orma_base_list_remove(&stream->link);
-	/* Neighbours in the list of events belong to other threads. */
+	/* The mutex guards the list of events, whose other streams belong to other threads. */
 	pthread_mutex_lock(&stream->worker->mutex);
 	orma_base_list_remove(&stream->event);
 	pthread_mutex_unlock(&stream->worker->mutex);

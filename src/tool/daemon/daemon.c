@@ -19,11 +19,12 @@
 #include "tool/daemon/regex_pcre2.h"
 #include "tool/daemon/thread_priority.h"
 
-/* Limits for an orderly end: for answers of producers, and for the whole. */
+/* Time limits of an orderly end: for the answers of producers, and in all. */
 #define FINISH_FLUSH_MS 1000
 #define FINISH_MS       30000
-/* How long the end waits while no block is written and no file is opened, synced or closed. Data
- * that a write() has taken is safe with the kernel, so a longer sync may be left behind. */
+/* An orderly end gives up when for this long no block was written and no file was opened, synced or
+ * closed. The kernel keeps the data that write() has taken, so the daemon need not wait for a
+ * longer sync. */
 #define FINISH_STALL_MS 5000
 #define FINISH_CHECK_MS 500
 
@@ -62,8 +63,8 @@ static int refuse_remote(const char *address, struct orma_error *reterr)
 {
 	return orma_base_error_set(
 		reterr, -EPERM,
-		"consumers are not served on %s, where nobody vouches for who they are; "
-		"--allow-remote-consumers serves whoever can reach it",
+		"consumers are not served on %s, because nothing proves who they are; "
+		"--allow-remote-consumers serves everybody who can reach it",
 		address);
 }
 
@@ -108,7 +109,7 @@ static bool is_same_address(const char *text, const struct orma_ipc_address *add
 	return strcmp(canonical[0], canonical[1]) == 0;
 }
 
-/* Returns ORMA_HOST_RELAY when this socket is to serve relays, else 0. */
+/* Returns ORMA_HOST_RELAY if this socket serves relays, else 0. */
 static unsigned relay_flag(struct orma_daemon_relays *relays,
 			   const struct orma_ipc_address *address)
 {
@@ -293,7 +294,7 @@ static void on_finish_check(struct orma_timer *timer)
 	    orma_base_loop_arm_in(daemon->loop, timer, FINISH_CHECK_MS * ORMA_NS_PER_MS,
 				  on_finish_check) == 0)
 		return;
-	orma_base_log(ORMA_LOG_WARNING, "files that could not be completed are left cut");
+	orma_base_log(ORMA_LOG_WARNING, "files that could not be completed are left truncated");
 	orma_base_loop_stop(daemon->loop);
 }
 

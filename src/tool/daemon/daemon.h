@@ -43,9 +43,9 @@ struct orma_daemon {
 struct orma_daemon_options {
 	const char *producer_addresses; /* comma-separated; NULL = default; "" = none */
 	const char *consumer_addresses;
-	unsigned listen_flags; /* of orma_ipc_listen() */
-	/* Consumers can record everything that producers offer, and on a network nothing vouches
-	 * for their user. So unless this is set, only sockets of this machine serve them. */
+	unsigned listen_flags; /* flags for orma_ipc_listen() */
+	/* Consumers can record everything that producers offer, and on a network nothing proves
+	 * which user they are. So unless this is set, only sockets of this machine serve them. */
 	bool allows_remote_consumers;
 	/* The user that the daemon becomes, when it changes user before it runs. */
 	bool has_uid;
@@ -60,7 +60,7 @@ struct orma_daemon_options {
 /* Listens, but serves only in orma_daemon_run(). `reterr` names the address that failed. */
 int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_options *options,
 		     struct orma_error *reterr);
-/* Serves on a socket that listens already, too, and takes it over on success. */
+/* Also serves on a socket that already listens. On success the daemon owns it. */
 int orma_daemon_adopt_producers(struct orma_daemon *daemon, int fd, struct orma_error *reterr);
 int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_error *reterr);
 /* Called when all sockets are open: -ENOENT with `reterr` when an address in `relays` is not one of
@@ -73,14 +73,15 @@ void orma_daemon_stop(struct orma_daemon *daemon);
 /*
  * Begins an orderly end, on the loop's thread. Sessions that write into files are flushed (for a
  * second at most), stopped, and their files completed, while the daemon goes on serving; then
- * orma_daemon_run() returns. A pipe that takes nothing is given up after a second. When no file
- * makes progress for five seconds, or after half a minute, incomplete files are left as they are.
+ * orma_daemon_run() returns. A pipe that takes no data for a second is given up. When no file makes
+ * progress for five seconds, or after half a minute in all, incomplete files are left as they are.
  */
 void orma_daemon_finish(struct orma_daemon *daemon);
-/* After orma_daemon_run(): returns true when there are files that the orderly end did not complete. */
+/* After orma_daemon_run(): returns true when there are files that the orderly end did not
+ * complete. */
 bool orma_daemon_has_open_files(const struct orma_daemon *daemon);
-/* After orma_daemon_run() in a process that exits now: only removes the socket files. For files
- * that hang, because joining their threads would hang too. */
+/* After orma_daemon_run() in a process that exits now: only removes the socket files. Use it when
+ * files hang, because joining their threads would hang too. */
 void orma_daemon_abandon(struct orma_daemon *daemon);
 /* Ends all sessions, completes their files, and frees everything. */
 void orma_daemon_done(struct orma_daemon *daemon);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * daemon_options.h - the options that `orma traced` and `orma probes` share, and how both go into the background.
+ * daemon_options.h - the options that `orma traced` and `orma probes` share, and how both go into
+ * the background.
  */
 #ifndef ORMA_TOOL_DAEMON_OPTIONS_H
 #define ORMA_TOOL_DAEMON_OPTIONS_H
@@ -21,11 +22,11 @@ enum { ORMA_OPTION_BACKGROUND = 256, ORMA_OPTION_VERSION, ORMA_OPTION_DAEMON_OTH
 struct orma_daemon_command {
 	const char *name; /* "orma traced" */
 	void (*print_help)(void);
-	/* Takes an option that is the command's own, with its value in `optarg`. Returns -1 to go on, else the exit
-	 * status. */
+	/* Handles an option that only this command has; its value is in `optarg`. Returns -1 to go
+	 * on, else the exit status. */
 	int (*take_option)(int option, void *ctx);
-	/* Runs until the end; returns the exit status. `parent_fd` is for orma_tool_tell_parent(); the descriptor is
-	 * -1 when nobody waits. */
+	/* Runs until the end; returns the exit status. `parent_fd` is for orma_tool_tell_parent();
+	 * the descriptor is -1 when no parent waits. */
 	int (*serve)(int *parent_fd, void *ctx);
 	void *ctx;
 	bool in_background; /* set by --background */

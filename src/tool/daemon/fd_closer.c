@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fd_closer.c - a few threads that exist only while there are descriptors to close.
+ * fd_closer.c - closes descriptors on a few threads, which exist only while there are any to close.
  *
- *   the service's thread --queue--> thread: close(), may hang --> next one, or the thread's end
+ *   the service's thread --queue--> thread: close(), which may hang --> next descriptor, or exit
  *
- * Each user has at most one thread, and the user's next descriptor waits behind one that hangs. So
- * a descriptor that hangs in close() delays only its sender's others. A thread takes the oldest
- * descriptor whose owner has no thread.
+ * Each user has at most one thread, so a descriptor that hangs in close() delays only other
+ * descriptors of the same user. A thread takes the oldest descriptor whose owner has no thread.
  *
- * Invariant: a descriptor is in the queue or in a thread's hands, and counts against its owner for
- * as long; `handed` minus `closed` are left. The queue is bounded because the service stops
- * receiving from an owner with too many descriptors in it (ipc/connection.c); only what was sent by
- * then still arrives, one message on each of the owner's connections.
+ * Invariant: each descriptor that is not closed yet is either in `queue` or in `in_hand`, and
+ * counts against its owner. Their number is `handed` minus `closed`. The queue is bounded, because
+ * the service stops receiving from an owner with too many descriptors (ipc/connection.c). After
+ * that at most one more message arrives on each of the owner's connections.
  *
  * Rejected: one thread (one user would delay all others), a thread for each descriptor (no bound),
- * and refusing descriptors that have arrived (the kernel then closes them on the thread that must
+ * and refusing descriptors that have arrived (the kernel would close them on the thread that must
  * not block).
  */
 #include "tool/daemon/fd_closer.h"
@@ -40,10 +39,10 @@ struct item {
 
 struct closer {
 	struct orma_fd_closer base;
-	uint64_t handed, seen_closed; /* only the thread that uses the closer */
+	uint64_t handed, seen_closed; /* used only by the thread that uses the closer */
 	pthread_mutex_t mutex;
 	pthread_cond_t has_closed;
-	/* Under mutex: */
+	/* The following are guarded by mutex. */
 	uint64_t closed;
 	struct orma_list queue;   /* struct item */
 	struct orma_list in_hand; /* struct item: one per thread that is closing */
@@ -112,7 +111,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Without a new thread, the next thread that starts or finishes closes what waits. */
+/* If no thread can be started, the next one that starts or finishes closes the waiting
+ * descriptors. */
 static void start_thread_locked(struct closer *closer)
 {
 	pthread_attr_t attributes;
@@ -136,7 +136,7 @@ static void hand_over(struct orma_fd_closer *base, int fd, uid_t owner)
 	struct closer *closer = of(base);
 	struct item *item = orma_base_alloc(sizeof(*item));
 
-	/* Without memory, blocking is better than leaking the descriptor. */
+	/* When there is no memory, blocking is better than leaking the descriptor. */
 	if (!item) {
 		close(fd);
 		return;
@@ -155,7 +155,7 @@ bool orma_fd_closer_is_idle(struct orma_fd_closer *base)
 {
 	struct closer *closer = of(base);
 
-	/* Nearly always true, and then the mutex is not needed. */
+	/* This is nearly always true, and then the mutex is not needed. */
 	if (closer->handed == closer->seen_closed)
 		return true;
 	pthread_mutex_lock(&closer->mutex);

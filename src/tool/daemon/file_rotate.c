@@ -2,14 +2,14 @@
  * file_rotate.c - renames the files of a session, each to the next number, and creates the next
  * file.
  *
- * The daemon may be root, and a consumer chooses the path. So nothing may be lost that the session,
- * or an earlier one of the same series, did not write itself: a file is removed or renamed only
- * while its name still leads to the file that was created, found or put there; a rename never
- * replaces anything; and the new file must not exist. Paths are relative to the descriptor of a
- * folder, as with openat(). It is AT_FDCWD for root and the daemon's own user, who may change their
- * folders. For other users it is the folder that holds the files (output_folder.h), so that no link
- * in a path leads elsewhere. Rejected: truncating the oldest file and using it again, because
- * readers may have it open.
+ * The daemon may be root, and a consumer chooses the path. So only files that this session, or an
+ * earlier one of the same series, has written may be lost. A file is removed or renamed only while
+ * its name still leads to the file that was created, found or put there. A rename never replaces a
+ * file, and the new file must not exist. Paths are relative to the descriptor of a folder, as with
+ * openat(). It is AT_FDCWD for root and the daemon's own user, who may change their folders. For
+ * other users it is the folder that holds the files (output_folder.h), so that no link in a path
+ * leads elsewhere. Rejected: truncating the oldest file and using it again, because readers may
+ * have it open.
  */
 #include "tool/daemon/file_rotate.h"
 
@@ -72,8 +72,8 @@ static int check_identity(int folder_fd, const char *name, const struct orma_fil
 	return 1;
 }
 
-/* For file systems without the flag. A file that appears between the check and the rename is lost;
- * but only a user who may write to the folder can put it there, and that user could replace any
+/* Used on file systems without the flag. A file that appears between the check and the rename is
+ * lost. Only a user who may write to the folder can put it there, and that user could replace any
  * file in it. */
 static int rename_without_replacing(int folder_fd, const char *from, const char *to)
 {
@@ -140,7 +140,7 @@ static int create(const struct names *names)
 	return fd;
 }
 
-/* Reports a file that is in the way now, and not after hours of recording. */
+/* Reports a file that is in the way at once, not after hours of recording. */
 static int check_names(const struct names *names, uint32_t count)
 {
 	struct stat info;

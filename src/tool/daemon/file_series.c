@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * file_series.c - recognises files that an earlier recording into the same place has left.
  *
- * Such files are renamed and, when they are the oldest, removed. So it is not enough that the name
- * fits: the file has to be ours by its owner, and the trace in it has to say itself, in the config
- * that each file begins with, that it was written to be rotated at this very path. An empty file of
- * ours at the path itself is what a crash or a full disk leaves, and holds nothing to lose.
+ * Such files are renamed, and the oldest ones are removed, so a matching name is not enough. This
+ * user must own the file, and the config at the beginning of its trace must have max_file_count and
+ * this very output_path. An empty file of this user at the path itself is accepted, too: a crash or
+ * a full disk leaves one, and it has no data to lose.
  *
- * A recording that is under way holds a write lock on its file. Such a lock takes a descriptor that
- * may write, so only users who may change the file can hold one. A recording that continues the
- * series takes a read lock: a write lock refuses it, and other readers' locks do not.
- * The lock belongs to the open file, and not to the process. Rejected: flock(), which each reader
- * can take and so keep the next recording from its path; a list of names beside the files (what it
- * says and what is there would differ one day); extended attributes (not every file system has
- * them).
+ * A recording in progress holds a write lock on its file. Such a lock needs a descriptor that is
+ * open for writing, so only users who may change the file can hold one. A recording that continues
+ * the series takes a read lock, which fails while another process holds the write lock and succeeds
+ * beside other read locks. Locks belong to the open file, not to the process (F_OFD_SETLK).
+ *
+ * Rejected: flock(), which any reader can take, and so keep the next recording from its path; a
+ * list of names beside the files (it could differ from the files); extended attributes (not every
+ * file system has them).
  */
 #include "tool/daemon/file_series.h"
 
@@ -69,7 +70,7 @@ static int look_at_packet(void *ctx, const void *packet, size_t size)
 	return ++search->packets == SEARCHED_PACKETS;
 }
 
-/* A file system without locks cannot tell; then the checks of a file's identity remain. */
+/* On a file system without locks, only the checks of the file's identity are left. */
 static int take_lock(int fd, short type)
 {
 	struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
@@ -82,7 +83,7 @@ int orma_file_series_lock(int fd)
 	return take_lock(fd, F_WRLCK);
 }
 
-/* 0, -EEXIST, -EBUSY or what the system says. */
+/* Returns 0, -EEXIST, -EBUSY or the error of a system call. */
 static int check(int fd, const char *output_path, bool is_newest, struct orma_file_identity *ret)
 {
 	struct search search = {.output_path = orma_base_str(output_path)};
@@ -90,7 +91,7 @@ static int check(int fd, const char *output_path, bool is_newest, struct orma_fi
 
 	if (is_newest && take_lock(fd, F_RDLCK))
 		return -EBUSY;
-	/* Behind the lock: what the file has can no longer be a recording's that is under way. */
+	/* With the lock held, the file cannot belong to a recording in progress. */
 	if (fstat(fd, &info))
 		return -errno;
 	if (!is_own_file(&info))
@@ -105,8 +106,9 @@ static int check(int fd, const char *output_path, bool is_newest, struct orma_fi
 	return 0;
 }
 
-/* Other kinds of files are not even opened: with some of them, that alone has an effect. Only to
- * read: the daemon's filter allows no more with a file that was there before (seccomp.c). */
+/* Opens a regular file for reading. Other kinds are not opened, because opening a device can have
+ * an effect. The daemon's system call filter refuses to open an existing file for writing
+ * (seccomp.c). */
 static int open_own(int folder_fd, const char *name)
 {
 	struct stat info;
@@ -116,7 +118,8 @@ static int open_own(int folder_fd, const char *name)
 		return -errno;
 	if (!is_own_file(&info))
 		return -EEXIST;
-	/* It may have changed meanwhile: a pipe is not waited for, and a link is not followed. */
+	/* The file may have been replaced meanwhile, so do not wait for a pipe and do not follow a
+	 * link. */
 	fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -133,6 +136,6 @@ int orma_file_series_check(int folder_fd, const char *name, const char *output_p
 		*ret_fd = fd;
 	else
 		orma_base_fd_close(fd);
-	/* What cannot even be opened is something else, too. */
+	/* A file that cannot be opened is not one of ours either. */
 	return r == 0 ? 1 : r == -ELOOP || r == -EACCES || r == -ENXIO ? -EEXIST : r;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_thread.c - the thread of an output file: creates or takes over the file, writes blocks, rotates, and closes.
+ * file_thread.c - the thread of an output file: creates or takes over the file, writes blocks,
+ * rotates, and closes.
  *
- * Everything that may wait for a file system happens here: creating a file of output_path, asking a descriptor for its
- * position (which is locked while another process is in a write), and every close(). The thread takes blocks in order and
- * writes each to the end. A failure is reported once; after it, blocks are dropped, and only the end event follows.
+ * Everything that may wait for a file system happens here: creating a file of output_path, asking a
+ * descriptor for its position (which is locked while another process is in a write), and every
+ * close(). The thread takes blocks in order and writes each to the end. A failure is reported once;
+ * after it, blocks are dropped, and only the end event follows.
  */
 #include "tool/daemon/file_thread.h"
 
@@ -24,9 +26,10 @@
 #include "tool/trace/trace_file.h"
 
 #define CLOSING_STALL_MS 10000 /* how long a file may take nothing once its session has ended */
-#define HURRIED_STALL_MS 1000  /* and once the daemon ends */
-/* Written blocks are reused while their file is open: the allocator would give memory of this size back to the kernel each
- * time, and clearing it again costs as much as the copy into it. */
+#define HURRIED_STALL_MS 1000  /* the same once the daemon ends */
+/* Written blocks are reused while their file is open. Otherwise the allocator would return memory
+ * of this size to the kernel each time, and the kernel's clearing of new memory costs as much as
+ * the copy into it. */
 #define SPARE_BLOCKS_MAX 4u
 #define SOURCE_WAIT_MS   10    /* how often to look whether the source has been written */
 #define SOURCE_STALL_MS  10000 /* how long to wait for its next byte */
@@ -48,8 +51,9 @@ static void post_locked(struct orma_file_thread *file, struct orma_file_event *e
 		orma_base_loop_wake(file->worker->loop);
 }
 
-/* While its session runs, a file may take nothing for minutes, such as a pipe into a pager; the service then keeps what
- * its buffers hold. The limit is shorter once the session or the daemon ends, so that the file delays neither for long. */
+/* While its session runs, a file such as a pipe into a pager may take no data for minutes.
+ * Meanwhile the data stays in the service's buffers. The limit is shorter once the session or the
+ * daemon ends, so that the file delays neither for long. */
 static int patience_ms(void *ctx)
 {
 	struct orma_file_thread *file = ctx;
@@ -81,7 +85,7 @@ static void drop_block_locked(struct orma_file_thread *file, struct orma_file_bl
 	}
 }
 
-/* True when the session was freed, so nobody needs the rest of the file. */
+/* Returns true when the session was freed, so that the rest of the file is not needed. */
 static bool is_given_up(struct orma_file_thread *file)
 {
 	pthread_mutex_lock(&file->worker->mutex);
@@ -149,7 +153,7 @@ static int copy_source(struct orma_file_thread *file, const struct orma_file_blo
 	return r;
 }
 
-/* A pipe or a character device cannot be synced; that is no failure. */
+/* A pipe or a character device cannot be synced. That is not a failure. */
 static int sync_file(const struct orma_file_thread *file)
 {
 	return fdatasync(file->fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
@@ -197,7 +201,8 @@ static int write_block(struct orma_file_thread *file, const struct orma_file_blo
 
 static void take_result_locked(struct orma_file_thread *file, int r)
 {
-	/* Blocks that are dropped after a failure make room, but READY must not follow the failure. */
+	/* Blocks that are dropped after a failure make room, but READY must not follow the
+	 * failure. */
 	if (file->has_failed)
 		return;
 	if (r) {
@@ -242,14 +247,16 @@ static int create_named(struct orma_file_thread *file, int *ret_fd)
 	if (file->output_folder)
 		r = orma_output_folder_enter(file->output_folder, file->path, &file->folder_fd,
 					     &file->name);
-	/* In a folder that several users share, files of an earlier recording may belong to another user. */
+	/* In a folder that several users share, files of an earlier recording may belong to another
+	 * user. */
 	const char *series = file->output_folder ? NULL : file->path;
 	return r ? r
 		 : orma_file_create(&file->rotation, file->folder_fd, file->name, file->count,
 				    series, ret_fd);
 }
 
-/* Creates the file, or checks the descriptor and finds its origin. A file that was closed meanwhile reports no creation. */
+/* Creates the file, or checks the descriptor and finds its origin. A file that was closed meanwhile
+ * reports no creation. */
 static void begin_file(struct orma_file_thread *file)
 {
 	struct orma_file_worker *worker = file->worker;
@@ -273,8 +280,8 @@ static void begin_file(struct orma_file_thread *file)
 	pthread_mutex_unlock(&worker->mutex);
 }
 
-/* Removes a file that was created and stayed empty, because its session was given up or nothing could be written. It would
- * be in the way of the next recording. */
+/* Removes a file that was created and stayed empty, because its session was given up or nothing
+ * could be written. An empty file would be in the way of the next recording. */
 static void remove_if_unused(const struct orma_file_thread *file, bool was_given_up)
 {
 	struct stat info;
@@ -289,7 +296,8 @@ static void *run_file(void *arg)
 	struct orma_file_thread *file = arg;
 	struct orma_file_worker *worker = file->worker;
 
-	/* Naming the thread from another one writes a file of /proc, which the system call filter refuses. */
+	/* Naming the thread from another one writes a file of /proc, which the system call filter
+	 * refuses. */
 	pthread_setname_np(pthread_self(), "orma-file");
 	begin_file(file);
 	pthread_mutex_lock(&worker->mutex);

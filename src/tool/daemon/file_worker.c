@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * file_worker.c - output files with a thread each, fed through bounded queues of blocks.
  *
- * The service's thread copies the data into a block and appends it to the file's queue; the file's thread
- * (file_thread.c) takes it from there. Events go back through a list that the service's thread empties after a wake of its
- * loop.
+ * The service's thread copies the data into a block and appends it to the file's queue; the file's
+ * thread (file_thread.c) takes it from there. Events go back through a list that the service's
+ * thread empties after a wake of its loop.
  *
- * Invariants: queued_bytes <= ORMA_FILE_QUEUE_BYTES_MAX plus one block; a refused write (-EAGAIN) sets wants_event, and
- * exactly one event follows it; after a failure only the end event follows. Rejected: one thread for all files (a hanging
- * disk would block all of them), io_uring (not on every kernel that orma runs on, and often forbidden in containers), and
- * pinning the trace buffer's memory during the write (a slow disk would then keep the ring from being overwritten).
+ * Invariants: queued_bytes <= ORMA_FILE_QUEUE_BYTES_MAX plus one block; a refused write (-EAGAIN)
+ * sets wants_event, and exactly one event follows it; after a failure only the end event follows.
+ * Rejected: one thread for all files (a hanging disk would block all of them), io_uring (not on
+ * every kernel that orma runs on, and often forbidden in containers), and pinning the trace
+ * buffer's memory during the write (a slow disk would then keep the ring from being overwritten).
  */
 #include "tool/daemon/file_worker.h"
 
@@ -27,8 +28,8 @@
 #include "tool/daemon/file_thread.h"
 #include "tool/daemon/output_folder.h"
 
-#define RUNNING_STALL_MS 300000 /* how long a file may take nothing while its session runs */
-#define FREE_STALL_SEC   5      /* how long the end waits while no file makes progress */
+#define RUNNING_STALL_MS 300000 /* how long a file may take no data while its session runs */
+#define FREE_STALL_SEC   5      /* how long orma_file_worker_free() waits for some progress */
 
 void orma_file_worker_close_fd(void *ctx, int fd, uid_t owner)
 {
@@ -176,8 +177,9 @@ static int queue_write(void *ctx, void *file_arg, const struct iovec *iov, int i
 	return 0;
 }
 
-/* Duplicates the descriptor of the file that a copy is to read. -EBUSY while it is not known which file that is: before
- * its creation and during a rotation. -ESPIPE when it cannot be read. */
+/* Duplicates the descriptor of the file that a copy reads. Returns -EBUSY before the file is
+ * created and during a rotation, when it is not known which file that is, and -ESPIPE when the file
+ * cannot be read. */
 static int dup_source_locked(const struct orma_file_thread *source)
 {
 	if (source->rotations || source->fd < 0)
@@ -190,14 +192,15 @@ static int dup_source_locked(const struct orma_file_thread *source)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The source is not being closed, so its thread keeps the descriptor open. */
+/* The descriptor stays valid, because the source is not being closed. */
 static int queue_copy(void *ctx, void *file_arg, void *source_arg, uint64_t size)
 {
 	struct orma_file_worker *worker = ctx;
 	struct orma_file_thread *file = file_arg;
 	const struct orma_file_thread *source = source_arg;
 
-	/* The block comes first: nothing may fail once there is a descriptor, because closing it may block. */
+	/* Allocate the block first: nothing may fail once there is a descriptor, because closing it
+	 * may block. */
 	struct orma_file_block *block = get_block(file, 1);
 	if (!block)
 		return -ENOMEM;
@@ -350,7 +353,8 @@ void orma_file_worker_hurry(struct orma_file_worker *worker)
 	pthread_mutex_unlock(&worker->mutex);
 }
 
-/* Waits for the end of a file's thread. Returns false when no file has made progress for FREE_STALL_SEC. */
+/* Waits for the end of a file's thread. Returns false when no file has made progress for
+ * FREE_STALL_SEC. */
 static bool await_end(struct orma_file_thread *file)
 {
 	struct orma_file_worker *worker = file->worker;
@@ -371,7 +375,8 @@ static bool await_end(struct orma_file_thread *file)
 	return has_ended;
 }
 
-/* Leaves threads that hang to themselves. They may continue at any time, so the memory that they use is not freed. */
+/* Abandons threads that hang. They may continue at any time, so the memory that they use is not
+ * freed. */
 static void abandon(struct orma_file_worker *worker)
 {
 	struct orma_file_thread *file;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * output_folder.c - paths that another user chose, below a folder that the administrator chose.
+ * output_folder.c - opens paths that another user chose, below a folder that the administrator
+ * chose.
  *
  * The daemon creates these files with rights that their users do not have, and any of the users may
- * change folders below the output folder while the daemon works there. So a path is walked name by
- * name: each folder is opened relative to the one before, without following a symbolic link, and
- * ".." is refused. What then happens to the file (creating, renaming, removing) names it relative
- * to the descriptor of its own folder, so that nothing in the path is looked up again.
+ * change folders below the output folder meanwhile. So a path is walked name by name: each folder
+ * is opened relative to the one before, without following a symbolic link, and ".." is refused. The
+ * file is then created, renamed and removed relative to the descriptor of its own folder, so that
+ * no folder of the path is looked up again.
  *
- * The folder is opened at the daemon's start, before the daemon becomes another user and has its
- * filter; later renames of the folder, or of what leads to it, change nothing.
+ * The output folder is opened when the daemon starts, before it changes its user and installs its
+ * system call filter. Renaming the folder or its parents later has no effect.
  *
- * Rejected: openat2() with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. It says the same in one call,
- * but its flags are in memory, where a system call filter cannot see them: a filter that allows the
- * call allows to open every existing file for writing. Kernels before 5.6 would need the walk
- * anyhow. Also rejected: realpath() of what the user said (links may change afterwards).
+ * Rejected: openat2() with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. It does the same in one call,
+ * but its flags are in memory, where a system call filter cannot see them, so a filter that allows
+ * the call would allow any existing file to be opened for writing. Kernels before 5.6 need the walk
+ * in any case. Also rejected: realpath() of the user's path (links may change afterwards).
  */
 #include "tool/daemon/output_folder.h"
 
@@ -81,7 +82,8 @@ static const char *skip_folder(const char *path, const char *folder)
 	return strncmp(path, folder, size) == 0 && path[size] == '/' ? path + size : NULL;
 }
 
-/* Returns the size of the next name in *path, which then points behind the name; 0 = there is none. */
+/* Returns the size of the next name in *path, which then points behind the name; 0 = there is
+ * none. */
 static size_t next_name(const char **path, const char **ret_name)
 {
 	const char *name = *path + strspn(*path, "/");

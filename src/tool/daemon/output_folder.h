@@ -9,7 +9,7 @@
 
 struct orma_output_folder {
 	int fd; /* O_PATH; -1 = there is none */
-	/* as it was given, and absolute without links; both without a final slash */
+	/* the path as given, and the absolute path without links; both without a final slash */
 	char *path, *real_path;
 };
 
@@ -21,7 +21,7 @@ struct orma_output_folder {
 /* Opens the folder; `path` is borrowed for the call. 0, or -errno with `reterr`. */
 int orma_output_folder_open(const char *path, struct orma_output_folder *ret,
 			    struct orma_error *reterr);
-/* Does nothing when there is none. */
+/* Does nothing when no folder is open. */
 void orma_output_folder_close(struct orma_output_folder *folder);
 
 /*

@@ -6,11 +6,11 @@
  * process that gets the lock may remove the folder. A process that has just made a folder locks it,
  * and then checks that it still exists.
  *
- * The parent is a folder like /tmp, into which any user may put anything. So a name is only a hint.
- * What is opened there must be a folder and not a link, belong to this user, and be closed to all
- * others; and what is removed in it is named relative to the descriptor that was checked. Other
- * users cannot rename or replace our folder because of the sticky bit. Where they can, they can
- * only cause the removal of a name of an empty folder.
+ * The parent is a folder like /tmp, into which any user may put anything. So a matching name is
+ * only a hint. The folder must not be a symbolic link, must belong to this user, and must be closed
+ * to all others. Its files are removed relative to the descriptor that was checked. Other users
+ * cannot rename or replace our folder because of the sticky bit. In a parent without the sticky
+ * bit, the worst that they can cause is the removal of an empty folder.
  *
  * Rejected: an abstract socket (open and visible to all users), a file with the process id (ids are
  * reused), and removal by age (a recording may take a week).
@@ -91,7 +91,8 @@ static int lock(struct orma_private_folder *folder)
 		return 0;
 	if (folder->fd < 0)
 		return folder->fd;
-	/* On a file system without locks, nothing is removed either. */
+	/* On a file system without locks, the lock fails for other processes too, so nothing is
+	 * removed. */
 	(void)flock(folder->fd, LOCK_EX);
 	if (fstat(folder->fd, &here) == 0 && lstat(folder->path, &there) == 0 &&
 	    here.st_ino == there.st_ino && here.st_dev == there.st_dev)

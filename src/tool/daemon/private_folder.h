@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * private_folder.h - a temporary folder that only this user can enter, and that ends with its
+ * private_folder.h - a temporary folder that only this user can enter, and that is removed with its
  * process.
  */
 #ifndef ORMA_TOOL_PRIVATE_FOLDER_H

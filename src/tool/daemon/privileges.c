@@ -4,9 +4,9 @@
  * The order is: groups first, while the process may still change them; then all three user ids at
  * once, because a saved one is a way back; then the capabilities, because a change of user keeps
  * the inheritable ones; then a check of the result. Users and groups are looked up in the files, or
- * are numbers. Rejected: getpwnam(), which loads name services at run time, and a static binary
- * would need the shared libraries for that which it was made to avoid; keeping single capabilities
- * (the daemon needs none once its sockets are open); libcap for one system call.
+ * are numbers. Rejected: getpwnam() (it loads shared libraries for name services at run time, which
+ * a static binary must not need); keeping single capabilities (the daemon needs none once its
+ * sockets are open); libcap for one system call.
  */
 #include "tool/daemon/privileges.h"
 

@@ -19,8 +19,9 @@ struct orma_privileges {
 int orma_privileges_find(const char *user, const char *group, struct orma_privileges *ret,
 			 struct orma_error *reterr);
 int orma_privileges_find_group(const char *name, gid_t *ret);
-/* Becomes that user with that group and no other, without capabilities, and for good. In any case,
- * programs executed later gain no rights. -EPERM when the process is not root's. */
+/* Permanently becomes that user, with that group and no other, and without capabilities. Also
+ * ensures that programs executed later gain no rights, even if the user stays the same. Returns
+ * -EPERM when the process is not root's. */
 int orma_privileges_drop(const struct orma_privileges *privileges, struct orma_error *reterr);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * probes_command.c - `orma probes`: this machine's data sources as a producer of a daemon, with the options
- * of traced_probes.
+ * probes_command.c - `orma probes`: this machine's data sources as a producer of a daemon, with the
+ * options of traced_probes.
  */
 #include <errno.h>
 #include <orma/init.h>
@@ -66,7 +66,8 @@ static int serve(int *parent_fd, void *ctx)
 				 on_signal);
 	if (r == 0 && getenv("TRACED_PROBES_NOTIFY_FD") && orma_sync(SYNC_TIMEOUT_MS) == 0)
 		orma_tool_notify("TRACED_PROBES_NOTIFY_FD", "1");
-	/* A daemon that runs already knows the data sources before the parent returns. It may also start later. */
+	/* Wait, so that a daemon that already runs knows the data sources before the parent exits.
+	 * The daemon may also start later. */
 	if (r == 0 && *parent_fd >= 0)
 		(void)orma_sync(PARENT_SYNC_MS);
 	if (r == 0) {

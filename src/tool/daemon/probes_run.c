@@ -14,7 +14,8 @@
 #include "probes/probe.h"
 #include "probes/sightings.h"
 
-/* As for upstream's probes: room for a scan of all processes between two turns of the service. */
+/* The same size as for upstream's probes. A scan of all processes fits between two turns of the
+ * service. */
 #define SHM_BYTES  (2u << 20)
 #define PAGE_BYTES (32u << 10)
 

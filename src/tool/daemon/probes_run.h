@@ -15,7 +15,8 @@ struct orma_probes_options {
 				      by */
 };
 
-/* Starts the library (once per process) with caller_drives, and registers all probes. 0 or -errno. */
+/* Starts the library (once per process) with caller_drives, and registers all probes. 0 or
+ * -errno. */
 int orma_tool_probes_new(const struct orma_probes_options *options, struct orma_probes **ret);
 struct orma_loop *orma_tool_probes_loop(struct orma_probes *probes);
 /* Runs until orma_tool_probes_stop(), which any thread may call, or orma_base_loop_stop(). 0 or

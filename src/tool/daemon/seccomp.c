@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * seccomp.c - a system call filter for a daemon whose sockets are open.
  *
- * What is allowed is a list: what the loop, the sockets, shared memory, the file threads and the C
- * library's allocator and threads call, by the names of x86-64 and of arm64. Some calls are looked
- * at more closely:
+ * The filter is a list of allowed system calls: those that the loop, the sockets, shared memory,
+ * the file threads and the C library's allocator and threads make on x86-64 and on arm64. It also
+ * checks the arguments of some calls:
  *
- *   open, openat      to read, or to create what was not there (TraceConfig.output_path)
+ *   open, openat      only to read, or to create a new file (TraceConfig.output_path)
  *   mmap, mprotect    never executable
  *   clone             threads only; clone3 "does not exist", because a filter cannot see its flags,
  *                     and the C library then uses clone
- *   prctl             the thread's name
- *   prlimit64         to ask, not to set
- *   tgkill            this process, for abort()
+ *   prctl             only to set the thread's name
+ *   prlimit64         only to read a limit
+ *   tgkill            only to this process, for abort()
  *
- * So what gets control of the daemon can read what its user may read and write into connections and
- * files that are open, but not execute, connect, trace or signal, nor change an existing file.
- * Deleting and renaming are possible: a file that was created for a session that then fails is
- * removed, and max_file_count renames. A path is
- * memory that a filter cannot look into; for limits by path there are the unit's options of
- * systemd. Rejected: libseccomp (a library for some 200 instructions), a list of what is forbidden
- * (the kernel grows), a process that opens files for the daemon (the client's descriptor does that
- * already; output_path is what is left).
+ * So an attacker who controls the daemon can read the files that its user may read, and write to
+ * open connections and files, but cannot execute programs, connect, trace or signal processes, or
+ * change an existing file. Deleting and renaming stay possible, because the daemon removes the file
+ * of a session that failed to start, and max_file_count renames files. A filter cannot see the text
+ * of a path; the options of the systemd unit can limit paths. Rejected: libseccomp (a library for
+ * some 200 instructions), a list of forbidden calls (new kernels add calls), a process that opens
+ * files for the daemon (clients already pass descriptors; only output_path would need it).
  *
- * The code is one test per call, the frequent ones first. The kernel runs such a filter once per
- * number and remembers those that are allowed whatever their arguments.
+ * The filter tests one call after the other, frequent ones first. The kernel caches the numbers
+ * that are allowed whatever their arguments, and does not run the filter for them.
  */
 #include "tool/daemon/seccomp.h"
 
@@ -106,7 +105,7 @@ struct program {
 	struct instruction *code;
 };
 
-/* The data that the filter reads. */
+/* The data that the filter reads; the kernel's struct seccomp_data. */
 struct call {
 	int number;
 	uint32_t arch;
@@ -284,7 +283,8 @@ static void allow_open(struct filter *filter, uint32_t number, unsigned argument
 	answer(filter, filter->refusal);
 }
 
-/* Reading a limit passes no new one. That argument is a pointer, so both halves are checked. */
+/* Allows prlimit64() when the pointer to a new limit is NULL. Both halves of the pointer are
+ * checked. */
 static void allow_asking_limits(struct filter *filter)
 {
 	const size_t at = offsetof(struct call, arguments) + 2 * sizeof(uint64_t);
@@ -307,7 +307,7 @@ static void look_closely(struct filter *filter)
 	allow_masked(filter, SYS_mprotect, 2, PROT_EXEC, 0);
 	allow_masked(filter, SYS_clone, 0, CLONE_THREAD | namespaces, CLONE_THREAD);
 	allow_masked(filter, SYS_prctl, 0, UINT32_MAX, PR_SET_NAME);
-	/* Only the calling thread's own priority (priority_boost). */
+	/* A thread may change only its own priority (priority_boost). */
 	allow_masked(filter, SYS_sched_setscheduler, 0, UINT32_MAX, 0);
 	allow_masked(filter, SYS_setpriority, 1, UINT32_MAX, 0);
 	allow_masked(filter, SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid());
@@ -324,7 +324,8 @@ static void look_closely(struct filter *filter)
 
 static void write_filter(struct filter *filter)
 {
-	/* Calls by another convention have other numbers, so they are refused. */
+	/* A call of another architecture ends the process, because its number means another call.
+	 * The numbers of x32 have bit 30 set, so no list contains them. */
 	load(filter, offsetof(struct call, arch));
 	add(filter, JUMP_IF_EQUAL, NATIVE_ARCH, 1, 0);
 	answer(filter, RETURN_KILL_PROCESS);

@@ -23,9 +23,9 @@ struct orma_systemd_sockets {
 };
 
 /*
- * Takes the sockets that this process was started with. Their names tell the purpose ("producer" or
- * "consumer"), else their addresses, else their order: producers first. 0 (also when there is
- * none), -EINVAL or -EMSGSIZE. Unsets the variables; to be called before forking.
+ * Takes the sockets that this process was started with. Their purpose follows from their names
+ * ("producer" or "consumer"), else from their addresses, else from their order, producers first. 0
+ * (also when there is none), -EINVAL or -EMSGSIZE. Unsets the variables. Call it before forking.
  */
 int orma_systemd_take_sockets(struct orma_systemd_sockets *ret, struct orma_error *reterr);
 
@@ -36,7 +36,7 @@ struct orma_systemd {
 	struct orma_timer watchdog;
 };
 
-/* Connects to the manager's socket. Notifications need no further descriptor then. */
+/* Connects to the manager's socket. After that, notifications need no further descriptor. */
 void orma_systemd_open(struct orma_systemd *systemd);
 void orma_systemd_close(struct orma_systemd *systemd);
 /* Sends lines of NAME=value. They are lost when the manager does not read. */

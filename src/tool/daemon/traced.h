@@ -30,8 +30,9 @@ struct orma_traced_options {
 	struct orma_systemd_sockets sockets;
 };
 
-/* Opens the sockets, gives up the rights that it no longer needs, and serves until a signal. Returns the exit status.
- * The parent is told once the daemon serves; *parent_fd is -1 when there is none. */
+/* Opens the sockets, gives up the rights that it no longer needs, and serves until a signal.
+ * Returns the exit status. Tells the parent when the daemon serves; *parent_fd is -1 when no parent
+ * waits. */
 int orma_traced_serve(const struct orma_traced_options *options, int *parent_fd);
 
 #endif

@@ -190,7 +190,8 @@ int orma_tool_traced(int argc, char **argv)
 	if (orma_privileges_find(line.user, line.group, &line.traced.privileges, &error))
 		return orma_tool_fail("%s", error.message);
 	orma_tool_log_to_stderr(ORMA_LOG_INFO);
-	/* Before the fork: the service manager passed them to the process that it started. */
+	/* Take the sockets before the fork, because the service manager passed them to the process
+	 * that it started. */
 	if (orma_systemd_take_sockets(&line.traced.sockets, &error))
 		return orma_tool_fail("%s", error.message);
 	return orma_daemon_serve(&command);

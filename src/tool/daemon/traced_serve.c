@@ -180,8 +180,8 @@ static int watch_signals(struct traced *traced)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-/* More descriptors than the connections of ipc/ipc_host.h can need: one each, one in transit, and
- * for a producer that of its memory. A single user can use up the usual 1,024. */
+/* More descriptors than all connections of ipc/ipc_host.h can need: one each, one in transit, and
+ * one for the memory of a producer. A single user could use up the usual limit of 1,024. */
 #define DESCRIPTORS_WANTED 8192
 
 static void raise_descriptor_limit(void)

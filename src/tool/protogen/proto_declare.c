@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * proto_declare.c - what a .proto file declares: types, and the names and numbers inside them.
+ * proto_declare.c - records what a .proto file declares: types, and the names and numbers inside
+ * them.
  *
  * Everything is declared once. A file may declare very many things, so lookups are by hash. The
  * reserved ranges are sorted once, at the end of the message: they may stand before the fields or
@@ -99,8 +100,8 @@ static int compare_ranges(const void *a, const void *b)
 }
 
 /*
- * Whether one of the ranges contains the number. They are sorted by their first numbers, and `last`
- * of each is the largest of all ranges up to it.
+ * Returns true when one of the ranges contains the number. They are sorted by their first numbers,
+ * and `last` of each is the largest of all ranges up to it.
  */
 static bool is_reserved(const struct range *ranges, size_t count, uint32_t number)
 {

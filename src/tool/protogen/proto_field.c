@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * proto_field.c - fields of messages, oneofs and extensions, and the message types of maps.
  *
- * A map is what it is on the wire: a repeated field of a message with a key and a value, called as
- * protoc calls it: my_map has MyMapEntry.
+ * A map becomes what it is on the wire: a repeated field of a message with a key and a value. The
+ * message has the name that protoc gives it: the entries of my_map are of type MyMapEntry.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "tool/protogen/proto_parser.h"
 
-/* Protobuf's own numbers, for its implementations. */
+/* Protobuf reserves these field numbers for its implementations. */
 #define RESERVED_FIRST 19000
 #define RESERVED_LAST  19999
 
@@ -133,7 +133,7 @@ static int parse_type(struct orma_tool_proto_parser *parser, struct orma_tool_pr
 	return parse_map_type(parser, ret_entry_fields);
 }
 
-/* Also records the name and the number for the fields that follow. */
+/* Refuses a name or number that the message has already, and records both. */
 static int check_unique(struct orma_tool_proto_parser *parser, struct orma_tool_proto_field *field,
 			struct orma_str number_at)
 {
@@ -234,7 +234,7 @@ static int settle_packing(struct orma_tool_proto_parser *parser,
 	if (!field->has_packed_option)
 		field->is_packed =
 			parser->file->is_proto3 && !parser->file->is_expanded && field->is_repeated;
-	/* A named type may be an enum, which can be packed: resolving looks again. */
+	/* A named type may be an enum, which can be packed, so proto_resolve.c checks it. */
 	else if (field->is_packed && !(field->is_repeated && is_number))
 		return orma_proto_lexer_fail_at(parser->lexer, field->name,
 						"only repeated numbers can be packed");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * proto_file.h - .proto files: their messages, enums and extensions, parsed and resolved.
  *
- * The front end of both generators: `orma protogen` (proto_setters.h) and tools/protogen, which
- * makes src/schema/gen. It therefore uses base and proto only. It reads proto2, proto3 and editions
- * with messages, enums, all scalar types, oneofs, maps and extensions. It skips services, and all
- * options but those that say how a field is packed or what its default is. It refuses groups:
+ * This is the front end of both generators: `orma protogen` (proto_setters.h) and tools/protogen,
+ * which makes src/schema/gen. It therefore uses only base and proto. It reads proto2, proto3 and
+ * editions with messages, enums, all scalar types, oneofs, maps and extensions. It skips services,
+ * and all options except those for a field's encoding and default. It refuses groups, because
  * traces contain none.
  *
  * Everything lives in the arena of the set, including a copy of each text. Names point into the
@@ -19,7 +19,7 @@
 #include "base/map.h"
 #include "proto/text_lexer.h"
 
-#define ORMA_TOOL_PROTO_DEPTH_MAX 32   /* blocks in one another */
+#define ORMA_TOOL_PROTO_DEPTH_MAX 32   /* depth of nested blocks */
 #define ORMA_TOOL_PROTO_FILES_MAX 1000 /* imports of imports included */
 #define ORMA_TOOL_PROTO_FIELD_MAX 536870911
 
@@ -103,7 +103,8 @@ int orma_tool_proto_resolve(struct orma_tool_proto_set *set);
 /* Returns the type of this full name, or NULL. */
 struct orma_tool_proto_type *orma_tool_proto_find(const struct orma_tool_proto_set *set,
 						  const char *name, size_t size);
-/* Whether a message is one of protobuf's own: extensions of it define options of .proto files. */
+/* Returns true for a message of protobuf itself, whose extensions define options of .proto
+ * files. */
 bool orma_tool_proto_is_option(struct orma_str extendee);
 
 #endif

@@ -10,7 +10,8 @@
 
 enum packing { PACKING_UNSPECIFIED, PACKING_PACKED, PACKING_EXPANDED };
 
-/* Looks at the current token: a value of an edition's feature that says how fields are encoded? */
+/* Records the current token if it is a value of an edition's feature that says how fields are
+ * encoded. */
 static int note_feature(struct orma_tool_proto_parser *parser, enum packing *packing)
 {
 	if (!parser->file->is_edition)
@@ -25,7 +26,8 @@ static int note_feature(struct orma_tool_proto_parser *parser, enum packing *pac
 	return 0;
 }
 
-/* Behind an opening brace: skips up to the closing one that belongs to it, and that too. */
+/* Called behind an opening brace: skips everything up to and including the matching closing
+ * brace. */
 static int skip_braces(struct orma_tool_proto_parser *parser, enum packing *packing)
 {
 	struct orma_proto_lexer *lexer = parser->lexer;
@@ -80,7 +82,7 @@ int orma_tool_proto_parse_option_statement(struct orma_tool_proto_parser *parser
 	}
 	if (r < 0)
 		return r;
-	/* The same option of a message is ignored: readers understand both encodings. */
+	/* The same option of a message is ignored, because readers understand both encodings. */
 	if (packing != PACKING_UNSPECIFIED &&
 	    orma_tool_proto_innermost(parser)->kind == ORMA_TOOL_PROTO_BLOCK_FILE)
 		parser->file->is_expanded = packing == PACKING_EXPANDED;
@@ -106,7 +108,7 @@ static void note_default(struct orma_tool_proto_parser *parser, struct orma_tool
 		field->default_value = parser->lexer->token.text;
 }
 
-/* One option of a list, up to the comma or bracket behind it. */
+/* Parses one option of a list, up to the comma or bracket behind it. */
 static int parse_option(struct orma_tool_proto_parser *parser, struct orma_tool_proto_field *field,
 			enum packing *packing)
 {

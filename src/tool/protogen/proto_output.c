@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * proto_output.c - generated C text and its names.
  *
- * Names follow from the rule of orma_tool_proto_snake_case() alone. Rejected: a table of exceptions,
- * which users of a generated header would have to look up.
+ * Names follow from the rule of orma_tool_proto_snake_case() alone. Rejected: a table of
+ * exceptions, which users of a generated header would have to look up.
  */
 #include "tool/protogen/proto_output.h"
 
@@ -28,7 +28,7 @@ void orma_tool_proto_put(struct orma_tool_proto_output *output, const char *form
 	va_end(args);
 }
 
-/* Copies what was built to the arena. `r`: whether building it worked. */
+/* Copies the built text to the arena, unless building it failed (r < 0). */
 static const char *keep(struct orma_tool_proto_output *output, const struct orma_buf *built, int r)
 {
 	char *kept = NULL;
@@ -53,7 +53,7 @@ const char *orma_tool_proto_format(struct orma_tool_proto_output *output, const 
 	return keep(output, &built, r);
 }
 
-/* Whether a word begins here: at the capital of "fooBar", and at the last one of "IPCFrame". */
+/* Returns true when a word begins at i: at B in "fooBar", and at F in "IPCFrame". */
 static bool begins_word(const char *name, size_t i)
 {
 	unsigned char previous = i > 0 ? (unsigned char)name[i - 1] : '_';

@@ -22,7 +22,8 @@ void orma_tool_proto_put(struct orma_tool_proto_output *output, const char *form
 /* Records a failure, unless there was one before or `r` is not negative. */
 void orma_tool_proto_note_failure(struct orma_tool_proto_output *output, int r);
 
-/* The functions below return text in the arena; "" without memory, with the failure recorded. */
+/* The functions below return text in the arena; when there is no memory, they return "" and record
+ * the failure. */
 
 const char *orma_tool_proto_format(struct orma_tool_proto_output *output, const char *format, ...)
 	ORMA_PRINTF(2, 3);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * proto_parse.c - the text of a .proto file into messages, enums and extensions.
+ * proto_parse.c - parses the text of a .proto file into messages, enums and extensions.
  *
  * It is a loop over statements with a stack of open blocks. The innermost block determines what a
- * word means, and no input makes the parser recurse. Everything is allocated in the set's
- * arena. Lookups are by hash and sorting happens once, so that the time is linear in the text but
- * for the sorting of reserved ranges.
+ * word means, and no input makes the parser recurse. Everything is allocated in the set's arena.
+ * Lookups are by hash, so the time is linear in the text, except for sorting the reserved ranges
+ * once.
  *
  * Invariant: the type or extension of an open block is already in the file's list.
  *

@@ -32,7 +32,8 @@ struct orma_tool_proto_block {
 	const char *scope; /* name of the message or package, for the types and fields in it */
 	struct orma_tool_proto_type *type; /* the message or enum; in a oneof, its message */
 	struct orma_tool_proto_members own_members; /* used by messages and enums */
-	/* Points to own_members; in a oneof to its message's; in files and extensions it is NULL. */
+	/* Points to own_members; in a oneof to its message's; in files and extensions it is
+	 * NULL. */
 	struct orma_tool_proto_members *members;
 	struct orma_tool_proto_field **fields_tail; /* a oneof's fields join its message's list */
 	struct orma_tool_proto_value **values_tail;
@@ -58,22 +59,23 @@ orma_tool_proto_innermost(struct orma_tool_proto_parser *parser)
 	return &parser->blocks[parser->depth - 1];
 }
 
-/* --- proto_token.c: the functions that return int return 0 or -EBADMSG ------------------------- */
+/* --- proto_token.c: the functions that return int return 0 or -EBADMSG ------------------------ */
 
 bool orma_tool_proto_is_word(const struct orma_proto_lexer *lexer, const char *word);
 bool orma_tool_proto_take_word(struct orma_proto_lexer *lexer, const char *word);
-/* At the end of the text, or at a string that goes on until there. */
+/* Returns true at the end of the text, or at a string that is not closed. */
 bool orma_tool_proto_is_at_end(const struct orma_proto_lexer *lexer);
 int orma_tool_proto_need(struct orma_proto_lexer *lexer, char punct);
-/* The error message says that `what` was expected: "the field's name". */
+/* Takes a name. The error message says that `what` was expected: "the field's name". */
 int orma_tool_proto_need_name(struct orma_proto_lexer *lexer, const char *what,
 			      struct orma_str *ret);
-/* A name with dots, or with a leading one: a.b.C. White space inside is refused. */
+/* Takes a name with dots, such as a.b.C or .a.b.C. White space inside is refused. */
 int orma_tool_proto_need_path(struct orma_proto_lexer *lexer, const char *what,
 			      struct orma_str *ret);
 int orma_tool_proto_need_number(struct orma_proto_lexer *lexer, const char *what, uint64_t max,
 				uint64_t *ret);
-/* The content of a literal, in the arena; *ret_at is the literal. Also returns -ENOMEM. */
+/* Takes a string literal. *ret is its content, in the arena, and *ret_at the literal itself. Also
+ * returns -ENOMEM. */
 int orma_tool_proto_need_string(struct orma_tool_proto_parser *parser, const char *what,
 				struct orma_str *ret_at, char **ret);
 
@@ -99,17 +101,19 @@ orma_tool_proto_members_find_reserved(struct orma_tool_proto_members *members,
 
 /* --- proto_option.c --------------------------------------------------------------------------- */
 
-/* option name = value; after the word "option". */
+/* Parses "option name = value;" after the word "option". */
 int orma_tool_proto_parse_option_statement(struct orma_tool_proto_parser *parser);
-/* [packed = true, default = 5], if there is a bracket. `field` may be NULL: nothing is kept then. */
+/* Parses "[packed = true, default = 5]", if there is a bracket. When `field` is NULL, nothing is
+ * kept. */
 int orma_tool_proto_parse_options(struct orma_tool_proto_parser *parser,
 				  struct orma_tool_proto_field *field);
-/* Skips up to the closing brace of the one that was just taken, and that too. */
+/* Called behind an opening brace: skips everything up to and including the matching closing
+ * brace. */
 int orma_tool_proto_skip_braces(struct orma_tool_proto_parser *parser);
 
 /* --- proto_field.c ---------------------------------------------------------------------------- */
 
-/* A field of a message, a oneof or an extension. */
+/* Parses a field of a message, a oneof or an extension. */
 int orma_tool_proto_parse_field(struct orma_tool_proto_parser *parser);
 
 #endif

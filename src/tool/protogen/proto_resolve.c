@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * proto_resolve.c - which types the fields and extensions name.
+ * proto_resolve.c - finds the types that the fields and extensions name.
  *
  * The rule is protobuf's: a name is looked up in the innermost message around it, then in the next
  * outer one and so on, then in the package and its parents, at last without a package. A name that
- * begins with a dot is a full name. Rejected: a tree of scopes (the map of full names does the same).
+ * begins with a dot is a full name. Rejected: a tree of scopes (the map of full names does the
+ * same).
  */
 #include <errno.h>
 #include <string.h>
@@ -100,7 +101,7 @@ bool orma_tool_proto_is_option(struct orma_str extendee)
 	       memcmp(extendee.data + skipped, package, strlen(package)) == 0;
 }
 
-/* Whether this is a message of Perfetto that is made for extensions: its file may be missing. */
+/* Returns true for a message of Perfetto that is made for extensions. Its file may be missing. */
 static bool is_upstream(const char *package, struct orma_str name)
 {
 	static const char upstream[] = "perfetto.protos.";

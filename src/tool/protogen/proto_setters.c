@@ -28,10 +28,11 @@ struct emitter {
 	struct orma_tool_proto_file *file;
 	const char *prefix; /* instead of the package; NULL = the package */
 	struct orma_tool_proto_output output;
-	struct orma_map names; /* identifiers so far, by hash; the values mean nothing */
+	struct orma_map names; /* hashes of the identifiers so far; values are not used */
 };
 
-/* The beginning of a type's identifiers: its name, in which the prefix replaces the package. */
+/* Returns the beginning of a type's identifiers: its name, in which the prefix replaces the
+ * package. */
 static const char *prefix_of(struct emitter *e, const char *full_name)
 {
 	size_t package_size = strlen(e->file->package);
@@ -134,7 +135,7 @@ static const char *value_type(struct emitter *e, const struct orma_tool_proto_fi
 	return orma_tool_proto_format(&e->output, "enum %s ", prefix_of(e, field->type->name));
 }
 
-/* Whether the values have varints' sizes, so that packing them needs a loop. */
+/* Returns true for packed varints, whose sizes differ, so that packing them needs a loop. */
 static bool is_packed_varints(const struct orma_tool_proto_field *field)
 {
 	return field->is_packed &&
@@ -266,7 +267,7 @@ static bool have_packed_varints(const struct orma_tool_proto_field *fields)
 	return false;
 }
 
-/* The functions that setters of packed varints call, where there are such setters. */
+/* Emits the functions that setters of packed varints call, if there is such a setter. */
 static void emit_varint_functions(struct emitter *e)
 {
 	bool is_needed = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * protogen.c - `orma protogen`: makes a C header of setters from a user's .proto file.
  *
- * It loads the file that is named and what it imports, each once, breadth first, and writes the
- * header only when everything was understood. The other generator, tools/protogen, is a program of
+ * It loads the named file and its imports, each once, breadth first, and writes the header only
+ * when all of them were parsed and resolved. The other generator, tools/protogen, is a program of
  * its own: it makes src/schema/gen, without which this binary cannot be built.
  *
  * Rejected: a plugin for protoc (every build of a program would need protoc), one header with all
@@ -103,7 +103,7 @@ static int load_import(struct protogen *pg, struct orma_tool_proto_file *file,
 	return r;
 }
 
-/* The name of the header's include guard, in the arena; NULL without memory. */
+/* Returns the name of the header's include guard, in the arena; NULL when there is no memory. */
 static const char *make_guard(struct protogen *pg, const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -125,7 +125,8 @@ static int generate(struct protogen *pg, const char *path, struct orma_buf *out)
 	const char *guard;
 	int r = load(pg, path, &file);
 
-	/* Files that are loaded here are appended to the list, so that the loop reaches them too. */
+	/* Files that are loaded here are appended to the list, so that the loop reaches them
+	 * too. */
 	for (struct orma_tool_proto_file *importer = file; importer && r == 0;
 	     importer = importer->next) {
 		for (const struct orma_tool_proto_import *import = importer->imports;

@@ -93,7 +93,8 @@ static int start_probes(struct orma_embedded *embedded, struct orma_error *reter
 		return orma_base_error_set(reterr, -EINVAL, "no producer address");
 	struct orma_probes_options options = {.producer_socket = address};
 	int r = orma_tool_probes_new(&options, &embedded->probes);
-	/* After this, a query of the service lists the probes. Without an answer they appear later. */
+	/* Wait for the service, so that a query lists the probes. If it does not answer, they
+	 * appear later. */
 	if (r == 0)
 		(void)orma_sync(SYNC_MS);
 	if (r == 0)

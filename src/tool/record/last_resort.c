@@ -5,10 +5,10 @@
  *     --> kept pending as SIGTERM, with a message to the user --> Ctrl-C again, unread --> _exit()
  *
  * A second signal of the same kind is lost while the first is pending. So the first is replaced by
- * another signal that the main thread counts alike, should it continue. Rejected: signal handlers
- * (a handler cannot know whether the main thread is stuck, and the first Ctrl-C must not end the
- * process), and writing files on another thread (the process cannot end before its files are closed
- * either way).
+ * another signal, which the main thread counts in the same way if it continues. Rejected: signal
+ * handlers (a handler cannot know whether the main thread is stuck, and the first Ctrl-C must not
+ * end the process), and writing files on another thread (the process cannot end before its files
+ * are closed either way).
  */
 #include "tool/record/last_resort.h"
 
@@ -22,7 +22,7 @@
 
 enum { UNREAD_MS = 1000, EXIT_INTERRUPTED = 128 + SIGINT };
 
-/* Waits for a signal. Returns false when the watch is to stop. */
+/* Waits for a signal. Returns false when the watch must stop. */
 static bool wait_for(const struct orma_last_resort *resort, bool for_signal, int timeout_ms)
 {
 	struct pollfd fds[2] = {{resort->stop_fd, POLLIN, 0},

@@ -15,7 +15,7 @@ struct orma_last_resort {
 };
 
 /* SIGINT and SIGTERM must be blocked in all threads and read from `signal_fd`, which must stay
- * open. Without a thread to be had, nothing is watched. */
+ * open. If no thread can be started, nothing is watched. */
 void orma_last_resort_start(struct orma_last_resort *resort, int signal_fd);
 /* Does nothing on {0}. */
 void orma_last_resort_stop(struct orma_last_resort *resort);

@@ -23,7 +23,7 @@
 #include "tool/tool.h"
 
 #define READY_TIMEOUT_MS  30000
-#define FILE_WAIT_MS      11000 /* a service gives the file's creation up after 10 s */
+#define FILE_WAIT_MS      11000 /* a service gives up creating the file after 10 s */
 #define APP_WAIT_MS       2000  /* for data sources that start slowly */
 #define STUCK_MS          1000
 #define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
@@ -32,7 +32,7 @@ static bool begins_with(const char *text, const char *beginning)
 	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* A service accepts a config before it can know that the file of output_path cannot be created. */
+/* A service accepts the config before it tries to create the file of output_path. */
 static void on_stopped(void *ctx, const char *error)
 {
 	struct orma_recorder *recorder = ctx;
@@ -124,7 +124,8 @@ static void report_ready(struct orma_recorder *recorder, uint8_t status)
 	orma_tool_tell_parent(&recorder->parent_fd, status);
 }
 
-/* The duration of the recording itself; writing the trace, and asking for another file, may take longer. */
+/* The duration of the recording itself; writing the trace, and asking for another file, may take
+ * longer. */
 static double recorded_seconds(const struct orma_recorder *recorder)
 {
 	uint64_t end_ns = recorder->end_ns ? recorder->end_ns : orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -132,9 +133,9 @@ static double recorded_seconds(const struct orma_recorder *recorder)
 	return (double)(end_ns - recorder->begin_ns) / 1e9;
 }
 
-/* Tells a parent that waits only for the beginning. A service that refuses the config says so
- * before it answers a later question. Whether the file of output_path can be created it finds out
- * meanwhile, before it starts anything. */
+/* Tells a parent that waits only for the beginning of the session. A service that refuses the
+ * config reports that before it answers a later query. It creates the file of output_path before it
+ * starts anything, so a session that has started has its file. */
 static void tell_begun(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
@@ -150,8 +151,8 @@ static void tell_begun(struct orma_recorder *recorder)
 		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
 }
 
-/* Waits until the data sources have started, if the parent or ready_fd wants to know, and tells
- * them. */
+/* If the parent or ready_fd waits for the data sources: waits until they have started, and reports
+ * that. */
 static void wait_ready(struct orma_recorder *recorder)
 {
 	tell_begun(recorder);
@@ -160,13 +161,14 @@ static void wait_ready(struct orma_recorder *recorder)
 	int r = orma_session_wait_started(recorder->session, READY_TIMEOUT_MS);
 	if (recorder->error[0]) /* the report comes first, and then the status */
 		return;
-	/* A service older than the event says -ENOTSUP; then only "enabled" is known. */
+	/* A service that is older than the event returns -ENOTSUP. Then it is known only that the
+	 * session is enabled. */
 	report_ready(recorder, r == 0 || r == -ENOTSUP ? 0 : r == -ETIMEDOUT ? 2 : 1);
 }
 
-/* Waits until the session has begun or failed. A refused config is known before the answer to a
- * question; a file that cannot be created, when the data sources should have started. With triggers
- * they may start only hours later. */
+/* Waits until the session has begun or failed. When the data sources have started, the service has
+ * accepted the config and created its file. With triggers they may start hours later, so a query is
+ * sent instead: a service that refuses the config reports that before it answers. */
 static bool has_session_begun(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
@@ -248,8 +250,8 @@ static int run_clone(struct orma_recorder *recorder)
 	return r || clone_result.was_write_into_file ? r : read_back(recorder);
 }
 
-/* Remembers the file at output_path, because a session that is refused leaves an earlier one's file
- * there. */
+/* Remembers the file that is at output_path already. After a refused session it is still there, and
+ * must not be taken for the trace. */
 static void look_at_old_file(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
@@ -338,7 +340,7 @@ static int delay_start(struct orma_recorder *recorder)
 	uint64_t random = 0, range, end_ns;
 	if (!config || config->start_delay_max_ms == 0)
 		return ORMA_EXIT_OK;
-	/* A caller that waits only for the beginning does not wait for the delay. */
+	/* A caller that waits only for the beginning need not wait for the delay. */
 	if (!recorder->options->background_wait_ms)
 		orma_tool_tell_parent(&recorder->parent_fd, ORMA_EXIT_OK);
 	range = (uint64_t)config->start_delay_max_ms - config->start_delay_min_ms + 1;
@@ -354,7 +356,7 @@ static int delay_start(struct orma_recorder *recorder)
 	return ORMA_EXIT_OK;
 }
 
-/* Called with the file open, so that the foreground reports a wrong name. */
+/* Called when the file is open, so that a wrong name is reported in the foreground. */
 static int go_into_background(struct orma_recorder *recorder)
 {
 	uint32_t wait_ms = recorder->options->background_wait_ms;
@@ -395,14 +397,14 @@ int orma_record_run(const struct orma_record_options *options)
 	if (status == ORMA_EXIT_OK) {
 		int r = run_session(&recorder);
 		status = orma_recorder_report(&recorder, r, recorded_seconds(&recorder));
-		/* After the report: the parent ends when it is told. */
+		/* Tell the parent after the report, because it exits then. */
 		report_ready(&recorder, r || recorder.error[0] ? 1 : 0);
 	} else {
 		report_ready(&recorder, 1);
 	}
 	orma_session_free(recorder.session);
 	orma_snapshots_done(&recorder.snapshots);
-	if (status == ORMA_EXIT_OK) /* the file of a detached session is still empty, and stays */
+	if (status == ORMA_EXIT_OK) /* the still empty file of a detached session stays */
 		recorder.output.is_new = false;
 	orma_trace_output_done(&recorder.output);
 	orma_embedded_stop(recorder.embedded);

@@ -24,7 +24,7 @@ enum orma_config_format {
 struct orma_record_wish {
 	const char *config_path; /* "-" = standard input; NULL = make one from the rest */
 	enum orma_config_format format;
-	/* With a config file these options override its values; 0 = not given. */
+	/* These override the values of a config file; 0 = not given. */
 	uint32_t duration_ms;
 	bool is_endless; /* no duration at all */
 	uint64_t buffer_kb;
@@ -70,8 +70,8 @@ struct orma_record_options {
 	bool may_serve;   /* without a daemon, run a service of its own */
 	bool is_quiet;    /* no progress, no summary */
 	bool must_record; /* a trace without any data is a failure */
-	/* Goes on in the background and prints the process id. The parent waits so long for the
-	 * data sources (0 = it does not wait). */
+	/* Continues in the background and prints the process id. The parent waits this long for the
+	 * data sources; 0 = it does not wait. */
 	bool in_background;
 	uint32_t background_wait_ms;
 	int ready_fd; /* gets one status byte when all data sources have started; -1 = none */
@@ -84,9 +84,9 @@ struct orma_record_options {
 	bool is_for_bugreport;
 };
 
-/* Warns, before time is spent, of data sources in the config that no producer offers, and says
- * which ones are offered instead. They are recorded all the same: a program that has them may still
- * connect, in particular the one that the recorder is about to start. */
+/* Warns at the beginning of data sources in the config that no producer offers, and names those
+ * that are offered. The recording asks for them all the same, because a program that has them may
+ * still connect, in particular the one that the recorder is about to start. */
 void orma_record_warn_of_missing(struct orma_session *session,
 				 const struct orma_record_config *config, bool starts_program);
 /* Warns at the end when programs' own events (track_event) are missing. */

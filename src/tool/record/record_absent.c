@@ -165,8 +165,8 @@ struct hints {
 	struct orma_pb_trace_config *config;
 };
 
-/* True when both are known. They are for hints only, so a service that does not tell its state is not a
- * failure of the recording. */
+/* Returns true when both are known. They are only for hints, so the recording does not fail when a
+ * service does not report its state. */
 static bool load_hints(struct orma_session *session, const struct orma_record_config *config,
 		       struct hints *hints)
 {

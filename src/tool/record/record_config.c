@@ -23,8 +23,8 @@
 #define POLLED_BUFFER_KB_MAX 16384u
 #define DEFAULT_DURATION_MS  10000
 
-/* Recorded when no source is named: everything that this machine tells without root, and every
- * program's own events. */
+/* Recorded when no source is named: everything that this machine shows without root, and the events
+ * of all programs. */
 static const char *const default_sources[] = {"linux.process_stats", "linux.sys_stats",
 					      "linux.system_info", "track_event"};
 
@@ -101,8 +101,8 @@ static int append_buffer(struct orma_buf *text, uint64_t size_kb)
 				    (unsigned long long)size_kb);
 }
 
-/* Appends one buffer, and a second one when some sources poll and others do not: these could push
- * the data of the first out of a common ring within seconds. */
+/* Appends one buffer, and a second one when some sources poll and others do not: the busy ones
+ * could push the polled data out of a common ring within seconds. */
 static int append_buffers(struct orma_buf *text, uint64_t size_kb, const char *const *sources,
 			  int count, bool *ret_has_polled_buffer)
 {

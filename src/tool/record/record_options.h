@@ -30,8 +30,9 @@ struct orma_record_line {
 	struct orma_record_options options;
 };
 
-/* Takes every option of ORMA_RECORD_OPTIONS but --help, whose text each command has. Returns 1 when it was one of
- * them, 0 when it was not, or -errno with `reterr` when its value is wrong. Values are borrowed. */
+/* Takes every option of ORMA_RECORD_OPTIONS but --help, whose text each command has. Returns 1 when
+ * it was one of them, 0 when it was not, or -errno with `reterr` when its value is wrong. Values
+ * are borrowed. */
 int orma_record_take_option(struct orma_record_line *line, int option, const char *value,
 			    struct orma_error *reterr);
 /* Records; returns the exit status. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_report.c - the recorder's report when a recording is over.
  *
- * Packets that the recorder wrote itself were counted on the way; a file that the service wrote is
- * read once more.
+ * Packets that the recorder wrote itself have been counted while it wrote them. A file that the
+ * service wrote is read now.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +68,8 @@ static int read_series(struct orma_recorder *recorder, struct report *ret)
 }
 
 /* Reads the recorder's own file, into which the service wrote. The service and the recorder share
- * the file position, and the service may be about to write, so reading has a position of its own. */
+ * the file position, and the service may be about to write, so reading has a position of its
+ * own. */
 static int read_file(struct orma_recorder *recorder, struct report *ret)
 {
 	char path[32];
@@ -148,7 +149,7 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 				     orma_tool_path(), report->path);
 }
 
-/* Without a single packet, even of the service, the session never began. */
+/* A trace without a single packet, even of the service, means that the session never began. */
 static int report_no_beginning(const struct orma_recorder *recorder, double seconds)
 {
 	const struct orma_record_options *options = recorder->options;
@@ -171,7 +172,7 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 	if (is_foreign || (recorder->options->is_quiet && !recorder->options->must_record))
 		return ORMA_EXIT_OK;
 	if (get_report(recorder, &report)) {
-		orma_tool_warn("%s: %s: what is in it cannot be told", report.path,
+		orma_tool_warn("%s: %s: its content is not known", report.path,
 			       report.error.message);
 		if (take_stats(recorder, &report))
 			return ORMA_EXIT_OK;
@@ -240,7 +241,7 @@ static int report_failure(struct orma_recorder *recorder, int result)
 {
 	const struct orma_record_options *options = recorder->options;
 
-	if (result == -ECANCELED && options->app_argv) /* it could not be started, and said so */
+	if (result == -ECANCELED && options->app_argv) /* start_app() has reported it */
 		return ORMA_EXIT_FAILURE;
 	if (recorder->error[0] && (options->clone_id || options->clone_name))
 		return orma_tool_fail("the clone failed: %s", recorder->error);
@@ -265,7 +266,7 @@ static int report_failure(struct orma_recorder *recorder, int result)
 		return report_lost_service(recorder);
 	case -ENODATA:
 		return orma_tool_fail("the trace is empty: the service may have refused the config "
-				      "(those of 2020 do not say why)");
+				      "(services of 2020 do not say why)");
 	case -EMSGSIZE:
 		if (options->config)
 			return orma_tool_fail("the config has %zu bytes; a message to the service "

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_wait.c - waits for the end of a recording.
  *
- * The recorder sleeps in poll() on the session, the signals, the recorded program and a progress tick. The first SIGINT,
- * SIGTERM or SIGHUP flushes and stops the session, and the whole trace is still written. A second one waits neither for the
- * flush nor for the stop, and the recorder writes what the service has; the service may take CUT_MS to complete a file that
- * it writes itself. While the recorder writes the trace, one more signal makes it give up. It also gives up when the service
- * has not answered LATE_MS after the end of the duration.
+ * The recorder sleeps in poll() on the session, the signals, the recorded program and a progress
+ * tick. The first SIGINT, SIGTERM or SIGHUP flushes and stops the session, and the whole trace is
+ * still written. A second one waits neither for the flush nor for the stop, and the recorder writes
+ * what the service has; the service may take CUT_MS to complete a file that it writes itself. While
+ * the recorder writes the trace, one more signal makes it give up. It also gives up when the
+ * service has not answered LATE_MS after the end of the duration.
  */
 #include <errno.h>
 #include <orma/session.h>
@@ -74,7 +75,9 @@ static int take_signals(struct orma_recorder *recorder)
 		return 0;
 	clear_progress(recorder);
 	if (recorder->shows_progress)
-		fputs("Stopping (Ctrl-C again does not wait for what is on its way)\n", stderr);
+		fputs("Stopping (Ctrl-C again stops at once, without data that is not written "
+		      "yet)\n",
+		      stderr);
 	recorder->shows_progress = false;
 	return begin_end(recorder);
 }
@@ -151,12 +154,14 @@ static int await_service_file(struct orma_recorder *recorder)
 	return r;
 }
 
-/* The trace is what the service has. Signals count anew: the next one gives up. */
+/* From here on, the trace is what the service already has. The count of signals restarts, so the
+ * next one gives up. */
 int orma_recorder_cut_short(struct orma_recorder *recorder)
 {
 	const struct orma_record_config *config = recorder->options->config;
 	recorder->signal_count = 1;
-	orma_tool_warn("interrupted twice: what data sources had not handed over is missing");
+	orma_tool_warn(
+		"interrupted twice: data that the data sources had not handed over is missing");
 	int r = orma_session_stop(recorder->session);
 	return r == 0 && config && config->writes_into_file ? await_service_file(recorder) : r;
 }

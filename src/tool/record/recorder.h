@@ -16,13 +16,13 @@ struct orma_recorder {
 	struct orma_session *session;
 	struct orma_trace_output output;
 	int signal_fd;
-	int parent_fd; /* tells the process that waits in the foreground; as ready_fd; -1 = none */
+	int parent_fd;         /* gets the status of ready_fd, for the waiting parent; -1 = none */
 	unsigned signal_count; /* signals that ask for the end of the recording */
 	bool has_signal, has_told_app;
 	uint64_t signal_ns; /* when the last signal was counted */
 	bool is_ending;     /* the last flush was asked for */
 	struct orma_record_app app;
-	uint64_t begin_ns, end_ns; /* of the recording; 0 = it has not ended */
+	uint64_t begin_ns, end_ns; /* begin and end of the recording; end 0 = not ended */
 	bool shows_progress;
 	bool is_ready;
 	bool was_read_back;   /* the recorder wrote the trace itself, and counted it */
@@ -31,8 +31,8 @@ struct orma_recorder {
 	bool makes_snapshots; /* the service reports triggers that want a snapshot */
 	struct orma_snapshots snapshots;
 	struct orma_last_resort last_resort;
-	char error[512]; /* why the service ended the session, or: */
-	bool is_refused; /* the session never began */
+	char error[512]; /* why the service ended or refused the session */
+	bool is_refused; /* the error is a refusal: the session never began */
 	bool is_accepted;
 };
 
@@ -41,14 +41,16 @@ struct orma_recorder {
 int orma_recorder_block_signals(struct orma_recorder *recorder);
 /* Reads and counts pending signals. */
 void orma_recorder_count_signals(struct orma_recorder *recorder);
-/* Waits until the session has stopped. 0, -EINTR when a second signal asks to wait no longer, or why the session failed
- * (-errno). */
+/* Waits until the session has stopped. Returns 0, -EINTR after a second signal, which means not to
+ * wait any longer, or the error of the session (-errno). */
 int orma_recorder_wait(struct orma_recorder *recorder);
-/* After -EINTR: stops the session without a flush, and waits for a file that the service writes. 0 or -errno. */
+/* After -EINTR: stops the session without a flush, and waits for a file that the service writes. 0
+ * or -errno. */
 int orma_recorder_cut_short(struct orma_recorder *recorder);
 /* Waits for the end of the recorded program, whose exit status the recorder passes on. */
 void orma_recorder_await_app(struct orma_recorder *recorder);
-/* Reports what is in the trace, or what is wrong, when the recording has ended with `result`. Returns the exit status. */
+/* Reports what is in the trace, or what is wrong, when the recording has ended with `result`.
+ * Returns the exit status. */
 int orma_recorder_report(struct orma_recorder *recorder, int result, double seconds);
 
 #endif

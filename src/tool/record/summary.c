@@ -115,12 +115,12 @@ static void count_source(struct orma_tool_summary *summary, const char *name, ui
 
 /*
  * Packets without a payload of their own (clock snapshots, interned data) belong to the source that
- * other packets of the sequence name. Until one does, they are counted apart.
+ * other packets of the sequence name. Until one does, they are counted separately.
  */
 struct sequence {
 	const char *source;
 	uint64_t waiting;
-	uint64_t first_ns, last_ns; /* 0 = no time was told */
+	uint64_t first_ns, last_ns; /* 0 = not known */
 	size_t buffer;              /* index + 1; 0 = not known */
 	bool has_defaults;
 };
@@ -307,7 +307,7 @@ int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma
 
 struct loss {
 	uint64_t count;
-	const char *one, *many; /* what follows the count */
+	const char *one, *many; /* noun behind the count */
 };
 
 /* Returns false when there are none. */

@@ -167,7 +167,7 @@ static int append(struct orma_buf *batch, const void *packet, size_t size)
 	return orma_base_buf_append(batch, packet, size);
 }
 
-/* A reader that does not read is waited for later; see the preface. */
+/* Writes the batch, or holds it when the reader pauses; see the preface. */
 static void flush_or_hold(struct orma_trace_output *output)
 {
 	int r = write_batch(output, get_short_patience_ms);
@@ -194,7 +194,7 @@ static int take_packet(void *ctx, const void *packet, size_t size)
 	orma_tool_counter_add(&output->all, packet, size);
 	if (!output->error || output->keeps_rest)
 		r = append(&output->batch, packet, size);
-	/* Without memory to hold more: write, and wait for the reader. */
+	/* There is no memory to hold more: write, and wait for the reader. */
 	if (r < 0 && output->is_held) {
 		output->is_held = false;
 		flush_or_drop(output);
@@ -226,7 +226,7 @@ int orma_trace_output_read(struct orma_trace_output *output, struct orma_session
 		output->hold_after_ms = HOLD_AFTER_MS;
 	output->begin = orma_trace_output_is_file(output) ? lseek(output->fd, 0, SEEK_CUR) : -1;
 	r = orma_session_read(session, take_packet, output);
-	/* Also when the service is gone, because its packets are the only copy. */
+	/* Write them also when the service has gone, because they are the only copy. */
 	if (!output->error)
 		flush_or_drop(output);
 	if (!output->error)
@@ -234,7 +234,7 @@ int orma_trace_output_read(struct orma_trace_output *output, struct orma_session
 	return r < 0 ? r : output->error == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
-/* --- what became of it ------------------------------------------------------------------------ */
+/* --- the report of a loss ------------------------------------------------------------------- */
 
 static int list_sources(struct orma_buf *text, const struct orma_tool_summary *summary)
 {

@@ -17,35 +17,35 @@ struct orma_trace_output {
 	int fd;           /* owned; -1 = none */
 	const char *path; /* "-" = standard output; borrowed, or in moved_to */
 	bool is_new;      /* made here: removed again when nothing is written */
-	/* For descriptors that may take nothing for long; its fd is not used. {0} = waits as long as
-	 * it takes. */
+	/* Limits the wait for a descriptor that takes no data; the fd in it is not used. {0} = no
+	 * limit. */
 	struct orma_file_writer writer;
-	/* The terminal may be asked for another file when this one takes no more. */
+	/* The user at the terminal may be asked for another file when this one takes no more. */
 	bool may_ask;
 
-	off_t begin; /* where the trace begins in a regular file; -1 = this is none */
+	off_t begin; /* where the trace begins in a regular file; -1 = not a regular file */
 	struct orma_buf batch;
-	size_t begun;           /* of the batch's first packet, bytes that a pipe has taken */
+	size_t begun;           /* bytes of the first packet in `batch` that a pipe has taken */
 	uint32_t hold_after_ms; /* how long a reader may pause before the rest is kept; 0 = 3 s */
 	bool is_held;           /* all the rest is kept in `batch`, to be written at the end */
 	uint64_t written_bytes; /* whole packets */
-	int error;              /* why nothing more is written; 0 = it is */
+	int error;              /* why writing has ended (-errno); 0 = it has not */
 	bool keeps_rest;        /* after the error the rest is kept in `batch`, not dropped */
 	struct orma_tool_counter all, lost;
 	uint64_t lost_bytes;
 	char moved_to[PATH_MAX];
 };
 
-/* Returns the exit status; says what is wrong. `path` is borrowed. */
+/* Reports what is wrong. Returns the exit status. `path` is borrowed. */
 int orma_trace_output_open(struct orma_trace_output *output, const char *path, bool no_clobber);
 /* A file that exists keeps its content until there is something to write. Does nothing to
  * standard output. */
 void orma_trace_output_empty(const struct orma_trace_output *output);
 /*
- * Writes all packets of a session. An error of writing ends the writing and not the reading: the
- * file keeps the packets that fit, `error` is set, and what did not fit is counted, or kept for
- * orma_trace_output_rescue(). Returns 0, the error of reading, or -ETIMEDOUT when nothing was
- * taken for too long.
+ * Writes all packets of a session. A write error stops the writing but not the reading: the file
+ * keeps the packets that fit, `error` is set, and the other packets are counted as lost, or kept
+ * for orma_trace_output_rescue(). Returns 0, the error of reading, or -ETIMEDOUT when the
+ * descriptor took no data for too long.
  */
 int orma_trace_output_read(struct orma_trace_output *output, struct orma_session *session);
 /* Asks on the terminal for another file until the whole trace is in one, or the user gives up. */
@@ -54,12 +54,12 @@ void orma_trace_output_rescue(struct orma_trace_output *output);
 void orma_trace_output_flush(struct orma_trace_output *output);
 /* Counts what is in `batch` as lost. */
 void orma_trace_output_drop(struct orma_trace_output *output);
-/* A regular file, not a pipe or a device. */
+/* Returns true for a regular file, false for a pipe or a device. */
 bool orma_trace_output_is_file(const struct orma_trace_output *output);
 /* The name for messages. */
 const char *orma_trace_output_name(const struct orma_trace_output *output);
-/* Says on stderr how much is written, how much is lost, and of which data sources; returns the exit
- * status. */
+/* Prints on stderr how much is written and how much is lost, and of which data sources. Returns the
+ * exit status. */
 int orma_trace_output_tell_loss(struct orma_trace_output *output);
 /* Removes the file when it was made here and is empty, and closes it. */
 void orma_trace_output_done(struct orma_trace_output *output);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_rescue.c - a file takes no more of a trace, and there is somebody to ask for another one.
+ * trace_rescue.c - asks the user for another file when the file of a trace takes no more data.
  *
- *   full --name of a new file--> copy what the full one has --> write the rest --> remove the full one
- *     ^                                 |                            |
- *     +-------------- full -------------+                            | full: this file has more now
- *     +--------------------------------------------------------------+
- *   full --the same name--> write the rest (there may be room by now)
- *   full --empty line, end of input, a signal--> the file keeps what it has
+ *   full --name of a new file--> copy the full file --> remove the full file --> write the rest
+ *     ^                            | no room: remove the copy                      | no room
+ *     +----------------------------+-----------------------------------------------+
+ *   full --the same name--> write the rest, because the user may have made room
+ *   full --empty line, end of input or a signal--> stop; the file keeps its part of the trace
  *
- * At each moment one file and the memory have the whole trace between them. The file with the
- * larger part is the one that stays. A file that exists is never replaced: the user who types in
- * haste must not lose a second trace.
+ * Invariant: one file and the memory together hold the whole trace. An existing file is never
+ * replaced, so a mistyped name does not cost the user another trace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -96,7 +94,7 @@ static int copy_written(const struct orma_trace_output *output, int fd)
 		if (got > 0)
 			r = orma_base_fd_write_all(fd, piece, (size_t)got);
 		else if (got == 0)
-			r = -EIO; /* the file was cut meanwhile */
+			r = -EIO; /* the file has been truncated */
 		else if (errno != EINTR)
 			r = -errno;
 		done += got > 0 ? (uint64_t)got : 0;

@@ -8,7 +8,7 @@
 #include "tool/record/trace_counter.h"
 
 struct orma_tool_series {
-	uint64_t bytes; /* of all files */
+	uint64_t bytes; /* sum of all files */
 	uint32_t files;
 };
 

@@ -2,12 +2,12 @@
  * compression.c - zlib streams by libdeflate, zstd frames by libzstd; either library may be
  * missing.
  *
- * Both compress a block that is in memory as a whole. This is faster, and with the size known
- * zstd's tables stay small at any level; its window is limited because of huge packets.
- * Decompression does not trust any size in the data: the output grows by doubling while data comes
- * out, up to the caller's limit. The libraries use their own allocator. Rejected: zlib (three times
- * slower for the same bytes), and streaming decompression (libdeflate has none, and the data was
- * compressed in blocks).
+ * Both compress a whole block in memory, which is faster than streaming. zstd knows the size of the
+ * block, so its tables stay small at any level. Its window is limited, because a packet can be
+ * huge. Decompression does not trust any size in the data: the output grows by doubling while data
+ * comes out, up to the caller's limit. The libraries use their own allocator. Rejected: zlib (three
+ * times slower for the same bytes), and streaming decompression (libdeflate has none, and the data
+ * was compressed in blocks).
  */
 #include "tool/trace/compression.h"
 
@@ -132,7 +132,7 @@ static int zstd_block(struct orma_tool_compressor *compressor, const void *data,
 	return 0;
 }
 
-/* Frames may follow each other, because streaming compressors write them so. */
+/* A streaming compressor may write several frames, one after the other. */
 static int unzstd_into(ZSTD_DCtx *context, const void *data, size_t size, size_t max_bytes,
 		       struct orma_buf *ret)
 {
@@ -154,7 +154,7 @@ static int unzstd_into(ZSTD_DCtx *context, const void *data, size_t size, size_t
 			return -EMSGSIZE;
 		ret->size += output.pos;
 		if (left > 0 && input.pos == size && output.pos < room)
-			return -EBADMSG; /* the data is cut */
+			return -EBADMSG; /* the data is truncated */
 	}
 	return 0;
 }

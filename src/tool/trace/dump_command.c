@@ -70,8 +70,8 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 		dump->output_error = r;
 		return r;
 	}
-	/* The rest of the file is not read: it may be damaged, or not have come through the pipe
-	 * yet. */
+	/* Do not read the rest of the file: it may be damaged, or still be on its way through the
+	 * pipe. */
 	return dump->printed == dump->limit;
 }
 

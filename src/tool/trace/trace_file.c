@@ -25,9 +25,9 @@ struct window {
 	int fd;
 	struct orma_buf buf;
 	size_t at;       /* bytes of buf that are consumed */
-	uint64_t offset; /* of buf.data[0] in the file */
+	uint64_t offset; /* position of buf.data[0] in the file */
 	bool is_at_end;
-	char beginning[ORMA_TOOL_BEGINNING_BYTES]; /* of the file */
+	char beginning[ORMA_TOOL_BEGINNING_BYTES]; /* first bytes of the file */
 	size_t beginning_size;
 	struct orma_tool_unpacker unpacker;
 };

@@ -41,11 +41,11 @@ struct orma_tool_source_count {
 #define ORMA_TOOL_SOURCE_OTHER   "other" /* packets that no known source writes */
 #define ORMA_TOOL_SOURCE_SERVICE "service"
 
-/* What a trace contains about one buffer of its session. */
+/* One buffer of the session, as described by the trace. */
 struct orma_tool_buffer {
 	uint64_t size_bytes, overwritten_chunks;
-	uint64_t first_ns,
-		last_ns; /* of the packets that are left, CLOCK_BOOTTIME; 0 = not known */
+	/* The packets that are left lie in this period of CLOCK_BOOTTIME; 0 = not known. */
+	uint64_t first_ns, last_ns;
 };
 
 #define ORMA_TOOL_BUFFERS_MAX 128
@@ -57,12 +57,12 @@ struct orma_tool_summary {
 	struct orma_tool_buffer buffers[ORMA_TOOL_BUFFERS_MAX];
 	size_t buffer_count;
 	bool is_streamed;      /* the config says write_into_file */
-	bool has_stats;        /* without trace_stats the trace cannot tell of most losses */
+	bool has_stats;        /* there are trace_stats; without them most losses are not known */
 	uint64_t lost_chunks;  /* trace_stats: discarded before they were read */
 	uint64_t lost_packets; /* trace_stats: trace_writer_packet_loss */
-	uint64_t gaps;         /* packets flagged previous_packet_dropped; full_gaps apart, and
-				  those that are where a ring was overwritten */
-	uint64_t full_gaps;    /* the same, because shared memory was full */
+	/* Packets flagged previous_packet_dropped, except those where a ring was overwritten. */
+	uint64_t gaps;      /* all other causes */
+	uint64_t full_gaps; /* shared memory was full */
 	uint64_t invalid_packets;
 	uint64_t late_flushes; /* trace_stats: flushes that some data source did not answer */
 };
