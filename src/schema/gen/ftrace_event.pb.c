@@ -22,17 +22,43 @@ static const union orma_proto_type ftrace_event_types[] = {
 	{.message = &orma_pb_softirq_entry_ftrace_event_desc},
 	{.message = &orma_pb_softirq_exit_ftrace_event_desc},
 	{.message = &orma_pb_softirq_raise_ftrace_event_desc},
+	{.message = &orma_pb_i2c_read_ftrace_event_desc},
+	{.message = &orma_pb_i2c_write_ftrace_event_desc},
+	{.message = &orma_pb_i2c_result_ftrace_event_desc},
+	{.message = &orma_pb_i2c_reply_ftrace_event_desc},
+	{.message = &orma_pb_smbus_read_ftrace_event_desc},
+	{.message = &orma_pb_smbus_write_ftrace_event_desc},
+	{.message = &orma_pb_smbus_result_ftrace_event_desc},
+	{.message = &orma_pb_smbus_reply_ftrace_event_desc},
 	{.message = &orma_pb_irq_handler_entry_ftrace_event_desc},
 	{.message = &orma_pb_irq_handler_exit_ftrace_event_desc},
+	{.message = &orma_pb_sync_timeline_ftrace_event_desc},
+	{.message = &orma_pb_ext4_da_write_begin_ftrace_event_desc},
+	{.message = &orma_pb_ext4_da_write_end_ftrace_event_desc},
+	{.message = &orma_pb_ext4_sync_file_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_sync_file_exit_ftrace_event_desc},
 	{.message = &orma_pb_block_rq_issue_ftrace_event_desc},
 	{.message = &orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event_desc},
 	{.message = &orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event_desc},
 	{.message = &orma_pb_mm_vmscan_kswapd_wake_ftrace_event_desc},
 	{.message = &orma_pb_mm_vmscan_kswapd_sleep_ftrace_event_desc},
+	{.message = &orma_pb_binder_transaction_ftrace_event_desc},
+	{.message = &orma_pb_binder_transaction_received_ftrace_event_desc},
+	{.message = &orma_pb_binder_set_priority_ftrace_event_desc},
+	{.message = &orma_pb_binder_lock_ftrace_event_desc},
+	{.message = &orma_pb_binder_locked_ftrace_event_desc},
+	{.message = &orma_pb_binder_unlock_ftrace_event_desc},
 	{.message = &orma_pb_workqueue_activate_work_ftrace_event_desc},
 	{.message = &orma_pb_workqueue_execute_end_ftrace_event_desc},
 	{.message = &orma_pb_workqueue_execute_start_ftrace_event_desc},
 	{.message = &orma_pb_workqueue_queue_work_ftrace_event_desc},
+	{.message = &orma_pb_regulator_disable_ftrace_event_desc},
+	{.message = &orma_pb_regulator_disable_complete_ftrace_event_desc},
+	{.message = &orma_pb_regulator_enable_ftrace_event_desc},
+	{.message = &orma_pb_regulator_enable_complete_ftrace_event_desc},
+	{.message = &orma_pb_regulator_enable_delay_ftrace_event_desc},
+	{.message = &orma_pb_regulator_set_voltage_ftrace_event_desc},
+	{.message = &orma_pb_regulator_set_voltage_complete_ftrace_event_desc},
 	{.message = &orma_pb_cgroup_attach_task_ftrace_event_desc},
 	{.message = &orma_pb_cgroup_mkdir_ftrace_event_desc},
 	{.message = &orma_pb_cgroup_remount_ftrace_event_desc},
@@ -78,6 +104,97 @@ static const union orma_proto_type ftrace_event_types[] = {
 	{.message = &orma_pb_block_split_ftrace_event_desc},
 	{.message = &orma_pb_block_touch_buffer_ftrace_event_desc},
 	{.message = &orma_pb_block_unplug_ftrace_event_desc},
+	{.message = &orma_pb_ext4_alloc_da_blocks_ftrace_event_desc},
+	{.message = &orma_pb_ext4_allocate_blocks_ftrace_event_desc},
+	{.message = &orma_pb_ext4_allocate_inode_ftrace_event_desc},
+	{.message = &orma_pb_ext4_begin_ordered_truncate_ftrace_event_desc},
+	{.message = &orma_pb_ext4_collapse_range_ftrace_event_desc},
+	{.message = &orma_pb_ext4_da_release_space_ftrace_event_desc},
+	{.message = &orma_pb_ext4_da_reserve_space_ftrace_event_desc},
+	{.message = &orma_pb_ext4_da_update_reserve_space_ftrace_event_desc},
+	{.message = &orma_pb_ext4_da_write_pages_ftrace_event_desc},
+	{.message = &orma_pb_ext4_da_write_pages_extent_ftrace_event_desc},
+	{.message = &orma_pb_ext4_direct_io_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_direct_io_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_discard_blocks_ftrace_event_desc},
+	{.message = &orma_pb_ext4_discard_preallocations_ftrace_event_desc},
+	{.message = &orma_pb_ext4_drop_inode_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_cache_extent_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_insert_extent_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_lookup_extent_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_lookup_extent_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_remove_extent_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_shrink_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_shrink_count_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_shrink_scan_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_es_shrink_scan_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_evict_inode_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_in_cache_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_load_extent_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_map_blocks_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_map_blocks_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_put_in_cache_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_remove_space_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_remove_space_done_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_rm_idx_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_rm_leaf_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ext_show_extent_ftrace_event_desc},
+	{.message = &orma_pb_ext4_fallocate_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_fallocate_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_find_delalloc_range_ftrace_event_desc},
+	{.message = &orma_pb_ext4_forget_ftrace_event_desc},
+	{.message = &orma_pb_ext4_free_blocks_ftrace_event_desc},
+	{.message = &orma_pb_ext4_free_inode_ftrace_event_desc},
+	{.message = &orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ind_map_blocks_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_ind_map_blocks_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_insert_range_ftrace_event_desc},
+	{.message = &orma_pb_ext4_invalidatepage_ftrace_event_desc},
+	{.message = &orma_pb_ext4_journal_start_ftrace_event_desc},
+	{.message = &orma_pb_ext4_journal_start_reserved_ftrace_event_desc},
+	{.message = &orma_pb_ext4_journalled_invalidatepage_ftrace_event_desc},
+	{.message = &orma_pb_ext4_journalled_write_end_ftrace_event_desc},
+	{.message = &orma_pb_ext4_load_inode_ftrace_event_desc},
+	{.message = &orma_pb_ext4_load_inode_bitmap_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mark_inode_dirty_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mb_bitmap_load_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mb_discard_preallocations_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mb_new_group_pa_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mb_new_inode_pa_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mb_release_group_pa_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mb_release_inode_pa_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mballoc_alloc_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mballoc_discard_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mballoc_free_ftrace_event_desc},
+	{.message = &orma_pb_ext4_mballoc_prealloc_ftrace_event_desc},
+	{.message = &orma_pb_ext4_other_inode_update_time_ftrace_event_desc},
+	{.message = &orma_pb_ext4_punch_hole_ftrace_event_desc},
+	{.message = &orma_pb_ext4_read_block_bitmap_load_ftrace_event_desc},
+	{.message = &orma_pb_ext4_readpage_ftrace_event_desc},
+	{.message = &orma_pb_ext4_releasepage_ftrace_event_desc},
+	{.message = &orma_pb_ext4_remove_blocks_ftrace_event_desc},
+	{.message = &orma_pb_ext4_request_blocks_ftrace_event_desc},
+	{.message = &orma_pb_ext4_request_inode_ftrace_event_desc},
+	{.message = &orma_pb_ext4_sync_fs_ftrace_event_desc},
+	{.message = &orma_pb_ext4_trim_all_free_ftrace_event_desc},
+	{.message = &orma_pb_ext4_trim_extent_ftrace_event_desc},
+	{.message = &orma_pb_ext4_truncate_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_truncate_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_unlink_enter_ftrace_event_desc},
+	{.message = &orma_pb_ext4_unlink_exit_ftrace_event_desc},
+	{.message = &orma_pb_ext4_write_begin_ftrace_event_desc},
+	{.message = &orma_pb_ext4_write_end_ftrace_event_desc},
+	{.message = &orma_pb_ext4_writepage_ftrace_event_desc},
+	{.message = &orma_pb_ext4_writepages_ftrace_event_desc},
+	{.message = &orma_pb_ext4_writepages_result_ftrace_event_desc},
+	{.message = &orma_pb_ext4_zero_range_ftrace_event_desc},
 	{.message = &orma_pb_task_newtask_ftrace_event_desc},
 	{.message = &orma_pb_task_rename_ftrace_event_desc},
 	{.message = &orma_pb_sched_process_exec_ftrace_event_desc},
@@ -86,6 +203,37 @@ static const union orma_proto_type ftrace_event_types[] = {
 	{.message = &orma_pb_sched_process_free_ftrace_event_desc},
 	{.message = &orma_pb_sched_process_hang_ftrace_event_desc},
 	{.message = &orma_pb_sched_process_wait_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_do_submit_bio_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_evict_inode_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_fallocate_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_get_data_block_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_get_victim_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_iget_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_iget_exit_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_new_inode_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_readpage_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_reserve_new_block_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_set_page_dirty_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_submit_write_page_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_sync_file_enter_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_sync_file_exit_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_sync_fs_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_blocks_enter_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_blocks_exit_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_data_blocks_range_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_node_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_nodes_enter_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_nodes_exit_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_truncate_partial_nodes_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_unlink_enter_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_unlink_exit_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_vm_page_mkwrite_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_write_begin_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_write_checkpoint_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_write_end_ftrace_event_desc},
 	{.message = &orma_pb_kfree_ftrace_event_desc},
 	{.message = &orma_pb_kmalloc_ftrace_event_desc},
 	{.message = &orma_pb_kmalloc_node_ftrace_event_desc},
@@ -102,6 +250,7 @@ static const union orma_proto_type ftrace_event_types[] = {
 	{.message = &orma_pb_clk_enable_ftrace_event_desc},
 	{.message = &orma_pb_clk_disable_ftrace_event_desc},
 	{.message = &orma_pb_clk_set_rate_ftrace_event_desc},
+	{.message = &orma_pb_binder_transaction_alloc_buf_ftrace_event_desc},
 	{.message = &orma_pb_signal_deliver_ftrace_event_desc},
 	{.message = &orma_pb_signal_generate_ftrace_event_desc},
 	{.message = &orma_pb_oom_score_adj_update_ftrace_event_desc},
@@ -110,6 +259,7 @@ static const union orma_proto_type ftrace_event_types[] = {
 	{.message = &orma_pb_sys_exit_ftrace_event_desc},
 	{.message = &orma_pb_gpu_frequency_ftrace_event_desc},
 	{.message = &orma_pb_mark_victim_ftrace_event_desc},
+	{.message = &orma_pb_gpu_mem_total_ftrace_event_desc},
 	{.message = &orma_pb_thermal_temperature_ftrace_event_desc},
 	{.message = &orma_pb_cdev_update_ftrace_event_desc},
 	{.message = &orma_pb_cpuhp_exit_ftrace_event_desc},
@@ -118,10 +268,12 @@ static const union orma_proto_type ftrace_event_types[] = {
 	{.message = &orma_pb_cpuhp_latency_ftrace_event_desc},
 	{.message = &orma_pb_cpuhp_pause_ftrace_event_desc},
 	{.message = &orma_pb_sched_pi_setprio_ftrace_event_desc},
+	{.message = &orma_pb_rss_stat_throttled_ftrace_event_desc},
 	{.message = &orma_pb_netif_receive_skb_ftrace_event_desc},
 	{.message = &orma_pb_net_dev_xmit_ftrace_event_desc},
 	{.message = &orma_pb_inet_sock_set_state_ftrace_event_desc},
 	{.message = &orma_pb_tcp_retransmit_skb_ftrace_event_desc},
+	{.message = &orma_pb_cros_ec_sensorhub_data_ftrace_event_desc},
 	{.message = &orma_pb_napi_gro_receive_entry_ftrace_event_desc},
 	{.message = &orma_pb_napi_gro_receive_exit_ftrace_event_desc},
 	{.message = &orma_pb_kfree_skb_ftrace_event_desc},
@@ -163,18 +315,52 @@ static const union orma_proto_type ftrace_event_types[] = {
 	{.message = &orma_pb_vgic_update_irq_pending_ftrace_event_desc},
 	{.message = &orma_pb_wakeup_source_activate_ftrace_event_desc},
 	{.message = &orma_pb_wakeup_source_deactivate_ftrace_event_desc},
+	{.message = &orma_pb_ufshcd_command_ftrace_event_desc},
+	{.message = &orma_pb_ufshcd_clk_gating_ftrace_event_desc},
 	{.message = &orma_pb_console_ftrace_event_desc},
+	{.message = &orma_pb_drm_vblank_event_ftrace_event_desc},
+	{.message = &orma_pb_drm_vblank_event_delivered_ftrace_event_desc},
+	{.message = &orma_pb_drm_sched_job_ftrace_event_desc},
+	{.message = &orma_pb_drm_run_job_ftrace_event_desc},
+	{.message = &orma_pb_drm_sched_process_job_ftrace_event_desc},
+	{.message = &orma_pb_dma_fence_init_ftrace_event_desc},
+	{.message = &orma_pb_dma_fence_emit_ftrace_event_desc},
+	{.message = &orma_pb_dma_fence_signaled_ftrace_event_desc},
+	{.message = &orma_pb_dma_fence_wait_start_ftrace_event_desc},
+	{.message = &orma_pb_dma_fence_wait_end_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_iostat_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_iostat_latency_ftrace_event_desc},
 	{.message = &orma_pb_sched_cpu_util_cfs_ftrace_event_desc},
+	{.message = &orma_pb_v4l2_qbuf_ftrace_event_desc},
+	{.message = &orma_pb_v4l2_dqbuf_ftrace_event_desc},
+	{.message = &orma_pb_vb2_v4l2_buf_queue_ftrace_event_desc},
+	{.message = &orma_pb_vb2_v4l2_buf_done_ftrace_event_desc},
+	{.message = &orma_pb_vb2_v4l2_qbuf_ftrace_event_desc},
+	{.message = &orma_pb_vb2_v4l2_dqbuf_ftrace_event_desc},
 	{.message = &orma_pb_funcgraph_entry_ftrace_event_desc},
 	{.message = &orma_pb_funcgraph_exit_ftrace_event_desc},
 	{.message = &orma_pb_mm_shrink_slab_start_ftrace_event_desc},
 	{.message = &orma_pb_mm_shrink_slab_end_ftrace_event_desc},
+	{.message = &orma_pb_cma_alloc_start_ftrace_event_desc},
+	{.message = &orma_pb_cma_alloc_info_ftrace_event_desc},
+	{.message = &orma_pb_virtio_gpu_cmd_queue_ftrace_event_desc},
+	{.message = &orma_pb_virtio_gpu_cmd_response_ftrace_event_desc},
+	{.message = &orma_pb_suspend_resume_minimal_ftrace_event_desc},
+	{.message = &orma_pb_binder_command_ftrace_event_desc},
+	{.message = &orma_pb_binder_return_ftrace_event_desc},
 	{.message = &orma_pb_gpu_work_period_ftrace_event_desc},
+	{.message = &orma_pb_rpm_status_ftrace_event_desc},
 	{.message = &orma_pb_sched_migrate_task_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_background_gc_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_gc_begin_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_gc_end_ftrace_event_desc},
 	{.message = &orma_pb_device_pm_callback_start_ftrace_event_desc},
 	{.message = &orma_pb_device_pm_callback_end_ftrace_event_desc},
 	{.message = &orma_pb_sched_wakeup_task_attr_ftrace_event_desc},
+	{.message = &orma_pb_devfreq_frequency_ftrace_event_desc},
 	{.message = &orma_pb_kprobe_event_desc},
+	{.message = &orma_pb_do_sys_open_ftrace_event_desc},
+	{.message = &orma_pb_open_exec_ftrace_event_desc},
 	{.message = &orma_pb_block_io_start_ftrace_event_desc},
 	{.message = &orma_pb_block_io_done_ftrace_event_desc},
 	{.message = &orma_pb_hrtimer_start_ftrace_event_desc},
@@ -187,7 +373,42 @@ static const union orma_proto_type ftrace_event_types[] = {
 	{.message = &orma_pb_timer_expire_exit_ftrace_event_desc},
 	{.message = &orma_pb_local_timer_entry_ftrace_event_desc},
 	{.message = &orma_pb_local_timer_exit_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_alloc_request_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_complete_trb_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_ctrl_req_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_ep_dequeue_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_ep_queue_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_event_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_free_request_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_gadget_ep_cmd_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_gadget_ep_disable_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_gadget_ep_enable_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_gadget_generic_cmd_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_gadget_giveback_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_prepare_trb_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_readl_ftrace_event_desc},
+	{.message = &orma_pb_dwc3_writel_ftrace_event_desc},
+	{.message = &orma_pb_cma_alloc_finish_ftrace_event_desc},
+	{.message = &orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_host_hcall_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_host_smc_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_hyp_exit_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_iommu_idmap_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_psci_mem_protect_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_host_mem_abort_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_hyp_enter_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_iommu_idmap_complete_ftrace_event_desc},
+	{.message = &orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event_desc},
+	{.message = &orma_pb_drm_sched_job_add_dep_ftrace_event_desc},
+	{.message = &orma_pb_drm_sched_job_done_ftrace_event_desc},
+	{.message = &orma_pb_drm_sched_job_queue_ftrace_event_desc},
+	{.message = &orma_pb_drm_sched_job_run_ftrace_event_desc},
+	{.message = &orma_pb_drm_sched_job_unschedulable_ftrace_event_desc},
+	{.message = &orma_pb_scsi_dispatch_cmd_error_ftrace_event_desc},
+	{.message = &orma_pb_scsi_dispatch_cmd_timeout_ftrace_event_desc},
+	{.message = &orma_pb_scsi_eh_wakeup_ftrace_event_desc},
 	{.message = &orma_pb_gpu_power_state_ftrace_event_desc},
+	{.message = &orma_pb_f2fs_lock_elapsed_time_ftrace_event_desc},
 	{.message = &orma_pb_sched_group_tracker_ftrace_event_desc},
 	{.message = &orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event_desc},
 	{.message = &orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event_desc},
@@ -216,177 +437,398 @@ static const struct orma_proto_field_desc ftrace_event_fields[] = {
 	{24, 238, offsetof(struct orma_pb_ftrace_event, softirq_entry), 0, 15, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 	{25, 252, offsetof(struct orma_pb_ftrace_event, softirq_exit), 0, 16, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 	{26, 265, offsetof(struct orma_pb_ftrace_event, softirq_raise), 0, 17, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{36, 279, offsetof(struct orma_pb_ftrace_event, irq_handler_entry), 0, 18, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{37, 297, offsetof(struct orma_pb_ftrace_event, irq_handler_exit), 0, 19, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{45, 314, offsetof(struct orma_pb_ftrace_event, block_rq_issue), 0, 20, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{46, 329, offsetof(struct orma_pb_ftrace_event, mm_vmscan_direct_reclaim_begin), 0, 21, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{47, 360, offsetof(struct orma_pb_ftrace_event, mm_vmscan_direct_reclaim_end), 0, 22, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{48, 389, offsetof(struct orma_pb_ftrace_event, mm_vmscan_kswapd_wake), 0, 23, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{49, 411, offsetof(struct orma_pb_ftrace_event, mm_vmscan_kswapd_sleep), 0, 24, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{56, 434, offsetof(struct orma_pb_ftrace_event, workqueue_activate_work), 0, 25, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{57, 458, offsetof(struct orma_pb_ftrace_event, workqueue_execute_end), 0, 26, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{58, 480, offsetof(struct orma_pb_ftrace_event, workqueue_execute_start), 0, 27, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{59, 504, offsetof(struct orma_pb_ftrace_event, workqueue_queue_work), 0, 28, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{67, 525, offsetof(struct orma_pb_ftrace_event, cgroup_attach_task), 0, 29, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{68, 544, offsetof(struct orma_pb_ftrace_event, cgroup_mkdir), 0, 30, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{69, 557, offsetof(struct orma_pb_ftrace_event, cgroup_remount), 0, 31, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{70, 572, offsetof(struct orma_pb_ftrace_event, cgroup_rmdir), 0, 32, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{71, 585, offsetof(struct orma_pb_ftrace_event, cgroup_transfer_tasks), 0, 33, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{72, 607, offsetof(struct orma_pb_ftrace_event, cgroup_destroy_root), 0, 34, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{73, 627, offsetof(struct orma_pb_ftrace_event, cgroup_release), 0, 35, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{74, 642, offsetof(struct orma_pb_ftrace_event, cgroup_rename), 0, 36, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{75, 656, offsetof(struct orma_pb_ftrace_event, cgroup_setup_root), 0, 37, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{97, 674, offsetof(struct orma_pb_ftrace_event, mm_filemap_add_to_page_cache), 0, 38, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{98, 703, offsetof(struct orma_pb_ftrace_event, mm_filemap_delete_from_page_cache), 0, 39, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{99, 737, offsetof(struct orma_pb_ftrace_event, mm_compaction_begin), 0, 40, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{100, 757, offsetof(struct orma_pb_ftrace_event, mm_compaction_defer_compaction), 0, 41, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{101, 788, offsetof(struct orma_pb_ftrace_event, mm_compaction_deferred), 0, 42, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{102, 811, offsetof(struct orma_pb_ftrace_event, mm_compaction_defer_reset), 0, 43, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{103, 837, offsetof(struct orma_pb_ftrace_event, mm_compaction_end), 0, 44, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{104, 855, offsetof(struct orma_pb_ftrace_event, mm_compaction_finished), 0, 45, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{105, 878, offsetof(struct orma_pb_ftrace_event, mm_compaction_isolate_freepages), 0, 46, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{106, 910, offsetof(struct orma_pb_ftrace_event, mm_compaction_isolate_migratepages), 0, 47, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{107, 945, offsetof(struct orma_pb_ftrace_event, mm_compaction_kcompactd_sleep), 0, 48, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{108, 975, offsetof(struct orma_pb_ftrace_event, mm_compaction_kcompactd_wake), 0, 49, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{109, 1004, offsetof(struct orma_pb_ftrace_event, mm_compaction_migratepages), 0, 50, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{110, 1031, offsetof(struct orma_pb_ftrace_event, mm_compaction_suitable), 0, 51, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{111, 1054, offsetof(struct orma_pb_ftrace_event, mm_compaction_try_to_compact_pages), 0, 52, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{112, 1089, offsetof(struct orma_pb_ftrace_event, mm_compaction_wakeup_kcompactd), 0, 53, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{113, 1120, offsetof(struct orma_pb_ftrace_event, suspend_resume), 0, 54, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{114, 1135, offsetof(struct orma_pb_ftrace_event, sched_wakeup_new), 0, 55, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{115, 1152, offsetof(struct orma_pb_ftrace_event, block_bio_backmerge), 0, 56, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{116, 1172, offsetof(struct orma_pb_ftrace_event, block_bio_bounce), 0, 57, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{117, 1189, offsetof(struct orma_pb_ftrace_event, block_bio_complete), 0, 58, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{118, 1208, offsetof(struct orma_pb_ftrace_event, block_bio_frontmerge), 0, 59, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{119, 1229, offsetof(struct orma_pb_ftrace_event, block_bio_queue), 0, 60, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{120, 1245, offsetof(struct orma_pb_ftrace_event, block_bio_remap), 0, 61, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{121, 1261, offsetof(struct orma_pb_ftrace_event, block_dirty_buffer), 0, 62, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{122, 1280, offsetof(struct orma_pb_ftrace_event, block_getrq), 0, 63, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{123, 1292, offsetof(struct orma_pb_ftrace_event, block_plug), 0, 64, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{124, 1303, offsetof(struct orma_pb_ftrace_event, block_rq_abort), 0, 65, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{125, 1318, offsetof(struct orma_pb_ftrace_event, block_rq_complete), 0, 66, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{126, 1336, offsetof(struct orma_pb_ftrace_event, block_rq_insert), 0, 67, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{128, 1352, offsetof(struct orma_pb_ftrace_event, block_rq_remap), 0, 68, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{129, 1367, offsetof(struct orma_pb_ftrace_event, block_rq_requeue), 0, 69, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{130, 1384, offsetof(struct orma_pb_ftrace_event, block_sleeprq), 0, 70, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{131, 1398, offsetof(struct orma_pb_ftrace_event, block_split), 0, 71, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{132, 1410, offsetof(struct orma_pb_ftrace_event, block_touch_buffer), 0, 72, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{133, 1429, offsetof(struct orma_pb_ftrace_event, block_unplug), 0, 73, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{235, 1442, offsetof(struct orma_pb_ftrace_event, task_newtask), 0, 74, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{236, 1455, offsetof(struct orma_pb_ftrace_event, task_rename), 0, 75, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{237, 1467, offsetof(struct orma_pb_ftrace_event, sched_process_exec), 0, 76, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{238, 1486, offsetof(struct orma_pb_ftrace_event, sched_process_exit), 0, 77, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{239, 1505, offsetof(struct orma_pb_ftrace_event, sched_process_fork), 0, 78, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{240, 1524, offsetof(struct orma_pb_ftrace_event, sched_process_free), 0, 79, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{241, 1543, offsetof(struct orma_pb_ftrace_event, sched_process_hang), 0, 80, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{242, 1562, offsetof(struct orma_pb_ftrace_event, sched_process_wait), 0, 81, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{298, 1581, offsetof(struct orma_pb_ftrace_event, kfree), 0, 82, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{299, 1587, offsetof(struct orma_pb_ftrace_event, kmalloc), 0, 83, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{300, 1595, offsetof(struct orma_pb_ftrace_event, kmalloc_node), 0, 84, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{301, 1608, offsetof(struct orma_pb_ftrace_event, kmem_cache_alloc), 0, 85, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{302, 1625, offsetof(struct orma_pb_ftrace_event, kmem_cache_alloc_node), 0, 86, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{303, 1647, offsetof(struct orma_pb_ftrace_event, kmem_cache_free), 0, 87, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{307, 1663, offsetof(struct orma_pb_ftrace_event, mm_page_alloc), 0, 88, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{308, 1677, offsetof(struct orma_pb_ftrace_event, mm_page_alloc_extfrag), 0, 89, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{309, 1699, offsetof(struct orma_pb_ftrace_event, mm_page_alloc_zone_locked), 0, 90, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{310, 1725, offsetof(struct orma_pb_ftrace_event, mm_page_free), 0, 91, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{311, 1738, offsetof(struct orma_pb_ftrace_event, mm_page_free_batched), 0, 92, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{312, 1759, offsetof(struct orma_pb_ftrace_event, mm_page_pcpu_drain), 0, 93, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{313, 1778, offsetof(struct orma_pb_ftrace_event, rss_stat), 0, 94, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{320, 1787, offsetof(struct orma_pb_ftrace_event, clk_enable), 0, 95, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{321, 1798, offsetof(struct orma_pb_ftrace_event, clk_disable), 0, 96, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{322, 1810, offsetof(struct orma_pb_ftrace_event, clk_set_rate), 0, 97, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{324, 1823, offsetof(struct orma_pb_ftrace_event, signal_deliver), 0, 98, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{325, 1838, offsetof(struct orma_pb_ftrace_event, signal_generate), 0, 99, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{326, 1854, offsetof(struct orma_pb_ftrace_event, oom_score_adj_update), 0, 100, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{327, 1875, offsetof(struct orma_pb_ftrace_event, generic), 0, 101, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{329, 1883, offsetof(struct orma_pb_ftrace_event, sys_enter), 0, 102, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{330, 1893, offsetof(struct orma_pb_ftrace_event, sys_exit), 0, 103, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{332, 1902, offsetof(struct orma_pb_ftrace_event, gpu_frequency), 0, 104, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{334, 1916, offsetof(struct orma_pb_ftrace_event, mark_victim), 0, 105, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{341, 1928, offsetof(struct orma_pb_ftrace_event, thermal_temperature), 0, 106, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{342, 1948, offsetof(struct orma_pb_ftrace_event, cdev_update), 0, 107, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{343, 1960, offsetof(struct orma_pb_ftrace_event, cpuhp_exit), 0, 108, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{344, 1971, offsetof(struct orma_pb_ftrace_event, cpuhp_multi_enter), 0, 109, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{345, 1989, offsetof(struct orma_pb_ftrace_event, cpuhp_enter), 0, 110, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{346, 2001, offsetof(struct orma_pb_ftrace_event, cpuhp_latency), 0, 111, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{352, 2015, offsetof(struct orma_pb_ftrace_event, cpuhp_pause), 0, 112, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{353, 2027, offsetof(struct orma_pb_ftrace_event, sched_pi_setprio), 0, 113, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{360, 2044, offsetof(struct orma_pb_ftrace_event, netif_receive_skb), 0, 114, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{361, 2062, offsetof(struct orma_pb_ftrace_event, net_dev_xmit), 0, 115, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{362, 2075, offsetof(struct orma_pb_ftrace_event, inet_sock_set_state), 0, 116, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{363, 2095, offsetof(struct orma_pb_ftrace_event, tcp_retransmit_skb), 0, 117, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{365, 2114, offsetof(struct orma_pb_ftrace_event, napi_gro_receive_entry), 0, 118, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{366, 2137, offsetof(struct orma_pb_ftrace_event, napi_gro_receive_exit), 0, 119, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{367, 2159, offsetof(struct orma_pb_ftrace_event, kfree_skb), 0, 120, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{368, 2169, offsetof(struct orma_pb_ftrace_event, kvm_access_fault), 0, 121, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{369, 2186, offsetof(struct orma_pb_ftrace_event, kvm_ack_irq), 0, 122, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{370, 2198, offsetof(struct orma_pb_ftrace_event, kvm_age_hva), 0, 123, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{371, 2210, offsetof(struct orma_pb_ftrace_event, kvm_age_page), 0, 124, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{372, 2223, offsetof(struct orma_pb_ftrace_event, kvm_arm_clear_debug), 0, 125, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{373, 2243, offsetof(struct orma_pb_ftrace_event, kvm_arm_set_dreg32), 0, 126, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{374, 2262, offsetof(struct orma_pb_ftrace_event, kvm_arm_set_regset), 0, 127, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{375, 2281, offsetof(struct orma_pb_ftrace_event, kvm_arm_setup_debug), 0, 128, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{376, 2301, offsetof(struct orma_pb_ftrace_event, kvm_entry), 0, 129, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{377, 2311, offsetof(struct orma_pb_ftrace_event, kvm_exit), 0, 130, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{378, 2320, offsetof(struct orma_pb_ftrace_event, kvm_fpu), 0, 131, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{379, 2328, offsetof(struct orma_pb_ftrace_event, kvm_get_timer_map), 0, 132, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{380, 2346, offsetof(struct orma_pb_ftrace_event, kvm_guest_fault), 0, 133, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{381, 2362, offsetof(struct orma_pb_ftrace_event, kvm_handle_sys_reg), 0, 134, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{382, 2381, offsetof(struct orma_pb_ftrace_event, kvm_hvc_arm64), 0, 135, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{383, 2395, offsetof(struct orma_pb_ftrace_event, kvm_irq_line), 0, 136, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{384, 2408, offsetof(struct orma_pb_ftrace_event, kvm_mmio), 0, 137, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{385, 2417, offsetof(struct orma_pb_ftrace_event, kvm_mmio_emulate), 0, 138, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{386, 2434, offsetof(struct orma_pb_ftrace_event, kvm_set_guest_debug), 0, 139, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{387, 2454, offsetof(struct orma_pb_ftrace_event, kvm_set_irq), 0, 140, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{388, 2466, offsetof(struct orma_pb_ftrace_event, kvm_set_spte_hva), 0, 141, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{389, 2483, offsetof(struct orma_pb_ftrace_event, kvm_set_way_flush), 0, 142, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{390, 2501, offsetof(struct orma_pb_ftrace_event, kvm_sys_access), 0, 143, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{391, 2516, offsetof(struct orma_pb_ftrace_event, kvm_test_age_hva), 0, 144, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{392, 2533, offsetof(struct orma_pb_ftrace_event, kvm_timer_emulate), 0, 145, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{393, 2551, offsetof(struct orma_pb_ftrace_event, kvm_timer_hrtimer_expire), 0, 146, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{394, 2576, offsetof(struct orma_pb_ftrace_event, kvm_timer_restore_state), 0, 147, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{395, 2600, offsetof(struct orma_pb_ftrace_event, kvm_timer_save_state), 0, 148, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{396, 2621, offsetof(struct orma_pb_ftrace_event, kvm_timer_update_irq), 0, 149, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{397, 2642, offsetof(struct orma_pb_ftrace_event, kvm_toggle_cache), 0, 150, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{398, 2659, offsetof(struct orma_pb_ftrace_event, kvm_unmap_hva_range), 0, 151, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{399, 2679, offsetof(struct orma_pb_ftrace_event, kvm_userspace_exit), 0, 152, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{400, 2698, offsetof(struct orma_pb_ftrace_event, kvm_vcpu_wakeup), 0, 153, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{401, 2714, offsetof(struct orma_pb_ftrace_event, kvm_wfx_arm64), 0, 154, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{402, 2728, offsetof(struct orma_pb_ftrace_event, trap_reg), 0, 155, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{403, 2737, offsetof(struct orma_pb_ftrace_event, vgic_update_irq_pending), 0, 156, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{404, 2761, offsetof(struct orma_pb_ftrace_event, wakeup_source_activate), 0, 157, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{405, 2784, offsetof(struct orma_pb_ftrace_event, wakeup_source_deactivate), 0, 158, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{408, 2809, offsetof(struct orma_pb_ftrace_event, console), 0, 159, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{421, 2817, offsetof(struct orma_pb_ftrace_event, sched_cpu_util_cfs), 0, 160, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{437, 2836, offsetof(struct orma_pb_ftrace_event, funcgraph_entry), 0, 161, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{438, 2852, offsetof(struct orma_pb_ftrace_event, funcgraph_exit), 0, 162, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{443, 2867, offsetof(struct orma_pb_ftrace_event, mm_shrink_slab_start), 0, 163, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{444, 2888, offsetof(struct orma_pb_ftrace_event, mm_shrink_slab_end), 0, 164, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{488, 2907, offsetof(struct orma_pb_ftrace_event, gpu_work_period), 0, 165, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{491, 2923, offsetof(struct orma_pb_ftrace_event, sched_migrate_task), 0, 166, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{504, 2942, offsetof(struct orma_pb_ftrace_event, device_pm_callback_start), 0, 167, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{505, 2967, offsetof(struct orma_pb_ftrace_event, device_pm_callback_end), 0, 168, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{540, 2990, offsetof(struct orma_pb_ftrace_event, sched_wakeup_task_attr), 0, 169, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{542, 3013, offsetof(struct orma_pb_ftrace_event, kprobe_event), 0, 170, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{546, 3026, offsetof(struct orma_pb_ftrace_event, block_io_start), 0, 171, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{547, 3041, offsetof(struct orma_pb_ftrace_event, block_io_done), 0, 172, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{551, 3055, offsetof(struct orma_pb_ftrace_event, hrtimer_start), 0, 173, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{552, 3069, offsetof(struct orma_pb_ftrace_event, hrtimer_cancel), 0, 174, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{553, 3084, offsetof(struct orma_pb_ftrace_event, hrtimer_expire_entry), 0, 175, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{554, 3105, offsetof(struct orma_pb_ftrace_event, hrtimer_expire_exit), 0, 176, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{555, 3125, offsetof(struct orma_pb_ftrace_event, timer_start), 0, 177, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{556, 3137, offsetof(struct orma_pb_ftrace_event, timer_cancel), 0, 178, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{557, 3150, offsetof(struct orma_pb_ftrace_event, timer_expire_entry), 0, 179, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{558, 3169, offsetof(struct orma_pb_ftrace_event, timer_expire_exit), 0, 180, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{559, 3187, offsetof(struct orma_pb_ftrace_event, local_timer_entry), 0, 181, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{560, 3205, offsetof(struct orma_pb_ftrace_event, local_timer_exit), 0, 182, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{601, 3222, offsetof(struct orma_pb_ftrace_event, gpu_power_state), 0, 183, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{604, 3238, offsetof(struct orma_pb_ftrace_event, sched_group_tracker), 0, 184, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{607, 3258, offsetof(struct orma_pb_ftrace_event, mm_vmscan_memcg_reclaim_begin), 0, 185, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{608, 3288, offsetof(struct orma_pb_ftrace_event, mm_vmscan_memcg_reclaim_end), 0, 186, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{614, 3316, offsetof(struct orma_pb_ftrace_event, psci_domain_idle_exit), 0, 187, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{615, 3338, offsetof(struct orma_pb_ftrace_event, psci_domain_idle_enter), 0, 188, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{27, 279, offsetof(struct orma_pb_ftrace_event, i2c_read), 0, 18, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{28, 288, offsetof(struct orma_pb_ftrace_event, i2c_write), 0, 19, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{29, 298, offsetof(struct orma_pb_ftrace_event, i2c_result), 0, 20, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{30, 309, offsetof(struct orma_pb_ftrace_event, i2c_reply), 0, 21, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{31, 319, offsetof(struct orma_pb_ftrace_event, smbus_read), 0, 22, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{32, 330, offsetof(struct orma_pb_ftrace_event, smbus_write), 0, 23, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{33, 342, offsetof(struct orma_pb_ftrace_event, smbus_result), 0, 24, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{34, 355, offsetof(struct orma_pb_ftrace_event, smbus_reply), 0, 25, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{36, 367, offsetof(struct orma_pb_ftrace_event, irq_handler_entry), 0, 26, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{37, 385, offsetof(struct orma_pb_ftrace_event, irq_handler_exit), 0, 27, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{39, 402, offsetof(struct orma_pb_ftrace_event, sync_timeline), 0, 28, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{41, 416, offsetof(struct orma_pb_ftrace_event, ext4_da_write_begin), 0, 29, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{42, 436, offsetof(struct orma_pb_ftrace_event, ext4_da_write_end), 0, 30, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{43, 454, offsetof(struct orma_pb_ftrace_event, ext4_sync_file_enter), 0, 31, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{44, 475, offsetof(struct orma_pb_ftrace_event, ext4_sync_file_exit), 0, 32, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{45, 495, offsetof(struct orma_pb_ftrace_event, block_rq_issue), 0, 33, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{46, 510, offsetof(struct orma_pb_ftrace_event, mm_vmscan_direct_reclaim_begin), 0, 34, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{47, 541, offsetof(struct orma_pb_ftrace_event, mm_vmscan_direct_reclaim_end), 0, 35, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{48, 570, offsetof(struct orma_pb_ftrace_event, mm_vmscan_kswapd_wake), 0, 36, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{49, 592, offsetof(struct orma_pb_ftrace_event, mm_vmscan_kswapd_sleep), 0, 37, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{50, 615, offsetof(struct orma_pb_ftrace_event, binder_transaction), 0, 38, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{51, 634, offsetof(struct orma_pb_ftrace_event, binder_transaction_received), 0, 39, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{52, 662, offsetof(struct orma_pb_ftrace_event, binder_set_priority), 0, 40, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{53, 682, offsetof(struct orma_pb_ftrace_event, binder_lock), 0, 41, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{54, 694, offsetof(struct orma_pb_ftrace_event, binder_locked), 0, 42, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{55, 708, offsetof(struct orma_pb_ftrace_event, binder_unlock), 0, 43, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{56, 722, offsetof(struct orma_pb_ftrace_event, workqueue_activate_work), 0, 44, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{57, 746, offsetof(struct orma_pb_ftrace_event, workqueue_execute_end), 0, 45, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{58, 768, offsetof(struct orma_pb_ftrace_event, workqueue_execute_start), 0, 46, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{59, 792, offsetof(struct orma_pb_ftrace_event, workqueue_queue_work), 0, 47, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{60, 813, offsetof(struct orma_pb_ftrace_event, regulator_disable), 0, 48, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{61, 831, offsetof(struct orma_pb_ftrace_event, regulator_disable_complete), 0, 49, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{62, 858, offsetof(struct orma_pb_ftrace_event, regulator_enable), 0, 50, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{63, 875, offsetof(struct orma_pb_ftrace_event, regulator_enable_complete), 0, 51, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{64, 901, offsetof(struct orma_pb_ftrace_event, regulator_enable_delay), 0, 52, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{65, 924, offsetof(struct orma_pb_ftrace_event, regulator_set_voltage), 0, 53, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{66, 946, offsetof(struct orma_pb_ftrace_event, regulator_set_voltage_complete), 0, 54, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{67, 977, offsetof(struct orma_pb_ftrace_event, cgroup_attach_task), 0, 55, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{68, 996, offsetof(struct orma_pb_ftrace_event, cgroup_mkdir), 0, 56, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{69, 1009, offsetof(struct orma_pb_ftrace_event, cgroup_remount), 0, 57, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{70, 1024, offsetof(struct orma_pb_ftrace_event, cgroup_rmdir), 0, 58, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{71, 1037, offsetof(struct orma_pb_ftrace_event, cgroup_transfer_tasks), 0, 59, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{72, 1059, offsetof(struct orma_pb_ftrace_event, cgroup_destroy_root), 0, 60, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{73, 1079, offsetof(struct orma_pb_ftrace_event, cgroup_release), 0, 61, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{74, 1094, offsetof(struct orma_pb_ftrace_event, cgroup_rename), 0, 62, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{75, 1108, offsetof(struct orma_pb_ftrace_event, cgroup_setup_root), 0, 63, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{97, 1126, offsetof(struct orma_pb_ftrace_event, mm_filemap_add_to_page_cache), 0, 64, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{98, 1155, offsetof(struct orma_pb_ftrace_event, mm_filemap_delete_from_page_cache), 0, 65, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{99, 1189, offsetof(struct orma_pb_ftrace_event, mm_compaction_begin), 0, 66, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{100, 1209, offsetof(struct orma_pb_ftrace_event, mm_compaction_defer_compaction), 0, 67, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{101, 1240, offsetof(struct orma_pb_ftrace_event, mm_compaction_deferred), 0, 68, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{102, 1263, offsetof(struct orma_pb_ftrace_event, mm_compaction_defer_reset), 0, 69, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{103, 1289, offsetof(struct orma_pb_ftrace_event, mm_compaction_end), 0, 70, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{104, 1307, offsetof(struct orma_pb_ftrace_event, mm_compaction_finished), 0, 71, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{105, 1330, offsetof(struct orma_pb_ftrace_event, mm_compaction_isolate_freepages), 0, 72, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{106, 1362, offsetof(struct orma_pb_ftrace_event, mm_compaction_isolate_migratepages), 0, 73, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{107, 1397, offsetof(struct orma_pb_ftrace_event, mm_compaction_kcompactd_sleep), 0, 74, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{108, 1427, offsetof(struct orma_pb_ftrace_event, mm_compaction_kcompactd_wake), 0, 75, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{109, 1456, offsetof(struct orma_pb_ftrace_event, mm_compaction_migratepages), 0, 76, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{110, 1483, offsetof(struct orma_pb_ftrace_event, mm_compaction_suitable), 0, 77, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{111, 1506, offsetof(struct orma_pb_ftrace_event, mm_compaction_try_to_compact_pages), 0, 78, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{112, 1541, offsetof(struct orma_pb_ftrace_event, mm_compaction_wakeup_kcompactd), 0, 79, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{113, 1572, offsetof(struct orma_pb_ftrace_event, suspend_resume), 0, 80, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{114, 1587, offsetof(struct orma_pb_ftrace_event, sched_wakeup_new), 0, 81, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{115, 1604, offsetof(struct orma_pb_ftrace_event, block_bio_backmerge), 0, 82, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{116, 1624, offsetof(struct orma_pb_ftrace_event, block_bio_bounce), 0, 83, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{117, 1641, offsetof(struct orma_pb_ftrace_event, block_bio_complete), 0, 84, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{118, 1660, offsetof(struct orma_pb_ftrace_event, block_bio_frontmerge), 0, 85, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{119, 1681, offsetof(struct orma_pb_ftrace_event, block_bio_queue), 0, 86, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{120, 1697, offsetof(struct orma_pb_ftrace_event, block_bio_remap), 0, 87, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{121, 1713, offsetof(struct orma_pb_ftrace_event, block_dirty_buffer), 0, 88, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{122, 1732, offsetof(struct orma_pb_ftrace_event, block_getrq), 0, 89, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{123, 1744, offsetof(struct orma_pb_ftrace_event, block_plug), 0, 90, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{124, 1755, offsetof(struct orma_pb_ftrace_event, block_rq_abort), 0, 91, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{125, 1770, offsetof(struct orma_pb_ftrace_event, block_rq_complete), 0, 92, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{126, 1788, offsetof(struct orma_pb_ftrace_event, block_rq_insert), 0, 93, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{128, 1804, offsetof(struct orma_pb_ftrace_event, block_rq_remap), 0, 94, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{129, 1819, offsetof(struct orma_pb_ftrace_event, block_rq_requeue), 0, 95, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{130, 1836, offsetof(struct orma_pb_ftrace_event, block_sleeprq), 0, 96, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{131, 1850, offsetof(struct orma_pb_ftrace_event, block_split), 0, 97, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{132, 1862, offsetof(struct orma_pb_ftrace_event, block_touch_buffer), 0, 98, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{133, 1881, offsetof(struct orma_pb_ftrace_event, block_unplug), 0, 99, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{134, 1894, offsetof(struct orma_pb_ftrace_event, ext4_alloc_da_blocks), 0, 100, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{135, 1915, offsetof(struct orma_pb_ftrace_event, ext4_allocate_blocks), 0, 101, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{136, 1936, offsetof(struct orma_pb_ftrace_event, ext4_allocate_inode), 0, 102, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{137, 1956, offsetof(struct orma_pb_ftrace_event, ext4_begin_ordered_truncate), 0, 103, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{138, 1984, offsetof(struct orma_pb_ftrace_event, ext4_collapse_range), 0, 104, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{139, 2004, offsetof(struct orma_pb_ftrace_event, ext4_da_release_space), 0, 105, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{140, 2026, offsetof(struct orma_pb_ftrace_event, ext4_da_reserve_space), 0, 106, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{141, 2048, offsetof(struct orma_pb_ftrace_event, ext4_da_update_reserve_space), 0, 107, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{142, 2077, offsetof(struct orma_pb_ftrace_event, ext4_da_write_pages), 0, 108, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{143, 2097, offsetof(struct orma_pb_ftrace_event, ext4_da_write_pages_extent), 0, 109, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{144, 2124, offsetof(struct orma_pb_ftrace_event, ext4_direct_IO_enter), 0, 110, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{145, 2145, offsetof(struct orma_pb_ftrace_event, ext4_direct_IO_exit), 0, 111, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{146, 2165, offsetof(struct orma_pb_ftrace_event, ext4_discard_blocks), 0, 112, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{147, 2185, offsetof(struct orma_pb_ftrace_event, ext4_discard_preallocations), 0, 113, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{148, 2213, offsetof(struct orma_pb_ftrace_event, ext4_drop_inode), 0, 114, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{149, 2229, offsetof(struct orma_pb_ftrace_event, ext4_es_cache_extent), 0, 115, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{150, 2250, offsetof(struct orma_pb_ftrace_event, ext4_es_find_delayed_extent_range_enter), 0, 116, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{151, 2290, offsetof(struct orma_pb_ftrace_event, ext4_es_find_delayed_extent_range_exit), 0, 117, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{152, 2329, offsetof(struct orma_pb_ftrace_event, ext4_es_insert_extent), 0, 118, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{153, 2351, offsetof(struct orma_pb_ftrace_event, ext4_es_lookup_extent_enter), 0, 119, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{154, 2379, offsetof(struct orma_pb_ftrace_event, ext4_es_lookup_extent_exit), 0, 120, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{155, 2406, offsetof(struct orma_pb_ftrace_event, ext4_es_remove_extent), 0, 121, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{156, 2428, offsetof(struct orma_pb_ftrace_event, ext4_es_shrink), 0, 122, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{157, 2443, offsetof(struct orma_pb_ftrace_event, ext4_es_shrink_count), 0, 123, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{158, 2464, offsetof(struct orma_pb_ftrace_event, ext4_es_shrink_scan_enter), 0, 124, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{159, 2490, offsetof(struct orma_pb_ftrace_event, ext4_es_shrink_scan_exit), 0, 125, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{160, 2515, offsetof(struct orma_pb_ftrace_event, ext4_evict_inode), 0, 126, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{161, 2532, offsetof(struct orma_pb_ftrace_event, ext4_ext_convert_to_initialized_enter), 0, 127, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{162, 2570, offsetof(struct orma_pb_ftrace_event, ext4_ext_convert_to_initialized_fastpath), 0, 128, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{163, 2611, offsetof(struct orma_pb_ftrace_event, ext4_ext_handle_unwritten_extents), 0, 129, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{164, 2645, offsetof(struct orma_pb_ftrace_event, ext4_ext_in_cache), 0, 130, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{165, 2663, offsetof(struct orma_pb_ftrace_event, ext4_ext_load_extent), 0, 131, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{166, 2684, offsetof(struct orma_pb_ftrace_event, ext4_ext_map_blocks_enter), 0, 132, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{167, 2710, offsetof(struct orma_pb_ftrace_event, ext4_ext_map_blocks_exit), 0, 133, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{168, 2735, offsetof(struct orma_pb_ftrace_event, ext4_ext_put_in_cache), 0, 134, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{169, 2757, offsetof(struct orma_pb_ftrace_event, ext4_ext_remove_space), 0, 135, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{170, 2779, offsetof(struct orma_pb_ftrace_event, ext4_ext_remove_space_done), 0, 136, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{171, 2806, offsetof(struct orma_pb_ftrace_event, ext4_ext_rm_idx), 0, 137, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{172, 2822, offsetof(struct orma_pb_ftrace_event, ext4_ext_rm_leaf), 0, 138, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{173, 2839, offsetof(struct orma_pb_ftrace_event, ext4_ext_show_extent), 0, 139, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{174, 2860, offsetof(struct orma_pb_ftrace_event, ext4_fallocate_enter), 0, 140, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{175, 2881, offsetof(struct orma_pb_ftrace_event, ext4_fallocate_exit), 0, 141, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{176, 2901, offsetof(struct orma_pb_ftrace_event, ext4_find_delalloc_range), 0, 142, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{177, 2926, offsetof(struct orma_pb_ftrace_event, ext4_forget), 0, 143, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{178, 2938, offsetof(struct orma_pb_ftrace_event, ext4_free_blocks), 0, 144, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{179, 2955, offsetof(struct orma_pb_ftrace_event, ext4_free_inode), 0, 145, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{180, 2971, offsetof(struct orma_pb_ftrace_event, ext4_get_implied_cluster_alloc_exit), 0, 146, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{181, 3007, offsetof(struct orma_pb_ftrace_event, ext4_get_reserved_cluster_alloc), 0, 147, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{182, 3039, offsetof(struct orma_pb_ftrace_event, ext4_ind_map_blocks_enter), 0, 148, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{183, 3065, offsetof(struct orma_pb_ftrace_event, ext4_ind_map_blocks_exit), 0, 149, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{184, 3090, offsetof(struct orma_pb_ftrace_event, ext4_insert_range), 0, 150, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{185, 3108, offsetof(struct orma_pb_ftrace_event, ext4_invalidatepage), 0, 151, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{186, 3128, offsetof(struct orma_pb_ftrace_event, ext4_journal_start), 0, 152, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{187, 3147, offsetof(struct orma_pb_ftrace_event, ext4_journal_start_reserved), 0, 153, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{188, 3175, offsetof(struct orma_pb_ftrace_event, ext4_journalled_invalidatepage), 0, 154, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{189, 3206, offsetof(struct orma_pb_ftrace_event, ext4_journalled_write_end), 0, 155, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{190, 3232, offsetof(struct orma_pb_ftrace_event, ext4_load_inode), 0, 156, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{191, 3248, offsetof(struct orma_pb_ftrace_event, ext4_load_inode_bitmap), 0, 157, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{192, 3271, offsetof(struct orma_pb_ftrace_event, ext4_mark_inode_dirty), 0, 158, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{193, 3293, offsetof(struct orma_pb_ftrace_event, ext4_mb_bitmap_load), 0, 159, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{194, 3313, offsetof(struct orma_pb_ftrace_event, ext4_mb_buddy_bitmap_load), 0, 160, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{195, 3339, offsetof(struct orma_pb_ftrace_event, ext4_mb_discard_preallocations), 0, 161, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{196, 3370, offsetof(struct orma_pb_ftrace_event, ext4_mb_new_group_pa), 0, 162, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{197, 3391, offsetof(struct orma_pb_ftrace_event, ext4_mb_new_inode_pa), 0, 163, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{198, 3412, offsetof(struct orma_pb_ftrace_event, ext4_mb_release_group_pa), 0, 164, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{199, 3437, offsetof(struct orma_pb_ftrace_event, ext4_mb_release_inode_pa), 0, 165, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{200, 3462, offsetof(struct orma_pb_ftrace_event, ext4_mballoc_alloc), 0, 166, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{201, 3481, offsetof(struct orma_pb_ftrace_event, ext4_mballoc_discard), 0, 167, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{202, 3502, offsetof(struct orma_pb_ftrace_event, ext4_mballoc_free), 0, 168, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{203, 3520, offsetof(struct orma_pb_ftrace_event, ext4_mballoc_prealloc), 0, 169, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{204, 3542, offsetof(struct orma_pb_ftrace_event, ext4_other_inode_update_time), 0, 170, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{205, 3571, offsetof(struct orma_pb_ftrace_event, ext4_punch_hole), 0, 171, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{206, 3587, offsetof(struct orma_pb_ftrace_event, ext4_read_block_bitmap_load), 0, 172, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{207, 3615, offsetof(struct orma_pb_ftrace_event, ext4_readpage), 0, 173, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{208, 3629, offsetof(struct orma_pb_ftrace_event, ext4_releasepage), 0, 174, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{209, 3646, offsetof(struct orma_pb_ftrace_event, ext4_remove_blocks), 0, 175, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{210, 3665, offsetof(struct orma_pb_ftrace_event, ext4_request_blocks), 0, 176, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{211, 3685, offsetof(struct orma_pb_ftrace_event, ext4_request_inode), 0, 177, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{212, 3704, offsetof(struct orma_pb_ftrace_event, ext4_sync_fs), 0, 178, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{213, 3717, offsetof(struct orma_pb_ftrace_event, ext4_trim_all_free), 0, 179, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{214, 3736, offsetof(struct orma_pb_ftrace_event, ext4_trim_extent), 0, 180, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{215, 3753, offsetof(struct orma_pb_ftrace_event, ext4_truncate_enter), 0, 181, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{216, 3773, offsetof(struct orma_pb_ftrace_event, ext4_truncate_exit), 0, 182, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{217, 3792, offsetof(struct orma_pb_ftrace_event, ext4_unlink_enter), 0, 183, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{218, 3810, offsetof(struct orma_pb_ftrace_event, ext4_unlink_exit), 0, 184, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{219, 3827, offsetof(struct orma_pb_ftrace_event, ext4_write_begin), 0, 185, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{230, 3844, offsetof(struct orma_pb_ftrace_event, ext4_write_end), 0, 186, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{231, 3859, offsetof(struct orma_pb_ftrace_event, ext4_writepage), 0, 187, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{232, 3874, offsetof(struct orma_pb_ftrace_event, ext4_writepages), 0, 188, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{233, 3890, offsetof(struct orma_pb_ftrace_event, ext4_writepages_result), 0, 189, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{234, 3913, offsetof(struct orma_pb_ftrace_event, ext4_zero_range), 0, 190, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{235, 3929, offsetof(struct orma_pb_ftrace_event, task_newtask), 0, 191, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{236, 3942, offsetof(struct orma_pb_ftrace_event, task_rename), 0, 192, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{237, 3954, offsetof(struct orma_pb_ftrace_event, sched_process_exec), 0, 193, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{238, 3973, offsetof(struct orma_pb_ftrace_event, sched_process_exit), 0, 194, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{239, 3992, offsetof(struct orma_pb_ftrace_event, sched_process_fork), 0, 195, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{240, 4011, offsetof(struct orma_pb_ftrace_event, sched_process_free), 0, 196, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{241, 4030, offsetof(struct orma_pb_ftrace_event, sched_process_hang), 0, 197, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{242, 4049, offsetof(struct orma_pb_ftrace_event, sched_process_wait), 0, 198, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{243, 4068, offsetof(struct orma_pb_ftrace_event, f2fs_do_submit_bio), 0, 199, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{244, 4087, offsetof(struct orma_pb_ftrace_event, f2fs_evict_inode), 0, 200, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{245, 4104, offsetof(struct orma_pb_ftrace_event, f2fs_fallocate), 0, 201, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{246, 4119, offsetof(struct orma_pb_ftrace_event, f2fs_get_data_block), 0, 202, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{247, 4139, offsetof(struct orma_pb_ftrace_event, f2fs_get_victim), 0, 203, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{248, 4155, offsetof(struct orma_pb_ftrace_event, f2fs_iget), 0, 204, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{249, 4165, offsetof(struct orma_pb_ftrace_event, f2fs_iget_exit), 0, 205, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{250, 4180, offsetof(struct orma_pb_ftrace_event, f2fs_new_inode), 0, 206, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{251, 4195, offsetof(struct orma_pb_ftrace_event, f2fs_readpage), 0, 207, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{252, 4209, offsetof(struct orma_pb_ftrace_event, f2fs_reserve_new_block), 0, 208, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{253, 4232, offsetof(struct orma_pb_ftrace_event, f2fs_set_page_dirty), 0, 209, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{254, 4252, offsetof(struct orma_pb_ftrace_event, f2fs_submit_write_page), 0, 210, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{255, 4275, offsetof(struct orma_pb_ftrace_event, f2fs_sync_file_enter), 0, 211, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{256, 4296, offsetof(struct orma_pb_ftrace_event, f2fs_sync_file_exit), 0, 212, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{257, 4316, offsetof(struct orma_pb_ftrace_event, f2fs_sync_fs), 0, 213, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{258, 4329, offsetof(struct orma_pb_ftrace_event, f2fs_truncate), 0, 214, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{259, 4343, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_blocks_enter), 0, 215, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{260, 4370, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_blocks_exit), 0, 216, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{261, 4396, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_data_blocks_range), 0, 217, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{262, 4428, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_inode_blocks_enter), 0, 218, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{263, 4461, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_inode_blocks_exit), 0, 219, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{264, 4493, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_node), 0, 220, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{265, 4512, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_nodes_enter), 0, 221, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{266, 4538, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_nodes_exit), 0, 222, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{267, 4563, offsetof(struct orma_pb_ftrace_event, f2fs_truncate_partial_nodes), 0, 223, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{268, 4591, offsetof(struct orma_pb_ftrace_event, f2fs_unlink_enter), 0, 224, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{269, 4609, offsetof(struct orma_pb_ftrace_event, f2fs_unlink_exit), 0, 225, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{270, 4626, offsetof(struct orma_pb_ftrace_event, f2fs_vm_page_mkwrite), 0, 226, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{271, 4647, offsetof(struct orma_pb_ftrace_event, f2fs_write_begin), 0, 227, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{272, 4664, offsetof(struct orma_pb_ftrace_event, f2fs_write_checkpoint), 0, 228, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{273, 4686, offsetof(struct orma_pb_ftrace_event, f2fs_write_end), 0, 229, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{298, 4701, offsetof(struct orma_pb_ftrace_event, kfree), 0, 230, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{299, 4707, offsetof(struct orma_pb_ftrace_event, kmalloc), 0, 231, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{300, 4715, offsetof(struct orma_pb_ftrace_event, kmalloc_node), 0, 232, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{301, 4728, offsetof(struct orma_pb_ftrace_event, kmem_cache_alloc), 0, 233, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{302, 4745, offsetof(struct orma_pb_ftrace_event, kmem_cache_alloc_node), 0, 234, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{303, 4767, offsetof(struct orma_pb_ftrace_event, kmem_cache_free), 0, 235, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{307, 4783, offsetof(struct orma_pb_ftrace_event, mm_page_alloc), 0, 236, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{308, 4797, offsetof(struct orma_pb_ftrace_event, mm_page_alloc_extfrag), 0, 237, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{309, 4819, offsetof(struct orma_pb_ftrace_event, mm_page_alloc_zone_locked), 0, 238, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{310, 4845, offsetof(struct orma_pb_ftrace_event, mm_page_free), 0, 239, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{311, 4858, offsetof(struct orma_pb_ftrace_event, mm_page_free_batched), 0, 240, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{312, 4879, offsetof(struct orma_pb_ftrace_event, mm_page_pcpu_drain), 0, 241, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{313, 4898, offsetof(struct orma_pb_ftrace_event, rss_stat), 0, 242, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{320, 4907, offsetof(struct orma_pb_ftrace_event, clk_enable), 0, 243, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{321, 4918, offsetof(struct orma_pb_ftrace_event, clk_disable), 0, 244, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{322, 4930, offsetof(struct orma_pb_ftrace_event, clk_set_rate), 0, 245, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{323, 4943, offsetof(struct orma_pb_ftrace_event, binder_transaction_alloc_buf), 0, 246, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{324, 4972, offsetof(struct orma_pb_ftrace_event, signal_deliver), 0, 247, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{325, 4987, offsetof(struct orma_pb_ftrace_event, signal_generate), 0, 248, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{326, 5003, offsetof(struct orma_pb_ftrace_event, oom_score_adj_update), 0, 249, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{327, 5024, offsetof(struct orma_pb_ftrace_event, generic), 0, 250, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{329, 5032, offsetof(struct orma_pb_ftrace_event, sys_enter), 0, 251, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{330, 5042, offsetof(struct orma_pb_ftrace_event, sys_exit), 0, 252, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{332, 5051, offsetof(struct orma_pb_ftrace_event, gpu_frequency), 0, 253, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{334, 5065, offsetof(struct orma_pb_ftrace_event, mark_victim), 0, 254, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{340, 5077, offsetof(struct orma_pb_ftrace_event, gpu_mem_total), 0, 255, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{341, 5091, offsetof(struct orma_pb_ftrace_event, thermal_temperature), 0, 256, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{342, 5111, offsetof(struct orma_pb_ftrace_event, cdev_update), 0, 257, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{343, 5123, offsetof(struct orma_pb_ftrace_event, cpuhp_exit), 0, 258, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{344, 5134, offsetof(struct orma_pb_ftrace_event, cpuhp_multi_enter), 0, 259, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{345, 5152, offsetof(struct orma_pb_ftrace_event, cpuhp_enter), 0, 260, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{346, 5164, offsetof(struct orma_pb_ftrace_event, cpuhp_latency), 0, 261, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{352, 5178, offsetof(struct orma_pb_ftrace_event, cpuhp_pause), 0, 262, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{353, 5190, offsetof(struct orma_pb_ftrace_event, sched_pi_setprio), 0, 263, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{359, 5207, offsetof(struct orma_pb_ftrace_event, rss_stat_throttled), 0, 264, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{360, 5226, offsetof(struct orma_pb_ftrace_event, netif_receive_skb), 0, 265, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{361, 5244, offsetof(struct orma_pb_ftrace_event, net_dev_xmit), 0, 266, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{362, 5257, offsetof(struct orma_pb_ftrace_event, inet_sock_set_state), 0, 267, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{363, 5277, offsetof(struct orma_pb_ftrace_event, tcp_retransmit_skb), 0, 268, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{364, 5296, offsetof(struct orma_pb_ftrace_event, cros_ec_sensorhub_data), 0, 269, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{365, 5319, offsetof(struct orma_pb_ftrace_event, napi_gro_receive_entry), 0, 270, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{366, 5342, offsetof(struct orma_pb_ftrace_event, napi_gro_receive_exit), 0, 271, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{367, 5364, offsetof(struct orma_pb_ftrace_event, kfree_skb), 0, 272, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{368, 5374, offsetof(struct orma_pb_ftrace_event, kvm_access_fault), 0, 273, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{369, 5391, offsetof(struct orma_pb_ftrace_event, kvm_ack_irq), 0, 274, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{370, 5403, offsetof(struct orma_pb_ftrace_event, kvm_age_hva), 0, 275, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{371, 5415, offsetof(struct orma_pb_ftrace_event, kvm_age_page), 0, 276, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{372, 5428, offsetof(struct orma_pb_ftrace_event, kvm_arm_clear_debug), 0, 277, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{373, 5448, offsetof(struct orma_pb_ftrace_event, kvm_arm_set_dreg32), 0, 278, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{374, 5467, offsetof(struct orma_pb_ftrace_event, kvm_arm_set_regset), 0, 279, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{375, 5486, offsetof(struct orma_pb_ftrace_event, kvm_arm_setup_debug), 0, 280, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{376, 5506, offsetof(struct orma_pb_ftrace_event, kvm_entry), 0, 281, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{377, 5516, offsetof(struct orma_pb_ftrace_event, kvm_exit), 0, 282, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{378, 5525, offsetof(struct orma_pb_ftrace_event, kvm_fpu), 0, 283, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{379, 5533, offsetof(struct orma_pb_ftrace_event, kvm_get_timer_map), 0, 284, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{380, 5551, offsetof(struct orma_pb_ftrace_event, kvm_guest_fault), 0, 285, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{381, 5567, offsetof(struct orma_pb_ftrace_event, kvm_handle_sys_reg), 0, 286, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{382, 5586, offsetof(struct orma_pb_ftrace_event, kvm_hvc_arm64), 0, 287, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{383, 5600, offsetof(struct orma_pb_ftrace_event, kvm_irq_line), 0, 288, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{384, 5613, offsetof(struct orma_pb_ftrace_event, kvm_mmio), 0, 289, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{385, 5622, offsetof(struct orma_pb_ftrace_event, kvm_mmio_emulate), 0, 290, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{386, 5639, offsetof(struct orma_pb_ftrace_event, kvm_set_guest_debug), 0, 291, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{387, 5659, offsetof(struct orma_pb_ftrace_event, kvm_set_irq), 0, 292, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{388, 5671, offsetof(struct orma_pb_ftrace_event, kvm_set_spte_hva), 0, 293, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{389, 5688, offsetof(struct orma_pb_ftrace_event, kvm_set_way_flush), 0, 294, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{390, 5706, offsetof(struct orma_pb_ftrace_event, kvm_sys_access), 0, 295, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{391, 5721, offsetof(struct orma_pb_ftrace_event, kvm_test_age_hva), 0, 296, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{392, 5738, offsetof(struct orma_pb_ftrace_event, kvm_timer_emulate), 0, 297, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{393, 5756, offsetof(struct orma_pb_ftrace_event, kvm_timer_hrtimer_expire), 0, 298, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{394, 5781, offsetof(struct orma_pb_ftrace_event, kvm_timer_restore_state), 0, 299, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{395, 5805, offsetof(struct orma_pb_ftrace_event, kvm_timer_save_state), 0, 300, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{396, 5826, offsetof(struct orma_pb_ftrace_event, kvm_timer_update_irq), 0, 301, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{397, 5847, offsetof(struct orma_pb_ftrace_event, kvm_toggle_cache), 0, 302, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{398, 5864, offsetof(struct orma_pb_ftrace_event, kvm_unmap_hva_range), 0, 303, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{399, 5884, offsetof(struct orma_pb_ftrace_event, kvm_userspace_exit), 0, 304, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{400, 5903, offsetof(struct orma_pb_ftrace_event, kvm_vcpu_wakeup), 0, 305, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{401, 5919, offsetof(struct orma_pb_ftrace_event, kvm_wfx_arm64), 0, 306, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{402, 5933, offsetof(struct orma_pb_ftrace_event, trap_reg), 0, 307, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{403, 5942, offsetof(struct orma_pb_ftrace_event, vgic_update_irq_pending), 0, 308, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{404, 5966, offsetof(struct orma_pb_ftrace_event, wakeup_source_activate), 0, 309, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{405, 5989, offsetof(struct orma_pb_ftrace_event, wakeup_source_deactivate), 0, 310, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{406, 6014, offsetof(struct orma_pb_ftrace_event, ufshcd_command), 0, 311, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{407, 6029, offsetof(struct orma_pb_ftrace_event, ufshcd_clk_gating), 0, 312, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{408, 6047, offsetof(struct orma_pb_ftrace_event, console), 0, 313, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{409, 6055, offsetof(struct orma_pb_ftrace_event, drm_vblank_event), 0, 314, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{410, 6072, offsetof(struct orma_pb_ftrace_event, drm_vblank_event_delivered), 0, 315, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{411, 6099, offsetof(struct orma_pb_ftrace_event, drm_sched_job), 0, 316, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{412, 6113, offsetof(struct orma_pb_ftrace_event, drm_run_job), 0, 317, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{413, 6125, offsetof(struct orma_pb_ftrace_event, drm_sched_process_job), 0, 318, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{414, 6147, offsetof(struct orma_pb_ftrace_event, dma_fence_init), 0, 319, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{415, 6162, offsetof(struct orma_pb_ftrace_event, dma_fence_emit), 0, 320, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{416, 6177, offsetof(struct orma_pb_ftrace_event, dma_fence_signaled), 0, 321, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{417, 6196, offsetof(struct orma_pb_ftrace_event, dma_fence_wait_start), 0, 322, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{418, 6217, offsetof(struct orma_pb_ftrace_event, dma_fence_wait_end), 0, 323, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{419, 6236, offsetof(struct orma_pb_ftrace_event, f2fs_iostat), 0, 324, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{420, 6248, offsetof(struct orma_pb_ftrace_event, f2fs_iostat_latency), 0, 325, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{421, 6268, offsetof(struct orma_pb_ftrace_event, sched_cpu_util_cfs), 0, 326, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{422, 6287, offsetof(struct orma_pb_ftrace_event, v4l2_qbuf), 0, 327, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{423, 6297, offsetof(struct orma_pb_ftrace_event, v4l2_dqbuf), 0, 328, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{424, 6308, offsetof(struct orma_pb_ftrace_event, vb2_v4l2_buf_queue), 0, 329, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{425, 6327, offsetof(struct orma_pb_ftrace_event, vb2_v4l2_buf_done), 0, 330, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{426, 6345, offsetof(struct orma_pb_ftrace_event, vb2_v4l2_qbuf), 0, 331, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{427, 6359, offsetof(struct orma_pb_ftrace_event, vb2_v4l2_dqbuf), 0, 332, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{437, 6374, offsetof(struct orma_pb_ftrace_event, funcgraph_entry), 0, 333, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{438, 6390, offsetof(struct orma_pb_ftrace_event, funcgraph_exit), 0, 334, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{443, 6405, offsetof(struct orma_pb_ftrace_event, mm_shrink_slab_start), 0, 335, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{444, 6426, offsetof(struct orma_pb_ftrace_event, mm_shrink_slab_end), 0, 336, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{465, 6445, offsetof(struct orma_pb_ftrace_event, cma_alloc_start), 0, 337, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{466, 6461, offsetof(struct orma_pb_ftrace_event, cma_alloc_info), 0, 338, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{468, 6476, offsetof(struct orma_pb_ftrace_event, virtio_gpu_cmd_queue), 0, 339, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{469, 6497, offsetof(struct orma_pb_ftrace_event, virtio_gpu_cmd_response), 0, 340, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{481, 6521, offsetof(struct orma_pb_ftrace_event, suspend_resume_minimal), 0, 341, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{485, 6544, offsetof(struct orma_pb_ftrace_event, binder_command), 0, 342, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{486, 6559, offsetof(struct orma_pb_ftrace_event, binder_return), 0, 343, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{488, 6573, offsetof(struct orma_pb_ftrace_event, gpu_work_period), 0, 344, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{489, 6589, offsetof(struct orma_pb_ftrace_event, rpm_status), 0, 345, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{491, 6600, offsetof(struct orma_pb_ftrace_event, sched_migrate_task), 0, 346, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{495, 6619, offsetof(struct orma_pb_ftrace_event, f2fs_background_gc), 0, 347, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{496, 6638, offsetof(struct orma_pb_ftrace_event, f2fs_gc_begin), 0, 348, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{497, 6652, offsetof(struct orma_pb_ftrace_event, f2fs_gc_end), 0, 349, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{504, 6664, offsetof(struct orma_pb_ftrace_event, device_pm_callback_start), 0, 350, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{505, 6689, offsetof(struct orma_pb_ftrace_event, device_pm_callback_end), 0, 351, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{540, 6712, offsetof(struct orma_pb_ftrace_event, sched_wakeup_task_attr), 0, 352, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{541, 6735, offsetof(struct orma_pb_ftrace_event, devfreq_frequency), 0, 353, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{542, 6753, offsetof(struct orma_pb_ftrace_event, kprobe_event), 0, 354, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{544, 6766, offsetof(struct orma_pb_ftrace_event, do_sys_open), 0, 355, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{545, 6778, offsetof(struct orma_pb_ftrace_event, open_exec), 0, 356, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{546, 6788, offsetof(struct orma_pb_ftrace_event, block_io_start), 0, 357, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{547, 6803, offsetof(struct orma_pb_ftrace_event, block_io_done), 0, 358, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{551, 6817, offsetof(struct orma_pb_ftrace_event, hrtimer_start), 0, 359, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{552, 6831, offsetof(struct orma_pb_ftrace_event, hrtimer_cancel), 0, 360, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{553, 6846, offsetof(struct orma_pb_ftrace_event, hrtimer_expire_entry), 0, 361, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{554, 6867, offsetof(struct orma_pb_ftrace_event, hrtimer_expire_exit), 0, 362, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{555, 6887, offsetof(struct orma_pb_ftrace_event, timer_start), 0, 363, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{556, 6899, offsetof(struct orma_pb_ftrace_event, timer_cancel), 0, 364, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{557, 6912, offsetof(struct orma_pb_ftrace_event, timer_expire_entry), 0, 365, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{558, 6931, offsetof(struct orma_pb_ftrace_event, timer_expire_exit), 0, 366, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{559, 6949, offsetof(struct orma_pb_ftrace_event, local_timer_entry), 0, 367, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{560, 6967, offsetof(struct orma_pb_ftrace_event, local_timer_exit), 0, 368, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{561, 6984, offsetof(struct orma_pb_ftrace_event, dwc3_alloc_request), 0, 369, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{562, 7003, offsetof(struct orma_pb_ftrace_event, dwc3_complete_trb), 0, 370, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{563, 7021, offsetof(struct orma_pb_ftrace_event, dwc3_ctrl_req), 0, 371, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{564, 7035, offsetof(struct orma_pb_ftrace_event, dwc3_ep_dequeue), 0, 372, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{565, 7051, offsetof(struct orma_pb_ftrace_event, dwc3_ep_queue), 0, 373, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{566, 7065, offsetof(struct orma_pb_ftrace_event, dwc3_event), 0, 374, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{567, 7076, offsetof(struct orma_pb_ftrace_event, dwc3_free_request), 0, 375, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{568, 7094, offsetof(struct orma_pb_ftrace_event, dwc3_gadget_ep_cmd), 0, 376, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{569, 7113, offsetof(struct orma_pb_ftrace_event, dwc3_gadget_ep_disable), 0, 377, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{570, 7136, offsetof(struct orma_pb_ftrace_event, dwc3_gadget_ep_enable), 0, 378, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{571, 7158, offsetof(struct orma_pb_ftrace_event, dwc3_gadget_generic_cmd), 0, 379, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{572, 7182, offsetof(struct orma_pb_ftrace_event, dwc3_gadget_giveback), 0, 380, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{573, 7203, offsetof(struct orma_pb_ftrace_event, dwc3_prepare_trb), 0, 381, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{574, 7220, offsetof(struct orma_pb_ftrace_event, dwc3_readl), 0, 382, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{575, 7231, offsetof(struct orma_pb_ftrace_event, dwc3_writel), 0, 383, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{576, 7243, offsetof(struct orma_pb_ftrace_event, cma_alloc_finish), 0, 384, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{577, 7260, offsetof(struct orma_pb_ftrace_event, mm_alloc_contig_migrate_range_info), 0, 385, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{582, 7295, offsetof(struct orma_pb_ftrace_event, hypervisor_host_hcall), 0, 386, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{583, 7317, offsetof(struct orma_pb_ftrace_event, hypervisor_host_smc), 0, 387, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{584, 7337, offsetof(struct orma_pb_ftrace_event, hypervisor_hyp_exit), 0, 388, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{585, 7357, offsetof(struct orma_pb_ftrace_event, hypervisor_iommu_idmap), 0, 389, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{586, 7380, offsetof(struct orma_pb_ftrace_event, hypervisor_psci_mem_protect), 0, 390, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{587, 7408, offsetof(struct orma_pb_ftrace_event, hypervisor_host_mem_abort), 0, 391, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{588, 7434, offsetof(struct orma_pb_ftrace_event, hypervisor_hyp_enter), 0, 392, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{589, 7455, offsetof(struct orma_pb_ftrace_event, hypervisor_iommu_idmap_complete), 0, 393, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{590, 7487, offsetof(struct orma_pb_ftrace_event, hypervisor_vcpu_illegal_trap), 0, 394, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{591, 7516, offsetof(struct orma_pb_ftrace_event, drm_sched_job_add_dep), 0, 395, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{592, 7538, offsetof(struct orma_pb_ftrace_event, drm_sched_job_done), 0, 396, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{593, 7557, offsetof(struct orma_pb_ftrace_event, drm_sched_job_queue), 0, 397, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{594, 7577, offsetof(struct orma_pb_ftrace_event, drm_sched_job_run), 0, 398, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{595, 7595, offsetof(struct orma_pb_ftrace_event, drm_sched_job_unschedulable), 0, 399, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{597, 7623, offsetof(struct orma_pb_ftrace_event, scsi_dispatch_cmd_error), 0, 400, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{598, 7647, offsetof(struct orma_pb_ftrace_event, scsi_dispatch_cmd_timeout), 0, 401, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{599, 7673, offsetof(struct orma_pb_ftrace_event, scsi_eh_wakeup), 0, 402, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{601, 7688, offsetof(struct orma_pb_ftrace_event, gpu_power_state), 0, 403, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{603, 7704, offsetof(struct orma_pb_ftrace_event, f2fs_lock_elapsed_time), 0, 404, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{604, 7727, offsetof(struct orma_pb_ftrace_event, sched_group_tracker), 0, 405, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{607, 7747, offsetof(struct orma_pb_ftrace_event, mm_vmscan_memcg_reclaim_begin), 0, 406, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{608, 7777, offsetof(struct orma_pb_ftrace_event, mm_vmscan_memcg_reclaim_end), 0, 407, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{614, 7805, offsetof(struct orma_pb_ftrace_event, psci_domain_idle_exit), 0, 408, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{615, 7827, offsetof(struct orma_pb_ftrace_event, psci_domain_idle_enter), 0, 409, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
 };
 static const char ftrace_event_names[] = {
 	"FtraceEvent"
@@ -411,17 +853,43 @@ static const char ftrace_event_names[] = {
 	"\0softirq_entry"
 	"\0softirq_exit"
 	"\0softirq_raise"
+	"\0i2c_read"
+	"\0i2c_write"
+	"\0i2c_result"
+	"\0i2c_reply"
+	"\0smbus_read"
+	"\0smbus_write"
+	"\0smbus_result"
+	"\0smbus_reply"
 	"\0irq_handler_entry"
 	"\0irq_handler_exit"
+	"\0sync_timeline"
+	"\0ext4_da_write_begin"
+	"\0ext4_da_write_end"
+	"\0ext4_sync_file_enter"
+	"\0ext4_sync_file_exit"
 	"\0block_rq_issue"
 	"\0mm_vmscan_direct_reclaim_begin"
 	"\0mm_vmscan_direct_reclaim_end"
 	"\0mm_vmscan_kswapd_wake"
 	"\0mm_vmscan_kswapd_sleep"
+	"\0binder_transaction"
+	"\0binder_transaction_received"
+	"\0binder_set_priority"
+	"\0binder_lock"
+	"\0binder_locked"
+	"\0binder_unlock"
 	"\0workqueue_activate_work"
 	"\0workqueue_execute_end"
 	"\0workqueue_execute_start"
 	"\0workqueue_queue_work"
+	"\0regulator_disable"
+	"\0regulator_disable_complete"
+	"\0regulator_enable"
+	"\0regulator_enable_complete"
+	"\0regulator_enable_delay"
+	"\0regulator_set_voltage"
+	"\0regulator_set_voltage_complete"
 	"\0cgroup_attach_task"
 	"\0cgroup_mkdir"
 	"\0cgroup_remount"
@@ -467,6 +935,97 @@ static const char ftrace_event_names[] = {
 	"\0block_split"
 	"\0block_touch_buffer"
 	"\0block_unplug"
+	"\0ext4_alloc_da_blocks"
+	"\0ext4_allocate_blocks"
+	"\0ext4_allocate_inode"
+	"\0ext4_begin_ordered_truncate"
+	"\0ext4_collapse_range"
+	"\0ext4_da_release_space"
+	"\0ext4_da_reserve_space"
+	"\0ext4_da_update_reserve_space"
+	"\0ext4_da_write_pages"
+	"\0ext4_da_write_pages_extent"
+	"\0ext4_direct_IO_enter"
+	"\0ext4_direct_IO_exit"
+	"\0ext4_discard_blocks"
+	"\0ext4_discard_preallocations"
+	"\0ext4_drop_inode"
+	"\0ext4_es_cache_extent"
+	"\0ext4_es_find_delayed_extent_range_enter"
+	"\0ext4_es_find_delayed_extent_range_exit"
+	"\0ext4_es_insert_extent"
+	"\0ext4_es_lookup_extent_enter"
+	"\0ext4_es_lookup_extent_exit"
+	"\0ext4_es_remove_extent"
+	"\0ext4_es_shrink"
+	"\0ext4_es_shrink_count"
+	"\0ext4_es_shrink_scan_enter"
+	"\0ext4_es_shrink_scan_exit"
+	"\0ext4_evict_inode"
+	"\0ext4_ext_convert_to_initialized_enter"
+	"\0ext4_ext_convert_to_initialized_fastpath"
+	"\0ext4_ext_handle_unwritten_extents"
+	"\0ext4_ext_in_cache"
+	"\0ext4_ext_load_extent"
+	"\0ext4_ext_map_blocks_enter"
+	"\0ext4_ext_map_blocks_exit"
+	"\0ext4_ext_put_in_cache"
+	"\0ext4_ext_remove_space"
+	"\0ext4_ext_remove_space_done"
+	"\0ext4_ext_rm_idx"
+	"\0ext4_ext_rm_leaf"
+	"\0ext4_ext_show_extent"
+	"\0ext4_fallocate_enter"
+	"\0ext4_fallocate_exit"
+	"\0ext4_find_delalloc_range"
+	"\0ext4_forget"
+	"\0ext4_free_blocks"
+	"\0ext4_free_inode"
+	"\0ext4_get_implied_cluster_alloc_exit"
+	"\0ext4_get_reserved_cluster_alloc"
+	"\0ext4_ind_map_blocks_enter"
+	"\0ext4_ind_map_blocks_exit"
+	"\0ext4_insert_range"
+	"\0ext4_invalidatepage"
+	"\0ext4_journal_start"
+	"\0ext4_journal_start_reserved"
+	"\0ext4_journalled_invalidatepage"
+	"\0ext4_journalled_write_end"
+	"\0ext4_load_inode"
+	"\0ext4_load_inode_bitmap"
+	"\0ext4_mark_inode_dirty"
+	"\0ext4_mb_bitmap_load"
+	"\0ext4_mb_buddy_bitmap_load"
+	"\0ext4_mb_discard_preallocations"
+	"\0ext4_mb_new_group_pa"
+	"\0ext4_mb_new_inode_pa"
+	"\0ext4_mb_release_group_pa"
+	"\0ext4_mb_release_inode_pa"
+	"\0ext4_mballoc_alloc"
+	"\0ext4_mballoc_discard"
+	"\0ext4_mballoc_free"
+	"\0ext4_mballoc_prealloc"
+	"\0ext4_other_inode_update_time"
+	"\0ext4_punch_hole"
+	"\0ext4_read_block_bitmap_load"
+	"\0ext4_readpage"
+	"\0ext4_releasepage"
+	"\0ext4_remove_blocks"
+	"\0ext4_request_blocks"
+	"\0ext4_request_inode"
+	"\0ext4_sync_fs"
+	"\0ext4_trim_all_free"
+	"\0ext4_trim_extent"
+	"\0ext4_truncate_enter"
+	"\0ext4_truncate_exit"
+	"\0ext4_unlink_enter"
+	"\0ext4_unlink_exit"
+	"\0ext4_write_begin"
+	"\0ext4_write_end"
+	"\0ext4_writepage"
+	"\0ext4_writepages"
+	"\0ext4_writepages_result"
+	"\0ext4_zero_range"
 	"\0task_newtask"
 	"\0task_rename"
 	"\0sched_process_exec"
@@ -475,6 +1034,37 @@ static const char ftrace_event_names[] = {
 	"\0sched_process_free"
 	"\0sched_process_hang"
 	"\0sched_process_wait"
+	"\0f2fs_do_submit_bio"
+	"\0f2fs_evict_inode"
+	"\0f2fs_fallocate"
+	"\0f2fs_get_data_block"
+	"\0f2fs_get_victim"
+	"\0f2fs_iget"
+	"\0f2fs_iget_exit"
+	"\0f2fs_new_inode"
+	"\0f2fs_readpage"
+	"\0f2fs_reserve_new_block"
+	"\0f2fs_set_page_dirty"
+	"\0f2fs_submit_write_page"
+	"\0f2fs_sync_file_enter"
+	"\0f2fs_sync_file_exit"
+	"\0f2fs_sync_fs"
+	"\0f2fs_truncate"
+	"\0f2fs_truncate_blocks_enter"
+	"\0f2fs_truncate_blocks_exit"
+	"\0f2fs_truncate_data_blocks_range"
+	"\0f2fs_truncate_inode_blocks_enter"
+	"\0f2fs_truncate_inode_blocks_exit"
+	"\0f2fs_truncate_node"
+	"\0f2fs_truncate_nodes_enter"
+	"\0f2fs_truncate_nodes_exit"
+	"\0f2fs_truncate_partial_nodes"
+	"\0f2fs_unlink_enter"
+	"\0f2fs_unlink_exit"
+	"\0f2fs_vm_page_mkwrite"
+	"\0f2fs_write_begin"
+	"\0f2fs_write_checkpoint"
+	"\0f2fs_write_end"
 	"\0kfree"
 	"\0kmalloc"
 	"\0kmalloc_node"
@@ -491,6 +1081,7 @@ static const char ftrace_event_names[] = {
 	"\0clk_enable"
 	"\0clk_disable"
 	"\0clk_set_rate"
+	"\0binder_transaction_alloc_buf"
 	"\0signal_deliver"
 	"\0signal_generate"
 	"\0oom_score_adj_update"
@@ -499,6 +1090,7 @@ static const char ftrace_event_names[] = {
 	"\0sys_exit"
 	"\0gpu_frequency"
 	"\0mark_victim"
+	"\0gpu_mem_total"
 	"\0thermal_temperature"
 	"\0cdev_update"
 	"\0cpuhp_exit"
@@ -507,10 +1099,12 @@ static const char ftrace_event_names[] = {
 	"\0cpuhp_latency"
 	"\0cpuhp_pause"
 	"\0sched_pi_setprio"
+	"\0rss_stat_throttled"
 	"\0netif_receive_skb"
 	"\0net_dev_xmit"
 	"\0inet_sock_set_state"
 	"\0tcp_retransmit_skb"
+	"\0cros_ec_sensorhub_data"
 	"\0napi_gro_receive_entry"
 	"\0napi_gro_receive_exit"
 	"\0kfree_skb"
@@ -552,18 +1146,52 @@ static const char ftrace_event_names[] = {
 	"\0vgic_update_irq_pending"
 	"\0wakeup_source_activate"
 	"\0wakeup_source_deactivate"
+	"\0ufshcd_command"
+	"\0ufshcd_clk_gating"
 	"\0console"
+	"\0drm_vblank_event"
+	"\0drm_vblank_event_delivered"
+	"\0drm_sched_job"
+	"\0drm_run_job"
+	"\0drm_sched_process_job"
+	"\0dma_fence_init"
+	"\0dma_fence_emit"
+	"\0dma_fence_signaled"
+	"\0dma_fence_wait_start"
+	"\0dma_fence_wait_end"
+	"\0f2fs_iostat"
+	"\0f2fs_iostat_latency"
 	"\0sched_cpu_util_cfs"
+	"\0v4l2_qbuf"
+	"\0v4l2_dqbuf"
+	"\0vb2_v4l2_buf_queue"
+	"\0vb2_v4l2_buf_done"
+	"\0vb2_v4l2_qbuf"
+	"\0vb2_v4l2_dqbuf"
 	"\0funcgraph_entry"
 	"\0funcgraph_exit"
 	"\0mm_shrink_slab_start"
 	"\0mm_shrink_slab_end"
+	"\0cma_alloc_start"
+	"\0cma_alloc_info"
+	"\0virtio_gpu_cmd_queue"
+	"\0virtio_gpu_cmd_response"
+	"\0suspend_resume_minimal"
+	"\0binder_command"
+	"\0binder_return"
 	"\0gpu_work_period"
+	"\0rpm_status"
 	"\0sched_migrate_task"
+	"\0f2fs_background_gc"
+	"\0f2fs_gc_begin"
+	"\0f2fs_gc_end"
 	"\0device_pm_callback_start"
 	"\0device_pm_callback_end"
 	"\0sched_wakeup_task_attr"
+	"\0devfreq_frequency"
 	"\0kprobe_event"
+	"\0do_sys_open"
+	"\0open_exec"
 	"\0block_io_start"
 	"\0block_io_done"
 	"\0hrtimer_start"
@@ -576,7 +1204,42 @@ static const char ftrace_event_names[] = {
 	"\0timer_expire_exit"
 	"\0local_timer_entry"
 	"\0local_timer_exit"
+	"\0dwc3_alloc_request"
+	"\0dwc3_complete_trb"
+	"\0dwc3_ctrl_req"
+	"\0dwc3_ep_dequeue"
+	"\0dwc3_ep_queue"
+	"\0dwc3_event"
+	"\0dwc3_free_request"
+	"\0dwc3_gadget_ep_cmd"
+	"\0dwc3_gadget_ep_disable"
+	"\0dwc3_gadget_ep_enable"
+	"\0dwc3_gadget_generic_cmd"
+	"\0dwc3_gadget_giveback"
+	"\0dwc3_prepare_trb"
+	"\0dwc3_readl"
+	"\0dwc3_writel"
+	"\0cma_alloc_finish"
+	"\0mm_alloc_contig_migrate_range_info"
+	"\0hypervisor_host_hcall"
+	"\0hypervisor_host_smc"
+	"\0hypervisor_hyp_exit"
+	"\0hypervisor_iommu_idmap"
+	"\0hypervisor_psci_mem_protect"
+	"\0hypervisor_host_mem_abort"
+	"\0hypervisor_hyp_enter"
+	"\0hypervisor_iommu_idmap_complete"
+	"\0hypervisor_vcpu_illegal_trap"
+	"\0drm_sched_job_add_dep"
+	"\0drm_sched_job_done"
+	"\0drm_sched_job_queue"
+	"\0drm_sched_job_run"
+	"\0drm_sched_job_unschedulable"
+	"\0scsi_dispatch_cmd_error"
+	"\0scsi_dispatch_cmd_timeout"
+	"\0scsi_eh_wakeup"
 	"\0gpu_power_state"
+	"\0f2fs_lock_elapsed_time"
 	"\0sched_group_tracker"
 	"\0mm_vmscan_memcg_reclaim_begin"
 	"\0mm_vmscan_memcg_reclaim_end"
@@ -585,6 +1248,6 @@ static const char ftrace_event_names[] = {
 const struct orma_proto_desc orma_pb_ftrace_event_desc = {
 	ftrace_event_names,
 	ftrace_event_fields, ftrace_event_types, NULL,
-	sizeof(struct orma_pb_ftrace_event), 192, 1,
+	sizeof(struct orma_pb_ftrace_event), 413, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -7,13 +7,27 @@
 #include <errno.h>
 
 #include "proto/codec.h"
+#include "schema/gen/ftrace_binder.pb.h"
 #include "schema/gen/ftrace_block.pb.h"
 #include "schema/gen/ftrace_cgroup.pb.h"
 #include "schema/gen/ftrace_clk.pb.h"
+#include "schema/gen/ftrace_cma.pb.h"
 #include "schema/gen/ftrace_compaction.pb.h"
 #include "schema/gen/ftrace_cpuhp.pb.h"
+#include "schema/gen/ftrace_cros_ec.pb.h"
+#include "schema/gen/ftrace_devfreq.pb.h"
+#include "schema/gen/ftrace_dma_fence.pb.h"
+#include "schema/gen/ftrace_drm.pb.h"
+#include "schema/gen/ftrace_dwc3.pb.h"
+#include "schema/gen/ftrace_ext4.pb.h"
+#include "schema/gen/ftrace_f2fs.pb.h"
 #include "schema/gen/ftrace_filemap.pb.h"
+#include "schema/gen/ftrace_fs.pb.h"
 #include "schema/gen/ftrace_generic.pb.h"
+#include "schema/gen/ftrace_gpu_mem.pb.h"
+#include "schema/gen/ftrace_gpu_scheduler.pb.h"
+#include "schema/gen/ftrace_hypervisor.pb.h"
+#include "schema/gen/ftrace_i2c.pb.h"
 #include "schema/gen/ftrace_irq.pb.h"
 #include "schema/gen/ftrace_kmem.pb.h"
 #include "schema/gen/ftrace_kvm.pb.h"
@@ -23,11 +37,19 @@
 #include "schema/gen/ftrace_print.pb.h"
 #include "schema/gen/ftrace_printk.pb.h"
 #include "schema/gen/ftrace_raw_syscalls.pb.h"
+#include "schema/gen/ftrace_regulator.pb.h"
+#include "schema/gen/ftrace_rpm.pb.h"
 #include "schema/gen/ftrace_sched.pb.h"
+#include "schema/gen/ftrace_scsi.pb.h"
 #include "schema/gen/ftrace_signal.pb.h"
+#include "schema/gen/ftrace_sync.pb.h"
+#include "schema/gen/ftrace_synthetic.pb.h"
 #include "schema/gen/ftrace_task.pb.h"
 #include "schema/gen/ftrace_thermal.pb.h"
 #include "schema/gen/ftrace_timer.pb.h"
+#include "schema/gen/ftrace_ufs.pb.h"
+#include "schema/gen/ftrace_v4l2.pb.h"
+#include "schema/gen/ftrace_virtio_gpu.pb.h"
 #include "schema/gen/ftrace_vmscan.pb.h"
 #include "schema/gen/ftrace_workqueue.pb.h"
 
@@ -57,17 +79,43 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_softirq_entry_ftrace_event *softirq_entry;
 	struct orma_pb_softirq_exit_ftrace_event *softirq_exit;
 	struct orma_pb_softirq_raise_ftrace_event *softirq_raise;
+	struct orma_pb_i2c_read_ftrace_event *i2c_read;
+	struct orma_pb_i2c_write_ftrace_event *i2c_write;
+	struct orma_pb_i2c_result_ftrace_event *i2c_result;
+	struct orma_pb_i2c_reply_ftrace_event *i2c_reply;
+	struct orma_pb_smbus_read_ftrace_event *smbus_read;
+	struct orma_pb_smbus_write_ftrace_event *smbus_write;
+	struct orma_pb_smbus_result_ftrace_event *smbus_result;
+	struct orma_pb_smbus_reply_ftrace_event *smbus_reply;
 	struct orma_pb_irq_handler_entry_ftrace_event *irq_handler_entry;
 	struct orma_pb_irq_handler_exit_ftrace_event *irq_handler_exit;
+	struct orma_pb_sync_timeline_ftrace_event *sync_timeline;
+	struct orma_pb_ext4_da_write_begin_ftrace_event *ext4_da_write_begin;
+	struct orma_pb_ext4_da_write_end_ftrace_event *ext4_da_write_end;
+	struct orma_pb_ext4_sync_file_enter_ftrace_event *ext4_sync_file_enter;
+	struct orma_pb_ext4_sync_file_exit_ftrace_event *ext4_sync_file_exit;
 	struct orma_pb_block_rq_issue_ftrace_event *block_rq_issue;
 	struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event *mm_vmscan_direct_reclaim_begin;
 	struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event *mm_vmscan_direct_reclaim_end;
 	struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event *mm_vmscan_kswapd_wake;
 	struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event *mm_vmscan_kswapd_sleep;
+	struct orma_pb_binder_transaction_ftrace_event *binder_transaction;
+	struct orma_pb_binder_transaction_received_ftrace_event *binder_transaction_received;
+	struct orma_pb_binder_set_priority_ftrace_event *binder_set_priority;
+	struct orma_pb_binder_lock_ftrace_event *binder_lock;
+	struct orma_pb_binder_locked_ftrace_event *binder_locked;
+	struct orma_pb_binder_unlock_ftrace_event *binder_unlock;
 	struct orma_pb_workqueue_activate_work_ftrace_event *workqueue_activate_work;
 	struct orma_pb_workqueue_execute_end_ftrace_event *workqueue_execute_end;
 	struct orma_pb_workqueue_execute_start_ftrace_event *workqueue_execute_start;
 	struct orma_pb_workqueue_queue_work_ftrace_event *workqueue_queue_work;
+	struct orma_pb_regulator_disable_ftrace_event *regulator_disable;
+	struct orma_pb_regulator_disable_complete_ftrace_event *regulator_disable_complete;
+	struct orma_pb_regulator_enable_ftrace_event *regulator_enable;
+	struct orma_pb_regulator_enable_complete_ftrace_event *regulator_enable_complete;
+	struct orma_pb_regulator_enable_delay_ftrace_event *regulator_enable_delay;
+	struct orma_pb_regulator_set_voltage_ftrace_event *regulator_set_voltage;
+	struct orma_pb_regulator_set_voltage_complete_ftrace_event *regulator_set_voltage_complete;
 	struct orma_pb_cgroup_attach_task_ftrace_event *cgroup_attach_task;
 	struct orma_pb_cgroup_mkdir_ftrace_event *cgroup_mkdir;
 	struct orma_pb_cgroup_remount_ftrace_event *cgroup_remount;
@@ -113,6 +161,97 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_block_split_ftrace_event *block_split;
 	struct orma_pb_block_touch_buffer_ftrace_event *block_touch_buffer;
 	struct orma_pb_block_unplug_ftrace_event *block_unplug;
+	struct orma_pb_ext4_alloc_da_blocks_ftrace_event *ext4_alloc_da_blocks;
+	struct orma_pb_ext4_allocate_blocks_ftrace_event *ext4_allocate_blocks;
+	struct orma_pb_ext4_allocate_inode_ftrace_event *ext4_allocate_inode;
+	struct orma_pb_ext4_begin_ordered_truncate_ftrace_event *ext4_begin_ordered_truncate;
+	struct orma_pb_ext4_collapse_range_ftrace_event *ext4_collapse_range;
+	struct orma_pb_ext4_da_release_space_ftrace_event *ext4_da_release_space;
+	struct orma_pb_ext4_da_reserve_space_ftrace_event *ext4_da_reserve_space;
+	struct orma_pb_ext4_da_update_reserve_space_ftrace_event *ext4_da_update_reserve_space;
+	struct orma_pb_ext4_da_write_pages_ftrace_event *ext4_da_write_pages;
+	struct orma_pb_ext4_da_write_pages_extent_ftrace_event *ext4_da_write_pages_extent;
+	struct orma_pb_ext4_direct_io_enter_ftrace_event *ext4_direct_IO_enter;
+	struct orma_pb_ext4_direct_io_exit_ftrace_event *ext4_direct_IO_exit;
+	struct orma_pb_ext4_discard_blocks_ftrace_event *ext4_discard_blocks;
+	struct orma_pb_ext4_discard_preallocations_ftrace_event *ext4_discard_preallocations;
+	struct orma_pb_ext4_drop_inode_ftrace_event *ext4_drop_inode;
+	struct orma_pb_ext4_es_cache_extent_ftrace_event *ext4_es_cache_extent;
+	struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event *ext4_es_find_delayed_extent_range_enter;
+	struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event *ext4_es_find_delayed_extent_range_exit;
+	struct orma_pb_ext4_es_insert_extent_ftrace_event *ext4_es_insert_extent;
+	struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event *ext4_es_lookup_extent_enter;
+	struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event *ext4_es_lookup_extent_exit;
+	struct orma_pb_ext4_es_remove_extent_ftrace_event *ext4_es_remove_extent;
+	struct orma_pb_ext4_es_shrink_ftrace_event *ext4_es_shrink;
+	struct orma_pb_ext4_es_shrink_count_ftrace_event *ext4_es_shrink_count;
+	struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event *ext4_es_shrink_scan_enter;
+	struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event *ext4_es_shrink_scan_exit;
+	struct orma_pb_ext4_evict_inode_ftrace_event *ext4_evict_inode;
+	struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event *ext4_ext_convert_to_initialized_enter;
+	struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event *ext4_ext_convert_to_initialized_fastpath;
+	struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event *ext4_ext_handle_unwritten_extents;
+	struct orma_pb_ext4_ext_in_cache_ftrace_event *ext4_ext_in_cache;
+	struct orma_pb_ext4_ext_load_extent_ftrace_event *ext4_ext_load_extent;
+	struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event *ext4_ext_map_blocks_enter;
+	struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event *ext4_ext_map_blocks_exit;
+	struct orma_pb_ext4_ext_put_in_cache_ftrace_event *ext4_ext_put_in_cache;
+	struct orma_pb_ext4_ext_remove_space_ftrace_event *ext4_ext_remove_space;
+	struct orma_pb_ext4_ext_remove_space_done_ftrace_event *ext4_ext_remove_space_done;
+	struct orma_pb_ext4_ext_rm_idx_ftrace_event *ext4_ext_rm_idx;
+	struct orma_pb_ext4_ext_rm_leaf_ftrace_event *ext4_ext_rm_leaf;
+	struct orma_pb_ext4_ext_show_extent_ftrace_event *ext4_ext_show_extent;
+	struct orma_pb_ext4_fallocate_enter_ftrace_event *ext4_fallocate_enter;
+	struct orma_pb_ext4_fallocate_exit_ftrace_event *ext4_fallocate_exit;
+	struct orma_pb_ext4_find_delalloc_range_ftrace_event *ext4_find_delalloc_range;
+	struct orma_pb_ext4_forget_ftrace_event *ext4_forget;
+	struct orma_pb_ext4_free_blocks_ftrace_event *ext4_free_blocks;
+	struct orma_pb_ext4_free_inode_ftrace_event *ext4_free_inode;
+	struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event *ext4_get_implied_cluster_alloc_exit;
+	struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event *ext4_get_reserved_cluster_alloc;
+	struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event *ext4_ind_map_blocks_enter;
+	struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event *ext4_ind_map_blocks_exit;
+	struct orma_pb_ext4_insert_range_ftrace_event *ext4_insert_range;
+	struct orma_pb_ext4_invalidatepage_ftrace_event *ext4_invalidatepage;
+	struct orma_pb_ext4_journal_start_ftrace_event *ext4_journal_start;
+	struct orma_pb_ext4_journal_start_reserved_ftrace_event *ext4_journal_start_reserved;
+	struct orma_pb_ext4_journalled_invalidatepage_ftrace_event *ext4_journalled_invalidatepage;
+	struct orma_pb_ext4_journalled_write_end_ftrace_event *ext4_journalled_write_end;
+	struct orma_pb_ext4_load_inode_ftrace_event *ext4_load_inode;
+	struct orma_pb_ext4_load_inode_bitmap_ftrace_event *ext4_load_inode_bitmap;
+	struct orma_pb_ext4_mark_inode_dirty_ftrace_event *ext4_mark_inode_dirty;
+	struct orma_pb_ext4_mb_bitmap_load_ftrace_event *ext4_mb_bitmap_load;
+	struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event *ext4_mb_buddy_bitmap_load;
+	struct orma_pb_ext4_mb_discard_preallocations_ftrace_event *ext4_mb_discard_preallocations;
+	struct orma_pb_ext4_mb_new_group_pa_ftrace_event *ext4_mb_new_group_pa;
+	struct orma_pb_ext4_mb_new_inode_pa_ftrace_event *ext4_mb_new_inode_pa;
+	struct orma_pb_ext4_mb_release_group_pa_ftrace_event *ext4_mb_release_group_pa;
+	struct orma_pb_ext4_mb_release_inode_pa_ftrace_event *ext4_mb_release_inode_pa;
+	struct orma_pb_ext4_mballoc_alloc_ftrace_event *ext4_mballoc_alloc;
+	struct orma_pb_ext4_mballoc_discard_ftrace_event *ext4_mballoc_discard;
+	struct orma_pb_ext4_mballoc_free_ftrace_event *ext4_mballoc_free;
+	struct orma_pb_ext4_mballoc_prealloc_ftrace_event *ext4_mballoc_prealloc;
+	struct orma_pb_ext4_other_inode_update_time_ftrace_event *ext4_other_inode_update_time;
+	struct orma_pb_ext4_punch_hole_ftrace_event *ext4_punch_hole;
+	struct orma_pb_ext4_read_block_bitmap_load_ftrace_event *ext4_read_block_bitmap_load;
+	struct orma_pb_ext4_readpage_ftrace_event *ext4_readpage;
+	struct orma_pb_ext4_releasepage_ftrace_event *ext4_releasepage;
+	struct orma_pb_ext4_remove_blocks_ftrace_event *ext4_remove_blocks;
+	struct orma_pb_ext4_request_blocks_ftrace_event *ext4_request_blocks;
+	struct orma_pb_ext4_request_inode_ftrace_event *ext4_request_inode;
+	struct orma_pb_ext4_sync_fs_ftrace_event *ext4_sync_fs;
+	struct orma_pb_ext4_trim_all_free_ftrace_event *ext4_trim_all_free;
+	struct orma_pb_ext4_trim_extent_ftrace_event *ext4_trim_extent;
+	struct orma_pb_ext4_truncate_enter_ftrace_event *ext4_truncate_enter;
+	struct orma_pb_ext4_truncate_exit_ftrace_event *ext4_truncate_exit;
+	struct orma_pb_ext4_unlink_enter_ftrace_event *ext4_unlink_enter;
+	struct orma_pb_ext4_unlink_exit_ftrace_event *ext4_unlink_exit;
+	struct orma_pb_ext4_write_begin_ftrace_event *ext4_write_begin;
+	struct orma_pb_ext4_write_end_ftrace_event *ext4_write_end;
+	struct orma_pb_ext4_writepage_ftrace_event *ext4_writepage;
+	struct orma_pb_ext4_writepages_ftrace_event *ext4_writepages;
+	struct orma_pb_ext4_writepages_result_ftrace_event *ext4_writepages_result;
+	struct orma_pb_ext4_zero_range_ftrace_event *ext4_zero_range;
 	struct orma_pb_task_newtask_ftrace_event *task_newtask;
 	struct orma_pb_task_rename_ftrace_event *task_rename;
 	struct orma_pb_sched_process_exec_ftrace_event *sched_process_exec;
@@ -121,6 +260,37 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_sched_process_free_ftrace_event *sched_process_free;
 	struct orma_pb_sched_process_hang_ftrace_event *sched_process_hang;
 	struct orma_pb_sched_process_wait_ftrace_event *sched_process_wait;
+	struct orma_pb_f2fs_do_submit_bio_ftrace_event *f2fs_do_submit_bio;
+	struct orma_pb_f2fs_evict_inode_ftrace_event *f2fs_evict_inode;
+	struct orma_pb_f2fs_fallocate_ftrace_event *f2fs_fallocate;
+	struct orma_pb_f2fs_get_data_block_ftrace_event *f2fs_get_data_block;
+	struct orma_pb_f2fs_get_victim_ftrace_event *f2fs_get_victim;
+	struct orma_pb_f2fs_iget_ftrace_event *f2fs_iget;
+	struct orma_pb_f2fs_iget_exit_ftrace_event *f2fs_iget_exit;
+	struct orma_pb_f2fs_new_inode_ftrace_event *f2fs_new_inode;
+	struct orma_pb_f2fs_readpage_ftrace_event *f2fs_readpage;
+	struct orma_pb_f2fs_reserve_new_block_ftrace_event *f2fs_reserve_new_block;
+	struct orma_pb_f2fs_set_page_dirty_ftrace_event *f2fs_set_page_dirty;
+	struct orma_pb_f2fs_submit_write_page_ftrace_event *f2fs_submit_write_page;
+	struct orma_pb_f2fs_sync_file_enter_ftrace_event *f2fs_sync_file_enter;
+	struct orma_pb_f2fs_sync_file_exit_ftrace_event *f2fs_sync_file_exit;
+	struct orma_pb_f2fs_sync_fs_ftrace_event *f2fs_sync_fs;
+	struct orma_pb_f2fs_truncate_ftrace_event *f2fs_truncate;
+	struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event *f2fs_truncate_blocks_enter;
+	struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event *f2fs_truncate_blocks_exit;
+	struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event *f2fs_truncate_data_blocks_range;
+	struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event *f2fs_truncate_inode_blocks_enter;
+	struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event *f2fs_truncate_inode_blocks_exit;
+	struct orma_pb_f2fs_truncate_node_ftrace_event *f2fs_truncate_node;
+	struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event *f2fs_truncate_nodes_enter;
+	struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event *f2fs_truncate_nodes_exit;
+	struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event *f2fs_truncate_partial_nodes;
+	struct orma_pb_f2fs_unlink_enter_ftrace_event *f2fs_unlink_enter;
+	struct orma_pb_f2fs_unlink_exit_ftrace_event *f2fs_unlink_exit;
+	struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event *f2fs_vm_page_mkwrite;
+	struct orma_pb_f2fs_write_begin_ftrace_event *f2fs_write_begin;
+	struct orma_pb_f2fs_write_checkpoint_ftrace_event *f2fs_write_checkpoint;
+	struct orma_pb_f2fs_write_end_ftrace_event *f2fs_write_end;
 	struct orma_pb_kfree_ftrace_event *kfree;
 	struct orma_pb_kmalloc_ftrace_event *kmalloc;
 	struct orma_pb_kmalloc_node_ftrace_event *kmalloc_node;
@@ -137,6 +307,7 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_clk_enable_ftrace_event *clk_enable;
 	struct orma_pb_clk_disable_ftrace_event *clk_disable;
 	struct orma_pb_clk_set_rate_ftrace_event *clk_set_rate;
+	struct orma_pb_binder_transaction_alloc_buf_ftrace_event *binder_transaction_alloc_buf;
 	struct orma_pb_signal_deliver_ftrace_event *signal_deliver;
 	struct orma_pb_signal_generate_ftrace_event *signal_generate;
 	struct orma_pb_oom_score_adj_update_ftrace_event *oom_score_adj_update;
@@ -145,6 +316,7 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_sys_exit_ftrace_event *sys_exit;
 	struct orma_pb_gpu_frequency_ftrace_event *gpu_frequency;
 	struct orma_pb_mark_victim_ftrace_event *mark_victim;
+	struct orma_pb_gpu_mem_total_ftrace_event *gpu_mem_total;
 	struct orma_pb_thermal_temperature_ftrace_event *thermal_temperature;
 	struct orma_pb_cdev_update_ftrace_event *cdev_update;
 	struct orma_pb_cpuhp_exit_ftrace_event *cpuhp_exit;
@@ -153,10 +325,12 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_cpuhp_latency_ftrace_event *cpuhp_latency;
 	struct orma_pb_cpuhp_pause_ftrace_event *cpuhp_pause;
 	struct orma_pb_sched_pi_setprio_ftrace_event *sched_pi_setprio;
+	struct orma_pb_rss_stat_throttled_ftrace_event *rss_stat_throttled;
 	struct orma_pb_netif_receive_skb_ftrace_event *netif_receive_skb;
 	struct orma_pb_net_dev_xmit_ftrace_event *net_dev_xmit;
 	struct orma_pb_inet_sock_set_state_ftrace_event *inet_sock_set_state;
 	struct orma_pb_tcp_retransmit_skb_ftrace_event *tcp_retransmit_skb;
+	struct orma_pb_cros_ec_sensorhub_data_ftrace_event *cros_ec_sensorhub_data;
 	struct orma_pb_napi_gro_receive_entry_ftrace_event *napi_gro_receive_entry;
 	struct orma_pb_napi_gro_receive_exit_ftrace_event *napi_gro_receive_exit;
 	struct orma_pb_kfree_skb_ftrace_event *kfree_skb;
@@ -198,18 +372,52 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_vgic_update_irq_pending_ftrace_event *vgic_update_irq_pending;
 	struct orma_pb_wakeup_source_activate_ftrace_event *wakeup_source_activate;
 	struct orma_pb_wakeup_source_deactivate_ftrace_event *wakeup_source_deactivate;
+	struct orma_pb_ufshcd_command_ftrace_event *ufshcd_command;
+	struct orma_pb_ufshcd_clk_gating_ftrace_event *ufshcd_clk_gating;
 	struct orma_pb_console_ftrace_event *console;
+	struct orma_pb_drm_vblank_event_ftrace_event *drm_vblank_event;
+	struct orma_pb_drm_vblank_event_delivered_ftrace_event *drm_vblank_event_delivered;
+	struct orma_pb_drm_sched_job_ftrace_event *drm_sched_job;
+	struct orma_pb_drm_run_job_ftrace_event *drm_run_job;
+	struct orma_pb_drm_sched_process_job_ftrace_event *drm_sched_process_job;
+	struct orma_pb_dma_fence_init_ftrace_event *dma_fence_init;
+	struct orma_pb_dma_fence_emit_ftrace_event *dma_fence_emit;
+	struct orma_pb_dma_fence_signaled_ftrace_event *dma_fence_signaled;
+	struct orma_pb_dma_fence_wait_start_ftrace_event *dma_fence_wait_start;
+	struct orma_pb_dma_fence_wait_end_ftrace_event *dma_fence_wait_end;
+	struct orma_pb_f2fs_iostat_ftrace_event *f2fs_iostat;
+	struct orma_pb_f2fs_iostat_latency_ftrace_event *f2fs_iostat_latency;
 	struct orma_pb_sched_cpu_util_cfs_ftrace_event *sched_cpu_util_cfs;
+	struct orma_pb_v4l2_qbuf_ftrace_event *v4l2_qbuf;
+	struct orma_pb_v4l2_dqbuf_ftrace_event *v4l2_dqbuf;
+	struct orma_pb_vb2_v4l2_buf_queue_ftrace_event *vb2_v4l2_buf_queue;
+	struct orma_pb_vb2_v4l2_buf_done_ftrace_event *vb2_v4l2_buf_done;
+	struct orma_pb_vb2_v4l2_qbuf_ftrace_event *vb2_v4l2_qbuf;
+	struct orma_pb_vb2_v4l2_dqbuf_ftrace_event *vb2_v4l2_dqbuf;
 	struct orma_pb_funcgraph_entry_ftrace_event *funcgraph_entry;
 	struct orma_pb_funcgraph_exit_ftrace_event *funcgraph_exit;
 	struct orma_pb_mm_shrink_slab_start_ftrace_event *mm_shrink_slab_start;
 	struct orma_pb_mm_shrink_slab_end_ftrace_event *mm_shrink_slab_end;
+	struct orma_pb_cma_alloc_start_ftrace_event *cma_alloc_start;
+	struct orma_pb_cma_alloc_info_ftrace_event *cma_alloc_info;
+	struct orma_pb_virtio_gpu_cmd_queue_ftrace_event *virtio_gpu_cmd_queue;
+	struct orma_pb_virtio_gpu_cmd_response_ftrace_event *virtio_gpu_cmd_response;
+	struct orma_pb_suspend_resume_minimal_ftrace_event *suspend_resume_minimal;
+	struct orma_pb_binder_command_ftrace_event *binder_command;
+	struct orma_pb_binder_return_ftrace_event *binder_return;
 	struct orma_pb_gpu_work_period_ftrace_event *gpu_work_period;
+	struct orma_pb_rpm_status_ftrace_event *rpm_status;
 	struct orma_pb_sched_migrate_task_ftrace_event *sched_migrate_task;
+	struct orma_pb_f2fs_background_gc_ftrace_event *f2fs_background_gc;
+	struct orma_pb_f2fs_gc_begin_ftrace_event *f2fs_gc_begin;
+	struct orma_pb_f2fs_gc_end_ftrace_event *f2fs_gc_end;
 	struct orma_pb_device_pm_callback_start_ftrace_event *device_pm_callback_start;
 	struct orma_pb_device_pm_callback_end_ftrace_event *device_pm_callback_end;
 	struct orma_pb_sched_wakeup_task_attr_ftrace_event *sched_wakeup_task_attr;
+	struct orma_pb_devfreq_frequency_ftrace_event *devfreq_frequency;
 	struct orma_pb_kprobe_event *kprobe_event;
+	struct orma_pb_do_sys_open_ftrace_event *do_sys_open;
+	struct orma_pb_open_exec_ftrace_event *open_exec;
 	struct orma_pb_block_io_start_ftrace_event *block_io_start;
 	struct orma_pb_block_io_done_ftrace_event *block_io_done;
 	struct orma_pb_hrtimer_start_ftrace_event *hrtimer_start;
@@ -222,7 +430,42 @@ struct orma_pb_ftrace_event {
 	struct orma_pb_timer_expire_exit_ftrace_event *timer_expire_exit;
 	struct orma_pb_local_timer_entry_ftrace_event *local_timer_entry;
 	struct orma_pb_local_timer_exit_ftrace_event *local_timer_exit;
+	struct orma_pb_dwc3_alloc_request_ftrace_event *dwc3_alloc_request;
+	struct orma_pb_dwc3_complete_trb_ftrace_event *dwc3_complete_trb;
+	struct orma_pb_dwc3_ctrl_req_ftrace_event *dwc3_ctrl_req;
+	struct orma_pb_dwc3_ep_dequeue_ftrace_event *dwc3_ep_dequeue;
+	struct orma_pb_dwc3_ep_queue_ftrace_event *dwc3_ep_queue;
+	struct orma_pb_dwc3_event_ftrace_event *dwc3_event;
+	struct orma_pb_dwc3_free_request_ftrace_event *dwc3_free_request;
+	struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event *dwc3_gadget_ep_cmd;
+	struct orma_pb_dwc3_gadget_ep_disable_ftrace_event *dwc3_gadget_ep_disable;
+	struct orma_pb_dwc3_gadget_ep_enable_ftrace_event *dwc3_gadget_ep_enable;
+	struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event *dwc3_gadget_generic_cmd;
+	struct orma_pb_dwc3_gadget_giveback_ftrace_event *dwc3_gadget_giveback;
+	struct orma_pb_dwc3_prepare_trb_ftrace_event *dwc3_prepare_trb;
+	struct orma_pb_dwc3_readl_ftrace_event *dwc3_readl;
+	struct orma_pb_dwc3_writel_ftrace_event *dwc3_writel;
+	struct orma_pb_cma_alloc_finish_ftrace_event *cma_alloc_finish;
+	struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *mm_alloc_contig_migrate_range_info;
+	struct orma_pb_hypervisor_host_hcall_ftrace_event *hypervisor_host_hcall;
+	struct orma_pb_hypervisor_host_smc_ftrace_event *hypervisor_host_smc;
+	struct orma_pb_hypervisor_hyp_exit_ftrace_event *hypervisor_hyp_exit;
+	struct orma_pb_hypervisor_iommu_idmap_ftrace_event *hypervisor_iommu_idmap;
+	struct orma_pb_hypervisor_psci_mem_protect_ftrace_event *hypervisor_psci_mem_protect;
+	struct orma_pb_hypervisor_host_mem_abort_ftrace_event *hypervisor_host_mem_abort;
+	struct orma_pb_hypervisor_hyp_enter_ftrace_event *hypervisor_hyp_enter;
+	struct orma_pb_hypervisor_iommu_idmap_complete_ftrace_event *hypervisor_iommu_idmap_complete;
+	struct orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event *hypervisor_vcpu_illegal_trap;
+	struct orma_pb_drm_sched_job_add_dep_ftrace_event *drm_sched_job_add_dep;
+	struct orma_pb_drm_sched_job_done_ftrace_event *drm_sched_job_done;
+	struct orma_pb_drm_sched_job_queue_ftrace_event *drm_sched_job_queue;
+	struct orma_pb_drm_sched_job_run_ftrace_event *drm_sched_job_run;
+	struct orma_pb_drm_sched_job_unschedulable_ftrace_event *drm_sched_job_unschedulable;
+	struct orma_pb_scsi_dispatch_cmd_error_ftrace_event *scsi_dispatch_cmd_error;
+	struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event *scsi_dispatch_cmd_timeout;
+	struct orma_pb_scsi_eh_wakeup_ftrace_event *scsi_eh_wakeup;
 	struct orma_pb_gpu_power_state_ftrace_event *gpu_power_state;
+	struct orma_pb_f2fs_lock_elapsed_time_ftrace_event *f2fs_lock_elapsed_time;
 	struct orma_pb_sched_group_tracker_ftrace_event *sched_group_tracker;
 	struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event *mm_vmscan_memcg_reclaim_begin;
 	struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event *mm_vmscan_memcg_reclaim_end;
@@ -253,17 +496,43 @@ enum {
 	ORMA_PB_FTRACE_EVENT_SOFTIRQ_ENTRY = 24,
 	ORMA_PB_FTRACE_EVENT_SOFTIRQ_EXIT = 25,
 	ORMA_PB_FTRACE_EVENT_SOFTIRQ_RAISE = 26,
+	ORMA_PB_FTRACE_EVENT_I2C_READ = 27,
+	ORMA_PB_FTRACE_EVENT_I2C_WRITE = 28,
+	ORMA_PB_FTRACE_EVENT_I2C_RESULT = 29,
+	ORMA_PB_FTRACE_EVENT_I2C_REPLY = 30,
+	ORMA_PB_FTRACE_EVENT_SMBUS_READ = 31,
+	ORMA_PB_FTRACE_EVENT_SMBUS_WRITE = 32,
+	ORMA_PB_FTRACE_EVENT_SMBUS_RESULT = 33,
+	ORMA_PB_FTRACE_EVENT_SMBUS_REPLY = 34,
 	ORMA_PB_FTRACE_EVENT_IRQ_HANDLER_ENTRY = 36,
 	ORMA_PB_FTRACE_EVENT_IRQ_HANDLER_EXIT = 37,
+	ORMA_PB_FTRACE_EVENT_SYNC_TIMELINE = 39,
+	ORMA_PB_FTRACE_EVENT_EXT4_DA_WRITE_BEGIN = 41,
+	ORMA_PB_FTRACE_EVENT_EXT4_DA_WRITE_END = 42,
+	ORMA_PB_FTRACE_EVENT_EXT4_SYNC_FILE_ENTER = 43,
+	ORMA_PB_FTRACE_EVENT_EXT4_SYNC_FILE_EXIT = 44,
 	ORMA_PB_FTRACE_EVENT_BLOCK_RQ_ISSUE = 45,
 	ORMA_PB_FTRACE_EVENT_MM_VMSCAN_DIRECT_RECLAIM_BEGIN = 46,
 	ORMA_PB_FTRACE_EVENT_MM_VMSCAN_DIRECT_RECLAIM_END = 47,
 	ORMA_PB_FTRACE_EVENT_MM_VMSCAN_KSWAPD_WAKE = 48,
 	ORMA_PB_FTRACE_EVENT_MM_VMSCAN_KSWAPD_SLEEP = 49,
+	ORMA_PB_FTRACE_EVENT_BINDER_TRANSACTION = 50,
+	ORMA_PB_FTRACE_EVENT_BINDER_TRANSACTION_RECEIVED = 51,
+	ORMA_PB_FTRACE_EVENT_BINDER_SET_PRIORITY = 52,
+	ORMA_PB_FTRACE_EVENT_BINDER_LOCK = 53,
+	ORMA_PB_FTRACE_EVENT_BINDER_LOCKED = 54,
+	ORMA_PB_FTRACE_EVENT_BINDER_UNLOCK = 55,
 	ORMA_PB_FTRACE_EVENT_WORKQUEUE_ACTIVATE_WORK = 56,
 	ORMA_PB_FTRACE_EVENT_WORKQUEUE_EXECUTE_END = 57,
 	ORMA_PB_FTRACE_EVENT_WORKQUEUE_EXECUTE_START = 58,
 	ORMA_PB_FTRACE_EVENT_WORKQUEUE_QUEUE_WORK = 59,
+	ORMA_PB_FTRACE_EVENT_REGULATOR_DISABLE = 60,
+	ORMA_PB_FTRACE_EVENT_REGULATOR_DISABLE_COMPLETE = 61,
+	ORMA_PB_FTRACE_EVENT_REGULATOR_ENABLE = 62,
+	ORMA_PB_FTRACE_EVENT_REGULATOR_ENABLE_COMPLETE = 63,
+	ORMA_PB_FTRACE_EVENT_REGULATOR_ENABLE_DELAY = 64,
+	ORMA_PB_FTRACE_EVENT_REGULATOR_SET_VOLTAGE = 65,
+	ORMA_PB_FTRACE_EVENT_REGULATOR_SET_VOLTAGE_COMPLETE = 66,
 	ORMA_PB_FTRACE_EVENT_CGROUP_ATTACH_TASK = 67,
 	ORMA_PB_FTRACE_EVENT_CGROUP_MKDIR = 68,
 	ORMA_PB_FTRACE_EVENT_CGROUP_REMOUNT = 69,
@@ -309,6 +578,97 @@ enum {
 	ORMA_PB_FTRACE_EVENT_BLOCK_SPLIT = 131,
 	ORMA_PB_FTRACE_EVENT_BLOCK_TOUCH_BUFFER = 132,
 	ORMA_PB_FTRACE_EVENT_BLOCK_UNPLUG = 133,
+	ORMA_PB_FTRACE_EVENT_EXT4_ALLOC_DA_BLOCKS = 134,
+	ORMA_PB_FTRACE_EVENT_EXT4_ALLOCATE_BLOCKS = 135,
+	ORMA_PB_FTRACE_EVENT_EXT4_ALLOCATE_INODE = 136,
+	ORMA_PB_FTRACE_EVENT_EXT4_BEGIN_ORDERED_TRUNCATE = 137,
+	ORMA_PB_FTRACE_EVENT_EXT4_COLLAPSE_RANGE = 138,
+	ORMA_PB_FTRACE_EVENT_EXT4_DA_RELEASE_SPACE = 139,
+	ORMA_PB_FTRACE_EVENT_EXT4_DA_RESERVE_SPACE = 140,
+	ORMA_PB_FTRACE_EVENT_EXT4_DA_UPDATE_RESERVE_SPACE = 141,
+	ORMA_PB_FTRACE_EVENT_EXT4_DA_WRITE_PAGES = 142,
+	ORMA_PB_FTRACE_EVENT_EXT4_DA_WRITE_PAGES_EXTENT = 143,
+	ORMA_PB_FTRACE_EVENT_EXT4_DIRECT_IO_ENTER = 144,
+	ORMA_PB_FTRACE_EVENT_EXT4_DIRECT_IO_EXIT = 145,
+	ORMA_PB_FTRACE_EVENT_EXT4_DISCARD_BLOCKS = 146,
+	ORMA_PB_FTRACE_EVENT_EXT4_DISCARD_PREALLOCATIONS = 147,
+	ORMA_PB_FTRACE_EVENT_EXT4_DROP_INODE = 148,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_CACHE_EXTENT = 149,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_FIND_DELAYED_EXTENT_RANGE_ENTER = 150,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_FIND_DELAYED_EXTENT_RANGE_EXIT = 151,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_INSERT_EXTENT = 152,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_LOOKUP_EXTENT_ENTER = 153,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_LOOKUP_EXTENT_EXIT = 154,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_REMOVE_EXTENT = 155,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_SHRINK = 156,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_SHRINK_COUNT = 157,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_SHRINK_SCAN_ENTER = 158,
+	ORMA_PB_FTRACE_EVENT_EXT4_ES_SHRINK_SCAN_EXIT = 159,
+	ORMA_PB_FTRACE_EVENT_EXT4_EVICT_INODE = 160,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_CONVERT_TO_INITIALIZED_ENTER = 161,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_CONVERT_TO_INITIALIZED_FASTPATH = 162,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_HANDLE_UNWRITTEN_EXTENTS = 163,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_IN_CACHE = 164,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_LOAD_EXTENT = 165,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_MAP_BLOCKS_ENTER = 166,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_MAP_BLOCKS_EXIT = 167,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_PUT_IN_CACHE = 168,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_REMOVE_SPACE = 169,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_REMOVE_SPACE_DONE = 170,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_RM_IDX = 171,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_RM_LEAF = 172,
+	ORMA_PB_FTRACE_EVENT_EXT4_EXT_SHOW_EXTENT = 173,
+	ORMA_PB_FTRACE_EVENT_EXT4_FALLOCATE_ENTER = 174,
+	ORMA_PB_FTRACE_EVENT_EXT4_FALLOCATE_EXIT = 175,
+	ORMA_PB_FTRACE_EVENT_EXT4_FIND_DELALLOC_RANGE = 176,
+	ORMA_PB_FTRACE_EVENT_EXT4_FORGET = 177,
+	ORMA_PB_FTRACE_EVENT_EXT4_FREE_BLOCKS = 178,
+	ORMA_PB_FTRACE_EVENT_EXT4_FREE_INODE = 179,
+	ORMA_PB_FTRACE_EVENT_EXT4_GET_IMPLIED_CLUSTER_ALLOC_EXIT = 180,
+	ORMA_PB_FTRACE_EVENT_EXT4_GET_RESERVED_CLUSTER_ALLOC = 181,
+	ORMA_PB_FTRACE_EVENT_EXT4_IND_MAP_BLOCKS_ENTER = 182,
+	ORMA_PB_FTRACE_EVENT_EXT4_IND_MAP_BLOCKS_EXIT = 183,
+	ORMA_PB_FTRACE_EVENT_EXT4_INSERT_RANGE = 184,
+	ORMA_PB_FTRACE_EVENT_EXT4_INVALIDATEPAGE = 185,
+	ORMA_PB_FTRACE_EVENT_EXT4_JOURNAL_START = 186,
+	ORMA_PB_FTRACE_EVENT_EXT4_JOURNAL_START_RESERVED = 187,
+	ORMA_PB_FTRACE_EVENT_EXT4_JOURNALLED_INVALIDATEPAGE = 188,
+	ORMA_PB_FTRACE_EVENT_EXT4_JOURNALLED_WRITE_END = 189,
+	ORMA_PB_FTRACE_EVENT_EXT4_LOAD_INODE = 190,
+	ORMA_PB_FTRACE_EVENT_EXT4_LOAD_INODE_BITMAP = 191,
+	ORMA_PB_FTRACE_EVENT_EXT4_MARK_INODE_DIRTY = 192,
+	ORMA_PB_FTRACE_EVENT_EXT4_MB_BITMAP_LOAD = 193,
+	ORMA_PB_FTRACE_EVENT_EXT4_MB_BUDDY_BITMAP_LOAD = 194,
+	ORMA_PB_FTRACE_EVENT_EXT4_MB_DISCARD_PREALLOCATIONS = 195,
+	ORMA_PB_FTRACE_EVENT_EXT4_MB_NEW_GROUP_PA = 196,
+	ORMA_PB_FTRACE_EVENT_EXT4_MB_NEW_INODE_PA = 197,
+	ORMA_PB_FTRACE_EVENT_EXT4_MB_RELEASE_GROUP_PA = 198,
+	ORMA_PB_FTRACE_EVENT_EXT4_MB_RELEASE_INODE_PA = 199,
+	ORMA_PB_FTRACE_EVENT_EXT4_MBALLOC_ALLOC = 200,
+	ORMA_PB_FTRACE_EVENT_EXT4_MBALLOC_DISCARD = 201,
+	ORMA_PB_FTRACE_EVENT_EXT4_MBALLOC_FREE = 202,
+	ORMA_PB_FTRACE_EVENT_EXT4_MBALLOC_PREALLOC = 203,
+	ORMA_PB_FTRACE_EVENT_EXT4_OTHER_INODE_UPDATE_TIME = 204,
+	ORMA_PB_FTRACE_EVENT_EXT4_PUNCH_HOLE = 205,
+	ORMA_PB_FTRACE_EVENT_EXT4_READ_BLOCK_BITMAP_LOAD = 206,
+	ORMA_PB_FTRACE_EVENT_EXT4_READPAGE = 207,
+	ORMA_PB_FTRACE_EVENT_EXT4_RELEASEPAGE = 208,
+	ORMA_PB_FTRACE_EVENT_EXT4_REMOVE_BLOCKS = 209,
+	ORMA_PB_FTRACE_EVENT_EXT4_REQUEST_BLOCKS = 210,
+	ORMA_PB_FTRACE_EVENT_EXT4_REQUEST_INODE = 211,
+	ORMA_PB_FTRACE_EVENT_EXT4_SYNC_FS = 212,
+	ORMA_PB_FTRACE_EVENT_EXT4_TRIM_ALL_FREE = 213,
+	ORMA_PB_FTRACE_EVENT_EXT4_TRIM_EXTENT = 214,
+	ORMA_PB_FTRACE_EVENT_EXT4_TRUNCATE_ENTER = 215,
+	ORMA_PB_FTRACE_EVENT_EXT4_TRUNCATE_EXIT = 216,
+	ORMA_PB_FTRACE_EVENT_EXT4_UNLINK_ENTER = 217,
+	ORMA_PB_FTRACE_EVENT_EXT4_UNLINK_EXIT = 218,
+	ORMA_PB_FTRACE_EVENT_EXT4_WRITE_BEGIN = 219,
+	ORMA_PB_FTRACE_EVENT_EXT4_WRITE_END = 230,
+	ORMA_PB_FTRACE_EVENT_EXT4_WRITEPAGE = 231,
+	ORMA_PB_FTRACE_EVENT_EXT4_WRITEPAGES = 232,
+	ORMA_PB_FTRACE_EVENT_EXT4_WRITEPAGES_RESULT = 233,
+	ORMA_PB_FTRACE_EVENT_EXT4_ZERO_RANGE = 234,
 	ORMA_PB_FTRACE_EVENT_TASK_NEWTASK = 235,
 	ORMA_PB_FTRACE_EVENT_TASK_RENAME = 236,
 	ORMA_PB_FTRACE_EVENT_SCHED_PROCESS_EXEC = 237,
@@ -317,6 +677,37 @@ enum {
 	ORMA_PB_FTRACE_EVENT_SCHED_PROCESS_FREE = 240,
 	ORMA_PB_FTRACE_EVENT_SCHED_PROCESS_HANG = 241,
 	ORMA_PB_FTRACE_EVENT_SCHED_PROCESS_WAIT = 242,
+	ORMA_PB_FTRACE_EVENT_F2FS_DO_SUBMIT_BIO = 243,
+	ORMA_PB_FTRACE_EVENT_F2FS_EVICT_INODE = 244,
+	ORMA_PB_FTRACE_EVENT_F2FS_FALLOCATE = 245,
+	ORMA_PB_FTRACE_EVENT_F2FS_GET_DATA_BLOCK = 246,
+	ORMA_PB_FTRACE_EVENT_F2FS_GET_VICTIM = 247,
+	ORMA_PB_FTRACE_EVENT_F2FS_IGET = 248,
+	ORMA_PB_FTRACE_EVENT_F2FS_IGET_EXIT = 249,
+	ORMA_PB_FTRACE_EVENT_F2FS_NEW_INODE = 250,
+	ORMA_PB_FTRACE_EVENT_F2FS_READPAGE = 251,
+	ORMA_PB_FTRACE_EVENT_F2FS_RESERVE_NEW_BLOCK = 252,
+	ORMA_PB_FTRACE_EVENT_F2FS_SET_PAGE_DIRTY = 253,
+	ORMA_PB_FTRACE_EVENT_F2FS_SUBMIT_WRITE_PAGE = 254,
+	ORMA_PB_FTRACE_EVENT_F2FS_SYNC_FILE_ENTER = 255,
+	ORMA_PB_FTRACE_EVENT_F2FS_SYNC_FILE_EXIT = 256,
+	ORMA_PB_FTRACE_EVENT_F2FS_SYNC_FS = 257,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE = 258,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_BLOCKS_ENTER = 259,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_BLOCKS_EXIT = 260,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_DATA_BLOCKS_RANGE = 261,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_INODE_BLOCKS_ENTER = 262,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_INODE_BLOCKS_EXIT = 263,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_NODE = 264,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_NODES_ENTER = 265,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_NODES_EXIT = 266,
+	ORMA_PB_FTRACE_EVENT_F2FS_TRUNCATE_PARTIAL_NODES = 267,
+	ORMA_PB_FTRACE_EVENT_F2FS_UNLINK_ENTER = 268,
+	ORMA_PB_FTRACE_EVENT_F2FS_UNLINK_EXIT = 269,
+	ORMA_PB_FTRACE_EVENT_F2FS_VM_PAGE_MKWRITE = 270,
+	ORMA_PB_FTRACE_EVENT_F2FS_WRITE_BEGIN = 271,
+	ORMA_PB_FTRACE_EVENT_F2FS_WRITE_CHECKPOINT = 272,
+	ORMA_PB_FTRACE_EVENT_F2FS_WRITE_END = 273,
 	ORMA_PB_FTRACE_EVENT_KFREE = 298,
 	ORMA_PB_FTRACE_EVENT_KMALLOC = 299,
 	ORMA_PB_FTRACE_EVENT_KMALLOC_NODE = 300,
@@ -333,6 +724,7 @@ enum {
 	ORMA_PB_FTRACE_EVENT_CLK_ENABLE = 320,
 	ORMA_PB_FTRACE_EVENT_CLK_DISABLE = 321,
 	ORMA_PB_FTRACE_EVENT_CLK_SET_RATE = 322,
+	ORMA_PB_FTRACE_EVENT_BINDER_TRANSACTION_ALLOC_BUF = 323,
 	ORMA_PB_FTRACE_EVENT_SIGNAL_DELIVER = 324,
 	ORMA_PB_FTRACE_EVENT_SIGNAL_GENERATE = 325,
 	ORMA_PB_FTRACE_EVENT_OOM_SCORE_ADJ_UPDATE = 326,
@@ -341,6 +733,7 @@ enum {
 	ORMA_PB_FTRACE_EVENT_SYS_EXIT = 330,
 	ORMA_PB_FTRACE_EVENT_GPU_FREQUENCY = 332,
 	ORMA_PB_FTRACE_EVENT_MARK_VICTIM = 334,
+	ORMA_PB_FTRACE_EVENT_GPU_MEM_TOTAL = 340,
 	ORMA_PB_FTRACE_EVENT_THERMAL_TEMPERATURE = 341,
 	ORMA_PB_FTRACE_EVENT_CDEV_UPDATE = 342,
 	ORMA_PB_FTRACE_EVENT_CPUHP_EXIT = 343,
@@ -349,10 +742,12 @@ enum {
 	ORMA_PB_FTRACE_EVENT_CPUHP_LATENCY = 346,
 	ORMA_PB_FTRACE_EVENT_CPUHP_PAUSE = 352,
 	ORMA_PB_FTRACE_EVENT_SCHED_PI_SETPRIO = 353,
+	ORMA_PB_FTRACE_EVENT_RSS_STAT_THROTTLED = 359,
 	ORMA_PB_FTRACE_EVENT_NETIF_RECEIVE_SKB = 360,
 	ORMA_PB_FTRACE_EVENT_NET_DEV_XMIT = 361,
 	ORMA_PB_FTRACE_EVENT_INET_SOCK_SET_STATE = 362,
 	ORMA_PB_FTRACE_EVENT_TCP_RETRANSMIT_SKB = 363,
+	ORMA_PB_FTRACE_EVENT_CROS_EC_SENSORHUB_DATA = 364,
 	ORMA_PB_FTRACE_EVENT_NAPI_GRO_RECEIVE_ENTRY = 365,
 	ORMA_PB_FTRACE_EVENT_NAPI_GRO_RECEIVE_EXIT = 366,
 	ORMA_PB_FTRACE_EVENT_KFREE_SKB = 367,
@@ -394,18 +789,52 @@ enum {
 	ORMA_PB_FTRACE_EVENT_VGIC_UPDATE_IRQ_PENDING = 403,
 	ORMA_PB_FTRACE_EVENT_WAKEUP_SOURCE_ACTIVATE = 404,
 	ORMA_PB_FTRACE_EVENT_WAKEUP_SOURCE_DEACTIVATE = 405,
+	ORMA_PB_FTRACE_EVENT_UFSHCD_COMMAND = 406,
+	ORMA_PB_FTRACE_EVENT_UFSHCD_CLK_GATING = 407,
 	ORMA_PB_FTRACE_EVENT_CONSOLE = 408,
+	ORMA_PB_FTRACE_EVENT_DRM_VBLANK_EVENT = 409,
+	ORMA_PB_FTRACE_EVENT_DRM_VBLANK_EVENT_DELIVERED = 410,
+	ORMA_PB_FTRACE_EVENT_DRM_SCHED_JOB = 411,
+	ORMA_PB_FTRACE_EVENT_DRM_RUN_JOB = 412,
+	ORMA_PB_FTRACE_EVENT_DRM_SCHED_PROCESS_JOB = 413,
+	ORMA_PB_FTRACE_EVENT_DMA_FENCE_INIT = 414,
+	ORMA_PB_FTRACE_EVENT_DMA_FENCE_EMIT = 415,
+	ORMA_PB_FTRACE_EVENT_DMA_FENCE_SIGNALED = 416,
+	ORMA_PB_FTRACE_EVENT_DMA_FENCE_WAIT_START = 417,
+	ORMA_PB_FTRACE_EVENT_DMA_FENCE_WAIT_END = 418,
+	ORMA_PB_FTRACE_EVENT_F2FS_IOSTAT = 419,
+	ORMA_PB_FTRACE_EVENT_F2FS_IOSTAT_LATENCY = 420,
 	ORMA_PB_FTRACE_EVENT_SCHED_CPU_UTIL_CFS = 421,
+	ORMA_PB_FTRACE_EVENT_V4L2_QBUF = 422,
+	ORMA_PB_FTRACE_EVENT_V4L2_DQBUF = 423,
+	ORMA_PB_FTRACE_EVENT_VB2_V4L2_BUF_QUEUE = 424,
+	ORMA_PB_FTRACE_EVENT_VB2_V4L2_BUF_DONE = 425,
+	ORMA_PB_FTRACE_EVENT_VB2_V4L2_QBUF = 426,
+	ORMA_PB_FTRACE_EVENT_VB2_V4L2_DQBUF = 427,
 	ORMA_PB_FTRACE_EVENT_FUNCGRAPH_ENTRY = 437,
 	ORMA_PB_FTRACE_EVENT_FUNCGRAPH_EXIT = 438,
 	ORMA_PB_FTRACE_EVENT_MM_SHRINK_SLAB_START = 443,
 	ORMA_PB_FTRACE_EVENT_MM_SHRINK_SLAB_END = 444,
+	ORMA_PB_FTRACE_EVENT_CMA_ALLOC_START = 465,
+	ORMA_PB_FTRACE_EVENT_CMA_ALLOC_INFO = 466,
+	ORMA_PB_FTRACE_EVENT_VIRTIO_GPU_CMD_QUEUE = 468,
+	ORMA_PB_FTRACE_EVENT_VIRTIO_GPU_CMD_RESPONSE = 469,
+	ORMA_PB_FTRACE_EVENT_SUSPEND_RESUME_MINIMAL = 481,
+	ORMA_PB_FTRACE_EVENT_BINDER_COMMAND = 485,
+	ORMA_PB_FTRACE_EVENT_BINDER_RETURN = 486,
 	ORMA_PB_FTRACE_EVENT_GPU_WORK_PERIOD = 488,
+	ORMA_PB_FTRACE_EVENT_RPM_STATUS = 489,
 	ORMA_PB_FTRACE_EVENT_SCHED_MIGRATE_TASK = 491,
+	ORMA_PB_FTRACE_EVENT_F2FS_BACKGROUND_GC = 495,
+	ORMA_PB_FTRACE_EVENT_F2FS_GC_BEGIN = 496,
+	ORMA_PB_FTRACE_EVENT_F2FS_GC_END = 497,
 	ORMA_PB_FTRACE_EVENT_DEVICE_PM_CALLBACK_START = 504,
 	ORMA_PB_FTRACE_EVENT_DEVICE_PM_CALLBACK_END = 505,
 	ORMA_PB_FTRACE_EVENT_SCHED_WAKEUP_TASK_ATTR = 540,
+	ORMA_PB_FTRACE_EVENT_DEVFREQ_FREQUENCY = 541,
 	ORMA_PB_FTRACE_EVENT_KPROBE_EVENT = 542,
+	ORMA_PB_FTRACE_EVENT_DO_SYS_OPEN = 544,
+	ORMA_PB_FTRACE_EVENT_OPEN_EXEC = 545,
 	ORMA_PB_FTRACE_EVENT_BLOCK_IO_START = 546,
 	ORMA_PB_FTRACE_EVENT_BLOCK_IO_DONE = 547,
 	ORMA_PB_FTRACE_EVENT_HRTIMER_START = 551,
@@ -418,7 +847,42 @@ enum {
 	ORMA_PB_FTRACE_EVENT_TIMER_EXPIRE_EXIT = 558,
 	ORMA_PB_FTRACE_EVENT_LOCAL_TIMER_ENTRY = 559,
 	ORMA_PB_FTRACE_EVENT_LOCAL_TIMER_EXIT = 560,
+	ORMA_PB_FTRACE_EVENT_DWC3_ALLOC_REQUEST = 561,
+	ORMA_PB_FTRACE_EVENT_DWC3_COMPLETE_TRB = 562,
+	ORMA_PB_FTRACE_EVENT_DWC3_CTRL_REQ = 563,
+	ORMA_PB_FTRACE_EVENT_DWC3_EP_DEQUEUE = 564,
+	ORMA_PB_FTRACE_EVENT_DWC3_EP_QUEUE = 565,
+	ORMA_PB_FTRACE_EVENT_DWC3_EVENT = 566,
+	ORMA_PB_FTRACE_EVENT_DWC3_FREE_REQUEST = 567,
+	ORMA_PB_FTRACE_EVENT_DWC3_GADGET_EP_CMD = 568,
+	ORMA_PB_FTRACE_EVENT_DWC3_GADGET_EP_DISABLE = 569,
+	ORMA_PB_FTRACE_EVENT_DWC3_GADGET_EP_ENABLE = 570,
+	ORMA_PB_FTRACE_EVENT_DWC3_GADGET_GENERIC_CMD = 571,
+	ORMA_PB_FTRACE_EVENT_DWC3_GADGET_GIVEBACK = 572,
+	ORMA_PB_FTRACE_EVENT_DWC3_PREPARE_TRB = 573,
+	ORMA_PB_FTRACE_EVENT_DWC3_READL = 574,
+	ORMA_PB_FTRACE_EVENT_DWC3_WRITEL = 575,
+	ORMA_PB_FTRACE_EVENT_CMA_ALLOC_FINISH = 576,
+	ORMA_PB_FTRACE_EVENT_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO = 577,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_HOST_HCALL = 582,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_HOST_SMC = 583,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_HYP_EXIT = 584,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_IOMMU_IDMAP = 585,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_PSCI_MEM_PROTECT = 586,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_HOST_MEM_ABORT = 587,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_HYP_ENTER = 588,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_IOMMU_IDMAP_COMPLETE = 589,
+	ORMA_PB_FTRACE_EVENT_HYPERVISOR_VCPU_ILLEGAL_TRAP = 590,
+	ORMA_PB_FTRACE_EVENT_DRM_SCHED_JOB_ADD_DEP = 591,
+	ORMA_PB_FTRACE_EVENT_DRM_SCHED_JOB_DONE = 592,
+	ORMA_PB_FTRACE_EVENT_DRM_SCHED_JOB_QUEUE = 593,
+	ORMA_PB_FTRACE_EVENT_DRM_SCHED_JOB_RUN = 594,
+	ORMA_PB_FTRACE_EVENT_DRM_SCHED_JOB_UNSCHEDULABLE = 595,
+	ORMA_PB_FTRACE_EVENT_SCSI_DISPATCH_CMD_ERROR = 597,
+	ORMA_PB_FTRACE_EVENT_SCSI_DISPATCH_CMD_TIMEOUT = 598,
+	ORMA_PB_FTRACE_EVENT_SCSI_EH_WAKEUP = 599,
 	ORMA_PB_FTRACE_EVENT_GPU_POWER_STATE = 601,
+	ORMA_PB_FTRACE_EVENT_F2FS_LOCK_ELAPSED_TIME = 603,
 	ORMA_PB_FTRACE_EVENT_SCHED_GROUP_TRACKER = 604,
 	ORMA_PB_FTRACE_EVENT_MM_VMSCAN_MEMCG_RECLAIM_BEGIN = 607,
 	ORMA_PB_FTRACE_EVENT_MM_VMSCAN_MEMCG_RECLAIM_END = 608,
@@ -487,518 +951,1181 @@ static inline struct orma_pb_softirq_exit_ftrace_event *orma_pb_ftrace_event_set
 static inline bool orma_pb_ftrace_event_has_softirq_raise(const struct orma_pb_ftrace_event *m) { return m->softirq_raise != NULL; }
 static inline void orma_pb_ftrace_event_set_softirq_raise(struct orma_pb_ftrace_event *m, struct orma_pb_softirq_raise_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[20]); m->softirq_raise = v; }
 static inline struct orma_pb_softirq_raise_ftrace_event *orma_pb_ftrace_event_set_new_softirq_raise(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[20]); return m->softirq_raise = orma_proto_new(&orma_pb_softirq_raise_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_i2c_read(const struct orma_pb_ftrace_event *m) { return m->i2c_read != NULL; }
+static inline void orma_pb_ftrace_event_set_i2c_read(struct orma_pb_ftrace_event *m, struct orma_pb_i2c_read_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[21]); m->i2c_read = v; }
+static inline struct orma_pb_i2c_read_ftrace_event *orma_pb_ftrace_event_set_new_i2c_read(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[21]); return m->i2c_read = orma_proto_new(&orma_pb_i2c_read_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_i2c_write(const struct orma_pb_ftrace_event *m) { return m->i2c_write != NULL; }
+static inline void orma_pb_ftrace_event_set_i2c_write(struct orma_pb_ftrace_event *m, struct orma_pb_i2c_write_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[22]); m->i2c_write = v; }
+static inline struct orma_pb_i2c_write_ftrace_event *orma_pb_ftrace_event_set_new_i2c_write(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[22]); return m->i2c_write = orma_proto_new(&orma_pb_i2c_write_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_i2c_result(const struct orma_pb_ftrace_event *m) { return m->i2c_result != NULL; }
+static inline void orma_pb_ftrace_event_set_i2c_result(struct orma_pb_ftrace_event *m, struct orma_pb_i2c_result_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[23]); m->i2c_result = v; }
+static inline struct orma_pb_i2c_result_ftrace_event *orma_pb_ftrace_event_set_new_i2c_result(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[23]); return m->i2c_result = orma_proto_new(&orma_pb_i2c_result_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_i2c_reply(const struct orma_pb_ftrace_event *m) { return m->i2c_reply != NULL; }
+static inline void orma_pb_ftrace_event_set_i2c_reply(struct orma_pb_ftrace_event *m, struct orma_pb_i2c_reply_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[24]); m->i2c_reply = v; }
+static inline struct orma_pb_i2c_reply_ftrace_event *orma_pb_ftrace_event_set_new_i2c_reply(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[24]); return m->i2c_reply = orma_proto_new(&orma_pb_i2c_reply_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_smbus_read(const struct orma_pb_ftrace_event *m) { return m->smbus_read != NULL; }
+static inline void orma_pb_ftrace_event_set_smbus_read(struct orma_pb_ftrace_event *m, struct orma_pb_smbus_read_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[25]); m->smbus_read = v; }
+static inline struct orma_pb_smbus_read_ftrace_event *orma_pb_ftrace_event_set_new_smbus_read(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[25]); return m->smbus_read = orma_proto_new(&orma_pb_smbus_read_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_smbus_write(const struct orma_pb_ftrace_event *m) { return m->smbus_write != NULL; }
+static inline void orma_pb_ftrace_event_set_smbus_write(struct orma_pb_ftrace_event *m, struct orma_pb_smbus_write_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[26]); m->smbus_write = v; }
+static inline struct orma_pb_smbus_write_ftrace_event *orma_pb_ftrace_event_set_new_smbus_write(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[26]); return m->smbus_write = orma_proto_new(&orma_pb_smbus_write_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_smbus_result(const struct orma_pb_ftrace_event *m) { return m->smbus_result != NULL; }
+static inline void orma_pb_ftrace_event_set_smbus_result(struct orma_pb_ftrace_event *m, struct orma_pb_smbus_result_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[27]); m->smbus_result = v; }
+static inline struct orma_pb_smbus_result_ftrace_event *orma_pb_ftrace_event_set_new_smbus_result(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[27]); return m->smbus_result = orma_proto_new(&orma_pb_smbus_result_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_smbus_reply(const struct orma_pb_ftrace_event *m) { return m->smbus_reply != NULL; }
+static inline void orma_pb_ftrace_event_set_smbus_reply(struct orma_pb_ftrace_event *m, struct orma_pb_smbus_reply_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[28]); m->smbus_reply = v; }
+static inline struct orma_pb_smbus_reply_ftrace_event *orma_pb_ftrace_event_set_new_smbus_reply(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[28]); return m->smbus_reply = orma_proto_new(&orma_pb_smbus_reply_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_irq_handler_entry(const struct orma_pb_ftrace_event *m) { return m->irq_handler_entry != NULL; }
-static inline void orma_pb_ftrace_event_set_irq_handler_entry(struct orma_pb_ftrace_event *m, struct orma_pb_irq_handler_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[21]); m->irq_handler_entry = v; }
-static inline struct orma_pb_irq_handler_entry_ftrace_event *orma_pb_ftrace_event_set_new_irq_handler_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[21]); return m->irq_handler_entry = orma_proto_new(&orma_pb_irq_handler_entry_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_irq_handler_entry(struct orma_pb_ftrace_event *m, struct orma_pb_irq_handler_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[29]); m->irq_handler_entry = v; }
+static inline struct orma_pb_irq_handler_entry_ftrace_event *orma_pb_ftrace_event_set_new_irq_handler_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[29]); return m->irq_handler_entry = orma_proto_new(&orma_pb_irq_handler_entry_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_irq_handler_exit(const struct orma_pb_ftrace_event *m) { return m->irq_handler_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_irq_handler_exit(struct orma_pb_ftrace_event *m, struct orma_pb_irq_handler_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[22]); m->irq_handler_exit = v; }
-static inline struct orma_pb_irq_handler_exit_ftrace_event *orma_pb_ftrace_event_set_new_irq_handler_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[22]); return m->irq_handler_exit = orma_proto_new(&orma_pb_irq_handler_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_irq_handler_exit(struct orma_pb_ftrace_event *m, struct orma_pb_irq_handler_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[30]); m->irq_handler_exit = v; }
+static inline struct orma_pb_irq_handler_exit_ftrace_event *orma_pb_ftrace_event_set_new_irq_handler_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[30]); return m->irq_handler_exit = orma_proto_new(&orma_pb_irq_handler_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_sync_timeline(const struct orma_pb_ftrace_event *m) { return m->sync_timeline != NULL; }
+static inline void orma_pb_ftrace_event_set_sync_timeline(struct orma_pb_ftrace_event *m, struct orma_pb_sync_timeline_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[31]); m->sync_timeline = v; }
+static inline struct orma_pb_sync_timeline_ftrace_event *orma_pb_ftrace_event_set_new_sync_timeline(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[31]); return m->sync_timeline = orma_proto_new(&orma_pb_sync_timeline_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_da_write_begin(const struct orma_pb_ftrace_event *m) { return m->ext4_da_write_begin != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_da_write_begin(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_da_write_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[32]); m->ext4_da_write_begin = v; }
+static inline struct orma_pb_ext4_da_write_begin_ftrace_event *orma_pb_ftrace_event_set_new_ext4_da_write_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[32]); return m->ext4_da_write_begin = orma_proto_new(&orma_pb_ext4_da_write_begin_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_da_write_end(const struct orma_pb_ftrace_event *m) { return m->ext4_da_write_end != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_da_write_end(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_da_write_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[33]); m->ext4_da_write_end = v; }
+static inline struct orma_pb_ext4_da_write_end_ftrace_event *orma_pb_ftrace_event_set_new_ext4_da_write_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[33]); return m->ext4_da_write_end = orma_proto_new(&orma_pb_ext4_da_write_end_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_sync_file_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_sync_file_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_sync_file_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_sync_file_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[34]); m->ext4_sync_file_enter = v; }
+static inline struct orma_pb_ext4_sync_file_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_sync_file_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[34]); return m->ext4_sync_file_enter = orma_proto_new(&orma_pb_ext4_sync_file_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_sync_file_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_sync_file_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_sync_file_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_sync_file_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[35]); m->ext4_sync_file_exit = v; }
+static inline struct orma_pb_ext4_sync_file_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_sync_file_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[35]); return m->ext4_sync_file_exit = orma_proto_new(&orma_pb_ext4_sync_file_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_rq_issue(const struct orma_pb_ftrace_event *m) { return m->block_rq_issue != NULL; }
-static inline void orma_pb_ftrace_event_set_block_rq_issue(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_issue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[23]); m->block_rq_issue = v; }
-static inline struct orma_pb_block_rq_issue_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_issue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[23]); return m->block_rq_issue = orma_proto_new(&orma_pb_block_rq_issue_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_rq_issue(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_issue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[36]); m->block_rq_issue = v; }
+static inline struct orma_pb_block_rq_issue_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_issue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[36]); return m->block_rq_issue = orma_proto_new(&orma_pb_block_rq_issue_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_vmscan_direct_reclaim_begin(const struct orma_pb_ftrace_event *m) { return m->mm_vmscan_direct_reclaim_begin != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_vmscan_direct_reclaim_begin(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[24]); m->mm_vmscan_direct_reclaim_begin = v; }
-static inline struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_direct_reclaim_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[24]); return m->mm_vmscan_direct_reclaim_begin = orma_proto_new(&orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_vmscan_direct_reclaim_begin(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[37]); m->mm_vmscan_direct_reclaim_begin = v; }
+static inline struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_direct_reclaim_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[37]); return m->mm_vmscan_direct_reclaim_begin = orma_proto_new(&orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_vmscan_direct_reclaim_end(const struct orma_pb_ftrace_event *m) { return m->mm_vmscan_direct_reclaim_end != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_vmscan_direct_reclaim_end(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[25]); m->mm_vmscan_direct_reclaim_end = v; }
-static inline struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_direct_reclaim_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[25]); return m->mm_vmscan_direct_reclaim_end = orma_proto_new(&orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_vmscan_direct_reclaim_end(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[38]); m->mm_vmscan_direct_reclaim_end = v; }
+static inline struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_direct_reclaim_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[38]); return m->mm_vmscan_direct_reclaim_end = orma_proto_new(&orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_vmscan_kswapd_wake(const struct orma_pb_ftrace_event *m) { return m->mm_vmscan_kswapd_wake != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_vmscan_kswapd_wake(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[26]); m->mm_vmscan_kswapd_wake = v; }
-static inline struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_kswapd_wake(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[26]); return m->mm_vmscan_kswapd_wake = orma_proto_new(&orma_pb_mm_vmscan_kswapd_wake_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_vmscan_kswapd_wake(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[39]); m->mm_vmscan_kswapd_wake = v; }
+static inline struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_kswapd_wake(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[39]); return m->mm_vmscan_kswapd_wake = orma_proto_new(&orma_pb_mm_vmscan_kswapd_wake_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_vmscan_kswapd_sleep(const struct orma_pb_ftrace_event *m) { return m->mm_vmscan_kswapd_sleep != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_vmscan_kswapd_sleep(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[27]); m->mm_vmscan_kswapd_sleep = v; }
-static inline struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_kswapd_sleep(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[27]); return m->mm_vmscan_kswapd_sleep = orma_proto_new(&orma_pb_mm_vmscan_kswapd_sleep_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_vmscan_kswapd_sleep(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[40]); m->mm_vmscan_kswapd_sleep = v; }
+static inline struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_kswapd_sleep(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[40]); return m->mm_vmscan_kswapd_sleep = orma_proto_new(&orma_pb_mm_vmscan_kswapd_sleep_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_transaction(const struct orma_pb_ftrace_event *m) { return m->binder_transaction != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_transaction(struct orma_pb_ftrace_event *m, struct orma_pb_binder_transaction_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[41]); m->binder_transaction = v; }
+static inline struct orma_pb_binder_transaction_ftrace_event *orma_pb_ftrace_event_set_new_binder_transaction(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[41]); return m->binder_transaction = orma_proto_new(&orma_pb_binder_transaction_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_transaction_received(const struct orma_pb_ftrace_event *m) { return m->binder_transaction_received != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_transaction_received(struct orma_pb_ftrace_event *m, struct orma_pb_binder_transaction_received_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[42]); m->binder_transaction_received = v; }
+static inline struct orma_pb_binder_transaction_received_ftrace_event *orma_pb_ftrace_event_set_new_binder_transaction_received(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[42]); return m->binder_transaction_received = orma_proto_new(&orma_pb_binder_transaction_received_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_set_priority(const struct orma_pb_ftrace_event *m) { return m->binder_set_priority != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_set_priority(struct orma_pb_ftrace_event *m, struct orma_pb_binder_set_priority_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[43]); m->binder_set_priority = v; }
+static inline struct orma_pb_binder_set_priority_ftrace_event *orma_pb_ftrace_event_set_new_binder_set_priority(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[43]); return m->binder_set_priority = orma_proto_new(&orma_pb_binder_set_priority_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_lock(const struct orma_pb_ftrace_event *m) { return m->binder_lock != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_lock(struct orma_pb_ftrace_event *m, struct orma_pb_binder_lock_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[44]); m->binder_lock = v; }
+static inline struct orma_pb_binder_lock_ftrace_event *orma_pb_ftrace_event_set_new_binder_lock(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[44]); return m->binder_lock = orma_proto_new(&orma_pb_binder_lock_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_locked(const struct orma_pb_ftrace_event *m) { return m->binder_locked != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_locked(struct orma_pb_ftrace_event *m, struct orma_pb_binder_locked_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[45]); m->binder_locked = v; }
+static inline struct orma_pb_binder_locked_ftrace_event *orma_pb_ftrace_event_set_new_binder_locked(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[45]); return m->binder_locked = orma_proto_new(&orma_pb_binder_locked_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_unlock(const struct orma_pb_ftrace_event *m) { return m->binder_unlock != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_unlock(struct orma_pb_ftrace_event *m, struct orma_pb_binder_unlock_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[46]); m->binder_unlock = v; }
+static inline struct orma_pb_binder_unlock_ftrace_event *orma_pb_ftrace_event_set_new_binder_unlock(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[46]); return m->binder_unlock = orma_proto_new(&orma_pb_binder_unlock_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_workqueue_activate_work(const struct orma_pb_ftrace_event *m) { return m->workqueue_activate_work != NULL; }
-static inline void orma_pb_ftrace_event_set_workqueue_activate_work(struct orma_pb_ftrace_event *m, struct orma_pb_workqueue_activate_work_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[28]); m->workqueue_activate_work = v; }
-static inline struct orma_pb_workqueue_activate_work_ftrace_event *orma_pb_ftrace_event_set_new_workqueue_activate_work(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[28]); return m->workqueue_activate_work = orma_proto_new(&orma_pb_workqueue_activate_work_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_workqueue_activate_work(struct orma_pb_ftrace_event *m, struct orma_pb_workqueue_activate_work_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[47]); m->workqueue_activate_work = v; }
+static inline struct orma_pb_workqueue_activate_work_ftrace_event *orma_pb_ftrace_event_set_new_workqueue_activate_work(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[47]); return m->workqueue_activate_work = orma_proto_new(&orma_pb_workqueue_activate_work_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_workqueue_execute_end(const struct orma_pb_ftrace_event *m) { return m->workqueue_execute_end != NULL; }
-static inline void orma_pb_ftrace_event_set_workqueue_execute_end(struct orma_pb_ftrace_event *m, struct orma_pb_workqueue_execute_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[29]); m->workqueue_execute_end = v; }
-static inline struct orma_pb_workqueue_execute_end_ftrace_event *orma_pb_ftrace_event_set_new_workqueue_execute_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[29]); return m->workqueue_execute_end = orma_proto_new(&orma_pb_workqueue_execute_end_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_workqueue_execute_end(struct orma_pb_ftrace_event *m, struct orma_pb_workqueue_execute_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[48]); m->workqueue_execute_end = v; }
+static inline struct orma_pb_workqueue_execute_end_ftrace_event *orma_pb_ftrace_event_set_new_workqueue_execute_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[48]); return m->workqueue_execute_end = orma_proto_new(&orma_pb_workqueue_execute_end_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_workqueue_execute_start(const struct orma_pb_ftrace_event *m) { return m->workqueue_execute_start != NULL; }
-static inline void orma_pb_ftrace_event_set_workqueue_execute_start(struct orma_pb_ftrace_event *m, struct orma_pb_workqueue_execute_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[30]); m->workqueue_execute_start = v; }
-static inline struct orma_pb_workqueue_execute_start_ftrace_event *orma_pb_ftrace_event_set_new_workqueue_execute_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[30]); return m->workqueue_execute_start = orma_proto_new(&orma_pb_workqueue_execute_start_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_workqueue_execute_start(struct orma_pb_ftrace_event *m, struct orma_pb_workqueue_execute_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[49]); m->workqueue_execute_start = v; }
+static inline struct orma_pb_workqueue_execute_start_ftrace_event *orma_pb_ftrace_event_set_new_workqueue_execute_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[49]); return m->workqueue_execute_start = orma_proto_new(&orma_pb_workqueue_execute_start_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_workqueue_queue_work(const struct orma_pb_ftrace_event *m) { return m->workqueue_queue_work != NULL; }
-static inline void orma_pb_ftrace_event_set_workqueue_queue_work(struct orma_pb_ftrace_event *m, struct orma_pb_workqueue_queue_work_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[31]); m->workqueue_queue_work = v; }
-static inline struct orma_pb_workqueue_queue_work_ftrace_event *orma_pb_ftrace_event_set_new_workqueue_queue_work(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[31]); return m->workqueue_queue_work = orma_proto_new(&orma_pb_workqueue_queue_work_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_workqueue_queue_work(struct orma_pb_ftrace_event *m, struct orma_pb_workqueue_queue_work_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[50]); m->workqueue_queue_work = v; }
+static inline struct orma_pb_workqueue_queue_work_ftrace_event *orma_pb_ftrace_event_set_new_workqueue_queue_work(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[50]); return m->workqueue_queue_work = orma_proto_new(&orma_pb_workqueue_queue_work_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_regulator_disable(const struct orma_pb_ftrace_event *m) { return m->regulator_disable != NULL; }
+static inline void orma_pb_ftrace_event_set_regulator_disable(struct orma_pb_ftrace_event *m, struct orma_pb_regulator_disable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[51]); m->regulator_disable = v; }
+static inline struct orma_pb_regulator_disable_ftrace_event *orma_pb_ftrace_event_set_new_regulator_disable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[51]); return m->regulator_disable = orma_proto_new(&orma_pb_regulator_disable_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_regulator_disable_complete(const struct orma_pb_ftrace_event *m) { return m->regulator_disable_complete != NULL; }
+static inline void orma_pb_ftrace_event_set_regulator_disable_complete(struct orma_pb_ftrace_event *m, struct orma_pb_regulator_disable_complete_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[52]); m->regulator_disable_complete = v; }
+static inline struct orma_pb_regulator_disable_complete_ftrace_event *orma_pb_ftrace_event_set_new_regulator_disable_complete(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[52]); return m->regulator_disable_complete = orma_proto_new(&orma_pb_regulator_disable_complete_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_regulator_enable(const struct orma_pb_ftrace_event *m) { return m->regulator_enable != NULL; }
+static inline void orma_pb_ftrace_event_set_regulator_enable(struct orma_pb_ftrace_event *m, struct orma_pb_regulator_enable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[53]); m->regulator_enable = v; }
+static inline struct orma_pb_regulator_enable_ftrace_event *orma_pb_ftrace_event_set_new_regulator_enable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[53]); return m->regulator_enable = orma_proto_new(&orma_pb_regulator_enable_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_regulator_enable_complete(const struct orma_pb_ftrace_event *m) { return m->regulator_enable_complete != NULL; }
+static inline void orma_pb_ftrace_event_set_regulator_enable_complete(struct orma_pb_ftrace_event *m, struct orma_pb_regulator_enable_complete_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[54]); m->regulator_enable_complete = v; }
+static inline struct orma_pb_regulator_enable_complete_ftrace_event *orma_pb_ftrace_event_set_new_regulator_enable_complete(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[54]); return m->regulator_enable_complete = orma_proto_new(&orma_pb_regulator_enable_complete_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_regulator_enable_delay(const struct orma_pb_ftrace_event *m) { return m->regulator_enable_delay != NULL; }
+static inline void orma_pb_ftrace_event_set_regulator_enable_delay(struct orma_pb_ftrace_event *m, struct orma_pb_regulator_enable_delay_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[55]); m->regulator_enable_delay = v; }
+static inline struct orma_pb_regulator_enable_delay_ftrace_event *orma_pb_ftrace_event_set_new_regulator_enable_delay(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[55]); return m->regulator_enable_delay = orma_proto_new(&orma_pb_regulator_enable_delay_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_regulator_set_voltage(const struct orma_pb_ftrace_event *m) { return m->regulator_set_voltage != NULL; }
+static inline void orma_pb_ftrace_event_set_regulator_set_voltage(struct orma_pb_ftrace_event *m, struct orma_pb_regulator_set_voltage_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[56]); m->regulator_set_voltage = v; }
+static inline struct orma_pb_regulator_set_voltage_ftrace_event *orma_pb_ftrace_event_set_new_regulator_set_voltage(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[56]); return m->regulator_set_voltage = orma_proto_new(&orma_pb_regulator_set_voltage_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_regulator_set_voltage_complete(const struct orma_pb_ftrace_event *m) { return m->regulator_set_voltage_complete != NULL; }
+static inline void orma_pb_ftrace_event_set_regulator_set_voltage_complete(struct orma_pb_ftrace_event *m, struct orma_pb_regulator_set_voltage_complete_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[57]); m->regulator_set_voltage_complete = v; }
+static inline struct orma_pb_regulator_set_voltage_complete_ftrace_event *orma_pb_ftrace_event_set_new_regulator_set_voltage_complete(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[57]); return m->regulator_set_voltage_complete = orma_proto_new(&orma_pb_regulator_set_voltage_complete_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_attach_task(const struct orma_pb_ftrace_event *m) { return m->cgroup_attach_task != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_attach_task(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_attach_task_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[32]); m->cgroup_attach_task = v; }
-static inline struct orma_pb_cgroup_attach_task_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_attach_task(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[32]); return m->cgroup_attach_task = orma_proto_new(&orma_pb_cgroup_attach_task_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_attach_task(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_attach_task_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[58]); m->cgroup_attach_task = v; }
+static inline struct orma_pb_cgroup_attach_task_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_attach_task(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[58]); return m->cgroup_attach_task = orma_proto_new(&orma_pb_cgroup_attach_task_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_mkdir(const struct orma_pb_ftrace_event *m) { return m->cgroup_mkdir != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_mkdir(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_mkdir_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[33]); m->cgroup_mkdir = v; }
-static inline struct orma_pb_cgroup_mkdir_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_mkdir(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[33]); return m->cgroup_mkdir = orma_proto_new(&orma_pb_cgroup_mkdir_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_mkdir(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_mkdir_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[59]); m->cgroup_mkdir = v; }
+static inline struct orma_pb_cgroup_mkdir_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_mkdir(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[59]); return m->cgroup_mkdir = orma_proto_new(&orma_pb_cgroup_mkdir_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_remount(const struct orma_pb_ftrace_event *m) { return m->cgroup_remount != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_remount(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_remount_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[34]); m->cgroup_remount = v; }
-static inline struct orma_pb_cgroup_remount_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_remount(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[34]); return m->cgroup_remount = orma_proto_new(&orma_pb_cgroup_remount_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_remount(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_remount_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[60]); m->cgroup_remount = v; }
+static inline struct orma_pb_cgroup_remount_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_remount(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[60]); return m->cgroup_remount = orma_proto_new(&orma_pb_cgroup_remount_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_rmdir(const struct orma_pb_ftrace_event *m) { return m->cgroup_rmdir != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_rmdir(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_rmdir_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[35]); m->cgroup_rmdir = v; }
-static inline struct orma_pb_cgroup_rmdir_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_rmdir(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[35]); return m->cgroup_rmdir = orma_proto_new(&orma_pb_cgroup_rmdir_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_rmdir(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_rmdir_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[61]); m->cgroup_rmdir = v; }
+static inline struct orma_pb_cgroup_rmdir_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_rmdir(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[61]); return m->cgroup_rmdir = orma_proto_new(&orma_pb_cgroup_rmdir_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_transfer_tasks(const struct orma_pb_ftrace_event *m) { return m->cgroup_transfer_tasks != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_transfer_tasks(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_transfer_tasks_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[36]); m->cgroup_transfer_tasks = v; }
-static inline struct orma_pb_cgroup_transfer_tasks_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_transfer_tasks(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[36]); return m->cgroup_transfer_tasks = orma_proto_new(&orma_pb_cgroup_transfer_tasks_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_transfer_tasks(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_transfer_tasks_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[62]); m->cgroup_transfer_tasks = v; }
+static inline struct orma_pb_cgroup_transfer_tasks_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_transfer_tasks(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[62]); return m->cgroup_transfer_tasks = orma_proto_new(&orma_pb_cgroup_transfer_tasks_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_destroy_root(const struct orma_pb_ftrace_event *m) { return m->cgroup_destroy_root != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_destroy_root(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_destroy_root_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[37]); m->cgroup_destroy_root = v; }
-static inline struct orma_pb_cgroup_destroy_root_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_destroy_root(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[37]); return m->cgroup_destroy_root = orma_proto_new(&orma_pb_cgroup_destroy_root_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_destroy_root(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_destroy_root_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[63]); m->cgroup_destroy_root = v; }
+static inline struct orma_pb_cgroup_destroy_root_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_destroy_root(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[63]); return m->cgroup_destroy_root = orma_proto_new(&orma_pb_cgroup_destroy_root_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_release(const struct orma_pb_ftrace_event *m) { return m->cgroup_release != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_release(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_release_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[38]); m->cgroup_release = v; }
-static inline struct orma_pb_cgroup_release_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_release(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[38]); return m->cgroup_release = orma_proto_new(&orma_pb_cgroup_release_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_release(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_release_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[64]); m->cgroup_release = v; }
+static inline struct orma_pb_cgroup_release_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_release(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[64]); return m->cgroup_release = orma_proto_new(&orma_pb_cgroup_release_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_rename(const struct orma_pb_ftrace_event *m) { return m->cgroup_rename != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_rename(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_rename_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[39]); m->cgroup_rename = v; }
-static inline struct orma_pb_cgroup_rename_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_rename(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[39]); return m->cgroup_rename = orma_proto_new(&orma_pb_cgroup_rename_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_rename(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_rename_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[65]); m->cgroup_rename = v; }
+static inline struct orma_pb_cgroup_rename_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_rename(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[65]); return m->cgroup_rename = orma_proto_new(&orma_pb_cgroup_rename_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cgroup_setup_root(const struct orma_pb_ftrace_event *m) { return m->cgroup_setup_root != NULL; }
-static inline void orma_pb_ftrace_event_set_cgroup_setup_root(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_setup_root_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[40]); m->cgroup_setup_root = v; }
-static inline struct orma_pb_cgroup_setup_root_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_setup_root(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[40]); return m->cgroup_setup_root = orma_proto_new(&orma_pb_cgroup_setup_root_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cgroup_setup_root(struct orma_pb_ftrace_event *m, struct orma_pb_cgroup_setup_root_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[66]); m->cgroup_setup_root = v; }
+static inline struct orma_pb_cgroup_setup_root_ftrace_event *orma_pb_ftrace_event_set_new_cgroup_setup_root(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[66]); return m->cgroup_setup_root = orma_proto_new(&orma_pb_cgroup_setup_root_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_filemap_add_to_page_cache(const struct orma_pb_ftrace_event *m) { return m->mm_filemap_add_to_page_cache != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_filemap_add_to_page_cache(struct orma_pb_ftrace_event *m, struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[41]); m->mm_filemap_add_to_page_cache = v; }
-static inline struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event *orma_pb_ftrace_event_set_new_mm_filemap_add_to_page_cache(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[41]); return m->mm_filemap_add_to_page_cache = orma_proto_new(&orma_pb_mm_filemap_add_to_page_cache_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_filemap_add_to_page_cache(struct orma_pb_ftrace_event *m, struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[67]); m->mm_filemap_add_to_page_cache = v; }
+static inline struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event *orma_pb_ftrace_event_set_new_mm_filemap_add_to_page_cache(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[67]); return m->mm_filemap_add_to_page_cache = orma_proto_new(&orma_pb_mm_filemap_add_to_page_cache_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_filemap_delete_from_page_cache(const struct orma_pb_ftrace_event *m) { return m->mm_filemap_delete_from_page_cache != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_filemap_delete_from_page_cache(struct orma_pb_ftrace_event *m, struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[42]); m->mm_filemap_delete_from_page_cache = v; }
-static inline struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event *orma_pb_ftrace_event_set_new_mm_filemap_delete_from_page_cache(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[42]); return m->mm_filemap_delete_from_page_cache = orma_proto_new(&orma_pb_mm_filemap_delete_from_page_cache_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_filemap_delete_from_page_cache(struct orma_pb_ftrace_event *m, struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[68]); m->mm_filemap_delete_from_page_cache = v; }
+static inline struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event *orma_pb_ftrace_event_set_new_mm_filemap_delete_from_page_cache(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[68]); return m->mm_filemap_delete_from_page_cache = orma_proto_new(&orma_pb_mm_filemap_delete_from_page_cache_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_begin(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_begin != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_begin(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[43]); m->mm_compaction_begin = v; }
-static inline struct orma_pb_mm_compaction_begin_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[43]); return m->mm_compaction_begin = orma_proto_new(&orma_pb_mm_compaction_begin_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_begin(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[69]); m->mm_compaction_begin = v; }
+static inline struct orma_pb_mm_compaction_begin_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[69]); return m->mm_compaction_begin = orma_proto_new(&orma_pb_mm_compaction_begin_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_defer_compaction(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_defer_compaction != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_defer_compaction(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_defer_compaction_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[44]); m->mm_compaction_defer_compaction = v; }
-static inline struct orma_pb_mm_compaction_defer_compaction_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_defer_compaction(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[44]); return m->mm_compaction_defer_compaction = orma_proto_new(&orma_pb_mm_compaction_defer_compaction_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_defer_compaction(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_defer_compaction_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[70]); m->mm_compaction_defer_compaction = v; }
+static inline struct orma_pb_mm_compaction_defer_compaction_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_defer_compaction(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[70]); return m->mm_compaction_defer_compaction = orma_proto_new(&orma_pb_mm_compaction_defer_compaction_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_deferred(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_deferred != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_deferred(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_deferred_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[45]); m->mm_compaction_deferred = v; }
-static inline struct orma_pb_mm_compaction_deferred_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_deferred(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[45]); return m->mm_compaction_deferred = orma_proto_new(&orma_pb_mm_compaction_deferred_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_deferred(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_deferred_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[71]); m->mm_compaction_deferred = v; }
+static inline struct orma_pb_mm_compaction_deferred_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_deferred(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[71]); return m->mm_compaction_deferred = orma_proto_new(&orma_pb_mm_compaction_deferred_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_defer_reset(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_defer_reset != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_defer_reset(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_defer_reset_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[46]); m->mm_compaction_defer_reset = v; }
-static inline struct orma_pb_mm_compaction_defer_reset_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_defer_reset(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[46]); return m->mm_compaction_defer_reset = orma_proto_new(&orma_pb_mm_compaction_defer_reset_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_defer_reset(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_defer_reset_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[72]); m->mm_compaction_defer_reset = v; }
+static inline struct orma_pb_mm_compaction_defer_reset_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_defer_reset(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[72]); return m->mm_compaction_defer_reset = orma_proto_new(&orma_pb_mm_compaction_defer_reset_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_end(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_end != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_end(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[47]); m->mm_compaction_end = v; }
-static inline struct orma_pb_mm_compaction_end_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[47]); return m->mm_compaction_end = orma_proto_new(&orma_pb_mm_compaction_end_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_end(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[73]); m->mm_compaction_end = v; }
+static inline struct orma_pb_mm_compaction_end_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[73]); return m->mm_compaction_end = orma_proto_new(&orma_pb_mm_compaction_end_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_finished(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_finished != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_finished(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_finished_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[48]); m->mm_compaction_finished = v; }
-static inline struct orma_pb_mm_compaction_finished_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_finished(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[48]); return m->mm_compaction_finished = orma_proto_new(&orma_pb_mm_compaction_finished_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_finished(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_finished_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[74]); m->mm_compaction_finished = v; }
+static inline struct orma_pb_mm_compaction_finished_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_finished(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[74]); return m->mm_compaction_finished = orma_proto_new(&orma_pb_mm_compaction_finished_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_isolate_freepages(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_isolate_freepages != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_isolate_freepages(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_isolate_freepages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[49]); m->mm_compaction_isolate_freepages = v; }
-static inline struct orma_pb_mm_compaction_isolate_freepages_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_isolate_freepages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[49]); return m->mm_compaction_isolate_freepages = orma_proto_new(&orma_pb_mm_compaction_isolate_freepages_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_isolate_freepages(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_isolate_freepages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[75]); m->mm_compaction_isolate_freepages = v; }
+static inline struct orma_pb_mm_compaction_isolate_freepages_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_isolate_freepages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[75]); return m->mm_compaction_isolate_freepages = orma_proto_new(&orma_pb_mm_compaction_isolate_freepages_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_isolate_migratepages(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_isolate_migratepages != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_isolate_migratepages(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[50]); m->mm_compaction_isolate_migratepages = v; }
-static inline struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_isolate_migratepages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[50]); return m->mm_compaction_isolate_migratepages = orma_proto_new(&orma_pb_mm_compaction_isolate_migratepages_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_isolate_migratepages(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[76]); m->mm_compaction_isolate_migratepages = v; }
+static inline struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_isolate_migratepages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[76]); return m->mm_compaction_isolate_migratepages = orma_proto_new(&orma_pb_mm_compaction_isolate_migratepages_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_kcompactd_sleep(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_kcompactd_sleep != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_kcompactd_sleep(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[51]); m->mm_compaction_kcompactd_sleep = v; }
-static inline struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_kcompactd_sleep(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[51]); return m->mm_compaction_kcompactd_sleep = orma_proto_new(&orma_pb_mm_compaction_kcompactd_sleep_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_kcompactd_sleep(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[77]); m->mm_compaction_kcompactd_sleep = v; }
+static inline struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_kcompactd_sleep(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[77]); return m->mm_compaction_kcompactd_sleep = orma_proto_new(&orma_pb_mm_compaction_kcompactd_sleep_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_kcompactd_wake(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_kcompactd_wake != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_kcompactd_wake(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[52]); m->mm_compaction_kcompactd_wake = v; }
-static inline struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_kcompactd_wake(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[52]); return m->mm_compaction_kcompactd_wake = orma_proto_new(&orma_pb_mm_compaction_kcompactd_wake_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_kcompactd_wake(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[78]); m->mm_compaction_kcompactd_wake = v; }
+static inline struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_kcompactd_wake(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[78]); return m->mm_compaction_kcompactd_wake = orma_proto_new(&orma_pb_mm_compaction_kcompactd_wake_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_migratepages(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_migratepages != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_migratepages(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_migratepages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[53]); m->mm_compaction_migratepages = v; }
-static inline struct orma_pb_mm_compaction_migratepages_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_migratepages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[53]); return m->mm_compaction_migratepages = orma_proto_new(&orma_pb_mm_compaction_migratepages_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_migratepages(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_migratepages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[79]); m->mm_compaction_migratepages = v; }
+static inline struct orma_pb_mm_compaction_migratepages_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_migratepages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[79]); return m->mm_compaction_migratepages = orma_proto_new(&orma_pb_mm_compaction_migratepages_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_suitable(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_suitable != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_suitable(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_suitable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[54]); m->mm_compaction_suitable = v; }
-static inline struct orma_pb_mm_compaction_suitable_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_suitable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[54]); return m->mm_compaction_suitable = orma_proto_new(&orma_pb_mm_compaction_suitable_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_suitable(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_suitable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[80]); m->mm_compaction_suitable = v; }
+static inline struct orma_pb_mm_compaction_suitable_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_suitable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[80]); return m->mm_compaction_suitable = orma_proto_new(&orma_pb_mm_compaction_suitable_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_try_to_compact_pages(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_try_to_compact_pages != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_try_to_compact_pages(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[55]); m->mm_compaction_try_to_compact_pages = v; }
-static inline struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_try_to_compact_pages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[55]); return m->mm_compaction_try_to_compact_pages = orma_proto_new(&orma_pb_mm_compaction_try_to_compact_pages_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_try_to_compact_pages(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[81]); m->mm_compaction_try_to_compact_pages = v; }
+static inline struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_try_to_compact_pages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[81]); return m->mm_compaction_try_to_compact_pages = orma_proto_new(&orma_pb_mm_compaction_try_to_compact_pages_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_compaction_wakeup_kcompactd(const struct orma_pb_ftrace_event *m) { return m->mm_compaction_wakeup_kcompactd != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_compaction_wakeup_kcompactd(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[56]); m->mm_compaction_wakeup_kcompactd = v; }
-static inline struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_wakeup_kcompactd(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[56]); return m->mm_compaction_wakeup_kcompactd = orma_proto_new(&orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_compaction_wakeup_kcompactd(struct orma_pb_ftrace_event *m, struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[82]); m->mm_compaction_wakeup_kcompactd = v; }
+static inline struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event *orma_pb_ftrace_event_set_new_mm_compaction_wakeup_kcompactd(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[82]); return m->mm_compaction_wakeup_kcompactd = orma_proto_new(&orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_suspend_resume(const struct orma_pb_ftrace_event *m) { return m->suspend_resume != NULL; }
-static inline void orma_pb_ftrace_event_set_suspend_resume(struct orma_pb_ftrace_event *m, struct orma_pb_suspend_resume_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[57]); m->suspend_resume = v; }
-static inline struct orma_pb_suspend_resume_ftrace_event *orma_pb_ftrace_event_set_new_suspend_resume(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[57]); return m->suspend_resume = orma_proto_new(&orma_pb_suspend_resume_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_suspend_resume(struct orma_pb_ftrace_event *m, struct orma_pb_suspend_resume_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[83]); m->suspend_resume = v; }
+static inline struct orma_pb_suspend_resume_ftrace_event *orma_pb_ftrace_event_set_new_suspend_resume(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[83]); return m->suspend_resume = orma_proto_new(&orma_pb_suspend_resume_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_wakeup_new(const struct orma_pb_ftrace_event *m) { return m->sched_wakeup_new != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_wakeup_new(struct orma_pb_ftrace_event *m, struct orma_pb_sched_wakeup_new_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[58]); m->sched_wakeup_new = v; }
-static inline struct orma_pb_sched_wakeup_new_ftrace_event *orma_pb_ftrace_event_set_new_sched_wakeup_new(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[58]); return m->sched_wakeup_new = orma_proto_new(&orma_pb_sched_wakeup_new_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_wakeup_new(struct orma_pb_ftrace_event *m, struct orma_pb_sched_wakeup_new_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[84]); m->sched_wakeup_new = v; }
+static inline struct orma_pb_sched_wakeup_new_ftrace_event *orma_pb_ftrace_event_set_new_sched_wakeup_new(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[84]); return m->sched_wakeup_new = orma_proto_new(&orma_pb_sched_wakeup_new_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_bio_backmerge(const struct orma_pb_ftrace_event *m) { return m->block_bio_backmerge != NULL; }
-static inline void orma_pb_ftrace_event_set_block_bio_backmerge(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_backmerge_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[59]); m->block_bio_backmerge = v; }
-static inline struct orma_pb_block_bio_backmerge_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_backmerge(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[59]); return m->block_bio_backmerge = orma_proto_new(&orma_pb_block_bio_backmerge_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_bio_backmerge(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_backmerge_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[85]); m->block_bio_backmerge = v; }
+static inline struct orma_pb_block_bio_backmerge_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_backmerge(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[85]); return m->block_bio_backmerge = orma_proto_new(&orma_pb_block_bio_backmerge_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_bio_bounce(const struct orma_pb_ftrace_event *m) { return m->block_bio_bounce != NULL; }
-static inline void orma_pb_ftrace_event_set_block_bio_bounce(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_bounce_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[60]); m->block_bio_bounce = v; }
-static inline struct orma_pb_block_bio_bounce_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_bounce(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[60]); return m->block_bio_bounce = orma_proto_new(&orma_pb_block_bio_bounce_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_bio_bounce(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_bounce_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[86]); m->block_bio_bounce = v; }
+static inline struct orma_pb_block_bio_bounce_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_bounce(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[86]); return m->block_bio_bounce = orma_proto_new(&orma_pb_block_bio_bounce_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_bio_complete(const struct orma_pb_ftrace_event *m) { return m->block_bio_complete != NULL; }
-static inline void orma_pb_ftrace_event_set_block_bio_complete(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_complete_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[61]); m->block_bio_complete = v; }
-static inline struct orma_pb_block_bio_complete_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_complete(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[61]); return m->block_bio_complete = orma_proto_new(&orma_pb_block_bio_complete_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_bio_complete(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_complete_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[87]); m->block_bio_complete = v; }
+static inline struct orma_pb_block_bio_complete_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_complete(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[87]); return m->block_bio_complete = orma_proto_new(&orma_pb_block_bio_complete_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_bio_frontmerge(const struct orma_pb_ftrace_event *m) { return m->block_bio_frontmerge != NULL; }
-static inline void orma_pb_ftrace_event_set_block_bio_frontmerge(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_frontmerge_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[62]); m->block_bio_frontmerge = v; }
-static inline struct orma_pb_block_bio_frontmerge_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_frontmerge(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[62]); return m->block_bio_frontmerge = orma_proto_new(&orma_pb_block_bio_frontmerge_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_bio_frontmerge(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_frontmerge_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[88]); m->block_bio_frontmerge = v; }
+static inline struct orma_pb_block_bio_frontmerge_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_frontmerge(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[88]); return m->block_bio_frontmerge = orma_proto_new(&orma_pb_block_bio_frontmerge_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_bio_queue(const struct orma_pb_ftrace_event *m) { return m->block_bio_queue != NULL; }
-static inline void orma_pb_ftrace_event_set_block_bio_queue(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_queue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[63]); m->block_bio_queue = v; }
-static inline struct orma_pb_block_bio_queue_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_queue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[63]); return m->block_bio_queue = orma_proto_new(&orma_pb_block_bio_queue_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_bio_queue(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_queue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[89]); m->block_bio_queue = v; }
+static inline struct orma_pb_block_bio_queue_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_queue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[89]); return m->block_bio_queue = orma_proto_new(&orma_pb_block_bio_queue_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_bio_remap(const struct orma_pb_ftrace_event *m) { return m->block_bio_remap != NULL; }
-static inline void orma_pb_ftrace_event_set_block_bio_remap(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_remap_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[64]); m->block_bio_remap = v; }
-static inline struct orma_pb_block_bio_remap_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_remap(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[64]); return m->block_bio_remap = orma_proto_new(&orma_pb_block_bio_remap_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_bio_remap(struct orma_pb_ftrace_event *m, struct orma_pb_block_bio_remap_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[90]); m->block_bio_remap = v; }
+static inline struct orma_pb_block_bio_remap_ftrace_event *orma_pb_ftrace_event_set_new_block_bio_remap(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[90]); return m->block_bio_remap = orma_proto_new(&orma_pb_block_bio_remap_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_dirty_buffer(const struct orma_pb_ftrace_event *m) { return m->block_dirty_buffer != NULL; }
-static inline void orma_pb_ftrace_event_set_block_dirty_buffer(struct orma_pb_ftrace_event *m, struct orma_pb_block_dirty_buffer_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[65]); m->block_dirty_buffer = v; }
-static inline struct orma_pb_block_dirty_buffer_ftrace_event *orma_pb_ftrace_event_set_new_block_dirty_buffer(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[65]); return m->block_dirty_buffer = orma_proto_new(&orma_pb_block_dirty_buffer_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_dirty_buffer(struct orma_pb_ftrace_event *m, struct orma_pb_block_dirty_buffer_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[91]); m->block_dirty_buffer = v; }
+static inline struct orma_pb_block_dirty_buffer_ftrace_event *orma_pb_ftrace_event_set_new_block_dirty_buffer(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[91]); return m->block_dirty_buffer = orma_proto_new(&orma_pb_block_dirty_buffer_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_getrq(const struct orma_pb_ftrace_event *m) { return m->block_getrq != NULL; }
-static inline void orma_pb_ftrace_event_set_block_getrq(struct orma_pb_ftrace_event *m, struct orma_pb_block_getrq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[66]); m->block_getrq = v; }
-static inline struct orma_pb_block_getrq_ftrace_event *orma_pb_ftrace_event_set_new_block_getrq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[66]); return m->block_getrq = orma_proto_new(&orma_pb_block_getrq_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_getrq(struct orma_pb_ftrace_event *m, struct orma_pb_block_getrq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[92]); m->block_getrq = v; }
+static inline struct orma_pb_block_getrq_ftrace_event *orma_pb_ftrace_event_set_new_block_getrq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[92]); return m->block_getrq = orma_proto_new(&orma_pb_block_getrq_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_plug(const struct orma_pb_ftrace_event *m) { return m->block_plug != NULL; }
-static inline void orma_pb_ftrace_event_set_block_plug(struct orma_pb_ftrace_event *m, struct orma_pb_block_plug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[67]); m->block_plug = v; }
-static inline struct orma_pb_block_plug_ftrace_event *orma_pb_ftrace_event_set_new_block_plug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[67]); return m->block_plug = orma_proto_new(&orma_pb_block_plug_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_plug(struct orma_pb_ftrace_event *m, struct orma_pb_block_plug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[93]); m->block_plug = v; }
+static inline struct orma_pb_block_plug_ftrace_event *orma_pb_ftrace_event_set_new_block_plug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[93]); return m->block_plug = orma_proto_new(&orma_pb_block_plug_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_rq_abort(const struct orma_pb_ftrace_event *m) { return m->block_rq_abort != NULL; }
-static inline void orma_pb_ftrace_event_set_block_rq_abort(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_abort_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[68]); m->block_rq_abort = v; }
-static inline struct orma_pb_block_rq_abort_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_abort(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[68]); return m->block_rq_abort = orma_proto_new(&orma_pb_block_rq_abort_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_rq_abort(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_abort_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[94]); m->block_rq_abort = v; }
+static inline struct orma_pb_block_rq_abort_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_abort(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[94]); return m->block_rq_abort = orma_proto_new(&orma_pb_block_rq_abort_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_rq_complete(const struct orma_pb_ftrace_event *m) { return m->block_rq_complete != NULL; }
-static inline void orma_pb_ftrace_event_set_block_rq_complete(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_complete_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[69]); m->block_rq_complete = v; }
-static inline struct orma_pb_block_rq_complete_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_complete(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[69]); return m->block_rq_complete = orma_proto_new(&orma_pb_block_rq_complete_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_rq_complete(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_complete_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[95]); m->block_rq_complete = v; }
+static inline struct orma_pb_block_rq_complete_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_complete(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[95]); return m->block_rq_complete = orma_proto_new(&orma_pb_block_rq_complete_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_rq_insert(const struct orma_pb_ftrace_event *m) { return m->block_rq_insert != NULL; }
-static inline void orma_pb_ftrace_event_set_block_rq_insert(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_insert_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[70]); m->block_rq_insert = v; }
-static inline struct orma_pb_block_rq_insert_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_insert(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[70]); return m->block_rq_insert = orma_proto_new(&orma_pb_block_rq_insert_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_rq_insert(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_insert_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[96]); m->block_rq_insert = v; }
+static inline struct orma_pb_block_rq_insert_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_insert(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[96]); return m->block_rq_insert = orma_proto_new(&orma_pb_block_rq_insert_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_rq_remap(const struct orma_pb_ftrace_event *m) { return m->block_rq_remap != NULL; }
-static inline void orma_pb_ftrace_event_set_block_rq_remap(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_remap_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[71]); m->block_rq_remap = v; }
-static inline struct orma_pb_block_rq_remap_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_remap(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[71]); return m->block_rq_remap = orma_proto_new(&orma_pb_block_rq_remap_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_rq_remap(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_remap_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[97]); m->block_rq_remap = v; }
+static inline struct orma_pb_block_rq_remap_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_remap(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[97]); return m->block_rq_remap = orma_proto_new(&orma_pb_block_rq_remap_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_rq_requeue(const struct orma_pb_ftrace_event *m) { return m->block_rq_requeue != NULL; }
-static inline void orma_pb_ftrace_event_set_block_rq_requeue(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_requeue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[72]); m->block_rq_requeue = v; }
-static inline struct orma_pb_block_rq_requeue_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_requeue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[72]); return m->block_rq_requeue = orma_proto_new(&orma_pb_block_rq_requeue_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_rq_requeue(struct orma_pb_ftrace_event *m, struct orma_pb_block_rq_requeue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[98]); m->block_rq_requeue = v; }
+static inline struct orma_pb_block_rq_requeue_ftrace_event *orma_pb_ftrace_event_set_new_block_rq_requeue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[98]); return m->block_rq_requeue = orma_proto_new(&orma_pb_block_rq_requeue_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_sleeprq(const struct orma_pb_ftrace_event *m) { return m->block_sleeprq != NULL; }
-static inline void orma_pb_ftrace_event_set_block_sleeprq(struct orma_pb_ftrace_event *m, struct orma_pb_block_sleeprq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[73]); m->block_sleeprq = v; }
-static inline struct orma_pb_block_sleeprq_ftrace_event *orma_pb_ftrace_event_set_new_block_sleeprq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[73]); return m->block_sleeprq = orma_proto_new(&orma_pb_block_sleeprq_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_sleeprq(struct orma_pb_ftrace_event *m, struct orma_pb_block_sleeprq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[99]); m->block_sleeprq = v; }
+static inline struct orma_pb_block_sleeprq_ftrace_event *orma_pb_ftrace_event_set_new_block_sleeprq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[99]); return m->block_sleeprq = orma_proto_new(&orma_pb_block_sleeprq_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_split(const struct orma_pb_ftrace_event *m) { return m->block_split != NULL; }
-static inline void orma_pb_ftrace_event_set_block_split(struct orma_pb_ftrace_event *m, struct orma_pb_block_split_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[74]); m->block_split = v; }
-static inline struct orma_pb_block_split_ftrace_event *orma_pb_ftrace_event_set_new_block_split(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[74]); return m->block_split = orma_proto_new(&orma_pb_block_split_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_split(struct orma_pb_ftrace_event *m, struct orma_pb_block_split_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[100]); m->block_split = v; }
+static inline struct orma_pb_block_split_ftrace_event *orma_pb_ftrace_event_set_new_block_split(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[100]); return m->block_split = orma_proto_new(&orma_pb_block_split_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_touch_buffer(const struct orma_pb_ftrace_event *m) { return m->block_touch_buffer != NULL; }
-static inline void orma_pb_ftrace_event_set_block_touch_buffer(struct orma_pb_ftrace_event *m, struct orma_pb_block_touch_buffer_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[75]); m->block_touch_buffer = v; }
-static inline struct orma_pb_block_touch_buffer_ftrace_event *orma_pb_ftrace_event_set_new_block_touch_buffer(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[75]); return m->block_touch_buffer = orma_proto_new(&orma_pb_block_touch_buffer_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_touch_buffer(struct orma_pb_ftrace_event *m, struct orma_pb_block_touch_buffer_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[101]); m->block_touch_buffer = v; }
+static inline struct orma_pb_block_touch_buffer_ftrace_event *orma_pb_ftrace_event_set_new_block_touch_buffer(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[101]); return m->block_touch_buffer = orma_proto_new(&orma_pb_block_touch_buffer_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_unplug(const struct orma_pb_ftrace_event *m) { return m->block_unplug != NULL; }
-static inline void orma_pb_ftrace_event_set_block_unplug(struct orma_pb_ftrace_event *m, struct orma_pb_block_unplug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[76]); m->block_unplug = v; }
-static inline struct orma_pb_block_unplug_ftrace_event *orma_pb_ftrace_event_set_new_block_unplug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[76]); return m->block_unplug = orma_proto_new(&orma_pb_block_unplug_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_unplug(struct orma_pb_ftrace_event *m, struct orma_pb_block_unplug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[102]); m->block_unplug = v; }
+static inline struct orma_pb_block_unplug_ftrace_event *orma_pb_ftrace_event_set_new_block_unplug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[102]); return m->block_unplug = orma_proto_new(&orma_pb_block_unplug_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_alloc_da_blocks(const struct orma_pb_ftrace_event *m) { return m->ext4_alloc_da_blocks != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_alloc_da_blocks(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_alloc_da_blocks_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[103]); m->ext4_alloc_da_blocks = v; }
+static inline struct orma_pb_ext4_alloc_da_blocks_ftrace_event *orma_pb_ftrace_event_set_new_ext4_alloc_da_blocks(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[103]); return m->ext4_alloc_da_blocks = orma_proto_new(&orma_pb_ext4_alloc_da_blocks_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_allocate_blocks(const struct orma_pb_ftrace_event *m) { return m->ext4_allocate_blocks != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_allocate_blocks(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_allocate_blocks_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[104]); m->ext4_allocate_blocks = v; }
+static inline struct orma_pb_ext4_allocate_blocks_ftrace_event *orma_pb_ftrace_event_set_new_ext4_allocate_blocks(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[104]); return m->ext4_allocate_blocks = orma_proto_new(&orma_pb_ext4_allocate_blocks_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_allocate_inode(const struct orma_pb_ftrace_event *m) { return m->ext4_allocate_inode != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_allocate_inode(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_allocate_inode_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[105]); m->ext4_allocate_inode = v; }
+static inline struct orma_pb_ext4_allocate_inode_ftrace_event *orma_pb_ftrace_event_set_new_ext4_allocate_inode(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[105]); return m->ext4_allocate_inode = orma_proto_new(&orma_pb_ext4_allocate_inode_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_begin_ordered_truncate(const struct orma_pb_ftrace_event *m) { return m->ext4_begin_ordered_truncate != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_begin_ordered_truncate(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_begin_ordered_truncate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[106]); m->ext4_begin_ordered_truncate = v; }
+static inline struct orma_pb_ext4_begin_ordered_truncate_ftrace_event *orma_pb_ftrace_event_set_new_ext4_begin_ordered_truncate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[106]); return m->ext4_begin_ordered_truncate = orma_proto_new(&orma_pb_ext4_begin_ordered_truncate_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_collapse_range(const struct orma_pb_ftrace_event *m) { return m->ext4_collapse_range != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_collapse_range(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_collapse_range_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[107]); m->ext4_collapse_range = v; }
+static inline struct orma_pb_ext4_collapse_range_ftrace_event *orma_pb_ftrace_event_set_new_ext4_collapse_range(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[107]); return m->ext4_collapse_range = orma_proto_new(&orma_pb_ext4_collapse_range_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_da_release_space(const struct orma_pb_ftrace_event *m) { return m->ext4_da_release_space != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_da_release_space(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_da_release_space_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[108]); m->ext4_da_release_space = v; }
+static inline struct orma_pb_ext4_da_release_space_ftrace_event *orma_pb_ftrace_event_set_new_ext4_da_release_space(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[108]); return m->ext4_da_release_space = orma_proto_new(&orma_pb_ext4_da_release_space_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_da_reserve_space(const struct orma_pb_ftrace_event *m) { return m->ext4_da_reserve_space != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_da_reserve_space(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_da_reserve_space_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[109]); m->ext4_da_reserve_space = v; }
+static inline struct orma_pb_ext4_da_reserve_space_ftrace_event *orma_pb_ftrace_event_set_new_ext4_da_reserve_space(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[109]); return m->ext4_da_reserve_space = orma_proto_new(&orma_pb_ext4_da_reserve_space_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_da_update_reserve_space(const struct orma_pb_ftrace_event *m) { return m->ext4_da_update_reserve_space != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_da_update_reserve_space(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_da_update_reserve_space_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[110]); m->ext4_da_update_reserve_space = v; }
+static inline struct orma_pb_ext4_da_update_reserve_space_ftrace_event *orma_pb_ftrace_event_set_new_ext4_da_update_reserve_space(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[110]); return m->ext4_da_update_reserve_space = orma_proto_new(&orma_pb_ext4_da_update_reserve_space_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_da_write_pages(const struct orma_pb_ftrace_event *m) { return m->ext4_da_write_pages != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_da_write_pages(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_da_write_pages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[111]); m->ext4_da_write_pages = v; }
+static inline struct orma_pb_ext4_da_write_pages_ftrace_event *orma_pb_ftrace_event_set_new_ext4_da_write_pages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[111]); return m->ext4_da_write_pages = orma_proto_new(&orma_pb_ext4_da_write_pages_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_da_write_pages_extent(const struct orma_pb_ftrace_event *m) { return m->ext4_da_write_pages_extent != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_da_write_pages_extent(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_da_write_pages_extent_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[112]); m->ext4_da_write_pages_extent = v; }
+static inline struct orma_pb_ext4_da_write_pages_extent_ftrace_event *orma_pb_ftrace_event_set_new_ext4_da_write_pages_extent(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[112]); return m->ext4_da_write_pages_extent = orma_proto_new(&orma_pb_ext4_da_write_pages_extent_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_direct_IO_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_direct_IO_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_direct_IO_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_direct_io_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[113]); m->ext4_direct_IO_enter = v; }
+static inline struct orma_pb_ext4_direct_io_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_direct_IO_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[113]); return m->ext4_direct_IO_enter = orma_proto_new(&orma_pb_ext4_direct_io_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_direct_IO_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_direct_IO_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_direct_IO_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_direct_io_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[114]); m->ext4_direct_IO_exit = v; }
+static inline struct orma_pb_ext4_direct_io_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_direct_IO_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[114]); return m->ext4_direct_IO_exit = orma_proto_new(&orma_pb_ext4_direct_io_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_discard_blocks(const struct orma_pb_ftrace_event *m) { return m->ext4_discard_blocks != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_discard_blocks(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_discard_blocks_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[115]); m->ext4_discard_blocks = v; }
+static inline struct orma_pb_ext4_discard_blocks_ftrace_event *orma_pb_ftrace_event_set_new_ext4_discard_blocks(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[115]); return m->ext4_discard_blocks = orma_proto_new(&orma_pb_ext4_discard_blocks_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_discard_preallocations(const struct orma_pb_ftrace_event *m) { return m->ext4_discard_preallocations != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_discard_preallocations(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_discard_preallocations_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[116]); m->ext4_discard_preallocations = v; }
+static inline struct orma_pb_ext4_discard_preallocations_ftrace_event *orma_pb_ftrace_event_set_new_ext4_discard_preallocations(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[116]); return m->ext4_discard_preallocations = orma_proto_new(&orma_pb_ext4_discard_preallocations_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_drop_inode(const struct orma_pb_ftrace_event *m) { return m->ext4_drop_inode != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_drop_inode(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_drop_inode_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[117]); m->ext4_drop_inode = v; }
+static inline struct orma_pb_ext4_drop_inode_ftrace_event *orma_pb_ftrace_event_set_new_ext4_drop_inode(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[117]); return m->ext4_drop_inode = orma_proto_new(&orma_pb_ext4_drop_inode_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_cache_extent(const struct orma_pb_ftrace_event *m) { return m->ext4_es_cache_extent != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_cache_extent(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_cache_extent_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[118]); m->ext4_es_cache_extent = v; }
+static inline struct orma_pb_ext4_es_cache_extent_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_cache_extent(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[118]); return m->ext4_es_cache_extent = orma_proto_new(&orma_pb_ext4_es_cache_extent_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_find_delayed_extent_range_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_es_find_delayed_extent_range_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_find_delayed_extent_range_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[119]); m->ext4_es_find_delayed_extent_range_enter = v; }
+static inline struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_find_delayed_extent_range_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[119]); return m->ext4_es_find_delayed_extent_range_enter = orma_proto_new(&orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_find_delayed_extent_range_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_es_find_delayed_extent_range_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_find_delayed_extent_range_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[120]); m->ext4_es_find_delayed_extent_range_exit = v; }
+static inline struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_find_delayed_extent_range_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[120]); return m->ext4_es_find_delayed_extent_range_exit = orma_proto_new(&orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_insert_extent(const struct orma_pb_ftrace_event *m) { return m->ext4_es_insert_extent != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_insert_extent(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_insert_extent_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[121]); m->ext4_es_insert_extent = v; }
+static inline struct orma_pb_ext4_es_insert_extent_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_insert_extent(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[121]); return m->ext4_es_insert_extent = orma_proto_new(&orma_pb_ext4_es_insert_extent_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_lookup_extent_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_es_lookup_extent_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_lookup_extent_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[122]); m->ext4_es_lookup_extent_enter = v; }
+static inline struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_lookup_extent_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[122]); return m->ext4_es_lookup_extent_enter = orma_proto_new(&orma_pb_ext4_es_lookup_extent_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_lookup_extent_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_es_lookup_extent_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_lookup_extent_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[123]); m->ext4_es_lookup_extent_exit = v; }
+static inline struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_lookup_extent_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[123]); return m->ext4_es_lookup_extent_exit = orma_proto_new(&orma_pb_ext4_es_lookup_extent_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_remove_extent(const struct orma_pb_ftrace_event *m) { return m->ext4_es_remove_extent != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_remove_extent(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_remove_extent_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[124]); m->ext4_es_remove_extent = v; }
+static inline struct orma_pb_ext4_es_remove_extent_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_remove_extent(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[124]); return m->ext4_es_remove_extent = orma_proto_new(&orma_pb_ext4_es_remove_extent_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_shrink(const struct orma_pb_ftrace_event *m) { return m->ext4_es_shrink != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_shrink(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_shrink_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[125]); m->ext4_es_shrink = v; }
+static inline struct orma_pb_ext4_es_shrink_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_shrink(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[125]); return m->ext4_es_shrink = orma_proto_new(&orma_pb_ext4_es_shrink_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_shrink_count(const struct orma_pb_ftrace_event *m) { return m->ext4_es_shrink_count != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_shrink_count(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_shrink_count_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[126]); m->ext4_es_shrink_count = v; }
+static inline struct orma_pb_ext4_es_shrink_count_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_shrink_count(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[126]); return m->ext4_es_shrink_count = orma_proto_new(&orma_pb_ext4_es_shrink_count_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_shrink_scan_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_es_shrink_scan_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_shrink_scan_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[127]); m->ext4_es_shrink_scan_enter = v; }
+static inline struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_shrink_scan_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[127]); return m->ext4_es_shrink_scan_enter = orma_proto_new(&orma_pb_ext4_es_shrink_scan_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_es_shrink_scan_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_es_shrink_scan_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_es_shrink_scan_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[128]); m->ext4_es_shrink_scan_exit = v; }
+static inline struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_es_shrink_scan_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[128]); return m->ext4_es_shrink_scan_exit = orma_proto_new(&orma_pb_ext4_es_shrink_scan_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_evict_inode(const struct orma_pb_ftrace_event *m) { return m->ext4_evict_inode != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_evict_inode(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_evict_inode_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[129]); m->ext4_evict_inode = v; }
+static inline struct orma_pb_ext4_evict_inode_ftrace_event *orma_pb_ftrace_event_set_new_ext4_evict_inode(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[129]); return m->ext4_evict_inode = orma_proto_new(&orma_pb_ext4_evict_inode_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_convert_to_initialized_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_convert_to_initialized_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_convert_to_initialized_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[130]); m->ext4_ext_convert_to_initialized_enter = v; }
+static inline struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_convert_to_initialized_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[130]); return m->ext4_ext_convert_to_initialized_enter = orma_proto_new(&orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_convert_to_initialized_fastpath(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_convert_to_initialized_fastpath != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_convert_to_initialized_fastpath(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[131]); m->ext4_ext_convert_to_initialized_fastpath = v; }
+static inline struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_convert_to_initialized_fastpath(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[131]); return m->ext4_ext_convert_to_initialized_fastpath = orma_proto_new(&orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_handle_unwritten_extents(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_handle_unwritten_extents != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_handle_unwritten_extents(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[132]); m->ext4_ext_handle_unwritten_extents = v; }
+static inline struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_handle_unwritten_extents(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[132]); return m->ext4_ext_handle_unwritten_extents = orma_proto_new(&orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_in_cache(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_in_cache != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_in_cache(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_in_cache_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[133]); m->ext4_ext_in_cache = v; }
+static inline struct orma_pb_ext4_ext_in_cache_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_in_cache(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[133]); return m->ext4_ext_in_cache = orma_proto_new(&orma_pb_ext4_ext_in_cache_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_load_extent(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_load_extent != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_load_extent(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_load_extent_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[134]); m->ext4_ext_load_extent = v; }
+static inline struct orma_pb_ext4_ext_load_extent_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_load_extent(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[134]); return m->ext4_ext_load_extent = orma_proto_new(&orma_pb_ext4_ext_load_extent_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_map_blocks_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_map_blocks_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_map_blocks_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[135]); m->ext4_ext_map_blocks_enter = v; }
+static inline struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_map_blocks_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[135]); return m->ext4_ext_map_blocks_enter = orma_proto_new(&orma_pb_ext4_ext_map_blocks_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_map_blocks_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_map_blocks_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_map_blocks_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[136]); m->ext4_ext_map_blocks_exit = v; }
+static inline struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_map_blocks_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[136]); return m->ext4_ext_map_blocks_exit = orma_proto_new(&orma_pb_ext4_ext_map_blocks_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_put_in_cache(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_put_in_cache != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_put_in_cache(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_put_in_cache_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[137]); m->ext4_ext_put_in_cache = v; }
+static inline struct orma_pb_ext4_ext_put_in_cache_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_put_in_cache(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[137]); return m->ext4_ext_put_in_cache = orma_proto_new(&orma_pb_ext4_ext_put_in_cache_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_remove_space(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_remove_space != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_remove_space(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_remove_space_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[138]); m->ext4_ext_remove_space = v; }
+static inline struct orma_pb_ext4_ext_remove_space_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_remove_space(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[138]); return m->ext4_ext_remove_space = orma_proto_new(&orma_pb_ext4_ext_remove_space_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_remove_space_done(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_remove_space_done != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_remove_space_done(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_remove_space_done_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[139]); m->ext4_ext_remove_space_done = v; }
+static inline struct orma_pb_ext4_ext_remove_space_done_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_remove_space_done(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[139]); return m->ext4_ext_remove_space_done = orma_proto_new(&orma_pb_ext4_ext_remove_space_done_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_rm_idx(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_rm_idx != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_rm_idx(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_rm_idx_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[140]); m->ext4_ext_rm_idx = v; }
+static inline struct orma_pb_ext4_ext_rm_idx_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_rm_idx(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[140]); return m->ext4_ext_rm_idx = orma_proto_new(&orma_pb_ext4_ext_rm_idx_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_rm_leaf(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_rm_leaf != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_rm_leaf(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_rm_leaf_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[141]); m->ext4_ext_rm_leaf = v; }
+static inline struct orma_pb_ext4_ext_rm_leaf_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_rm_leaf(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[141]); return m->ext4_ext_rm_leaf = orma_proto_new(&orma_pb_ext4_ext_rm_leaf_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ext_show_extent(const struct orma_pb_ftrace_event *m) { return m->ext4_ext_show_extent != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ext_show_extent(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ext_show_extent_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[142]); m->ext4_ext_show_extent = v; }
+static inline struct orma_pb_ext4_ext_show_extent_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ext_show_extent(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[142]); return m->ext4_ext_show_extent = orma_proto_new(&orma_pb_ext4_ext_show_extent_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_fallocate_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_fallocate_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_fallocate_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_fallocate_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[143]); m->ext4_fallocate_enter = v; }
+static inline struct orma_pb_ext4_fallocate_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_fallocate_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[143]); return m->ext4_fallocate_enter = orma_proto_new(&orma_pb_ext4_fallocate_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_fallocate_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_fallocate_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_fallocate_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_fallocate_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[144]); m->ext4_fallocate_exit = v; }
+static inline struct orma_pb_ext4_fallocate_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_fallocate_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[144]); return m->ext4_fallocate_exit = orma_proto_new(&orma_pb_ext4_fallocate_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_find_delalloc_range(const struct orma_pb_ftrace_event *m) { return m->ext4_find_delalloc_range != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_find_delalloc_range(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_find_delalloc_range_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[145]); m->ext4_find_delalloc_range = v; }
+static inline struct orma_pb_ext4_find_delalloc_range_ftrace_event *orma_pb_ftrace_event_set_new_ext4_find_delalloc_range(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[145]); return m->ext4_find_delalloc_range = orma_proto_new(&orma_pb_ext4_find_delalloc_range_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_forget(const struct orma_pb_ftrace_event *m) { return m->ext4_forget != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_forget(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_forget_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[146]); m->ext4_forget = v; }
+static inline struct orma_pb_ext4_forget_ftrace_event *orma_pb_ftrace_event_set_new_ext4_forget(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[146]); return m->ext4_forget = orma_proto_new(&orma_pb_ext4_forget_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_free_blocks(const struct orma_pb_ftrace_event *m) { return m->ext4_free_blocks != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_free_blocks(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_free_blocks_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[147]); m->ext4_free_blocks = v; }
+static inline struct orma_pb_ext4_free_blocks_ftrace_event *orma_pb_ftrace_event_set_new_ext4_free_blocks(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[147]); return m->ext4_free_blocks = orma_proto_new(&orma_pb_ext4_free_blocks_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_free_inode(const struct orma_pb_ftrace_event *m) { return m->ext4_free_inode != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_free_inode(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_free_inode_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[148]); m->ext4_free_inode = v; }
+static inline struct orma_pb_ext4_free_inode_ftrace_event *orma_pb_ftrace_event_set_new_ext4_free_inode(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[148]); return m->ext4_free_inode = orma_proto_new(&orma_pb_ext4_free_inode_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_get_implied_cluster_alloc_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_get_implied_cluster_alloc_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_get_implied_cluster_alloc_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[149]); m->ext4_get_implied_cluster_alloc_exit = v; }
+static inline struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_get_implied_cluster_alloc_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[149]); return m->ext4_get_implied_cluster_alloc_exit = orma_proto_new(&orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_get_reserved_cluster_alloc(const struct orma_pb_ftrace_event *m) { return m->ext4_get_reserved_cluster_alloc != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_get_reserved_cluster_alloc(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[150]); m->ext4_get_reserved_cluster_alloc = v; }
+static inline struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event *orma_pb_ftrace_event_set_new_ext4_get_reserved_cluster_alloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[150]); return m->ext4_get_reserved_cluster_alloc = orma_proto_new(&orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ind_map_blocks_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_ind_map_blocks_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ind_map_blocks_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[151]); m->ext4_ind_map_blocks_enter = v; }
+static inline struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ind_map_blocks_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[151]); return m->ext4_ind_map_blocks_enter = orma_proto_new(&orma_pb_ext4_ind_map_blocks_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_ind_map_blocks_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_ind_map_blocks_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_ind_map_blocks_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[152]); m->ext4_ind_map_blocks_exit = v; }
+static inline struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_ind_map_blocks_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[152]); return m->ext4_ind_map_blocks_exit = orma_proto_new(&orma_pb_ext4_ind_map_blocks_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_insert_range(const struct orma_pb_ftrace_event *m) { return m->ext4_insert_range != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_insert_range(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_insert_range_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[153]); m->ext4_insert_range = v; }
+static inline struct orma_pb_ext4_insert_range_ftrace_event *orma_pb_ftrace_event_set_new_ext4_insert_range(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[153]); return m->ext4_insert_range = orma_proto_new(&orma_pb_ext4_insert_range_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_invalidatepage(const struct orma_pb_ftrace_event *m) { return m->ext4_invalidatepage != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_invalidatepage(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_invalidatepage_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[154]); m->ext4_invalidatepage = v; }
+static inline struct orma_pb_ext4_invalidatepage_ftrace_event *orma_pb_ftrace_event_set_new_ext4_invalidatepage(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[154]); return m->ext4_invalidatepage = orma_proto_new(&orma_pb_ext4_invalidatepage_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_journal_start(const struct orma_pb_ftrace_event *m) { return m->ext4_journal_start != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_journal_start(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_journal_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[155]); m->ext4_journal_start = v; }
+static inline struct orma_pb_ext4_journal_start_ftrace_event *orma_pb_ftrace_event_set_new_ext4_journal_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[155]); return m->ext4_journal_start = orma_proto_new(&orma_pb_ext4_journal_start_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_journal_start_reserved(const struct orma_pb_ftrace_event *m) { return m->ext4_journal_start_reserved != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_journal_start_reserved(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_journal_start_reserved_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[156]); m->ext4_journal_start_reserved = v; }
+static inline struct orma_pb_ext4_journal_start_reserved_ftrace_event *orma_pb_ftrace_event_set_new_ext4_journal_start_reserved(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[156]); return m->ext4_journal_start_reserved = orma_proto_new(&orma_pb_ext4_journal_start_reserved_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_journalled_invalidatepage(const struct orma_pb_ftrace_event *m) { return m->ext4_journalled_invalidatepage != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_journalled_invalidatepage(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_journalled_invalidatepage_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[157]); m->ext4_journalled_invalidatepage = v; }
+static inline struct orma_pb_ext4_journalled_invalidatepage_ftrace_event *orma_pb_ftrace_event_set_new_ext4_journalled_invalidatepage(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[157]); return m->ext4_journalled_invalidatepage = orma_proto_new(&orma_pb_ext4_journalled_invalidatepage_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_journalled_write_end(const struct orma_pb_ftrace_event *m) { return m->ext4_journalled_write_end != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_journalled_write_end(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_journalled_write_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[158]); m->ext4_journalled_write_end = v; }
+static inline struct orma_pb_ext4_journalled_write_end_ftrace_event *orma_pb_ftrace_event_set_new_ext4_journalled_write_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[158]); return m->ext4_journalled_write_end = orma_proto_new(&orma_pb_ext4_journalled_write_end_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_load_inode(const struct orma_pb_ftrace_event *m) { return m->ext4_load_inode != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_load_inode(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_load_inode_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[159]); m->ext4_load_inode = v; }
+static inline struct orma_pb_ext4_load_inode_ftrace_event *orma_pb_ftrace_event_set_new_ext4_load_inode(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[159]); return m->ext4_load_inode = orma_proto_new(&orma_pb_ext4_load_inode_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_load_inode_bitmap(const struct orma_pb_ftrace_event *m) { return m->ext4_load_inode_bitmap != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_load_inode_bitmap(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_load_inode_bitmap_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[160]); m->ext4_load_inode_bitmap = v; }
+static inline struct orma_pb_ext4_load_inode_bitmap_ftrace_event *orma_pb_ftrace_event_set_new_ext4_load_inode_bitmap(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[160]); return m->ext4_load_inode_bitmap = orma_proto_new(&orma_pb_ext4_load_inode_bitmap_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mark_inode_dirty(const struct orma_pb_ftrace_event *m) { return m->ext4_mark_inode_dirty != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mark_inode_dirty(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mark_inode_dirty_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[161]); m->ext4_mark_inode_dirty = v; }
+static inline struct orma_pb_ext4_mark_inode_dirty_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mark_inode_dirty(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[161]); return m->ext4_mark_inode_dirty = orma_proto_new(&orma_pb_ext4_mark_inode_dirty_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mb_bitmap_load(const struct orma_pb_ftrace_event *m) { return m->ext4_mb_bitmap_load != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mb_bitmap_load(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mb_bitmap_load_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[162]); m->ext4_mb_bitmap_load = v; }
+static inline struct orma_pb_ext4_mb_bitmap_load_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mb_bitmap_load(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[162]); return m->ext4_mb_bitmap_load = orma_proto_new(&orma_pb_ext4_mb_bitmap_load_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mb_buddy_bitmap_load(const struct orma_pb_ftrace_event *m) { return m->ext4_mb_buddy_bitmap_load != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mb_buddy_bitmap_load(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[163]); m->ext4_mb_buddy_bitmap_load = v; }
+static inline struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mb_buddy_bitmap_load(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[163]); return m->ext4_mb_buddy_bitmap_load = orma_proto_new(&orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mb_discard_preallocations(const struct orma_pb_ftrace_event *m) { return m->ext4_mb_discard_preallocations != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mb_discard_preallocations(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mb_discard_preallocations_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[164]); m->ext4_mb_discard_preallocations = v; }
+static inline struct orma_pb_ext4_mb_discard_preallocations_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mb_discard_preallocations(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[164]); return m->ext4_mb_discard_preallocations = orma_proto_new(&orma_pb_ext4_mb_discard_preallocations_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mb_new_group_pa(const struct orma_pb_ftrace_event *m) { return m->ext4_mb_new_group_pa != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mb_new_group_pa(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mb_new_group_pa_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[165]); m->ext4_mb_new_group_pa = v; }
+static inline struct orma_pb_ext4_mb_new_group_pa_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mb_new_group_pa(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[165]); return m->ext4_mb_new_group_pa = orma_proto_new(&orma_pb_ext4_mb_new_group_pa_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mb_new_inode_pa(const struct orma_pb_ftrace_event *m) { return m->ext4_mb_new_inode_pa != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mb_new_inode_pa(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mb_new_inode_pa_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[166]); m->ext4_mb_new_inode_pa = v; }
+static inline struct orma_pb_ext4_mb_new_inode_pa_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mb_new_inode_pa(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[166]); return m->ext4_mb_new_inode_pa = orma_proto_new(&orma_pb_ext4_mb_new_inode_pa_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mb_release_group_pa(const struct orma_pb_ftrace_event *m) { return m->ext4_mb_release_group_pa != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mb_release_group_pa(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mb_release_group_pa_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[167]); m->ext4_mb_release_group_pa = v; }
+static inline struct orma_pb_ext4_mb_release_group_pa_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mb_release_group_pa(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[167]); return m->ext4_mb_release_group_pa = orma_proto_new(&orma_pb_ext4_mb_release_group_pa_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mb_release_inode_pa(const struct orma_pb_ftrace_event *m) { return m->ext4_mb_release_inode_pa != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mb_release_inode_pa(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mb_release_inode_pa_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[168]); m->ext4_mb_release_inode_pa = v; }
+static inline struct orma_pb_ext4_mb_release_inode_pa_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mb_release_inode_pa(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[168]); return m->ext4_mb_release_inode_pa = orma_proto_new(&orma_pb_ext4_mb_release_inode_pa_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mballoc_alloc(const struct orma_pb_ftrace_event *m) { return m->ext4_mballoc_alloc != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mballoc_alloc(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mballoc_alloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[169]); m->ext4_mballoc_alloc = v; }
+static inline struct orma_pb_ext4_mballoc_alloc_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mballoc_alloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[169]); return m->ext4_mballoc_alloc = orma_proto_new(&orma_pb_ext4_mballoc_alloc_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mballoc_discard(const struct orma_pb_ftrace_event *m) { return m->ext4_mballoc_discard != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mballoc_discard(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mballoc_discard_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[170]); m->ext4_mballoc_discard = v; }
+static inline struct orma_pb_ext4_mballoc_discard_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mballoc_discard(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[170]); return m->ext4_mballoc_discard = orma_proto_new(&orma_pb_ext4_mballoc_discard_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mballoc_free(const struct orma_pb_ftrace_event *m) { return m->ext4_mballoc_free != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mballoc_free(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mballoc_free_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[171]); m->ext4_mballoc_free = v; }
+static inline struct orma_pb_ext4_mballoc_free_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mballoc_free(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[171]); return m->ext4_mballoc_free = orma_proto_new(&orma_pb_ext4_mballoc_free_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_mballoc_prealloc(const struct orma_pb_ftrace_event *m) { return m->ext4_mballoc_prealloc != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_mballoc_prealloc(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_mballoc_prealloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[172]); m->ext4_mballoc_prealloc = v; }
+static inline struct orma_pb_ext4_mballoc_prealloc_ftrace_event *orma_pb_ftrace_event_set_new_ext4_mballoc_prealloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[172]); return m->ext4_mballoc_prealloc = orma_proto_new(&orma_pb_ext4_mballoc_prealloc_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_other_inode_update_time(const struct orma_pb_ftrace_event *m) { return m->ext4_other_inode_update_time != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_other_inode_update_time(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_other_inode_update_time_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[173]); m->ext4_other_inode_update_time = v; }
+static inline struct orma_pb_ext4_other_inode_update_time_ftrace_event *orma_pb_ftrace_event_set_new_ext4_other_inode_update_time(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[173]); return m->ext4_other_inode_update_time = orma_proto_new(&orma_pb_ext4_other_inode_update_time_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_punch_hole(const struct orma_pb_ftrace_event *m) { return m->ext4_punch_hole != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_punch_hole(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_punch_hole_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[174]); m->ext4_punch_hole = v; }
+static inline struct orma_pb_ext4_punch_hole_ftrace_event *orma_pb_ftrace_event_set_new_ext4_punch_hole(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[174]); return m->ext4_punch_hole = orma_proto_new(&orma_pb_ext4_punch_hole_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_read_block_bitmap_load(const struct orma_pb_ftrace_event *m) { return m->ext4_read_block_bitmap_load != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_read_block_bitmap_load(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_read_block_bitmap_load_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[175]); m->ext4_read_block_bitmap_load = v; }
+static inline struct orma_pb_ext4_read_block_bitmap_load_ftrace_event *orma_pb_ftrace_event_set_new_ext4_read_block_bitmap_load(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[175]); return m->ext4_read_block_bitmap_load = orma_proto_new(&orma_pb_ext4_read_block_bitmap_load_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_readpage(const struct orma_pb_ftrace_event *m) { return m->ext4_readpage != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_readpage(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_readpage_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[176]); m->ext4_readpage = v; }
+static inline struct orma_pb_ext4_readpage_ftrace_event *orma_pb_ftrace_event_set_new_ext4_readpage(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[176]); return m->ext4_readpage = orma_proto_new(&orma_pb_ext4_readpage_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_releasepage(const struct orma_pb_ftrace_event *m) { return m->ext4_releasepage != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_releasepage(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_releasepage_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[177]); m->ext4_releasepage = v; }
+static inline struct orma_pb_ext4_releasepage_ftrace_event *orma_pb_ftrace_event_set_new_ext4_releasepage(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[177]); return m->ext4_releasepage = orma_proto_new(&orma_pb_ext4_releasepage_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_remove_blocks(const struct orma_pb_ftrace_event *m) { return m->ext4_remove_blocks != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_remove_blocks(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_remove_blocks_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[178]); m->ext4_remove_blocks = v; }
+static inline struct orma_pb_ext4_remove_blocks_ftrace_event *orma_pb_ftrace_event_set_new_ext4_remove_blocks(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[178]); return m->ext4_remove_blocks = orma_proto_new(&orma_pb_ext4_remove_blocks_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_request_blocks(const struct orma_pb_ftrace_event *m) { return m->ext4_request_blocks != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_request_blocks(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_request_blocks_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[179]); m->ext4_request_blocks = v; }
+static inline struct orma_pb_ext4_request_blocks_ftrace_event *orma_pb_ftrace_event_set_new_ext4_request_blocks(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[179]); return m->ext4_request_blocks = orma_proto_new(&orma_pb_ext4_request_blocks_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_request_inode(const struct orma_pb_ftrace_event *m) { return m->ext4_request_inode != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_request_inode(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_request_inode_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[180]); m->ext4_request_inode = v; }
+static inline struct orma_pb_ext4_request_inode_ftrace_event *orma_pb_ftrace_event_set_new_ext4_request_inode(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[180]); return m->ext4_request_inode = orma_proto_new(&orma_pb_ext4_request_inode_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_sync_fs(const struct orma_pb_ftrace_event *m) { return m->ext4_sync_fs != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_sync_fs(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_sync_fs_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[181]); m->ext4_sync_fs = v; }
+static inline struct orma_pb_ext4_sync_fs_ftrace_event *orma_pb_ftrace_event_set_new_ext4_sync_fs(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[181]); return m->ext4_sync_fs = orma_proto_new(&orma_pb_ext4_sync_fs_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_trim_all_free(const struct orma_pb_ftrace_event *m) { return m->ext4_trim_all_free != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_trim_all_free(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_trim_all_free_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[182]); m->ext4_trim_all_free = v; }
+static inline struct orma_pb_ext4_trim_all_free_ftrace_event *orma_pb_ftrace_event_set_new_ext4_trim_all_free(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[182]); return m->ext4_trim_all_free = orma_proto_new(&orma_pb_ext4_trim_all_free_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_trim_extent(const struct orma_pb_ftrace_event *m) { return m->ext4_trim_extent != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_trim_extent(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_trim_extent_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[183]); m->ext4_trim_extent = v; }
+static inline struct orma_pb_ext4_trim_extent_ftrace_event *orma_pb_ftrace_event_set_new_ext4_trim_extent(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[183]); return m->ext4_trim_extent = orma_proto_new(&orma_pb_ext4_trim_extent_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_truncate_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_truncate_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_truncate_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_truncate_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[184]); m->ext4_truncate_enter = v; }
+static inline struct orma_pb_ext4_truncate_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_truncate_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[184]); return m->ext4_truncate_enter = orma_proto_new(&orma_pb_ext4_truncate_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_truncate_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_truncate_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_truncate_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_truncate_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[185]); m->ext4_truncate_exit = v; }
+static inline struct orma_pb_ext4_truncate_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_truncate_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[185]); return m->ext4_truncate_exit = orma_proto_new(&orma_pb_ext4_truncate_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_unlink_enter(const struct orma_pb_ftrace_event *m) { return m->ext4_unlink_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_unlink_enter(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_unlink_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[186]); m->ext4_unlink_enter = v; }
+static inline struct orma_pb_ext4_unlink_enter_ftrace_event *orma_pb_ftrace_event_set_new_ext4_unlink_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[186]); return m->ext4_unlink_enter = orma_proto_new(&orma_pb_ext4_unlink_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_unlink_exit(const struct orma_pb_ftrace_event *m) { return m->ext4_unlink_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_unlink_exit(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_unlink_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[187]); m->ext4_unlink_exit = v; }
+static inline struct orma_pb_ext4_unlink_exit_ftrace_event *orma_pb_ftrace_event_set_new_ext4_unlink_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[187]); return m->ext4_unlink_exit = orma_proto_new(&orma_pb_ext4_unlink_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_write_begin(const struct orma_pb_ftrace_event *m) { return m->ext4_write_begin != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_write_begin(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_write_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[188]); m->ext4_write_begin = v; }
+static inline struct orma_pb_ext4_write_begin_ftrace_event *orma_pb_ftrace_event_set_new_ext4_write_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[188]); return m->ext4_write_begin = orma_proto_new(&orma_pb_ext4_write_begin_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_write_end(const struct orma_pb_ftrace_event *m) { return m->ext4_write_end != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_write_end(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_write_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[189]); m->ext4_write_end = v; }
+static inline struct orma_pb_ext4_write_end_ftrace_event *orma_pb_ftrace_event_set_new_ext4_write_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[189]); return m->ext4_write_end = orma_proto_new(&orma_pb_ext4_write_end_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_writepage(const struct orma_pb_ftrace_event *m) { return m->ext4_writepage != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_writepage(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_writepage_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[190]); m->ext4_writepage = v; }
+static inline struct orma_pb_ext4_writepage_ftrace_event *orma_pb_ftrace_event_set_new_ext4_writepage(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[190]); return m->ext4_writepage = orma_proto_new(&orma_pb_ext4_writepage_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_writepages(const struct orma_pb_ftrace_event *m) { return m->ext4_writepages != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_writepages(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_writepages_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[191]); m->ext4_writepages = v; }
+static inline struct orma_pb_ext4_writepages_ftrace_event *orma_pb_ftrace_event_set_new_ext4_writepages(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[191]); return m->ext4_writepages = orma_proto_new(&orma_pb_ext4_writepages_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_writepages_result(const struct orma_pb_ftrace_event *m) { return m->ext4_writepages_result != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_writepages_result(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_writepages_result_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[192]); m->ext4_writepages_result = v; }
+static inline struct orma_pb_ext4_writepages_result_ftrace_event *orma_pb_ftrace_event_set_new_ext4_writepages_result(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[192]); return m->ext4_writepages_result = orma_proto_new(&orma_pb_ext4_writepages_result_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ext4_zero_range(const struct orma_pb_ftrace_event *m) { return m->ext4_zero_range != NULL; }
+static inline void orma_pb_ftrace_event_set_ext4_zero_range(struct orma_pb_ftrace_event *m, struct orma_pb_ext4_zero_range_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[193]); m->ext4_zero_range = v; }
+static inline struct orma_pb_ext4_zero_range_ftrace_event *orma_pb_ftrace_event_set_new_ext4_zero_range(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[193]); return m->ext4_zero_range = orma_proto_new(&orma_pb_ext4_zero_range_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_task_newtask(const struct orma_pb_ftrace_event *m) { return m->task_newtask != NULL; }
-static inline void orma_pb_ftrace_event_set_task_newtask(struct orma_pb_ftrace_event *m, struct orma_pb_task_newtask_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[77]); m->task_newtask = v; }
-static inline struct orma_pb_task_newtask_ftrace_event *orma_pb_ftrace_event_set_new_task_newtask(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[77]); return m->task_newtask = orma_proto_new(&orma_pb_task_newtask_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_task_newtask(struct orma_pb_ftrace_event *m, struct orma_pb_task_newtask_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[194]); m->task_newtask = v; }
+static inline struct orma_pb_task_newtask_ftrace_event *orma_pb_ftrace_event_set_new_task_newtask(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[194]); return m->task_newtask = orma_proto_new(&orma_pb_task_newtask_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_task_rename(const struct orma_pb_ftrace_event *m) { return m->task_rename != NULL; }
-static inline void orma_pb_ftrace_event_set_task_rename(struct orma_pb_ftrace_event *m, struct orma_pb_task_rename_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[78]); m->task_rename = v; }
-static inline struct orma_pb_task_rename_ftrace_event *orma_pb_ftrace_event_set_new_task_rename(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[78]); return m->task_rename = orma_proto_new(&orma_pb_task_rename_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_task_rename(struct orma_pb_ftrace_event *m, struct orma_pb_task_rename_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[195]); m->task_rename = v; }
+static inline struct orma_pb_task_rename_ftrace_event *orma_pb_ftrace_event_set_new_task_rename(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[195]); return m->task_rename = orma_proto_new(&orma_pb_task_rename_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_process_exec(const struct orma_pb_ftrace_event *m) { return m->sched_process_exec != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_process_exec(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_exec_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[79]); m->sched_process_exec = v; }
-static inline struct orma_pb_sched_process_exec_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_exec(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[79]); return m->sched_process_exec = orma_proto_new(&orma_pb_sched_process_exec_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_process_exec(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_exec_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[196]); m->sched_process_exec = v; }
+static inline struct orma_pb_sched_process_exec_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_exec(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[196]); return m->sched_process_exec = orma_proto_new(&orma_pb_sched_process_exec_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_process_exit(const struct orma_pb_ftrace_event *m) { return m->sched_process_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_process_exit(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[80]); m->sched_process_exit = v; }
-static inline struct orma_pb_sched_process_exit_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[80]); return m->sched_process_exit = orma_proto_new(&orma_pb_sched_process_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_process_exit(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[197]); m->sched_process_exit = v; }
+static inline struct orma_pb_sched_process_exit_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[197]); return m->sched_process_exit = orma_proto_new(&orma_pb_sched_process_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_process_fork(const struct orma_pb_ftrace_event *m) { return m->sched_process_fork != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_process_fork(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_fork_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[81]); m->sched_process_fork = v; }
-static inline struct orma_pb_sched_process_fork_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_fork(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[81]); return m->sched_process_fork = orma_proto_new(&orma_pb_sched_process_fork_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_process_fork(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_fork_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[198]); m->sched_process_fork = v; }
+static inline struct orma_pb_sched_process_fork_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_fork(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[198]); return m->sched_process_fork = orma_proto_new(&orma_pb_sched_process_fork_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_process_free(const struct orma_pb_ftrace_event *m) { return m->sched_process_free != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_process_free(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_free_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[82]); m->sched_process_free = v; }
-static inline struct orma_pb_sched_process_free_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_free(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[82]); return m->sched_process_free = orma_proto_new(&orma_pb_sched_process_free_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_process_free(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_free_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[199]); m->sched_process_free = v; }
+static inline struct orma_pb_sched_process_free_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_free(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[199]); return m->sched_process_free = orma_proto_new(&orma_pb_sched_process_free_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_process_hang(const struct orma_pb_ftrace_event *m) { return m->sched_process_hang != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_process_hang(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_hang_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[83]); m->sched_process_hang = v; }
-static inline struct orma_pb_sched_process_hang_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_hang(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[83]); return m->sched_process_hang = orma_proto_new(&orma_pb_sched_process_hang_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_process_hang(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_hang_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[200]); m->sched_process_hang = v; }
+static inline struct orma_pb_sched_process_hang_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_hang(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[200]); return m->sched_process_hang = orma_proto_new(&orma_pb_sched_process_hang_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_process_wait(const struct orma_pb_ftrace_event *m) { return m->sched_process_wait != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_process_wait(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_wait_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[84]); m->sched_process_wait = v; }
-static inline struct orma_pb_sched_process_wait_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_wait(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[84]); return m->sched_process_wait = orma_proto_new(&orma_pb_sched_process_wait_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_process_wait(struct orma_pb_ftrace_event *m, struct orma_pb_sched_process_wait_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[201]); m->sched_process_wait = v; }
+static inline struct orma_pb_sched_process_wait_ftrace_event *orma_pb_ftrace_event_set_new_sched_process_wait(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[201]); return m->sched_process_wait = orma_proto_new(&orma_pb_sched_process_wait_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_do_submit_bio(const struct orma_pb_ftrace_event *m) { return m->f2fs_do_submit_bio != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_do_submit_bio(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_do_submit_bio_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[202]); m->f2fs_do_submit_bio = v; }
+static inline struct orma_pb_f2fs_do_submit_bio_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_do_submit_bio(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[202]); return m->f2fs_do_submit_bio = orma_proto_new(&orma_pb_f2fs_do_submit_bio_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_evict_inode(const struct orma_pb_ftrace_event *m) { return m->f2fs_evict_inode != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_evict_inode(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_evict_inode_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[203]); m->f2fs_evict_inode = v; }
+static inline struct orma_pb_f2fs_evict_inode_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_evict_inode(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[203]); return m->f2fs_evict_inode = orma_proto_new(&orma_pb_f2fs_evict_inode_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_fallocate(const struct orma_pb_ftrace_event *m) { return m->f2fs_fallocate != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_fallocate(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_fallocate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[204]); m->f2fs_fallocate = v; }
+static inline struct orma_pb_f2fs_fallocate_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_fallocate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[204]); return m->f2fs_fallocate = orma_proto_new(&orma_pb_f2fs_fallocate_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_get_data_block(const struct orma_pb_ftrace_event *m) { return m->f2fs_get_data_block != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_get_data_block(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_get_data_block_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[205]); m->f2fs_get_data_block = v; }
+static inline struct orma_pb_f2fs_get_data_block_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_get_data_block(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[205]); return m->f2fs_get_data_block = orma_proto_new(&orma_pb_f2fs_get_data_block_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_get_victim(const struct orma_pb_ftrace_event *m) { return m->f2fs_get_victim != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_get_victim(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_get_victim_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[206]); m->f2fs_get_victim = v; }
+static inline struct orma_pb_f2fs_get_victim_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_get_victim(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[206]); return m->f2fs_get_victim = orma_proto_new(&orma_pb_f2fs_get_victim_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_iget(const struct orma_pb_ftrace_event *m) { return m->f2fs_iget != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_iget(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_iget_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[207]); m->f2fs_iget = v; }
+static inline struct orma_pb_f2fs_iget_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_iget(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[207]); return m->f2fs_iget = orma_proto_new(&orma_pb_f2fs_iget_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_iget_exit(const struct orma_pb_ftrace_event *m) { return m->f2fs_iget_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_iget_exit(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_iget_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[208]); m->f2fs_iget_exit = v; }
+static inline struct orma_pb_f2fs_iget_exit_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_iget_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[208]); return m->f2fs_iget_exit = orma_proto_new(&orma_pb_f2fs_iget_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_new_inode(const struct orma_pb_ftrace_event *m) { return m->f2fs_new_inode != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_new_inode(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_new_inode_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[209]); m->f2fs_new_inode = v; }
+static inline struct orma_pb_f2fs_new_inode_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_new_inode(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[209]); return m->f2fs_new_inode = orma_proto_new(&orma_pb_f2fs_new_inode_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_readpage(const struct orma_pb_ftrace_event *m) { return m->f2fs_readpage != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_readpage(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_readpage_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[210]); m->f2fs_readpage = v; }
+static inline struct orma_pb_f2fs_readpage_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_readpage(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[210]); return m->f2fs_readpage = orma_proto_new(&orma_pb_f2fs_readpage_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_reserve_new_block(const struct orma_pb_ftrace_event *m) { return m->f2fs_reserve_new_block != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_reserve_new_block(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_reserve_new_block_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[211]); m->f2fs_reserve_new_block = v; }
+static inline struct orma_pb_f2fs_reserve_new_block_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_reserve_new_block(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[211]); return m->f2fs_reserve_new_block = orma_proto_new(&orma_pb_f2fs_reserve_new_block_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_set_page_dirty(const struct orma_pb_ftrace_event *m) { return m->f2fs_set_page_dirty != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_set_page_dirty(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_set_page_dirty_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[212]); m->f2fs_set_page_dirty = v; }
+static inline struct orma_pb_f2fs_set_page_dirty_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_set_page_dirty(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[212]); return m->f2fs_set_page_dirty = orma_proto_new(&orma_pb_f2fs_set_page_dirty_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_submit_write_page(const struct orma_pb_ftrace_event *m) { return m->f2fs_submit_write_page != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_submit_write_page(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_submit_write_page_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[213]); m->f2fs_submit_write_page = v; }
+static inline struct orma_pb_f2fs_submit_write_page_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_submit_write_page(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[213]); return m->f2fs_submit_write_page = orma_proto_new(&orma_pb_f2fs_submit_write_page_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_sync_file_enter(const struct orma_pb_ftrace_event *m) { return m->f2fs_sync_file_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_sync_file_enter(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_sync_file_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[214]); m->f2fs_sync_file_enter = v; }
+static inline struct orma_pb_f2fs_sync_file_enter_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_sync_file_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[214]); return m->f2fs_sync_file_enter = orma_proto_new(&orma_pb_f2fs_sync_file_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_sync_file_exit(const struct orma_pb_ftrace_event *m) { return m->f2fs_sync_file_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_sync_file_exit(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_sync_file_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[215]); m->f2fs_sync_file_exit = v; }
+static inline struct orma_pb_f2fs_sync_file_exit_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_sync_file_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[215]); return m->f2fs_sync_file_exit = orma_proto_new(&orma_pb_f2fs_sync_file_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_sync_fs(const struct orma_pb_ftrace_event *m) { return m->f2fs_sync_fs != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_sync_fs(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_sync_fs_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[216]); m->f2fs_sync_fs = v; }
+static inline struct orma_pb_f2fs_sync_fs_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_sync_fs(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[216]); return m->f2fs_sync_fs = orma_proto_new(&orma_pb_f2fs_sync_fs_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[217]); m->f2fs_truncate = v; }
+static inline struct orma_pb_f2fs_truncate_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[217]); return m->f2fs_truncate = orma_proto_new(&orma_pb_f2fs_truncate_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_blocks_enter(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_blocks_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_blocks_enter(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[218]); m->f2fs_truncate_blocks_enter = v; }
+static inline struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_blocks_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[218]); return m->f2fs_truncate_blocks_enter = orma_proto_new(&orma_pb_f2fs_truncate_blocks_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_blocks_exit(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_blocks_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_blocks_exit(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[219]); m->f2fs_truncate_blocks_exit = v; }
+static inline struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_blocks_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[219]); return m->f2fs_truncate_blocks_exit = orma_proto_new(&orma_pb_f2fs_truncate_blocks_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_data_blocks_range(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_data_blocks_range != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_data_blocks_range(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[220]); m->f2fs_truncate_data_blocks_range = v; }
+static inline struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_data_blocks_range(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[220]); return m->f2fs_truncate_data_blocks_range = orma_proto_new(&orma_pb_f2fs_truncate_data_blocks_range_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_inode_blocks_enter(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_inode_blocks_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_inode_blocks_enter(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[221]); m->f2fs_truncate_inode_blocks_enter = v; }
+static inline struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_inode_blocks_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[221]); return m->f2fs_truncate_inode_blocks_enter = orma_proto_new(&orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_inode_blocks_exit(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_inode_blocks_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_inode_blocks_exit(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[222]); m->f2fs_truncate_inode_blocks_exit = v; }
+static inline struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_inode_blocks_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[222]); return m->f2fs_truncate_inode_blocks_exit = orma_proto_new(&orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_node(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_node != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_node(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_node_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[223]); m->f2fs_truncate_node = v; }
+static inline struct orma_pb_f2fs_truncate_node_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_node(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[223]); return m->f2fs_truncate_node = orma_proto_new(&orma_pb_f2fs_truncate_node_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_nodes_enter(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_nodes_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_nodes_enter(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[224]); m->f2fs_truncate_nodes_enter = v; }
+static inline struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_nodes_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[224]); return m->f2fs_truncate_nodes_enter = orma_proto_new(&orma_pb_f2fs_truncate_nodes_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_nodes_exit(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_nodes_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_nodes_exit(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[225]); m->f2fs_truncate_nodes_exit = v; }
+static inline struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_nodes_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[225]); return m->f2fs_truncate_nodes_exit = orma_proto_new(&orma_pb_f2fs_truncate_nodes_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_truncate_partial_nodes(const struct orma_pb_ftrace_event *m) { return m->f2fs_truncate_partial_nodes != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_truncate_partial_nodes(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[226]); m->f2fs_truncate_partial_nodes = v; }
+static inline struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_truncate_partial_nodes(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[226]); return m->f2fs_truncate_partial_nodes = orma_proto_new(&orma_pb_f2fs_truncate_partial_nodes_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_unlink_enter(const struct orma_pb_ftrace_event *m) { return m->f2fs_unlink_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_unlink_enter(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_unlink_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[227]); m->f2fs_unlink_enter = v; }
+static inline struct orma_pb_f2fs_unlink_enter_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_unlink_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[227]); return m->f2fs_unlink_enter = orma_proto_new(&orma_pb_f2fs_unlink_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_unlink_exit(const struct orma_pb_ftrace_event *m) { return m->f2fs_unlink_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_unlink_exit(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_unlink_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[228]); m->f2fs_unlink_exit = v; }
+static inline struct orma_pb_f2fs_unlink_exit_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_unlink_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[228]); return m->f2fs_unlink_exit = orma_proto_new(&orma_pb_f2fs_unlink_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_vm_page_mkwrite(const struct orma_pb_ftrace_event *m) { return m->f2fs_vm_page_mkwrite != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_vm_page_mkwrite(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[229]); m->f2fs_vm_page_mkwrite = v; }
+static inline struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_vm_page_mkwrite(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[229]); return m->f2fs_vm_page_mkwrite = orma_proto_new(&orma_pb_f2fs_vm_page_mkwrite_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_write_begin(const struct orma_pb_ftrace_event *m) { return m->f2fs_write_begin != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_write_begin(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_write_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[230]); m->f2fs_write_begin = v; }
+static inline struct orma_pb_f2fs_write_begin_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_write_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[230]); return m->f2fs_write_begin = orma_proto_new(&orma_pb_f2fs_write_begin_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_write_checkpoint(const struct orma_pb_ftrace_event *m) { return m->f2fs_write_checkpoint != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_write_checkpoint(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_write_checkpoint_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[231]); m->f2fs_write_checkpoint = v; }
+static inline struct orma_pb_f2fs_write_checkpoint_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_write_checkpoint(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[231]); return m->f2fs_write_checkpoint = orma_proto_new(&orma_pb_f2fs_write_checkpoint_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_write_end(const struct orma_pb_ftrace_event *m) { return m->f2fs_write_end != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_write_end(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_write_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[232]); m->f2fs_write_end = v; }
+static inline struct orma_pb_f2fs_write_end_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_write_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[232]); return m->f2fs_write_end = orma_proto_new(&orma_pb_f2fs_write_end_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kfree(const struct orma_pb_ftrace_event *m) { return m->kfree != NULL; }
-static inline void orma_pb_ftrace_event_set_kfree(struct orma_pb_ftrace_event *m, struct orma_pb_kfree_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[85]); m->kfree = v; }
-static inline struct orma_pb_kfree_ftrace_event *orma_pb_ftrace_event_set_new_kfree(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[85]); return m->kfree = orma_proto_new(&orma_pb_kfree_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kfree(struct orma_pb_ftrace_event *m, struct orma_pb_kfree_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[233]); m->kfree = v; }
+static inline struct orma_pb_kfree_ftrace_event *orma_pb_ftrace_event_set_new_kfree(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[233]); return m->kfree = orma_proto_new(&orma_pb_kfree_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kmalloc(const struct orma_pb_ftrace_event *m) { return m->kmalloc != NULL; }
-static inline void orma_pb_ftrace_event_set_kmalloc(struct orma_pb_ftrace_event *m, struct orma_pb_kmalloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[86]); m->kmalloc = v; }
-static inline struct orma_pb_kmalloc_ftrace_event *orma_pb_ftrace_event_set_new_kmalloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[86]); return m->kmalloc = orma_proto_new(&orma_pb_kmalloc_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kmalloc(struct orma_pb_ftrace_event *m, struct orma_pb_kmalloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[234]); m->kmalloc = v; }
+static inline struct orma_pb_kmalloc_ftrace_event *orma_pb_ftrace_event_set_new_kmalloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[234]); return m->kmalloc = orma_proto_new(&orma_pb_kmalloc_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kmalloc_node(const struct orma_pb_ftrace_event *m) { return m->kmalloc_node != NULL; }
-static inline void orma_pb_ftrace_event_set_kmalloc_node(struct orma_pb_ftrace_event *m, struct orma_pb_kmalloc_node_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[87]); m->kmalloc_node = v; }
-static inline struct orma_pb_kmalloc_node_ftrace_event *orma_pb_ftrace_event_set_new_kmalloc_node(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[87]); return m->kmalloc_node = orma_proto_new(&orma_pb_kmalloc_node_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kmalloc_node(struct orma_pb_ftrace_event *m, struct orma_pb_kmalloc_node_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[235]); m->kmalloc_node = v; }
+static inline struct orma_pb_kmalloc_node_ftrace_event *orma_pb_ftrace_event_set_new_kmalloc_node(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[235]); return m->kmalloc_node = orma_proto_new(&orma_pb_kmalloc_node_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kmem_cache_alloc(const struct orma_pb_ftrace_event *m) { return m->kmem_cache_alloc != NULL; }
-static inline void orma_pb_ftrace_event_set_kmem_cache_alloc(struct orma_pb_ftrace_event *m, struct orma_pb_kmem_cache_alloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[88]); m->kmem_cache_alloc = v; }
-static inline struct orma_pb_kmem_cache_alloc_ftrace_event *orma_pb_ftrace_event_set_new_kmem_cache_alloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[88]); return m->kmem_cache_alloc = orma_proto_new(&orma_pb_kmem_cache_alloc_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kmem_cache_alloc(struct orma_pb_ftrace_event *m, struct orma_pb_kmem_cache_alloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[236]); m->kmem_cache_alloc = v; }
+static inline struct orma_pb_kmem_cache_alloc_ftrace_event *orma_pb_ftrace_event_set_new_kmem_cache_alloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[236]); return m->kmem_cache_alloc = orma_proto_new(&orma_pb_kmem_cache_alloc_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kmem_cache_alloc_node(const struct orma_pb_ftrace_event *m) { return m->kmem_cache_alloc_node != NULL; }
-static inline void orma_pb_ftrace_event_set_kmem_cache_alloc_node(struct orma_pb_ftrace_event *m, struct orma_pb_kmem_cache_alloc_node_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[89]); m->kmem_cache_alloc_node = v; }
-static inline struct orma_pb_kmem_cache_alloc_node_ftrace_event *orma_pb_ftrace_event_set_new_kmem_cache_alloc_node(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[89]); return m->kmem_cache_alloc_node = orma_proto_new(&orma_pb_kmem_cache_alloc_node_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kmem_cache_alloc_node(struct orma_pb_ftrace_event *m, struct orma_pb_kmem_cache_alloc_node_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[237]); m->kmem_cache_alloc_node = v; }
+static inline struct orma_pb_kmem_cache_alloc_node_ftrace_event *orma_pb_ftrace_event_set_new_kmem_cache_alloc_node(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[237]); return m->kmem_cache_alloc_node = orma_proto_new(&orma_pb_kmem_cache_alloc_node_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kmem_cache_free(const struct orma_pb_ftrace_event *m) { return m->kmem_cache_free != NULL; }
-static inline void orma_pb_ftrace_event_set_kmem_cache_free(struct orma_pb_ftrace_event *m, struct orma_pb_kmem_cache_free_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[90]); m->kmem_cache_free = v; }
-static inline struct orma_pb_kmem_cache_free_ftrace_event *orma_pb_ftrace_event_set_new_kmem_cache_free(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[90]); return m->kmem_cache_free = orma_proto_new(&orma_pb_kmem_cache_free_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kmem_cache_free(struct orma_pb_ftrace_event *m, struct orma_pb_kmem_cache_free_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[238]); m->kmem_cache_free = v; }
+static inline struct orma_pb_kmem_cache_free_ftrace_event *orma_pb_ftrace_event_set_new_kmem_cache_free(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[238]); return m->kmem_cache_free = orma_proto_new(&orma_pb_kmem_cache_free_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_page_alloc(const struct orma_pb_ftrace_event *m) { return m->mm_page_alloc != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_page_alloc(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_alloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[91]); m->mm_page_alloc = v; }
-static inline struct orma_pb_mm_page_alloc_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_alloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[91]); return m->mm_page_alloc = orma_proto_new(&orma_pb_mm_page_alloc_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_page_alloc(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_alloc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[239]); m->mm_page_alloc = v; }
+static inline struct orma_pb_mm_page_alloc_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_alloc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[239]); return m->mm_page_alloc = orma_proto_new(&orma_pb_mm_page_alloc_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_page_alloc_extfrag(const struct orma_pb_ftrace_event *m) { return m->mm_page_alloc_extfrag != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_page_alloc_extfrag(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_alloc_extfrag_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[92]); m->mm_page_alloc_extfrag = v; }
-static inline struct orma_pb_mm_page_alloc_extfrag_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_alloc_extfrag(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[92]); return m->mm_page_alloc_extfrag = orma_proto_new(&orma_pb_mm_page_alloc_extfrag_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_page_alloc_extfrag(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_alloc_extfrag_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[240]); m->mm_page_alloc_extfrag = v; }
+static inline struct orma_pb_mm_page_alloc_extfrag_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_alloc_extfrag(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[240]); return m->mm_page_alloc_extfrag = orma_proto_new(&orma_pb_mm_page_alloc_extfrag_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_page_alloc_zone_locked(const struct orma_pb_ftrace_event *m) { return m->mm_page_alloc_zone_locked != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_page_alloc_zone_locked(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_alloc_zone_locked_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[93]); m->mm_page_alloc_zone_locked = v; }
-static inline struct orma_pb_mm_page_alloc_zone_locked_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_alloc_zone_locked(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[93]); return m->mm_page_alloc_zone_locked = orma_proto_new(&orma_pb_mm_page_alloc_zone_locked_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_page_alloc_zone_locked(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_alloc_zone_locked_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[241]); m->mm_page_alloc_zone_locked = v; }
+static inline struct orma_pb_mm_page_alloc_zone_locked_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_alloc_zone_locked(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[241]); return m->mm_page_alloc_zone_locked = orma_proto_new(&orma_pb_mm_page_alloc_zone_locked_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_page_free(const struct orma_pb_ftrace_event *m) { return m->mm_page_free != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_page_free(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_free_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[94]); m->mm_page_free = v; }
-static inline struct orma_pb_mm_page_free_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_free(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[94]); return m->mm_page_free = orma_proto_new(&orma_pb_mm_page_free_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_page_free(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_free_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[242]); m->mm_page_free = v; }
+static inline struct orma_pb_mm_page_free_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_free(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[242]); return m->mm_page_free = orma_proto_new(&orma_pb_mm_page_free_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_page_free_batched(const struct orma_pb_ftrace_event *m) { return m->mm_page_free_batched != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_page_free_batched(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_free_batched_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[95]); m->mm_page_free_batched = v; }
-static inline struct orma_pb_mm_page_free_batched_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_free_batched(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[95]); return m->mm_page_free_batched = orma_proto_new(&orma_pb_mm_page_free_batched_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_page_free_batched(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_free_batched_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[243]); m->mm_page_free_batched = v; }
+static inline struct orma_pb_mm_page_free_batched_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_free_batched(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[243]); return m->mm_page_free_batched = orma_proto_new(&orma_pb_mm_page_free_batched_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_page_pcpu_drain(const struct orma_pb_ftrace_event *m) { return m->mm_page_pcpu_drain != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_page_pcpu_drain(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_pcpu_drain_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[96]); m->mm_page_pcpu_drain = v; }
-static inline struct orma_pb_mm_page_pcpu_drain_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_pcpu_drain(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[96]); return m->mm_page_pcpu_drain = orma_proto_new(&orma_pb_mm_page_pcpu_drain_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_page_pcpu_drain(struct orma_pb_ftrace_event *m, struct orma_pb_mm_page_pcpu_drain_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[244]); m->mm_page_pcpu_drain = v; }
+static inline struct orma_pb_mm_page_pcpu_drain_ftrace_event *orma_pb_ftrace_event_set_new_mm_page_pcpu_drain(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[244]); return m->mm_page_pcpu_drain = orma_proto_new(&orma_pb_mm_page_pcpu_drain_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_rss_stat(const struct orma_pb_ftrace_event *m) { return m->rss_stat != NULL; }
-static inline void orma_pb_ftrace_event_set_rss_stat(struct orma_pb_ftrace_event *m, struct orma_pb_rss_stat_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[97]); m->rss_stat = v; }
-static inline struct orma_pb_rss_stat_ftrace_event *orma_pb_ftrace_event_set_new_rss_stat(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[97]); return m->rss_stat = orma_proto_new(&orma_pb_rss_stat_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_rss_stat(struct orma_pb_ftrace_event *m, struct orma_pb_rss_stat_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[245]); m->rss_stat = v; }
+static inline struct orma_pb_rss_stat_ftrace_event *orma_pb_ftrace_event_set_new_rss_stat(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[245]); return m->rss_stat = orma_proto_new(&orma_pb_rss_stat_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_clk_enable(const struct orma_pb_ftrace_event *m) { return m->clk_enable != NULL; }
-static inline void orma_pb_ftrace_event_set_clk_enable(struct orma_pb_ftrace_event *m, struct orma_pb_clk_enable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[98]); m->clk_enable = v; }
-static inline struct orma_pb_clk_enable_ftrace_event *orma_pb_ftrace_event_set_new_clk_enable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[98]); return m->clk_enable = orma_proto_new(&orma_pb_clk_enable_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_clk_enable(struct orma_pb_ftrace_event *m, struct orma_pb_clk_enable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[246]); m->clk_enable = v; }
+static inline struct orma_pb_clk_enable_ftrace_event *orma_pb_ftrace_event_set_new_clk_enable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[246]); return m->clk_enable = orma_proto_new(&orma_pb_clk_enable_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_clk_disable(const struct orma_pb_ftrace_event *m) { return m->clk_disable != NULL; }
-static inline void orma_pb_ftrace_event_set_clk_disable(struct orma_pb_ftrace_event *m, struct orma_pb_clk_disable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[99]); m->clk_disable = v; }
-static inline struct orma_pb_clk_disable_ftrace_event *orma_pb_ftrace_event_set_new_clk_disable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[99]); return m->clk_disable = orma_proto_new(&orma_pb_clk_disable_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_clk_disable(struct orma_pb_ftrace_event *m, struct orma_pb_clk_disable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[247]); m->clk_disable = v; }
+static inline struct orma_pb_clk_disable_ftrace_event *orma_pb_ftrace_event_set_new_clk_disable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[247]); return m->clk_disable = orma_proto_new(&orma_pb_clk_disable_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_clk_set_rate(const struct orma_pb_ftrace_event *m) { return m->clk_set_rate != NULL; }
-static inline void orma_pb_ftrace_event_set_clk_set_rate(struct orma_pb_ftrace_event *m, struct orma_pb_clk_set_rate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[100]); m->clk_set_rate = v; }
-static inline struct orma_pb_clk_set_rate_ftrace_event *orma_pb_ftrace_event_set_new_clk_set_rate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[100]); return m->clk_set_rate = orma_proto_new(&orma_pb_clk_set_rate_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_clk_set_rate(struct orma_pb_ftrace_event *m, struct orma_pb_clk_set_rate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[248]); m->clk_set_rate = v; }
+static inline struct orma_pb_clk_set_rate_ftrace_event *orma_pb_ftrace_event_set_new_clk_set_rate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[248]); return m->clk_set_rate = orma_proto_new(&orma_pb_clk_set_rate_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_transaction_alloc_buf(const struct orma_pb_ftrace_event *m) { return m->binder_transaction_alloc_buf != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_transaction_alloc_buf(struct orma_pb_ftrace_event *m, struct orma_pb_binder_transaction_alloc_buf_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[249]); m->binder_transaction_alloc_buf = v; }
+static inline struct orma_pb_binder_transaction_alloc_buf_ftrace_event *orma_pb_ftrace_event_set_new_binder_transaction_alloc_buf(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[249]); return m->binder_transaction_alloc_buf = orma_proto_new(&orma_pb_binder_transaction_alloc_buf_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_signal_deliver(const struct orma_pb_ftrace_event *m) { return m->signal_deliver != NULL; }
-static inline void orma_pb_ftrace_event_set_signal_deliver(struct orma_pb_ftrace_event *m, struct orma_pb_signal_deliver_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[101]); m->signal_deliver = v; }
-static inline struct orma_pb_signal_deliver_ftrace_event *orma_pb_ftrace_event_set_new_signal_deliver(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[101]); return m->signal_deliver = orma_proto_new(&orma_pb_signal_deliver_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_signal_deliver(struct orma_pb_ftrace_event *m, struct orma_pb_signal_deliver_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[250]); m->signal_deliver = v; }
+static inline struct orma_pb_signal_deliver_ftrace_event *orma_pb_ftrace_event_set_new_signal_deliver(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[250]); return m->signal_deliver = orma_proto_new(&orma_pb_signal_deliver_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_signal_generate(const struct orma_pb_ftrace_event *m) { return m->signal_generate != NULL; }
-static inline void orma_pb_ftrace_event_set_signal_generate(struct orma_pb_ftrace_event *m, struct orma_pb_signal_generate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[102]); m->signal_generate = v; }
-static inline struct orma_pb_signal_generate_ftrace_event *orma_pb_ftrace_event_set_new_signal_generate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[102]); return m->signal_generate = orma_proto_new(&orma_pb_signal_generate_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_signal_generate(struct orma_pb_ftrace_event *m, struct orma_pb_signal_generate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[251]); m->signal_generate = v; }
+static inline struct orma_pb_signal_generate_ftrace_event *orma_pb_ftrace_event_set_new_signal_generate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[251]); return m->signal_generate = orma_proto_new(&orma_pb_signal_generate_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_oom_score_adj_update(const struct orma_pb_ftrace_event *m) { return m->oom_score_adj_update != NULL; }
-static inline void orma_pb_ftrace_event_set_oom_score_adj_update(struct orma_pb_ftrace_event *m, struct orma_pb_oom_score_adj_update_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[103]); m->oom_score_adj_update = v; }
-static inline struct orma_pb_oom_score_adj_update_ftrace_event *orma_pb_ftrace_event_set_new_oom_score_adj_update(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[103]); return m->oom_score_adj_update = orma_proto_new(&orma_pb_oom_score_adj_update_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_oom_score_adj_update(struct orma_pb_ftrace_event *m, struct orma_pb_oom_score_adj_update_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[252]); m->oom_score_adj_update = v; }
+static inline struct orma_pb_oom_score_adj_update_ftrace_event *orma_pb_ftrace_event_set_new_oom_score_adj_update(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[252]); return m->oom_score_adj_update = orma_proto_new(&orma_pb_oom_score_adj_update_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_generic(const struct orma_pb_ftrace_event *m) { return m->generic != NULL; }
-static inline void orma_pb_ftrace_event_set_generic(struct orma_pb_ftrace_event *m, struct orma_pb_generic_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[104]); m->generic = v; }
-static inline struct orma_pb_generic_ftrace_event *orma_pb_ftrace_event_set_new_generic(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[104]); return m->generic = orma_proto_new(&orma_pb_generic_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_generic(struct orma_pb_ftrace_event *m, struct orma_pb_generic_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[253]); m->generic = v; }
+static inline struct orma_pb_generic_ftrace_event *orma_pb_ftrace_event_set_new_generic(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[253]); return m->generic = orma_proto_new(&orma_pb_generic_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sys_enter(const struct orma_pb_ftrace_event *m) { return m->sys_enter != NULL; }
-static inline void orma_pb_ftrace_event_set_sys_enter(struct orma_pb_ftrace_event *m, struct orma_pb_sys_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[105]); m->sys_enter = v; }
-static inline struct orma_pb_sys_enter_ftrace_event *orma_pb_ftrace_event_set_new_sys_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[105]); return m->sys_enter = orma_proto_new(&orma_pb_sys_enter_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sys_enter(struct orma_pb_ftrace_event *m, struct orma_pb_sys_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[254]); m->sys_enter = v; }
+static inline struct orma_pb_sys_enter_ftrace_event *orma_pb_ftrace_event_set_new_sys_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[254]); return m->sys_enter = orma_proto_new(&orma_pb_sys_enter_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sys_exit(const struct orma_pb_ftrace_event *m) { return m->sys_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_sys_exit(struct orma_pb_ftrace_event *m, struct orma_pb_sys_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[106]); m->sys_exit = v; }
-static inline struct orma_pb_sys_exit_ftrace_event *orma_pb_ftrace_event_set_new_sys_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[106]); return m->sys_exit = orma_proto_new(&orma_pb_sys_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sys_exit(struct orma_pb_ftrace_event *m, struct orma_pb_sys_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[255]); m->sys_exit = v; }
+static inline struct orma_pb_sys_exit_ftrace_event *orma_pb_ftrace_event_set_new_sys_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[255]); return m->sys_exit = orma_proto_new(&orma_pb_sys_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_gpu_frequency(const struct orma_pb_ftrace_event *m) { return m->gpu_frequency != NULL; }
-static inline void orma_pb_ftrace_event_set_gpu_frequency(struct orma_pb_ftrace_event *m, struct orma_pb_gpu_frequency_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[107]); m->gpu_frequency = v; }
-static inline struct orma_pb_gpu_frequency_ftrace_event *orma_pb_ftrace_event_set_new_gpu_frequency(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[107]); return m->gpu_frequency = orma_proto_new(&orma_pb_gpu_frequency_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_gpu_frequency(struct orma_pb_ftrace_event *m, struct orma_pb_gpu_frequency_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[256]); m->gpu_frequency = v; }
+static inline struct orma_pb_gpu_frequency_ftrace_event *orma_pb_ftrace_event_set_new_gpu_frequency(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[256]); return m->gpu_frequency = orma_proto_new(&orma_pb_gpu_frequency_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mark_victim(const struct orma_pb_ftrace_event *m) { return m->mark_victim != NULL; }
-static inline void orma_pb_ftrace_event_set_mark_victim(struct orma_pb_ftrace_event *m, struct orma_pb_mark_victim_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[108]); m->mark_victim = v; }
-static inline struct orma_pb_mark_victim_ftrace_event *orma_pb_ftrace_event_set_new_mark_victim(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[108]); return m->mark_victim = orma_proto_new(&orma_pb_mark_victim_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mark_victim(struct orma_pb_ftrace_event *m, struct orma_pb_mark_victim_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[257]); m->mark_victim = v; }
+static inline struct orma_pb_mark_victim_ftrace_event *orma_pb_ftrace_event_set_new_mark_victim(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[257]); return m->mark_victim = orma_proto_new(&orma_pb_mark_victim_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_gpu_mem_total(const struct orma_pb_ftrace_event *m) { return m->gpu_mem_total != NULL; }
+static inline void orma_pb_ftrace_event_set_gpu_mem_total(struct orma_pb_ftrace_event *m, struct orma_pb_gpu_mem_total_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[258]); m->gpu_mem_total = v; }
+static inline struct orma_pb_gpu_mem_total_ftrace_event *orma_pb_ftrace_event_set_new_gpu_mem_total(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[258]); return m->gpu_mem_total = orma_proto_new(&orma_pb_gpu_mem_total_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_thermal_temperature(const struct orma_pb_ftrace_event *m) { return m->thermal_temperature != NULL; }
-static inline void orma_pb_ftrace_event_set_thermal_temperature(struct orma_pb_ftrace_event *m, struct orma_pb_thermal_temperature_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[109]); m->thermal_temperature = v; }
-static inline struct orma_pb_thermal_temperature_ftrace_event *orma_pb_ftrace_event_set_new_thermal_temperature(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[109]); return m->thermal_temperature = orma_proto_new(&orma_pb_thermal_temperature_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_thermal_temperature(struct orma_pb_ftrace_event *m, struct orma_pb_thermal_temperature_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[259]); m->thermal_temperature = v; }
+static inline struct orma_pb_thermal_temperature_ftrace_event *orma_pb_ftrace_event_set_new_thermal_temperature(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[259]); return m->thermal_temperature = orma_proto_new(&orma_pb_thermal_temperature_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cdev_update(const struct orma_pb_ftrace_event *m) { return m->cdev_update != NULL; }
-static inline void orma_pb_ftrace_event_set_cdev_update(struct orma_pb_ftrace_event *m, struct orma_pb_cdev_update_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[110]); m->cdev_update = v; }
-static inline struct orma_pb_cdev_update_ftrace_event *orma_pb_ftrace_event_set_new_cdev_update(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[110]); return m->cdev_update = orma_proto_new(&orma_pb_cdev_update_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cdev_update(struct orma_pb_ftrace_event *m, struct orma_pb_cdev_update_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[260]); m->cdev_update = v; }
+static inline struct orma_pb_cdev_update_ftrace_event *orma_pb_ftrace_event_set_new_cdev_update(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[260]); return m->cdev_update = orma_proto_new(&orma_pb_cdev_update_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cpuhp_exit(const struct orma_pb_ftrace_event *m) { return m->cpuhp_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_cpuhp_exit(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[111]); m->cpuhp_exit = v; }
-static inline struct orma_pb_cpuhp_exit_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[111]); return m->cpuhp_exit = orma_proto_new(&orma_pb_cpuhp_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cpuhp_exit(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[261]); m->cpuhp_exit = v; }
+static inline struct orma_pb_cpuhp_exit_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[261]); return m->cpuhp_exit = orma_proto_new(&orma_pb_cpuhp_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cpuhp_multi_enter(const struct orma_pb_ftrace_event *m) { return m->cpuhp_multi_enter != NULL; }
-static inline void orma_pb_ftrace_event_set_cpuhp_multi_enter(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_multi_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[112]); m->cpuhp_multi_enter = v; }
-static inline struct orma_pb_cpuhp_multi_enter_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_multi_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[112]); return m->cpuhp_multi_enter = orma_proto_new(&orma_pb_cpuhp_multi_enter_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cpuhp_multi_enter(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_multi_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[262]); m->cpuhp_multi_enter = v; }
+static inline struct orma_pb_cpuhp_multi_enter_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_multi_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[262]); return m->cpuhp_multi_enter = orma_proto_new(&orma_pb_cpuhp_multi_enter_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cpuhp_enter(const struct orma_pb_ftrace_event *m) { return m->cpuhp_enter != NULL; }
-static inline void orma_pb_ftrace_event_set_cpuhp_enter(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[113]); m->cpuhp_enter = v; }
-static inline struct orma_pb_cpuhp_enter_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[113]); return m->cpuhp_enter = orma_proto_new(&orma_pb_cpuhp_enter_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cpuhp_enter(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[263]); m->cpuhp_enter = v; }
+static inline struct orma_pb_cpuhp_enter_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[263]); return m->cpuhp_enter = orma_proto_new(&orma_pb_cpuhp_enter_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cpuhp_latency(const struct orma_pb_ftrace_event *m) { return m->cpuhp_latency != NULL; }
-static inline void orma_pb_ftrace_event_set_cpuhp_latency(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_latency_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[114]); m->cpuhp_latency = v; }
-static inline struct orma_pb_cpuhp_latency_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_latency(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[114]); return m->cpuhp_latency = orma_proto_new(&orma_pb_cpuhp_latency_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cpuhp_latency(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_latency_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[264]); m->cpuhp_latency = v; }
+static inline struct orma_pb_cpuhp_latency_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_latency(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[264]); return m->cpuhp_latency = orma_proto_new(&orma_pb_cpuhp_latency_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_cpuhp_pause(const struct orma_pb_ftrace_event *m) { return m->cpuhp_pause != NULL; }
-static inline void orma_pb_ftrace_event_set_cpuhp_pause(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_pause_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[115]); m->cpuhp_pause = v; }
-static inline struct orma_pb_cpuhp_pause_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_pause(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[115]); return m->cpuhp_pause = orma_proto_new(&orma_pb_cpuhp_pause_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_cpuhp_pause(struct orma_pb_ftrace_event *m, struct orma_pb_cpuhp_pause_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[265]); m->cpuhp_pause = v; }
+static inline struct orma_pb_cpuhp_pause_ftrace_event *orma_pb_ftrace_event_set_new_cpuhp_pause(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[265]); return m->cpuhp_pause = orma_proto_new(&orma_pb_cpuhp_pause_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_pi_setprio(const struct orma_pb_ftrace_event *m) { return m->sched_pi_setprio != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_pi_setprio(struct orma_pb_ftrace_event *m, struct orma_pb_sched_pi_setprio_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[116]); m->sched_pi_setprio = v; }
-static inline struct orma_pb_sched_pi_setprio_ftrace_event *orma_pb_ftrace_event_set_new_sched_pi_setprio(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[116]); return m->sched_pi_setprio = orma_proto_new(&orma_pb_sched_pi_setprio_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_pi_setprio(struct orma_pb_ftrace_event *m, struct orma_pb_sched_pi_setprio_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[266]); m->sched_pi_setprio = v; }
+static inline struct orma_pb_sched_pi_setprio_ftrace_event *orma_pb_ftrace_event_set_new_sched_pi_setprio(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[266]); return m->sched_pi_setprio = orma_proto_new(&orma_pb_sched_pi_setprio_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_rss_stat_throttled(const struct orma_pb_ftrace_event *m) { return m->rss_stat_throttled != NULL; }
+static inline void orma_pb_ftrace_event_set_rss_stat_throttled(struct orma_pb_ftrace_event *m, struct orma_pb_rss_stat_throttled_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[267]); m->rss_stat_throttled = v; }
+static inline struct orma_pb_rss_stat_throttled_ftrace_event *orma_pb_ftrace_event_set_new_rss_stat_throttled(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[267]); return m->rss_stat_throttled = orma_proto_new(&orma_pb_rss_stat_throttled_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_netif_receive_skb(const struct orma_pb_ftrace_event *m) { return m->netif_receive_skb != NULL; }
-static inline void orma_pb_ftrace_event_set_netif_receive_skb(struct orma_pb_ftrace_event *m, struct orma_pb_netif_receive_skb_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[117]); m->netif_receive_skb = v; }
-static inline struct orma_pb_netif_receive_skb_ftrace_event *orma_pb_ftrace_event_set_new_netif_receive_skb(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[117]); return m->netif_receive_skb = orma_proto_new(&orma_pb_netif_receive_skb_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_netif_receive_skb(struct orma_pb_ftrace_event *m, struct orma_pb_netif_receive_skb_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[268]); m->netif_receive_skb = v; }
+static inline struct orma_pb_netif_receive_skb_ftrace_event *orma_pb_ftrace_event_set_new_netif_receive_skb(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[268]); return m->netif_receive_skb = orma_proto_new(&orma_pb_netif_receive_skb_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_net_dev_xmit(const struct orma_pb_ftrace_event *m) { return m->net_dev_xmit != NULL; }
-static inline void orma_pb_ftrace_event_set_net_dev_xmit(struct orma_pb_ftrace_event *m, struct orma_pb_net_dev_xmit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[118]); m->net_dev_xmit = v; }
-static inline struct orma_pb_net_dev_xmit_ftrace_event *orma_pb_ftrace_event_set_new_net_dev_xmit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[118]); return m->net_dev_xmit = orma_proto_new(&orma_pb_net_dev_xmit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_net_dev_xmit(struct orma_pb_ftrace_event *m, struct orma_pb_net_dev_xmit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[269]); m->net_dev_xmit = v; }
+static inline struct orma_pb_net_dev_xmit_ftrace_event *orma_pb_ftrace_event_set_new_net_dev_xmit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[269]); return m->net_dev_xmit = orma_proto_new(&orma_pb_net_dev_xmit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_inet_sock_set_state(const struct orma_pb_ftrace_event *m) { return m->inet_sock_set_state != NULL; }
-static inline void orma_pb_ftrace_event_set_inet_sock_set_state(struct orma_pb_ftrace_event *m, struct orma_pb_inet_sock_set_state_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[119]); m->inet_sock_set_state = v; }
-static inline struct orma_pb_inet_sock_set_state_ftrace_event *orma_pb_ftrace_event_set_new_inet_sock_set_state(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[119]); return m->inet_sock_set_state = orma_proto_new(&orma_pb_inet_sock_set_state_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_inet_sock_set_state(struct orma_pb_ftrace_event *m, struct orma_pb_inet_sock_set_state_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[270]); m->inet_sock_set_state = v; }
+static inline struct orma_pb_inet_sock_set_state_ftrace_event *orma_pb_ftrace_event_set_new_inet_sock_set_state(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[270]); return m->inet_sock_set_state = orma_proto_new(&orma_pb_inet_sock_set_state_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_tcp_retransmit_skb(const struct orma_pb_ftrace_event *m) { return m->tcp_retransmit_skb != NULL; }
-static inline void orma_pb_ftrace_event_set_tcp_retransmit_skb(struct orma_pb_ftrace_event *m, struct orma_pb_tcp_retransmit_skb_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[120]); m->tcp_retransmit_skb = v; }
-static inline struct orma_pb_tcp_retransmit_skb_ftrace_event *orma_pb_ftrace_event_set_new_tcp_retransmit_skb(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[120]); return m->tcp_retransmit_skb = orma_proto_new(&orma_pb_tcp_retransmit_skb_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_tcp_retransmit_skb(struct orma_pb_ftrace_event *m, struct orma_pb_tcp_retransmit_skb_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[271]); m->tcp_retransmit_skb = v; }
+static inline struct orma_pb_tcp_retransmit_skb_ftrace_event *orma_pb_ftrace_event_set_new_tcp_retransmit_skb(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[271]); return m->tcp_retransmit_skb = orma_proto_new(&orma_pb_tcp_retransmit_skb_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_cros_ec_sensorhub_data(const struct orma_pb_ftrace_event *m) { return m->cros_ec_sensorhub_data != NULL; }
+static inline void orma_pb_ftrace_event_set_cros_ec_sensorhub_data(struct orma_pb_ftrace_event *m, struct orma_pb_cros_ec_sensorhub_data_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[272]); m->cros_ec_sensorhub_data = v; }
+static inline struct orma_pb_cros_ec_sensorhub_data_ftrace_event *orma_pb_ftrace_event_set_new_cros_ec_sensorhub_data(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[272]); return m->cros_ec_sensorhub_data = orma_proto_new(&orma_pb_cros_ec_sensorhub_data_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_napi_gro_receive_entry(const struct orma_pb_ftrace_event *m) { return m->napi_gro_receive_entry != NULL; }
-static inline void orma_pb_ftrace_event_set_napi_gro_receive_entry(struct orma_pb_ftrace_event *m, struct orma_pb_napi_gro_receive_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[121]); m->napi_gro_receive_entry = v; }
-static inline struct orma_pb_napi_gro_receive_entry_ftrace_event *orma_pb_ftrace_event_set_new_napi_gro_receive_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[121]); return m->napi_gro_receive_entry = orma_proto_new(&orma_pb_napi_gro_receive_entry_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_napi_gro_receive_entry(struct orma_pb_ftrace_event *m, struct orma_pb_napi_gro_receive_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[273]); m->napi_gro_receive_entry = v; }
+static inline struct orma_pb_napi_gro_receive_entry_ftrace_event *orma_pb_ftrace_event_set_new_napi_gro_receive_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[273]); return m->napi_gro_receive_entry = orma_proto_new(&orma_pb_napi_gro_receive_entry_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_napi_gro_receive_exit(const struct orma_pb_ftrace_event *m) { return m->napi_gro_receive_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_napi_gro_receive_exit(struct orma_pb_ftrace_event *m, struct orma_pb_napi_gro_receive_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[122]); m->napi_gro_receive_exit = v; }
-static inline struct orma_pb_napi_gro_receive_exit_ftrace_event *orma_pb_ftrace_event_set_new_napi_gro_receive_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[122]); return m->napi_gro_receive_exit = orma_proto_new(&orma_pb_napi_gro_receive_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_napi_gro_receive_exit(struct orma_pb_ftrace_event *m, struct orma_pb_napi_gro_receive_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[274]); m->napi_gro_receive_exit = v; }
+static inline struct orma_pb_napi_gro_receive_exit_ftrace_event *orma_pb_ftrace_event_set_new_napi_gro_receive_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[274]); return m->napi_gro_receive_exit = orma_proto_new(&orma_pb_napi_gro_receive_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kfree_skb(const struct orma_pb_ftrace_event *m) { return m->kfree_skb != NULL; }
-static inline void orma_pb_ftrace_event_set_kfree_skb(struct orma_pb_ftrace_event *m, struct orma_pb_kfree_skb_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[123]); m->kfree_skb = v; }
-static inline struct orma_pb_kfree_skb_ftrace_event *orma_pb_ftrace_event_set_new_kfree_skb(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[123]); return m->kfree_skb = orma_proto_new(&orma_pb_kfree_skb_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kfree_skb(struct orma_pb_ftrace_event *m, struct orma_pb_kfree_skb_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[275]); m->kfree_skb = v; }
+static inline struct orma_pb_kfree_skb_ftrace_event *orma_pb_ftrace_event_set_new_kfree_skb(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[275]); return m->kfree_skb = orma_proto_new(&orma_pb_kfree_skb_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_access_fault(const struct orma_pb_ftrace_event *m) { return m->kvm_access_fault != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_access_fault(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_access_fault_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[124]); m->kvm_access_fault = v; }
-static inline struct orma_pb_kvm_access_fault_ftrace_event *orma_pb_ftrace_event_set_new_kvm_access_fault(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[124]); return m->kvm_access_fault = orma_proto_new(&orma_pb_kvm_access_fault_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_access_fault(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_access_fault_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[276]); m->kvm_access_fault = v; }
+static inline struct orma_pb_kvm_access_fault_ftrace_event *orma_pb_ftrace_event_set_new_kvm_access_fault(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[276]); return m->kvm_access_fault = orma_proto_new(&orma_pb_kvm_access_fault_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_ack_irq(const struct orma_pb_ftrace_event *m) { return m->kvm_ack_irq != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_ack_irq(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_ack_irq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[125]); m->kvm_ack_irq = v; }
-static inline struct orma_pb_kvm_ack_irq_ftrace_event *orma_pb_ftrace_event_set_new_kvm_ack_irq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[125]); return m->kvm_ack_irq = orma_proto_new(&orma_pb_kvm_ack_irq_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_ack_irq(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_ack_irq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[277]); m->kvm_ack_irq = v; }
+static inline struct orma_pb_kvm_ack_irq_ftrace_event *orma_pb_ftrace_event_set_new_kvm_ack_irq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[277]); return m->kvm_ack_irq = orma_proto_new(&orma_pb_kvm_ack_irq_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_age_hva(const struct orma_pb_ftrace_event *m) { return m->kvm_age_hva != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_age_hva(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_age_hva_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[126]); m->kvm_age_hva = v; }
-static inline struct orma_pb_kvm_age_hva_ftrace_event *orma_pb_ftrace_event_set_new_kvm_age_hva(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[126]); return m->kvm_age_hva = orma_proto_new(&orma_pb_kvm_age_hva_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_age_hva(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_age_hva_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[278]); m->kvm_age_hva = v; }
+static inline struct orma_pb_kvm_age_hva_ftrace_event *orma_pb_ftrace_event_set_new_kvm_age_hva(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[278]); return m->kvm_age_hva = orma_proto_new(&orma_pb_kvm_age_hva_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_age_page(const struct orma_pb_ftrace_event *m) { return m->kvm_age_page != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_age_page(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_age_page_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[127]); m->kvm_age_page = v; }
-static inline struct orma_pb_kvm_age_page_ftrace_event *orma_pb_ftrace_event_set_new_kvm_age_page(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[127]); return m->kvm_age_page = orma_proto_new(&orma_pb_kvm_age_page_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_age_page(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_age_page_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[279]); m->kvm_age_page = v; }
+static inline struct orma_pb_kvm_age_page_ftrace_event *orma_pb_ftrace_event_set_new_kvm_age_page(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[279]); return m->kvm_age_page = orma_proto_new(&orma_pb_kvm_age_page_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_arm_clear_debug(const struct orma_pb_ftrace_event *m) { return m->kvm_arm_clear_debug != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_arm_clear_debug(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_arm_clear_debug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[128]); m->kvm_arm_clear_debug = v; }
-static inline struct orma_pb_kvm_arm_clear_debug_ftrace_event *orma_pb_ftrace_event_set_new_kvm_arm_clear_debug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[128]); return m->kvm_arm_clear_debug = orma_proto_new(&orma_pb_kvm_arm_clear_debug_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_arm_clear_debug(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_arm_clear_debug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[280]); m->kvm_arm_clear_debug = v; }
+static inline struct orma_pb_kvm_arm_clear_debug_ftrace_event *orma_pb_ftrace_event_set_new_kvm_arm_clear_debug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[280]); return m->kvm_arm_clear_debug = orma_proto_new(&orma_pb_kvm_arm_clear_debug_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_arm_set_dreg32(const struct orma_pb_ftrace_event *m) { return m->kvm_arm_set_dreg32 != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_arm_set_dreg32(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_arm_set_dreg32_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[129]); m->kvm_arm_set_dreg32 = v; }
-static inline struct orma_pb_kvm_arm_set_dreg32_ftrace_event *orma_pb_ftrace_event_set_new_kvm_arm_set_dreg32(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[129]); return m->kvm_arm_set_dreg32 = orma_proto_new(&orma_pb_kvm_arm_set_dreg32_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_arm_set_dreg32(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_arm_set_dreg32_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[281]); m->kvm_arm_set_dreg32 = v; }
+static inline struct orma_pb_kvm_arm_set_dreg32_ftrace_event *orma_pb_ftrace_event_set_new_kvm_arm_set_dreg32(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[281]); return m->kvm_arm_set_dreg32 = orma_proto_new(&orma_pb_kvm_arm_set_dreg32_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_arm_set_regset(const struct orma_pb_ftrace_event *m) { return m->kvm_arm_set_regset != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_arm_set_regset(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_arm_set_regset_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[130]); m->kvm_arm_set_regset = v; }
-static inline struct orma_pb_kvm_arm_set_regset_ftrace_event *orma_pb_ftrace_event_set_new_kvm_arm_set_regset(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[130]); return m->kvm_arm_set_regset = orma_proto_new(&orma_pb_kvm_arm_set_regset_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_arm_set_regset(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_arm_set_regset_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[282]); m->kvm_arm_set_regset = v; }
+static inline struct orma_pb_kvm_arm_set_regset_ftrace_event *orma_pb_ftrace_event_set_new_kvm_arm_set_regset(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[282]); return m->kvm_arm_set_regset = orma_proto_new(&orma_pb_kvm_arm_set_regset_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_arm_setup_debug(const struct orma_pb_ftrace_event *m) { return m->kvm_arm_setup_debug != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_arm_setup_debug(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_arm_setup_debug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[131]); m->kvm_arm_setup_debug = v; }
-static inline struct orma_pb_kvm_arm_setup_debug_ftrace_event *orma_pb_ftrace_event_set_new_kvm_arm_setup_debug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[131]); return m->kvm_arm_setup_debug = orma_proto_new(&orma_pb_kvm_arm_setup_debug_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_arm_setup_debug(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_arm_setup_debug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[283]); m->kvm_arm_setup_debug = v; }
+static inline struct orma_pb_kvm_arm_setup_debug_ftrace_event *orma_pb_ftrace_event_set_new_kvm_arm_setup_debug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[283]); return m->kvm_arm_setup_debug = orma_proto_new(&orma_pb_kvm_arm_setup_debug_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_entry(const struct orma_pb_ftrace_event *m) { return m->kvm_entry != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_entry(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[132]); m->kvm_entry = v; }
-static inline struct orma_pb_kvm_entry_ftrace_event *orma_pb_ftrace_event_set_new_kvm_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[132]); return m->kvm_entry = orma_proto_new(&orma_pb_kvm_entry_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_entry(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[284]); m->kvm_entry = v; }
+static inline struct orma_pb_kvm_entry_ftrace_event *orma_pb_ftrace_event_set_new_kvm_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[284]); return m->kvm_entry = orma_proto_new(&orma_pb_kvm_entry_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_exit(const struct orma_pb_ftrace_event *m) { return m->kvm_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_exit(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[133]); m->kvm_exit = v; }
-static inline struct orma_pb_kvm_exit_ftrace_event *orma_pb_ftrace_event_set_new_kvm_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[133]); return m->kvm_exit = orma_proto_new(&orma_pb_kvm_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_exit(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[285]); m->kvm_exit = v; }
+static inline struct orma_pb_kvm_exit_ftrace_event *orma_pb_ftrace_event_set_new_kvm_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[285]); return m->kvm_exit = orma_proto_new(&orma_pb_kvm_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_fpu(const struct orma_pb_ftrace_event *m) { return m->kvm_fpu != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_fpu(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_fpu_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[134]); m->kvm_fpu = v; }
-static inline struct orma_pb_kvm_fpu_ftrace_event *orma_pb_ftrace_event_set_new_kvm_fpu(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[134]); return m->kvm_fpu = orma_proto_new(&orma_pb_kvm_fpu_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_fpu(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_fpu_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[286]); m->kvm_fpu = v; }
+static inline struct orma_pb_kvm_fpu_ftrace_event *orma_pb_ftrace_event_set_new_kvm_fpu(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[286]); return m->kvm_fpu = orma_proto_new(&orma_pb_kvm_fpu_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_get_timer_map(const struct orma_pb_ftrace_event *m) { return m->kvm_get_timer_map != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_get_timer_map(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_get_timer_map_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[135]); m->kvm_get_timer_map = v; }
-static inline struct orma_pb_kvm_get_timer_map_ftrace_event *orma_pb_ftrace_event_set_new_kvm_get_timer_map(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[135]); return m->kvm_get_timer_map = orma_proto_new(&orma_pb_kvm_get_timer_map_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_get_timer_map(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_get_timer_map_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[287]); m->kvm_get_timer_map = v; }
+static inline struct orma_pb_kvm_get_timer_map_ftrace_event *orma_pb_ftrace_event_set_new_kvm_get_timer_map(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[287]); return m->kvm_get_timer_map = orma_proto_new(&orma_pb_kvm_get_timer_map_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_guest_fault(const struct orma_pb_ftrace_event *m) { return m->kvm_guest_fault != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_guest_fault(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_guest_fault_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[136]); m->kvm_guest_fault = v; }
-static inline struct orma_pb_kvm_guest_fault_ftrace_event *orma_pb_ftrace_event_set_new_kvm_guest_fault(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[136]); return m->kvm_guest_fault = orma_proto_new(&orma_pb_kvm_guest_fault_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_guest_fault(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_guest_fault_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[288]); m->kvm_guest_fault = v; }
+static inline struct orma_pb_kvm_guest_fault_ftrace_event *orma_pb_ftrace_event_set_new_kvm_guest_fault(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[288]); return m->kvm_guest_fault = orma_proto_new(&orma_pb_kvm_guest_fault_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_handle_sys_reg(const struct orma_pb_ftrace_event *m) { return m->kvm_handle_sys_reg != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_handle_sys_reg(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_handle_sys_reg_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[137]); m->kvm_handle_sys_reg = v; }
-static inline struct orma_pb_kvm_handle_sys_reg_ftrace_event *orma_pb_ftrace_event_set_new_kvm_handle_sys_reg(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[137]); return m->kvm_handle_sys_reg = orma_proto_new(&orma_pb_kvm_handle_sys_reg_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_handle_sys_reg(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_handle_sys_reg_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[289]); m->kvm_handle_sys_reg = v; }
+static inline struct orma_pb_kvm_handle_sys_reg_ftrace_event *orma_pb_ftrace_event_set_new_kvm_handle_sys_reg(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[289]); return m->kvm_handle_sys_reg = orma_proto_new(&orma_pb_kvm_handle_sys_reg_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_hvc_arm64(const struct orma_pb_ftrace_event *m) { return m->kvm_hvc_arm64 != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_hvc_arm64(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_hvc_arm64_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[138]); m->kvm_hvc_arm64 = v; }
-static inline struct orma_pb_kvm_hvc_arm64_ftrace_event *orma_pb_ftrace_event_set_new_kvm_hvc_arm64(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[138]); return m->kvm_hvc_arm64 = orma_proto_new(&orma_pb_kvm_hvc_arm64_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_hvc_arm64(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_hvc_arm64_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[290]); m->kvm_hvc_arm64 = v; }
+static inline struct orma_pb_kvm_hvc_arm64_ftrace_event *orma_pb_ftrace_event_set_new_kvm_hvc_arm64(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[290]); return m->kvm_hvc_arm64 = orma_proto_new(&orma_pb_kvm_hvc_arm64_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_irq_line(const struct orma_pb_ftrace_event *m) { return m->kvm_irq_line != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_irq_line(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_irq_line_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[139]); m->kvm_irq_line = v; }
-static inline struct orma_pb_kvm_irq_line_ftrace_event *orma_pb_ftrace_event_set_new_kvm_irq_line(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[139]); return m->kvm_irq_line = orma_proto_new(&orma_pb_kvm_irq_line_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_irq_line(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_irq_line_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[291]); m->kvm_irq_line = v; }
+static inline struct orma_pb_kvm_irq_line_ftrace_event *orma_pb_ftrace_event_set_new_kvm_irq_line(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[291]); return m->kvm_irq_line = orma_proto_new(&orma_pb_kvm_irq_line_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_mmio(const struct orma_pb_ftrace_event *m) { return m->kvm_mmio != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_mmio(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_mmio_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[140]); m->kvm_mmio = v; }
-static inline struct orma_pb_kvm_mmio_ftrace_event *orma_pb_ftrace_event_set_new_kvm_mmio(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[140]); return m->kvm_mmio = orma_proto_new(&orma_pb_kvm_mmio_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_mmio(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_mmio_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[292]); m->kvm_mmio = v; }
+static inline struct orma_pb_kvm_mmio_ftrace_event *orma_pb_ftrace_event_set_new_kvm_mmio(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[292]); return m->kvm_mmio = orma_proto_new(&orma_pb_kvm_mmio_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_mmio_emulate(const struct orma_pb_ftrace_event *m) { return m->kvm_mmio_emulate != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_mmio_emulate(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_mmio_emulate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[141]); m->kvm_mmio_emulate = v; }
-static inline struct orma_pb_kvm_mmio_emulate_ftrace_event *orma_pb_ftrace_event_set_new_kvm_mmio_emulate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[141]); return m->kvm_mmio_emulate = orma_proto_new(&orma_pb_kvm_mmio_emulate_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_mmio_emulate(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_mmio_emulate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[293]); m->kvm_mmio_emulate = v; }
+static inline struct orma_pb_kvm_mmio_emulate_ftrace_event *orma_pb_ftrace_event_set_new_kvm_mmio_emulate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[293]); return m->kvm_mmio_emulate = orma_proto_new(&orma_pb_kvm_mmio_emulate_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_set_guest_debug(const struct orma_pb_ftrace_event *m) { return m->kvm_set_guest_debug != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_set_guest_debug(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_set_guest_debug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[142]); m->kvm_set_guest_debug = v; }
-static inline struct orma_pb_kvm_set_guest_debug_ftrace_event *orma_pb_ftrace_event_set_new_kvm_set_guest_debug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[142]); return m->kvm_set_guest_debug = orma_proto_new(&orma_pb_kvm_set_guest_debug_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_set_guest_debug(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_set_guest_debug_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[294]); m->kvm_set_guest_debug = v; }
+static inline struct orma_pb_kvm_set_guest_debug_ftrace_event *orma_pb_ftrace_event_set_new_kvm_set_guest_debug(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[294]); return m->kvm_set_guest_debug = orma_proto_new(&orma_pb_kvm_set_guest_debug_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_set_irq(const struct orma_pb_ftrace_event *m) { return m->kvm_set_irq != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_set_irq(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_set_irq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[143]); m->kvm_set_irq = v; }
-static inline struct orma_pb_kvm_set_irq_ftrace_event *orma_pb_ftrace_event_set_new_kvm_set_irq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[143]); return m->kvm_set_irq = orma_proto_new(&orma_pb_kvm_set_irq_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_set_irq(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_set_irq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[295]); m->kvm_set_irq = v; }
+static inline struct orma_pb_kvm_set_irq_ftrace_event *orma_pb_ftrace_event_set_new_kvm_set_irq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[295]); return m->kvm_set_irq = orma_proto_new(&orma_pb_kvm_set_irq_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_set_spte_hva(const struct orma_pb_ftrace_event *m) { return m->kvm_set_spte_hva != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_set_spte_hva(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_set_spte_hva_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[144]); m->kvm_set_spte_hva = v; }
-static inline struct orma_pb_kvm_set_spte_hva_ftrace_event *orma_pb_ftrace_event_set_new_kvm_set_spte_hva(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[144]); return m->kvm_set_spte_hva = orma_proto_new(&orma_pb_kvm_set_spte_hva_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_set_spte_hva(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_set_spte_hva_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[296]); m->kvm_set_spte_hva = v; }
+static inline struct orma_pb_kvm_set_spte_hva_ftrace_event *orma_pb_ftrace_event_set_new_kvm_set_spte_hva(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[296]); return m->kvm_set_spte_hva = orma_proto_new(&orma_pb_kvm_set_spte_hva_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_set_way_flush(const struct orma_pb_ftrace_event *m) { return m->kvm_set_way_flush != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_set_way_flush(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_set_way_flush_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[145]); m->kvm_set_way_flush = v; }
-static inline struct orma_pb_kvm_set_way_flush_ftrace_event *orma_pb_ftrace_event_set_new_kvm_set_way_flush(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[145]); return m->kvm_set_way_flush = orma_proto_new(&orma_pb_kvm_set_way_flush_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_set_way_flush(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_set_way_flush_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[297]); m->kvm_set_way_flush = v; }
+static inline struct orma_pb_kvm_set_way_flush_ftrace_event *orma_pb_ftrace_event_set_new_kvm_set_way_flush(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[297]); return m->kvm_set_way_flush = orma_proto_new(&orma_pb_kvm_set_way_flush_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_sys_access(const struct orma_pb_ftrace_event *m) { return m->kvm_sys_access != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_sys_access(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_sys_access_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[146]); m->kvm_sys_access = v; }
-static inline struct orma_pb_kvm_sys_access_ftrace_event *orma_pb_ftrace_event_set_new_kvm_sys_access(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[146]); return m->kvm_sys_access = orma_proto_new(&orma_pb_kvm_sys_access_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_sys_access(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_sys_access_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[298]); m->kvm_sys_access = v; }
+static inline struct orma_pb_kvm_sys_access_ftrace_event *orma_pb_ftrace_event_set_new_kvm_sys_access(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[298]); return m->kvm_sys_access = orma_proto_new(&orma_pb_kvm_sys_access_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_test_age_hva(const struct orma_pb_ftrace_event *m) { return m->kvm_test_age_hva != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_test_age_hva(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_test_age_hva_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[147]); m->kvm_test_age_hva = v; }
-static inline struct orma_pb_kvm_test_age_hva_ftrace_event *orma_pb_ftrace_event_set_new_kvm_test_age_hva(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[147]); return m->kvm_test_age_hva = orma_proto_new(&orma_pb_kvm_test_age_hva_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_test_age_hva(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_test_age_hva_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[299]); m->kvm_test_age_hva = v; }
+static inline struct orma_pb_kvm_test_age_hva_ftrace_event *orma_pb_ftrace_event_set_new_kvm_test_age_hva(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[299]); return m->kvm_test_age_hva = orma_proto_new(&orma_pb_kvm_test_age_hva_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_timer_emulate(const struct orma_pb_ftrace_event *m) { return m->kvm_timer_emulate != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_timer_emulate(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_emulate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[148]); m->kvm_timer_emulate = v; }
-static inline struct orma_pb_kvm_timer_emulate_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_emulate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[148]); return m->kvm_timer_emulate = orma_proto_new(&orma_pb_kvm_timer_emulate_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_timer_emulate(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_emulate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[300]); m->kvm_timer_emulate = v; }
+static inline struct orma_pb_kvm_timer_emulate_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_emulate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[300]); return m->kvm_timer_emulate = orma_proto_new(&orma_pb_kvm_timer_emulate_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_timer_hrtimer_expire(const struct orma_pb_ftrace_event *m) { return m->kvm_timer_hrtimer_expire != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_timer_hrtimer_expire(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[149]); m->kvm_timer_hrtimer_expire = v; }
-static inline struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_hrtimer_expire(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[149]); return m->kvm_timer_hrtimer_expire = orma_proto_new(&orma_pb_kvm_timer_hrtimer_expire_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_timer_hrtimer_expire(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[301]); m->kvm_timer_hrtimer_expire = v; }
+static inline struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_hrtimer_expire(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[301]); return m->kvm_timer_hrtimer_expire = orma_proto_new(&orma_pb_kvm_timer_hrtimer_expire_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_timer_restore_state(const struct orma_pb_ftrace_event *m) { return m->kvm_timer_restore_state != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_timer_restore_state(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_restore_state_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[150]); m->kvm_timer_restore_state = v; }
-static inline struct orma_pb_kvm_timer_restore_state_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_restore_state(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[150]); return m->kvm_timer_restore_state = orma_proto_new(&orma_pb_kvm_timer_restore_state_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_timer_restore_state(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_restore_state_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[302]); m->kvm_timer_restore_state = v; }
+static inline struct orma_pb_kvm_timer_restore_state_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_restore_state(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[302]); return m->kvm_timer_restore_state = orma_proto_new(&orma_pb_kvm_timer_restore_state_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_timer_save_state(const struct orma_pb_ftrace_event *m) { return m->kvm_timer_save_state != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_timer_save_state(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_save_state_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[151]); m->kvm_timer_save_state = v; }
-static inline struct orma_pb_kvm_timer_save_state_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_save_state(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[151]); return m->kvm_timer_save_state = orma_proto_new(&orma_pb_kvm_timer_save_state_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_timer_save_state(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_save_state_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[303]); m->kvm_timer_save_state = v; }
+static inline struct orma_pb_kvm_timer_save_state_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_save_state(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[303]); return m->kvm_timer_save_state = orma_proto_new(&orma_pb_kvm_timer_save_state_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_timer_update_irq(const struct orma_pb_ftrace_event *m) { return m->kvm_timer_update_irq != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_timer_update_irq(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_update_irq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[152]); m->kvm_timer_update_irq = v; }
-static inline struct orma_pb_kvm_timer_update_irq_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_update_irq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[152]); return m->kvm_timer_update_irq = orma_proto_new(&orma_pb_kvm_timer_update_irq_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_timer_update_irq(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_timer_update_irq_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[304]); m->kvm_timer_update_irq = v; }
+static inline struct orma_pb_kvm_timer_update_irq_ftrace_event *orma_pb_ftrace_event_set_new_kvm_timer_update_irq(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[304]); return m->kvm_timer_update_irq = orma_proto_new(&orma_pb_kvm_timer_update_irq_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_toggle_cache(const struct orma_pb_ftrace_event *m) { return m->kvm_toggle_cache != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_toggle_cache(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_toggle_cache_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[153]); m->kvm_toggle_cache = v; }
-static inline struct orma_pb_kvm_toggle_cache_ftrace_event *orma_pb_ftrace_event_set_new_kvm_toggle_cache(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[153]); return m->kvm_toggle_cache = orma_proto_new(&orma_pb_kvm_toggle_cache_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_toggle_cache(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_toggle_cache_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[305]); m->kvm_toggle_cache = v; }
+static inline struct orma_pb_kvm_toggle_cache_ftrace_event *orma_pb_ftrace_event_set_new_kvm_toggle_cache(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[305]); return m->kvm_toggle_cache = orma_proto_new(&orma_pb_kvm_toggle_cache_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_unmap_hva_range(const struct orma_pb_ftrace_event *m) { return m->kvm_unmap_hva_range != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_unmap_hva_range(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_unmap_hva_range_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[154]); m->kvm_unmap_hva_range = v; }
-static inline struct orma_pb_kvm_unmap_hva_range_ftrace_event *orma_pb_ftrace_event_set_new_kvm_unmap_hva_range(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[154]); return m->kvm_unmap_hva_range = orma_proto_new(&orma_pb_kvm_unmap_hva_range_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_unmap_hva_range(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_unmap_hva_range_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[306]); m->kvm_unmap_hva_range = v; }
+static inline struct orma_pb_kvm_unmap_hva_range_ftrace_event *orma_pb_ftrace_event_set_new_kvm_unmap_hva_range(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[306]); return m->kvm_unmap_hva_range = orma_proto_new(&orma_pb_kvm_unmap_hva_range_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_userspace_exit(const struct orma_pb_ftrace_event *m) { return m->kvm_userspace_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_userspace_exit(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_userspace_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[155]); m->kvm_userspace_exit = v; }
-static inline struct orma_pb_kvm_userspace_exit_ftrace_event *orma_pb_ftrace_event_set_new_kvm_userspace_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[155]); return m->kvm_userspace_exit = orma_proto_new(&orma_pb_kvm_userspace_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_userspace_exit(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_userspace_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[307]); m->kvm_userspace_exit = v; }
+static inline struct orma_pb_kvm_userspace_exit_ftrace_event *orma_pb_ftrace_event_set_new_kvm_userspace_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[307]); return m->kvm_userspace_exit = orma_proto_new(&orma_pb_kvm_userspace_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_vcpu_wakeup(const struct orma_pb_ftrace_event *m) { return m->kvm_vcpu_wakeup != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_vcpu_wakeup(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_vcpu_wakeup_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[156]); m->kvm_vcpu_wakeup = v; }
-static inline struct orma_pb_kvm_vcpu_wakeup_ftrace_event *orma_pb_ftrace_event_set_new_kvm_vcpu_wakeup(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[156]); return m->kvm_vcpu_wakeup = orma_proto_new(&orma_pb_kvm_vcpu_wakeup_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_vcpu_wakeup(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_vcpu_wakeup_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[308]); m->kvm_vcpu_wakeup = v; }
+static inline struct orma_pb_kvm_vcpu_wakeup_ftrace_event *orma_pb_ftrace_event_set_new_kvm_vcpu_wakeup(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[308]); return m->kvm_vcpu_wakeup = orma_proto_new(&orma_pb_kvm_vcpu_wakeup_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kvm_wfx_arm64(const struct orma_pb_ftrace_event *m) { return m->kvm_wfx_arm64 != NULL; }
-static inline void orma_pb_ftrace_event_set_kvm_wfx_arm64(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_wfx_arm64_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[157]); m->kvm_wfx_arm64 = v; }
-static inline struct orma_pb_kvm_wfx_arm64_ftrace_event *orma_pb_ftrace_event_set_new_kvm_wfx_arm64(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[157]); return m->kvm_wfx_arm64 = orma_proto_new(&orma_pb_kvm_wfx_arm64_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kvm_wfx_arm64(struct orma_pb_ftrace_event *m, struct orma_pb_kvm_wfx_arm64_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[309]); m->kvm_wfx_arm64 = v; }
+static inline struct orma_pb_kvm_wfx_arm64_ftrace_event *orma_pb_ftrace_event_set_new_kvm_wfx_arm64(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[309]); return m->kvm_wfx_arm64 = orma_proto_new(&orma_pb_kvm_wfx_arm64_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_trap_reg(const struct orma_pb_ftrace_event *m) { return m->trap_reg != NULL; }
-static inline void orma_pb_ftrace_event_set_trap_reg(struct orma_pb_ftrace_event *m, struct orma_pb_trap_reg_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[158]); m->trap_reg = v; }
-static inline struct orma_pb_trap_reg_ftrace_event *orma_pb_ftrace_event_set_new_trap_reg(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[158]); return m->trap_reg = orma_proto_new(&orma_pb_trap_reg_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_trap_reg(struct orma_pb_ftrace_event *m, struct orma_pb_trap_reg_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[310]); m->trap_reg = v; }
+static inline struct orma_pb_trap_reg_ftrace_event *orma_pb_ftrace_event_set_new_trap_reg(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[310]); return m->trap_reg = orma_proto_new(&orma_pb_trap_reg_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_vgic_update_irq_pending(const struct orma_pb_ftrace_event *m) { return m->vgic_update_irq_pending != NULL; }
-static inline void orma_pb_ftrace_event_set_vgic_update_irq_pending(struct orma_pb_ftrace_event *m, struct orma_pb_vgic_update_irq_pending_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[159]); m->vgic_update_irq_pending = v; }
-static inline struct orma_pb_vgic_update_irq_pending_ftrace_event *orma_pb_ftrace_event_set_new_vgic_update_irq_pending(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[159]); return m->vgic_update_irq_pending = orma_proto_new(&orma_pb_vgic_update_irq_pending_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_vgic_update_irq_pending(struct orma_pb_ftrace_event *m, struct orma_pb_vgic_update_irq_pending_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[311]); m->vgic_update_irq_pending = v; }
+static inline struct orma_pb_vgic_update_irq_pending_ftrace_event *orma_pb_ftrace_event_set_new_vgic_update_irq_pending(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[311]); return m->vgic_update_irq_pending = orma_proto_new(&orma_pb_vgic_update_irq_pending_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_wakeup_source_activate(const struct orma_pb_ftrace_event *m) { return m->wakeup_source_activate != NULL; }
-static inline void orma_pb_ftrace_event_set_wakeup_source_activate(struct orma_pb_ftrace_event *m, struct orma_pb_wakeup_source_activate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[160]); m->wakeup_source_activate = v; }
-static inline struct orma_pb_wakeup_source_activate_ftrace_event *orma_pb_ftrace_event_set_new_wakeup_source_activate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[160]); return m->wakeup_source_activate = orma_proto_new(&orma_pb_wakeup_source_activate_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_wakeup_source_activate(struct orma_pb_ftrace_event *m, struct orma_pb_wakeup_source_activate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[312]); m->wakeup_source_activate = v; }
+static inline struct orma_pb_wakeup_source_activate_ftrace_event *orma_pb_ftrace_event_set_new_wakeup_source_activate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[312]); return m->wakeup_source_activate = orma_proto_new(&orma_pb_wakeup_source_activate_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_wakeup_source_deactivate(const struct orma_pb_ftrace_event *m) { return m->wakeup_source_deactivate != NULL; }
-static inline void orma_pb_ftrace_event_set_wakeup_source_deactivate(struct orma_pb_ftrace_event *m, struct orma_pb_wakeup_source_deactivate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[161]); m->wakeup_source_deactivate = v; }
-static inline struct orma_pb_wakeup_source_deactivate_ftrace_event *orma_pb_ftrace_event_set_new_wakeup_source_deactivate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[161]); return m->wakeup_source_deactivate = orma_proto_new(&orma_pb_wakeup_source_deactivate_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_wakeup_source_deactivate(struct orma_pb_ftrace_event *m, struct orma_pb_wakeup_source_deactivate_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[313]); m->wakeup_source_deactivate = v; }
+static inline struct orma_pb_wakeup_source_deactivate_ftrace_event *orma_pb_ftrace_event_set_new_wakeup_source_deactivate(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[313]); return m->wakeup_source_deactivate = orma_proto_new(&orma_pb_wakeup_source_deactivate_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ufshcd_command(const struct orma_pb_ftrace_event *m) { return m->ufshcd_command != NULL; }
+static inline void orma_pb_ftrace_event_set_ufshcd_command(struct orma_pb_ftrace_event *m, struct orma_pb_ufshcd_command_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[314]); m->ufshcd_command = v; }
+static inline struct orma_pb_ufshcd_command_ftrace_event *orma_pb_ftrace_event_set_new_ufshcd_command(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[314]); return m->ufshcd_command = orma_proto_new(&orma_pb_ufshcd_command_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_ufshcd_clk_gating(const struct orma_pb_ftrace_event *m) { return m->ufshcd_clk_gating != NULL; }
+static inline void orma_pb_ftrace_event_set_ufshcd_clk_gating(struct orma_pb_ftrace_event *m, struct orma_pb_ufshcd_clk_gating_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[315]); m->ufshcd_clk_gating = v; }
+static inline struct orma_pb_ufshcd_clk_gating_ftrace_event *orma_pb_ftrace_event_set_new_ufshcd_clk_gating(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[315]); return m->ufshcd_clk_gating = orma_proto_new(&orma_pb_ufshcd_clk_gating_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_console(const struct orma_pb_ftrace_event *m) { return m->console != NULL; }
-static inline void orma_pb_ftrace_event_set_console(struct orma_pb_ftrace_event *m, struct orma_pb_console_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[162]); m->console = v; }
-static inline struct orma_pb_console_ftrace_event *orma_pb_ftrace_event_set_new_console(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[162]); return m->console = orma_proto_new(&orma_pb_console_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_console(struct orma_pb_ftrace_event *m, struct orma_pb_console_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[316]); m->console = v; }
+static inline struct orma_pb_console_ftrace_event *orma_pb_ftrace_event_set_new_console(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[316]); return m->console = orma_proto_new(&orma_pb_console_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_vblank_event(const struct orma_pb_ftrace_event *m) { return m->drm_vblank_event != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_vblank_event(struct orma_pb_ftrace_event *m, struct orma_pb_drm_vblank_event_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[317]); m->drm_vblank_event = v; }
+static inline struct orma_pb_drm_vblank_event_ftrace_event *orma_pb_ftrace_event_set_new_drm_vblank_event(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[317]); return m->drm_vblank_event = orma_proto_new(&orma_pb_drm_vblank_event_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_vblank_event_delivered(const struct orma_pb_ftrace_event *m) { return m->drm_vblank_event_delivered != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_vblank_event_delivered(struct orma_pb_ftrace_event *m, struct orma_pb_drm_vblank_event_delivered_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[318]); m->drm_vblank_event_delivered = v; }
+static inline struct orma_pb_drm_vblank_event_delivered_ftrace_event *orma_pb_ftrace_event_set_new_drm_vblank_event_delivered(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[318]); return m->drm_vblank_event_delivered = orma_proto_new(&orma_pb_drm_vblank_event_delivered_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_sched_job(const struct orma_pb_ftrace_event *m) { return m->drm_sched_job != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_sched_job(struct orma_pb_ftrace_event *m, struct orma_pb_drm_sched_job_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[319]); m->drm_sched_job = v; }
+static inline struct orma_pb_drm_sched_job_ftrace_event *orma_pb_ftrace_event_set_new_drm_sched_job(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[319]); return m->drm_sched_job = orma_proto_new(&orma_pb_drm_sched_job_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_run_job(const struct orma_pb_ftrace_event *m) { return m->drm_run_job != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_run_job(struct orma_pb_ftrace_event *m, struct orma_pb_drm_run_job_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[320]); m->drm_run_job = v; }
+static inline struct orma_pb_drm_run_job_ftrace_event *orma_pb_ftrace_event_set_new_drm_run_job(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[320]); return m->drm_run_job = orma_proto_new(&orma_pb_drm_run_job_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_sched_process_job(const struct orma_pb_ftrace_event *m) { return m->drm_sched_process_job != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_sched_process_job(struct orma_pb_ftrace_event *m, struct orma_pb_drm_sched_process_job_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[321]); m->drm_sched_process_job = v; }
+static inline struct orma_pb_drm_sched_process_job_ftrace_event *orma_pb_ftrace_event_set_new_drm_sched_process_job(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[321]); return m->drm_sched_process_job = orma_proto_new(&orma_pb_drm_sched_process_job_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dma_fence_init(const struct orma_pb_ftrace_event *m) { return m->dma_fence_init != NULL; }
+static inline void orma_pb_ftrace_event_set_dma_fence_init(struct orma_pb_ftrace_event *m, struct orma_pb_dma_fence_init_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[322]); m->dma_fence_init = v; }
+static inline struct orma_pb_dma_fence_init_ftrace_event *orma_pb_ftrace_event_set_new_dma_fence_init(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[322]); return m->dma_fence_init = orma_proto_new(&orma_pb_dma_fence_init_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dma_fence_emit(const struct orma_pb_ftrace_event *m) { return m->dma_fence_emit != NULL; }
+static inline void orma_pb_ftrace_event_set_dma_fence_emit(struct orma_pb_ftrace_event *m, struct orma_pb_dma_fence_emit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[323]); m->dma_fence_emit = v; }
+static inline struct orma_pb_dma_fence_emit_ftrace_event *orma_pb_ftrace_event_set_new_dma_fence_emit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[323]); return m->dma_fence_emit = orma_proto_new(&orma_pb_dma_fence_emit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dma_fence_signaled(const struct orma_pb_ftrace_event *m) { return m->dma_fence_signaled != NULL; }
+static inline void orma_pb_ftrace_event_set_dma_fence_signaled(struct orma_pb_ftrace_event *m, struct orma_pb_dma_fence_signaled_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[324]); m->dma_fence_signaled = v; }
+static inline struct orma_pb_dma_fence_signaled_ftrace_event *orma_pb_ftrace_event_set_new_dma_fence_signaled(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[324]); return m->dma_fence_signaled = orma_proto_new(&orma_pb_dma_fence_signaled_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dma_fence_wait_start(const struct orma_pb_ftrace_event *m) { return m->dma_fence_wait_start != NULL; }
+static inline void orma_pb_ftrace_event_set_dma_fence_wait_start(struct orma_pb_ftrace_event *m, struct orma_pb_dma_fence_wait_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[325]); m->dma_fence_wait_start = v; }
+static inline struct orma_pb_dma_fence_wait_start_ftrace_event *orma_pb_ftrace_event_set_new_dma_fence_wait_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[325]); return m->dma_fence_wait_start = orma_proto_new(&orma_pb_dma_fence_wait_start_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dma_fence_wait_end(const struct orma_pb_ftrace_event *m) { return m->dma_fence_wait_end != NULL; }
+static inline void orma_pb_ftrace_event_set_dma_fence_wait_end(struct orma_pb_ftrace_event *m, struct orma_pb_dma_fence_wait_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[326]); m->dma_fence_wait_end = v; }
+static inline struct orma_pb_dma_fence_wait_end_ftrace_event *orma_pb_ftrace_event_set_new_dma_fence_wait_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[326]); return m->dma_fence_wait_end = orma_proto_new(&orma_pb_dma_fence_wait_end_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_iostat(const struct orma_pb_ftrace_event *m) { return m->f2fs_iostat != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_iostat(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_iostat_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[327]); m->f2fs_iostat = v; }
+static inline struct orma_pb_f2fs_iostat_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_iostat(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[327]); return m->f2fs_iostat = orma_proto_new(&orma_pb_f2fs_iostat_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_iostat_latency(const struct orma_pb_ftrace_event *m) { return m->f2fs_iostat_latency != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_iostat_latency(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_iostat_latency_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[328]); m->f2fs_iostat_latency = v; }
+static inline struct orma_pb_f2fs_iostat_latency_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_iostat_latency(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[328]); return m->f2fs_iostat_latency = orma_proto_new(&orma_pb_f2fs_iostat_latency_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_cpu_util_cfs(const struct orma_pb_ftrace_event *m) { return m->sched_cpu_util_cfs != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_cpu_util_cfs(struct orma_pb_ftrace_event *m, struct orma_pb_sched_cpu_util_cfs_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[163]); m->sched_cpu_util_cfs = v; }
-static inline struct orma_pb_sched_cpu_util_cfs_ftrace_event *orma_pb_ftrace_event_set_new_sched_cpu_util_cfs(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[163]); return m->sched_cpu_util_cfs = orma_proto_new(&orma_pb_sched_cpu_util_cfs_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_cpu_util_cfs(struct orma_pb_ftrace_event *m, struct orma_pb_sched_cpu_util_cfs_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[329]); m->sched_cpu_util_cfs = v; }
+static inline struct orma_pb_sched_cpu_util_cfs_ftrace_event *orma_pb_ftrace_event_set_new_sched_cpu_util_cfs(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[329]); return m->sched_cpu_util_cfs = orma_proto_new(&orma_pb_sched_cpu_util_cfs_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_v4l2_qbuf(const struct orma_pb_ftrace_event *m) { return m->v4l2_qbuf != NULL; }
+static inline void orma_pb_ftrace_event_set_v4l2_qbuf(struct orma_pb_ftrace_event *m, struct orma_pb_v4l2_qbuf_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[330]); m->v4l2_qbuf = v; }
+static inline struct orma_pb_v4l2_qbuf_ftrace_event *orma_pb_ftrace_event_set_new_v4l2_qbuf(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[330]); return m->v4l2_qbuf = orma_proto_new(&orma_pb_v4l2_qbuf_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_v4l2_dqbuf(const struct orma_pb_ftrace_event *m) { return m->v4l2_dqbuf != NULL; }
+static inline void orma_pb_ftrace_event_set_v4l2_dqbuf(struct orma_pb_ftrace_event *m, struct orma_pb_v4l2_dqbuf_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[331]); m->v4l2_dqbuf = v; }
+static inline struct orma_pb_v4l2_dqbuf_ftrace_event *orma_pb_ftrace_event_set_new_v4l2_dqbuf(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[331]); return m->v4l2_dqbuf = orma_proto_new(&orma_pb_v4l2_dqbuf_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_vb2_v4l2_buf_queue(const struct orma_pb_ftrace_event *m) { return m->vb2_v4l2_buf_queue != NULL; }
+static inline void orma_pb_ftrace_event_set_vb2_v4l2_buf_queue(struct orma_pb_ftrace_event *m, struct orma_pb_vb2_v4l2_buf_queue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[332]); m->vb2_v4l2_buf_queue = v; }
+static inline struct orma_pb_vb2_v4l2_buf_queue_ftrace_event *orma_pb_ftrace_event_set_new_vb2_v4l2_buf_queue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[332]); return m->vb2_v4l2_buf_queue = orma_proto_new(&orma_pb_vb2_v4l2_buf_queue_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_vb2_v4l2_buf_done(const struct orma_pb_ftrace_event *m) { return m->vb2_v4l2_buf_done != NULL; }
+static inline void orma_pb_ftrace_event_set_vb2_v4l2_buf_done(struct orma_pb_ftrace_event *m, struct orma_pb_vb2_v4l2_buf_done_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[333]); m->vb2_v4l2_buf_done = v; }
+static inline struct orma_pb_vb2_v4l2_buf_done_ftrace_event *orma_pb_ftrace_event_set_new_vb2_v4l2_buf_done(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[333]); return m->vb2_v4l2_buf_done = orma_proto_new(&orma_pb_vb2_v4l2_buf_done_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_vb2_v4l2_qbuf(const struct orma_pb_ftrace_event *m) { return m->vb2_v4l2_qbuf != NULL; }
+static inline void orma_pb_ftrace_event_set_vb2_v4l2_qbuf(struct orma_pb_ftrace_event *m, struct orma_pb_vb2_v4l2_qbuf_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[334]); m->vb2_v4l2_qbuf = v; }
+static inline struct orma_pb_vb2_v4l2_qbuf_ftrace_event *orma_pb_ftrace_event_set_new_vb2_v4l2_qbuf(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[334]); return m->vb2_v4l2_qbuf = orma_proto_new(&orma_pb_vb2_v4l2_qbuf_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_vb2_v4l2_dqbuf(const struct orma_pb_ftrace_event *m) { return m->vb2_v4l2_dqbuf != NULL; }
+static inline void orma_pb_ftrace_event_set_vb2_v4l2_dqbuf(struct orma_pb_ftrace_event *m, struct orma_pb_vb2_v4l2_dqbuf_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[335]); m->vb2_v4l2_dqbuf = v; }
+static inline struct orma_pb_vb2_v4l2_dqbuf_ftrace_event *orma_pb_ftrace_event_set_new_vb2_v4l2_dqbuf(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[335]); return m->vb2_v4l2_dqbuf = orma_proto_new(&orma_pb_vb2_v4l2_dqbuf_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_funcgraph_entry(const struct orma_pb_ftrace_event *m) { return m->funcgraph_entry != NULL; }
-static inline void orma_pb_ftrace_event_set_funcgraph_entry(struct orma_pb_ftrace_event *m, struct orma_pb_funcgraph_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[164]); m->funcgraph_entry = v; }
-static inline struct orma_pb_funcgraph_entry_ftrace_event *orma_pb_ftrace_event_set_new_funcgraph_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[164]); return m->funcgraph_entry = orma_proto_new(&orma_pb_funcgraph_entry_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_funcgraph_entry(struct orma_pb_ftrace_event *m, struct orma_pb_funcgraph_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[336]); m->funcgraph_entry = v; }
+static inline struct orma_pb_funcgraph_entry_ftrace_event *orma_pb_ftrace_event_set_new_funcgraph_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[336]); return m->funcgraph_entry = orma_proto_new(&orma_pb_funcgraph_entry_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_funcgraph_exit(const struct orma_pb_ftrace_event *m) { return m->funcgraph_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_funcgraph_exit(struct orma_pb_ftrace_event *m, struct orma_pb_funcgraph_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[165]); m->funcgraph_exit = v; }
-static inline struct orma_pb_funcgraph_exit_ftrace_event *orma_pb_ftrace_event_set_new_funcgraph_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[165]); return m->funcgraph_exit = orma_proto_new(&orma_pb_funcgraph_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_funcgraph_exit(struct orma_pb_ftrace_event *m, struct orma_pb_funcgraph_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[337]); m->funcgraph_exit = v; }
+static inline struct orma_pb_funcgraph_exit_ftrace_event *orma_pb_ftrace_event_set_new_funcgraph_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[337]); return m->funcgraph_exit = orma_proto_new(&orma_pb_funcgraph_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_shrink_slab_start(const struct orma_pb_ftrace_event *m) { return m->mm_shrink_slab_start != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_shrink_slab_start(struct orma_pb_ftrace_event *m, struct orma_pb_mm_shrink_slab_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[166]); m->mm_shrink_slab_start = v; }
-static inline struct orma_pb_mm_shrink_slab_start_ftrace_event *orma_pb_ftrace_event_set_new_mm_shrink_slab_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[166]); return m->mm_shrink_slab_start = orma_proto_new(&orma_pb_mm_shrink_slab_start_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_shrink_slab_start(struct orma_pb_ftrace_event *m, struct orma_pb_mm_shrink_slab_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[338]); m->mm_shrink_slab_start = v; }
+static inline struct orma_pb_mm_shrink_slab_start_ftrace_event *orma_pb_ftrace_event_set_new_mm_shrink_slab_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[338]); return m->mm_shrink_slab_start = orma_proto_new(&orma_pb_mm_shrink_slab_start_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_shrink_slab_end(const struct orma_pb_ftrace_event *m) { return m->mm_shrink_slab_end != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_shrink_slab_end(struct orma_pb_ftrace_event *m, struct orma_pb_mm_shrink_slab_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[167]); m->mm_shrink_slab_end = v; }
-static inline struct orma_pb_mm_shrink_slab_end_ftrace_event *orma_pb_ftrace_event_set_new_mm_shrink_slab_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[167]); return m->mm_shrink_slab_end = orma_proto_new(&orma_pb_mm_shrink_slab_end_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_shrink_slab_end(struct orma_pb_ftrace_event *m, struct orma_pb_mm_shrink_slab_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[339]); m->mm_shrink_slab_end = v; }
+static inline struct orma_pb_mm_shrink_slab_end_ftrace_event *orma_pb_ftrace_event_set_new_mm_shrink_slab_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[339]); return m->mm_shrink_slab_end = orma_proto_new(&orma_pb_mm_shrink_slab_end_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_cma_alloc_start(const struct orma_pb_ftrace_event *m) { return m->cma_alloc_start != NULL; }
+static inline void orma_pb_ftrace_event_set_cma_alloc_start(struct orma_pb_ftrace_event *m, struct orma_pb_cma_alloc_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[340]); m->cma_alloc_start = v; }
+static inline struct orma_pb_cma_alloc_start_ftrace_event *orma_pb_ftrace_event_set_new_cma_alloc_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[340]); return m->cma_alloc_start = orma_proto_new(&orma_pb_cma_alloc_start_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_cma_alloc_info(const struct orma_pb_ftrace_event *m) { return m->cma_alloc_info != NULL; }
+static inline void orma_pb_ftrace_event_set_cma_alloc_info(struct orma_pb_ftrace_event *m, struct orma_pb_cma_alloc_info_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[341]); m->cma_alloc_info = v; }
+static inline struct orma_pb_cma_alloc_info_ftrace_event *orma_pb_ftrace_event_set_new_cma_alloc_info(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[341]); return m->cma_alloc_info = orma_proto_new(&orma_pb_cma_alloc_info_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_virtio_gpu_cmd_queue(const struct orma_pb_ftrace_event *m) { return m->virtio_gpu_cmd_queue != NULL; }
+static inline void orma_pb_ftrace_event_set_virtio_gpu_cmd_queue(struct orma_pb_ftrace_event *m, struct orma_pb_virtio_gpu_cmd_queue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[342]); m->virtio_gpu_cmd_queue = v; }
+static inline struct orma_pb_virtio_gpu_cmd_queue_ftrace_event *orma_pb_ftrace_event_set_new_virtio_gpu_cmd_queue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[342]); return m->virtio_gpu_cmd_queue = orma_proto_new(&orma_pb_virtio_gpu_cmd_queue_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_virtio_gpu_cmd_response(const struct orma_pb_ftrace_event *m) { return m->virtio_gpu_cmd_response != NULL; }
+static inline void orma_pb_ftrace_event_set_virtio_gpu_cmd_response(struct orma_pb_ftrace_event *m, struct orma_pb_virtio_gpu_cmd_response_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[343]); m->virtio_gpu_cmd_response = v; }
+static inline struct orma_pb_virtio_gpu_cmd_response_ftrace_event *orma_pb_ftrace_event_set_new_virtio_gpu_cmd_response(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[343]); return m->virtio_gpu_cmd_response = orma_proto_new(&orma_pb_virtio_gpu_cmd_response_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_suspend_resume_minimal(const struct orma_pb_ftrace_event *m) { return m->suspend_resume_minimal != NULL; }
+static inline void orma_pb_ftrace_event_set_suspend_resume_minimal(struct orma_pb_ftrace_event *m, struct orma_pb_suspend_resume_minimal_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[344]); m->suspend_resume_minimal = v; }
+static inline struct orma_pb_suspend_resume_minimal_ftrace_event *orma_pb_ftrace_event_set_new_suspend_resume_minimal(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[344]); return m->suspend_resume_minimal = orma_proto_new(&orma_pb_suspend_resume_minimal_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_command(const struct orma_pb_ftrace_event *m) { return m->binder_command != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_command(struct orma_pb_ftrace_event *m, struct orma_pb_binder_command_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[345]); m->binder_command = v; }
+static inline struct orma_pb_binder_command_ftrace_event *orma_pb_ftrace_event_set_new_binder_command(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[345]); return m->binder_command = orma_proto_new(&orma_pb_binder_command_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_binder_return(const struct orma_pb_ftrace_event *m) { return m->binder_return != NULL; }
+static inline void orma_pb_ftrace_event_set_binder_return(struct orma_pb_ftrace_event *m, struct orma_pb_binder_return_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[346]); m->binder_return = v; }
+static inline struct orma_pb_binder_return_ftrace_event *orma_pb_ftrace_event_set_new_binder_return(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[346]); return m->binder_return = orma_proto_new(&orma_pb_binder_return_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_gpu_work_period(const struct orma_pb_ftrace_event *m) { return m->gpu_work_period != NULL; }
-static inline void orma_pb_ftrace_event_set_gpu_work_period(struct orma_pb_ftrace_event *m, struct orma_pb_gpu_work_period_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[168]); m->gpu_work_period = v; }
-static inline struct orma_pb_gpu_work_period_ftrace_event *orma_pb_ftrace_event_set_new_gpu_work_period(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[168]); return m->gpu_work_period = orma_proto_new(&orma_pb_gpu_work_period_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_gpu_work_period(struct orma_pb_ftrace_event *m, struct orma_pb_gpu_work_period_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[347]); m->gpu_work_period = v; }
+static inline struct orma_pb_gpu_work_period_ftrace_event *orma_pb_ftrace_event_set_new_gpu_work_period(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[347]); return m->gpu_work_period = orma_proto_new(&orma_pb_gpu_work_period_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_rpm_status(const struct orma_pb_ftrace_event *m) { return m->rpm_status != NULL; }
+static inline void orma_pb_ftrace_event_set_rpm_status(struct orma_pb_ftrace_event *m, struct orma_pb_rpm_status_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[348]); m->rpm_status = v; }
+static inline struct orma_pb_rpm_status_ftrace_event *orma_pb_ftrace_event_set_new_rpm_status(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[348]); return m->rpm_status = orma_proto_new(&orma_pb_rpm_status_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_migrate_task(const struct orma_pb_ftrace_event *m) { return m->sched_migrate_task != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_migrate_task(struct orma_pb_ftrace_event *m, struct orma_pb_sched_migrate_task_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[169]); m->sched_migrate_task = v; }
-static inline struct orma_pb_sched_migrate_task_ftrace_event *orma_pb_ftrace_event_set_new_sched_migrate_task(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[169]); return m->sched_migrate_task = orma_proto_new(&orma_pb_sched_migrate_task_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_migrate_task(struct orma_pb_ftrace_event *m, struct orma_pb_sched_migrate_task_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[349]); m->sched_migrate_task = v; }
+static inline struct orma_pb_sched_migrate_task_ftrace_event *orma_pb_ftrace_event_set_new_sched_migrate_task(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[349]); return m->sched_migrate_task = orma_proto_new(&orma_pb_sched_migrate_task_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_background_gc(const struct orma_pb_ftrace_event *m) { return m->f2fs_background_gc != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_background_gc(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_background_gc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[350]); m->f2fs_background_gc = v; }
+static inline struct orma_pb_f2fs_background_gc_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_background_gc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[350]); return m->f2fs_background_gc = orma_proto_new(&orma_pb_f2fs_background_gc_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_gc_begin(const struct orma_pb_ftrace_event *m) { return m->f2fs_gc_begin != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_gc_begin(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_gc_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[351]); m->f2fs_gc_begin = v; }
+static inline struct orma_pb_f2fs_gc_begin_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_gc_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[351]); return m->f2fs_gc_begin = orma_proto_new(&orma_pb_f2fs_gc_begin_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_gc_end(const struct orma_pb_ftrace_event *m) { return m->f2fs_gc_end != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_gc_end(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_gc_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[352]); m->f2fs_gc_end = v; }
+static inline struct orma_pb_f2fs_gc_end_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_gc_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[352]); return m->f2fs_gc_end = orma_proto_new(&orma_pb_f2fs_gc_end_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_device_pm_callback_start(const struct orma_pb_ftrace_event *m) { return m->device_pm_callback_start != NULL; }
-static inline void orma_pb_ftrace_event_set_device_pm_callback_start(struct orma_pb_ftrace_event *m, struct orma_pb_device_pm_callback_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[170]); m->device_pm_callback_start = v; }
-static inline struct orma_pb_device_pm_callback_start_ftrace_event *orma_pb_ftrace_event_set_new_device_pm_callback_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[170]); return m->device_pm_callback_start = orma_proto_new(&orma_pb_device_pm_callback_start_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_device_pm_callback_start(struct orma_pb_ftrace_event *m, struct orma_pb_device_pm_callback_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[353]); m->device_pm_callback_start = v; }
+static inline struct orma_pb_device_pm_callback_start_ftrace_event *orma_pb_ftrace_event_set_new_device_pm_callback_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[353]); return m->device_pm_callback_start = orma_proto_new(&orma_pb_device_pm_callback_start_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_device_pm_callback_end(const struct orma_pb_ftrace_event *m) { return m->device_pm_callback_end != NULL; }
-static inline void orma_pb_ftrace_event_set_device_pm_callback_end(struct orma_pb_ftrace_event *m, struct orma_pb_device_pm_callback_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[171]); m->device_pm_callback_end = v; }
-static inline struct orma_pb_device_pm_callback_end_ftrace_event *orma_pb_ftrace_event_set_new_device_pm_callback_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[171]); return m->device_pm_callback_end = orma_proto_new(&orma_pb_device_pm_callback_end_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_device_pm_callback_end(struct orma_pb_ftrace_event *m, struct orma_pb_device_pm_callback_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[354]); m->device_pm_callback_end = v; }
+static inline struct orma_pb_device_pm_callback_end_ftrace_event *orma_pb_ftrace_event_set_new_device_pm_callback_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[354]); return m->device_pm_callback_end = orma_proto_new(&orma_pb_device_pm_callback_end_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_wakeup_task_attr(const struct orma_pb_ftrace_event *m) { return m->sched_wakeup_task_attr != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_wakeup_task_attr(struct orma_pb_ftrace_event *m, struct orma_pb_sched_wakeup_task_attr_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[172]); m->sched_wakeup_task_attr = v; }
-static inline struct orma_pb_sched_wakeup_task_attr_ftrace_event *orma_pb_ftrace_event_set_new_sched_wakeup_task_attr(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[172]); return m->sched_wakeup_task_attr = orma_proto_new(&orma_pb_sched_wakeup_task_attr_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_wakeup_task_attr(struct orma_pb_ftrace_event *m, struct orma_pb_sched_wakeup_task_attr_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[355]); m->sched_wakeup_task_attr = v; }
+static inline struct orma_pb_sched_wakeup_task_attr_ftrace_event *orma_pb_ftrace_event_set_new_sched_wakeup_task_attr(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[355]); return m->sched_wakeup_task_attr = orma_proto_new(&orma_pb_sched_wakeup_task_attr_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_devfreq_frequency(const struct orma_pb_ftrace_event *m) { return m->devfreq_frequency != NULL; }
+static inline void orma_pb_ftrace_event_set_devfreq_frequency(struct orma_pb_ftrace_event *m, struct orma_pb_devfreq_frequency_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[356]); m->devfreq_frequency = v; }
+static inline struct orma_pb_devfreq_frequency_ftrace_event *orma_pb_ftrace_event_set_new_devfreq_frequency(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[356]); return m->devfreq_frequency = orma_proto_new(&orma_pb_devfreq_frequency_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_kprobe_event(const struct orma_pb_ftrace_event *m) { return m->kprobe_event != NULL; }
-static inline void orma_pb_ftrace_event_set_kprobe_event(struct orma_pb_ftrace_event *m, struct orma_pb_kprobe_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[173]); m->kprobe_event = v; }
-static inline struct orma_pb_kprobe_event *orma_pb_ftrace_event_set_new_kprobe_event(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[173]); return m->kprobe_event = orma_proto_new(&orma_pb_kprobe_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_kprobe_event(struct orma_pb_ftrace_event *m, struct orma_pb_kprobe_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[357]); m->kprobe_event = v; }
+static inline struct orma_pb_kprobe_event *orma_pb_ftrace_event_set_new_kprobe_event(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[357]); return m->kprobe_event = orma_proto_new(&orma_pb_kprobe_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_do_sys_open(const struct orma_pb_ftrace_event *m) { return m->do_sys_open != NULL; }
+static inline void orma_pb_ftrace_event_set_do_sys_open(struct orma_pb_ftrace_event *m, struct orma_pb_do_sys_open_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[358]); m->do_sys_open = v; }
+static inline struct orma_pb_do_sys_open_ftrace_event *orma_pb_ftrace_event_set_new_do_sys_open(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[358]); return m->do_sys_open = orma_proto_new(&orma_pb_do_sys_open_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_open_exec(const struct orma_pb_ftrace_event *m) { return m->open_exec != NULL; }
+static inline void orma_pb_ftrace_event_set_open_exec(struct orma_pb_ftrace_event *m, struct orma_pb_open_exec_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[359]); m->open_exec = v; }
+static inline struct orma_pb_open_exec_ftrace_event *orma_pb_ftrace_event_set_new_open_exec(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[359]); return m->open_exec = orma_proto_new(&orma_pb_open_exec_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_io_start(const struct orma_pb_ftrace_event *m) { return m->block_io_start != NULL; }
-static inline void orma_pb_ftrace_event_set_block_io_start(struct orma_pb_ftrace_event *m, struct orma_pb_block_io_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[174]); m->block_io_start = v; }
-static inline struct orma_pb_block_io_start_ftrace_event *orma_pb_ftrace_event_set_new_block_io_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[174]); return m->block_io_start = orma_proto_new(&orma_pb_block_io_start_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_io_start(struct orma_pb_ftrace_event *m, struct orma_pb_block_io_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[360]); m->block_io_start = v; }
+static inline struct orma_pb_block_io_start_ftrace_event *orma_pb_ftrace_event_set_new_block_io_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[360]); return m->block_io_start = orma_proto_new(&orma_pb_block_io_start_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_block_io_done(const struct orma_pb_ftrace_event *m) { return m->block_io_done != NULL; }
-static inline void orma_pb_ftrace_event_set_block_io_done(struct orma_pb_ftrace_event *m, struct orma_pb_block_io_done_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[175]); m->block_io_done = v; }
-static inline struct orma_pb_block_io_done_ftrace_event *orma_pb_ftrace_event_set_new_block_io_done(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[175]); return m->block_io_done = orma_proto_new(&orma_pb_block_io_done_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_block_io_done(struct orma_pb_ftrace_event *m, struct orma_pb_block_io_done_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[361]); m->block_io_done = v; }
+static inline struct orma_pb_block_io_done_ftrace_event *orma_pb_ftrace_event_set_new_block_io_done(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[361]); return m->block_io_done = orma_proto_new(&orma_pb_block_io_done_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_hrtimer_start(const struct orma_pb_ftrace_event *m) { return m->hrtimer_start != NULL; }
-static inline void orma_pb_ftrace_event_set_hrtimer_start(struct orma_pb_ftrace_event *m, struct orma_pb_hrtimer_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[176]); m->hrtimer_start = v; }
-static inline struct orma_pb_hrtimer_start_ftrace_event *orma_pb_ftrace_event_set_new_hrtimer_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[176]); return m->hrtimer_start = orma_proto_new(&orma_pb_hrtimer_start_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_hrtimer_start(struct orma_pb_ftrace_event *m, struct orma_pb_hrtimer_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[362]); m->hrtimer_start = v; }
+static inline struct orma_pb_hrtimer_start_ftrace_event *orma_pb_ftrace_event_set_new_hrtimer_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[362]); return m->hrtimer_start = orma_proto_new(&orma_pb_hrtimer_start_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_hrtimer_cancel(const struct orma_pb_ftrace_event *m) { return m->hrtimer_cancel != NULL; }
-static inline void orma_pb_ftrace_event_set_hrtimer_cancel(struct orma_pb_ftrace_event *m, struct orma_pb_hrtimer_cancel_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[177]); m->hrtimer_cancel = v; }
-static inline struct orma_pb_hrtimer_cancel_ftrace_event *orma_pb_ftrace_event_set_new_hrtimer_cancel(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[177]); return m->hrtimer_cancel = orma_proto_new(&orma_pb_hrtimer_cancel_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_hrtimer_cancel(struct orma_pb_ftrace_event *m, struct orma_pb_hrtimer_cancel_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[363]); m->hrtimer_cancel = v; }
+static inline struct orma_pb_hrtimer_cancel_ftrace_event *orma_pb_ftrace_event_set_new_hrtimer_cancel(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[363]); return m->hrtimer_cancel = orma_proto_new(&orma_pb_hrtimer_cancel_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_hrtimer_expire_entry(const struct orma_pb_ftrace_event *m) { return m->hrtimer_expire_entry != NULL; }
-static inline void orma_pb_ftrace_event_set_hrtimer_expire_entry(struct orma_pb_ftrace_event *m, struct orma_pb_hrtimer_expire_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[178]); m->hrtimer_expire_entry = v; }
-static inline struct orma_pb_hrtimer_expire_entry_ftrace_event *orma_pb_ftrace_event_set_new_hrtimer_expire_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[178]); return m->hrtimer_expire_entry = orma_proto_new(&orma_pb_hrtimer_expire_entry_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_hrtimer_expire_entry(struct orma_pb_ftrace_event *m, struct orma_pb_hrtimer_expire_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[364]); m->hrtimer_expire_entry = v; }
+static inline struct orma_pb_hrtimer_expire_entry_ftrace_event *orma_pb_ftrace_event_set_new_hrtimer_expire_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[364]); return m->hrtimer_expire_entry = orma_proto_new(&orma_pb_hrtimer_expire_entry_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_hrtimer_expire_exit(const struct orma_pb_ftrace_event *m) { return m->hrtimer_expire_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_hrtimer_expire_exit(struct orma_pb_ftrace_event *m, struct orma_pb_hrtimer_expire_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[179]); m->hrtimer_expire_exit = v; }
-static inline struct orma_pb_hrtimer_expire_exit_ftrace_event *orma_pb_ftrace_event_set_new_hrtimer_expire_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[179]); return m->hrtimer_expire_exit = orma_proto_new(&orma_pb_hrtimer_expire_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_hrtimer_expire_exit(struct orma_pb_ftrace_event *m, struct orma_pb_hrtimer_expire_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[365]); m->hrtimer_expire_exit = v; }
+static inline struct orma_pb_hrtimer_expire_exit_ftrace_event *orma_pb_ftrace_event_set_new_hrtimer_expire_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[365]); return m->hrtimer_expire_exit = orma_proto_new(&orma_pb_hrtimer_expire_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_timer_start(const struct orma_pb_ftrace_event *m) { return m->timer_start != NULL; }
-static inline void orma_pb_ftrace_event_set_timer_start(struct orma_pb_ftrace_event *m, struct orma_pb_timer_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[180]); m->timer_start = v; }
-static inline struct orma_pb_timer_start_ftrace_event *orma_pb_ftrace_event_set_new_timer_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[180]); return m->timer_start = orma_proto_new(&orma_pb_timer_start_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_timer_start(struct orma_pb_ftrace_event *m, struct orma_pb_timer_start_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[366]); m->timer_start = v; }
+static inline struct orma_pb_timer_start_ftrace_event *orma_pb_ftrace_event_set_new_timer_start(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[366]); return m->timer_start = orma_proto_new(&orma_pb_timer_start_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_timer_cancel(const struct orma_pb_ftrace_event *m) { return m->timer_cancel != NULL; }
-static inline void orma_pb_ftrace_event_set_timer_cancel(struct orma_pb_ftrace_event *m, struct orma_pb_timer_cancel_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[181]); m->timer_cancel = v; }
-static inline struct orma_pb_timer_cancel_ftrace_event *orma_pb_ftrace_event_set_new_timer_cancel(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[181]); return m->timer_cancel = orma_proto_new(&orma_pb_timer_cancel_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_timer_cancel(struct orma_pb_ftrace_event *m, struct orma_pb_timer_cancel_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[367]); m->timer_cancel = v; }
+static inline struct orma_pb_timer_cancel_ftrace_event *orma_pb_ftrace_event_set_new_timer_cancel(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[367]); return m->timer_cancel = orma_proto_new(&orma_pb_timer_cancel_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_timer_expire_entry(const struct orma_pb_ftrace_event *m) { return m->timer_expire_entry != NULL; }
-static inline void orma_pb_ftrace_event_set_timer_expire_entry(struct orma_pb_ftrace_event *m, struct orma_pb_timer_expire_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[182]); m->timer_expire_entry = v; }
-static inline struct orma_pb_timer_expire_entry_ftrace_event *orma_pb_ftrace_event_set_new_timer_expire_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[182]); return m->timer_expire_entry = orma_proto_new(&orma_pb_timer_expire_entry_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_timer_expire_entry(struct orma_pb_ftrace_event *m, struct orma_pb_timer_expire_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[368]); m->timer_expire_entry = v; }
+static inline struct orma_pb_timer_expire_entry_ftrace_event *orma_pb_ftrace_event_set_new_timer_expire_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[368]); return m->timer_expire_entry = orma_proto_new(&orma_pb_timer_expire_entry_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_timer_expire_exit(const struct orma_pb_ftrace_event *m) { return m->timer_expire_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_timer_expire_exit(struct orma_pb_ftrace_event *m, struct orma_pb_timer_expire_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[183]); m->timer_expire_exit = v; }
-static inline struct orma_pb_timer_expire_exit_ftrace_event *orma_pb_ftrace_event_set_new_timer_expire_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[183]); return m->timer_expire_exit = orma_proto_new(&orma_pb_timer_expire_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_timer_expire_exit(struct orma_pb_ftrace_event *m, struct orma_pb_timer_expire_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[369]); m->timer_expire_exit = v; }
+static inline struct orma_pb_timer_expire_exit_ftrace_event *orma_pb_ftrace_event_set_new_timer_expire_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[369]); return m->timer_expire_exit = orma_proto_new(&orma_pb_timer_expire_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_local_timer_entry(const struct orma_pb_ftrace_event *m) { return m->local_timer_entry != NULL; }
-static inline void orma_pb_ftrace_event_set_local_timer_entry(struct orma_pb_ftrace_event *m, struct orma_pb_local_timer_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[184]); m->local_timer_entry = v; }
-static inline struct orma_pb_local_timer_entry_ftrace_event *orma_pb_ftrace_event_set_new_local_timer_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[184]); return m->local_timer_entry = orma_proto_new(&orma_pb_local_timer_entry_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_local_timer_entry(struct orma_pb_ftrace_event *m, struct orma_pb_local_timer_entry_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[370]); m->local_timer_entry = v; }
+static inline struct orma_pb_local_timer_entry_ftrace_event *orma_pb_ftrace_event_set_new_local_timer_entry(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[370]); return m->local_timer_entry = orma_proto_new(&orma_pb_local_timer_entry_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_local_timer_exit(const struct orma_pb_ftrace_event *m) { return m->local_timer_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_local_timer_exit(struct orma_pb_ftrace_event *m, struct orma_pb_local_timer_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[185]); m->local_timer_exit = v; }
-static inline struct orma_pb_local_timer_exit_ftrace_event *orma_pb_ftrace_event_set_new_local_timer_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[185]); return m->local_timer_exit = orma_proto_new(&orma_pb_local_timer_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_local_timer_exit(struct orma_pb_ftrace_event *m, struct orma_pb_local_timer_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[371]); m->local_timer_exit = v; }
+static inline struct orma_pb_local_timer_exit_ftrace_event *orma_pb_ftrace_event_set_new_local_timer_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[371]); return m->local_timer_exit = orma_proto_new(&orma_pb_local_timer_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_alloc_request(const struct orma_pb_ftrace_event *m) { return m->dwc3_alloc_request != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_alloc_request(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_alloc_request_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[372]); m->dwc3_alloc_request = v; }
+static inline struct orma_pb_dwc3_alloc_request_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_alloc_request(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[372]); return m->dwc3_alloc_request = orma_proto_new(&orma_pb_dwc3_alloc_request_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_complete_trb(const struct orma_pb_ftrace_event *m) { return m->dwc3_complete_trb != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_complete_trb(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_complete_trb_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[373]); m->dwc3_complete_trb = v; }
+static inline struct orma_pb_dwc3_complete_trb_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_complete_trb(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[373]); return m->dwc3_complete_trb = orma_proto_new(&orma_pb_dwc3_complete_trb_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_ctrl_req(const struct orma_pb_ftrace_event *m) { return m->dwc3_ctrl_req != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_ctrl_req(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_ctrl_req_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[374]); m->dwc3_ctrl_req = v; }
+static inline struct orma_pb_dwc3_ctrl_req_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_ctrl_req(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[374]); return m->dwc3_ctrl_req = orma_proto_new(&orma_pb_dwc3_ctrl_req_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_ep_dequeue(const struct orma_pb_ftrace_event *m) { return m->dwc3_ep_dequeue != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_ep_dequeue(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_ep_dequeue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[375]); m->dwc3_ep_dequeue = v; }
+static inline struct orma_pb_dwc3_ep_dequeue_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_ep_dequeue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[375]); return m->dwc3_ep_dequeue = orma_proto_new(&orma_pb_dwc3_ep_dequeue_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_ep_queue(const struct orma_pb_ftrace_event *m) { return m->dwc3_ep_queue != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_ep_queue(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_ep_queue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[376]); m->dwc3_ep_queue = v; }
+static inline struct orma_pb_dwc3_ep_queue_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_ep_queue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[376]); return m->dwc3_ep_queue = orma_proto_new(&orma_pb_dwc3_ep_queue_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_event(const struct orma_pb_ftrace_event *m) { return m->dwc3_event != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_event(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_event_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[377]); m->dwc3_event = v; }
+static inline struct orma_pb_dwc3_event_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_event(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[377]); return m->dwc3_event = orma_proto_new(&orma_pb_dwc3_event_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_free_request(const struct orma_pb_ftrace_event *m) { return m->dwc3_free_request != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_free_request(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_free_request_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[378]); m->dwc3_free_request = v; }
+static inline struct orma_pb_dwc3_free_request_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_free_request(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[378]); return m->dwc3_free_request = orma_proto_new(&orma_pb_dwc3_free_request_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_gadget_ep_cmd(const struct orma_pb_ftrace_event *m) { return m->dwc3_gadget_ep_cmd != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_gadget_ep_cmd(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[379]); m->dwc3_gadget_ep_cmd = v; }
+static inline struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_gadget_ep_cmd(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[379]); return m->dwc3_gadget_ep_cmd = orma_proto_new(&orma_pb_dwc3_gadget_ep_cmd_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_gadget_ep_disable(const struct orma_pb_ftrace_event *m) { return m->dwc3_gadget_ep_disable != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_gadget_ep_disable(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_gadget_ep_disable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[380]); m->dwc3_gadget_ep_disable = v; }
+static inline struct orma_pb_dwc3_gadget_ep_disable_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_gadget_ep_disable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[380]); return m->dwc3_gadget_ep_disable = orma_proto_new(&orma_pb_dwc3_gadget_ep_disable_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_gadget_ep_enable(const struct orma_pb_ftrace_event *m) { return m->dwc3_gadget_ep_enable != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_gadget_ep_enable(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_gadget_ep_enable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[381]); m->dwc3_gadget_ep_enable = v; }
+static inline struct orma_pb_dwc3_gadget_ep_enable_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_gadget_ep_enable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[381]); return m->dwc3_gadget_ep_enable = orma_proto_new(&orma_pb_dwc3_gadget_ep_enable_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_gadget_generic_cmd(const struct orma_pb_ftrace_event *m) { return m->dwc3_gadget_generic_cmd != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_gadget_generic_cmd(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[382]); m->dwc3_gadget_generic_cmd = v; }
+static inline struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_gadget_generic_cmd(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[382]); return m->dwc3_gadget_generic_cmd = orma_proto_new(&orma_pb_dwc3_gadget_generic_cmd_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_gadget_giveback(const struct orma_pb_ftrace_event *m) { return m->dwc3_gadget_giveback != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_gadget_giveback(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_gadget_giveback_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[383]); m->dwc3_gadget_giveback = v; }
+static inline struct orma_pb_dwc3_gadget_giveback_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_gadget_giveback(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[383]); return m->dwc3_gadget_giveback = orma_proto_new(&orma_pb_dwc3_gadget_giveback_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_prepare_trb(const struct orma_pb_ftrace_event *m) { return m->dwc3_prepare_trb != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_prepare_trb(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_prepare_trb_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[384]); m->dwc3_prepare_trb = v; }
+static inline struct orma_pb_dwc3_prepare_trb_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_prepare_trb(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[384]); return m->dwc3_prepare_trb = orma_proto_new(&orma_pb_dwc3_prepare_trb_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_readl(const struct orma_pb_ftrace_event *m) { return m->dwc3_readl != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_readl(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_readl_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[385]); m->dwc3_readl = v; }
+static inline struct orma_pb_dwc3_readl_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_readl(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[385]); return m->dwc3_readl = orma_proto_new(&orma_pb_dwc3_readl_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_dwc3_writel(const struct orma_pb_ftrace_event *m) { return m->dwc3_writel != NULL; }
+static inline void orma_pb_ftrace_event_set_dwc3_writel(struct orma_pb_ftrace_event *m, struct orma_pb_dwc3_writel_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[386]); m->dwc3_writel = v; }
+static inline struct orma_pb_dwc3_writel_ftrace_event *orma_pb_ftrace_event_set_new_dwc3_writel(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[386]); return m->dwc3_writel = orma_proto_new(&orma_pb_dwc3_writel_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_cma_alloc_finish(const struct orma_pb_ftrace_event *m) { return m->cma_alloc_finish != NULL; }
+static inline void orma_pb_ftrace_event_set_cma_alloc_finish(struct orma_pb_ftrace_event *m, struct orma_pb_cma_alloc_finish_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[387]); m->cma_alloc_finish = v; }
+static inline struct orma_pb_cma_alloc_finish_ftrace_event *orma_pb_ftrace_event_set_new_cma_alloc_finish(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[387]); return m->cma_alloc_finish = orma_proto_new(&orma_pb_cma_alloc_finish_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_mm_alloc_contig_migrate_range_info(const struct orma_pb_ftrace_event *m) { return m->mm_alloc_contig_migrate_range_info != NULL; }
+static inline void orma_pb_ftrace_event_set_mm_alloc_contig_migrate_range_info(struct orma_pb_ftrace_event *m, struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[388]); m->mm_alloc_contig_migrate_range_info = v; }
+static inline struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *orma_pb_ftrace_event_set_new_mm_alloc_contig_migrate_range_info(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[388]); return m->mm_alloc_contig_migrate_range_info = orma_proto_new(&orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_host_hcall(const struct orma_pb_ftrace_event *m) { return m->hypervisor_host_hcall != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_host_hcall(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_host_hcall_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[389]); m->hypervisor_host_hcall = v; }
+static inline struct orma_pb_hypervisor_host_hcall_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_host_hcall(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[389]); return m->hypervisor_host_hcall = orma_proto_new(&orma_pb_hypervisor_host_hcall_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_host_smc(const struct orma_pb_ftrace_event *m) { return m->hypervisor_host_smc != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_host_smc(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_host_smc_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[390]); m->hypervisor_host_smc = v; }
+static inline struct orma_pb_hypervisor_host_smc_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_host_smc(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[390]); return m->hypervisor_host_smc = orma_proto_new(&orma_pb_hypervisor_host_smc_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_hyp_exit(const struct orma_pb_ftrace_event *m) { return m->hypervisor_hyp_exit != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_hyp_exit(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_hyp_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[391]); m->hypervisor_hyp_exit = v; }
+static inline struct orma_pb_hypervisor_hyp_exit_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_hyp_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[391]); return m->hypervisor_hyp_exit = orma_proto_new(&orma_pb_hypervisor_hyp_exit_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_iommu_idmap(const struct orma_pb_ftrace_event *m) { return m->hypervisor_iommu_idmap != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_iommu_idmap(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_iommu_idmap_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[392]); m->hypervisor_iommu_idmap = v; }
+static inline struct orma_pb_hypervisor_iommu_idmap_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_iommu_idmap(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[392]); return m->hypervisor_iommu_idmap = orma_proto_new(&orma_pb_hypervisor_iommu_idmap_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_psci_mem_protect(const struct orma_pb_ftrace_event *m) { return m->hypervisor_psci_mem_protect != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_psci_mem_protect(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_psci_mem_protect_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[393]); m->hypervisor_psci_mem_protect = v; }
+static inline struct orma_pb_hypervisor_psci_mem_protect_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_psci_mem_protect(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[393]); return m->hypervisor_psci_mem_protect = orma_proto_new(&orma_pb_hypervisor_psci_mem_protect_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_host_mem_abort(const struct orma_pb_ftrace_event *m) { return m->hypervisor_host_mem_abort != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_host_mem_abort(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_host_mem_abort_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[394]); m->hypervisor_host_mem_abort = v; }
+static inline struct orma_pb_hypervisor_host_mem_abort_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_host_mem_abort(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[394]); return m->hypervisor_host_mem_abort = orma_proto_new(&orma_pb_hypervisor_host_mem_abort_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_hyp_enter(const struct orma_pb_ftrace_event *m) { return m->hypervisor_hyp_enter != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_hyp_enter(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_hyp_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[395]); m->hypervisor_hyp_enter = v; }
+static inline struct orma_pb_hypervisor_hyp_enter_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_hyp_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[395]); return m->hypervisor_hyp_enter = orma_proto_new(&orma_pb_hypervisor_hyp_enter_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_iommu_idmap_complete(const struct orma_pb_ftrace_event *m) { return m->hypervisor_iommu_idmap_complete != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_iommu_idmap_complete(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_iommu_idmap_complete_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[396]); m->hypervisor_iommu_idmap_complete = v; }
+static inline struct orma_pb_hypervisor_iommu_idmap_complete_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_iommu_idmap_complete(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[396]); return m->hypervisor_iommu_idmap_complete = orma_proto_new(&orma_pb_hypervisor_iommu_idmap_complete_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_hypervisor_vcpu_illegal_trap(const struct orma_pb_ftrace_event *m) { return m->hypervisor_vcpu_illegal_trap != NULL; }
+static inline void orma_pb_ftrace_event_set_hypervisor_vcpu_illegal_trap(struct orma_pb_ftrace_event *m, struct orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[397]); m->hypervisor_vcpu_illegal_trap = v; }
+static inline struct orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event *orma_pb_ftrace_event_set_new_hypervisor_vcpu_illegal_trap(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[397]); return m->hypervisor_vcpu_illegal_trap = orma_proto_new(&orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_sched_job_add_dep(const struct orma_pb_ftrace_event *m) { return m->drm_sched_job_add_dep != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_sched_job_add_dep(struct orma_pb_ftrace_event *m, struct orma_pb_drm_sched_job_add_dep_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[398]); m->drm_sched_job_add_dep = v; }
+static inline struct orma_pb_drm_sched_job_add_dep_ftrace_event *orma_pb_ftrace_event_set_new_drm_sched_job_add_dep(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[398]); return m->drm_sched_job_add_dep = orma_proto_new(&orma_pb_drm_sched_job_add_dep_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_sched_job_done(const struct orma_pb_ftrace_event *m) { return m->drm_sched_job_done != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_sched_job_done(struct orma_pb_ftrace_event *m, struct orma_pb_drm_sched_job_done_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[399]); m->drm_sched_job_done = v; }
+static inline struct orma_pb_drm_sched_job_done_ftrace_event *orma_pb_ftrace_event_set_new_drm_sched_job_done(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[399]); return m->drm_sched_job_done = orma_proto_new(&orma_pb_drm_sched_job_done_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_sched_job_queue(const struct orma_pb_ftrace_event *m) { return m->drm_sched_job_queue != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_sched_job_queue(struct orma_pb_ftrace_event *m, struct orma_pb_drm_sched_job_queue_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[400]); m->drm_sched_job_queue = v; }
+static inline struct orma_pb_drm_sched_job_queue_ftrace_event *orma_pb_ftrace_event_set_new_drm_sched_job_queue(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[400]); return m->drm_sched_job_queue = orma_proto_new(&orma_pb_drm_sched_job_queue_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_sched_job_run(const struct orma_pb_ftrace_event *m) { return m->drm_sched_job_run != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_sched_job_run(struct orma_pb_ftrace_event *m, struct orma_pb_drm_sched_job_run_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[401]); m->drm_sched_job_run = v; }
+static inline struct orma_pb_drm_sched_job_run_ftrace_event *orma_pb_ftrace_event_set_new_drm_sched_job_run(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[401]); return m->drm_sched_job_run = orma_proto_new(&orma_pb_drm_sched_job_run_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_drm_sched_job_unschedulable(const struct orma_pb_ftrace_event *m) { return m->drm_sched_job_unschedulable != NULL; }
+static inline void orma_pb_ftrace_event_set_drm_sched_job_unschedulable(struct orma_pb_ftrace_event *m, struct orma_pb_drm_sched_job_unschedulable_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[402]); m->drm_sched_job_unschedulable = v; }
+static inline struct orma_pb_drm_sched_job_unschedulable_ftrace_event *orma_pb_ftrace_event_set_new_drm_sched_job_unschedulable(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[402]); return m->drm_sched_job_unschedulable = orma_proto_new(&orma_pb_drm_sched_job_unschedulable_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_scsi_dispatch_cmd_error(const struct orma_pb_ftrace_event *m) { return m->scsi_dispatch_cmd_error != NULL; }
+static inline void orma_pb_ftrace_event_set_scsi_dispatch_cmd_error(struct orma_pb_ftrace_event *m, struct orma_pb_scsi_dispatch_cmd_error_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[403]); m->scsi_dispatch_cmd_error = v; }
+static inline struct orma_pb_scsi_dispatch_cmd_error_ftrace_event *orma_pb_ftrace_event_set_new_scsi_dispatch_cmd_error(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[403]); return m->scsi_dispatch_cmd_error = orma_proto_new(&orma_pb_scsi_dispatch_cmd_error_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_scsi_dispatch_cmd_timeout(const struct orma_pb_ftrace_event *m) { return m->scsi_dispatch_cmd_timeout != NULL; }
+static inline void orma_pb_ftrace_event_set_scsi_dispatch_cmd_timeout(struct orma_pb_ftrace_event *m, struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[404]); m->scsi_dispatch_cmd_timeout = v; }
+static inline struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event *orma_pb_ftrace_event_set_new_scsi_dispatch_cmd_timeout(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[404]); return m->scsi_dispatch_cmd_timeout = orma_proto_new(&orma_pb_scsi_dispatch_cmd_timeout_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_scsi_eh_wakeup(const struct orma_pb_ftrace_event *m) { return m->scsi_eh_wakeup != NULL; }
+static inline void orma_pb_ftrace_event_set_scsi_eh_wakeup(struct orma_pb_ftrace_event *m, struct orma_pb_scsi_eh_wakeup_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[405]); m->scsi_eh_wakeup = v; }
+static inline struct orma_pb_scsi_eh_wakeup_ftrace_event *orma_pb_ftrace_event_set_new_scsi_eh_wakeup(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[405]); return m->scsi_eh_wakeup = orma_proto_new(&orma_pb_scsi_eh_wakeup_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_gpu_power_state(const struct orma_pb_ftrace_event *m) { return m->gpu_power_state != NULL; }
-static inline void orma_pb_ftrace_event_set_gpu_power_state(struct orma_pb_ftrace_event *m, struct orma_pb_gpu_power_state_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[186]); m->gpu_power_state = v; }
-static inline struct orma_pb_gpu_power_state_ftrace_event *orma_pb_ftrace_event_set_new_gpu_power_state(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[186]); return m->gpu_power_state = orma_proto_new(&orma_pb_gpu_power_state_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_gpu_power_state(struct orma_pb_ftrace_event *m, struct orma_pb_gpu_power_state_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[406]); m->gpu_power_state = v; }
+static inline struct orma_pb_gpu_power_state_ftrace_event *orma_pb_ftrace_event_set_new_gpu_power_state(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[406]); return m->gpu_power_state = orma_proto_new(&orma_pb_gpu_power_state_ftrace_event_desc, arena); }
+static inline bool orma_pb_ftrace_event_has_f2fs_lock_elapsed_time(const struct orma_pb_ftrace_event *m) { return m->f2fs_lock_elapsed_time != NULL; }
+static inline void orma_pb_ftrace_event_set_f2fs_lock_elapsed_time(struct orma_pb_ftrace_event *m, struct orma_pb_f2fs_lock_elapsed_time_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[407]); m->f2fs_lock_elapsed_time = v; }
+static inline struct orma_pb_f2fs_lock_elapsed_time_ftrace_event *orma_pb_ftrace_event_set_new_f2fs_lock_elapsed_time(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[407]); return m->f2fs_lock_elapsed_time = orma_proto_new(&orma_pb_f2fs_lock_elapsed_time_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_sched_group_tracker(const struct orma_pb_ftrace_event *m) { return m->sched_group_tracker != NULL; }
-static inline void orma_pb_ftrace_event_set_sched_group_tracker(struct orma_pb_ftrace_event *m, struct orma_pb_sched_group_tracker_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[187]); m->sched_group_tracker = v; }
-static inline struct orma_pb_sched_group_tracker_ftrace_event *orma_pb_ftrace_event_set_new_sched_group_tracker(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[187]); return m->sched_group_tracker = orma_proto_new(&orma_pb_sched_group_tracker_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_sched_group_tracker(struct orma_pb_ftrace_event *m, struct orma_pb_sched_group_tracker_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[408]); m->sched_group_tracker = v; }
+static inline struct orma_pb_sched_group_tracker_ftrace_event *orma_pb_ftrace_event_set_new_sched_group_tracker(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[408]); return m->sched_group_tracker = orma_proto_new(&orma_pb_sched_group_tracker_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_vmscan_memcg_reclaim_begin(const struct orma_pb_ftrace_event *m) { return m->mm_vmscan_memcg_reclaim_begin != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_vmscan_memcg_reclaim_begin(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[188]); m->mm_vmscan_memcg_reclaim_begin = v; }
-static inline struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_memcg_reclaim_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[188]); return m->mm_vmscan_memcg_reclaim_begin = orma_proto_new(&orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_vmscan_memcg_reclaim_begin(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[409]); m->mm_vmscan_memcg_reclaim_begin = v; }
+static inline struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_memcg_reclaim_begin(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[409]); return m->mm_vmscan_memcg_reclaim_begin = orma_proto_new(&orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_mm_vmscan_memcg_reclaim_end(const struct orma_pb_ftrace_event *m) { return m->mm_vmscan_memcg_reclaim_end != NULL; }
-static inline void orma_pb_ftrace_event_set_mm_vmscan_memcg_reclaim_end(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[189]); m->mm_vmscan_memcg_reclaim_end = v; }
-static inline struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_memcg_reclaim_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[189]); return m->mm_vmscan_memcg_reclaim_end = orma_proto_new(&orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_mm_vmscan_memcg_reclaim_end(struct orma_pb_ftrace_event *m, struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[410]); m->mm_vmscan_memcg_reclaim_end = v; }
+static inline struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event *orma_pb_ftrace_event_set_new_mm_vmscan_memcg_reclaim_end(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[410]); return m->mm_vmscan_memcg_reclaim_end = orma_proto_new(&orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_psci_domain_idle_exit(const struct orma_pb_ftrace_event *m) { return m->psci_domain_idle_exit != NULL; }
-static inline void orma_pb_ftrace_event_set_psci_domain_idle_exit(struct orma_pb_ftrace_event *m, struct orma_pb_psci_domain_idle_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[190]); m->psci_domain_idle_exit = v; }
-static inline struct orma_pb_psci_domain_idle_exit_ftrace_event *orma_pb_ftrace_event_set_new_psci_domain_idle_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[190]); return m->psci_domain_idle_exit = orma_proto_new(&orma_pb_psci_domain_idle_exit_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_psci_domain_idle_exit(struct orma_pb_ftrace_event *m, struct orma_pb_psci_domain_idle_exit_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[411]); m->psci_domain_idle_exit = v; }
+static inline struct orma_pb_psci_domain_idle_exit_ftrace_event *orma_pb_ftrace_event_set_new_psci_domain_idle_exit(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[411]); return m->psci_domain_idle_exit = orma_proto_new(&orma_pb_psci_domain_idle_exit_ftrace_event_desc, arena); }
 static inline bool orma_pb_ftrace_event_has_psci_domain_idle_enter(const struct orma_pb_ftrace_event *m) { return m->psci_domain_idle_enter != NULL; }
-static inline void orma_pb_ftrace_event_set_psci_domain_idle_enter(struct orma_pb_ftrace_event *m, struct orma_pb_psci_domain_idle_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[191]); m->psci_domain_idle_enter = v; }
-static inline struct orma_pb_psci_domain_idle_enter_ftrace_event *orma_pb_ftrace_event_set_new_psci_domain_idle_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[191]); return m->psci_domain_idle_enter = orma_proto_new(&orma_pb_psci_domain_idle_enter_ftrace_event_desc, arena); }
+static inline void orma_pb_ftrace_event_set_psci_domain_idle_enter(struct orma_pb_ftrace_event *m, struct orma_pb_psci_domain_idle_enter_ftrace_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[412]); m->psci_domain_idle_enter = v; }
+static inline struct orma_pb_psci_domain_idle_enter_ftrace_event *orma_pb_ftrace_event_set_new_psci_domain_idle_enter(struct orma_pb_ftrace_event *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_ftrace_event_desc.fields[412]); return m->psci_domain_idle_enter = orma_proto_new(&orma_pb_psci_domain_idle_enter_ftrace_event_desc, arena); }
 
 #endif

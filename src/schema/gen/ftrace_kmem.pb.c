@@ -257,3 +257,26 @@ const struct orma_proto_desc orma_pb_rss_stat_ftrace_event_desc = {
 	sizeof(struct orma_pb_rss_stat_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_rss_stat_ftrace_event) <= UINT16_MAX, "fits struct_size");
+
+static const struct orma_proto_field_desc mm_alloc_contig_migrate_range_info_ftrace_event_fields[] = {
+	{1, 41, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, start), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{2, 47, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, end), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{3, 51, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_migrated), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{4, 63, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_reclaimed), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{5, 76, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_mapped), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{6, 86, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, migratetype), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+};
+static const char mm_alloc_contig_migrate_range_info_ftrace_event_names[] = {
+	"MmAllocContigMigrateRangeInfoFtraceEvent"
+	"\0start"
+	"\0end"
+	"\0nr_migrated"
+	"\0nr_reclaimed"
+	"\0nr_mapped"
+	"\0migratetype"};
+const struct orma_proto_desc orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_desc = {
+	mm_alloc_contig_migrate_range_info_ftrace_event_names,
+	mm_alloc_contig_migrate_range_info_ftrace_event_fields, NULL, NULL,
+	sizeof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event), 6, 1,
+};
+_Static_assert(sizeof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event) <= UINT16_MAX, "fits struct_size");

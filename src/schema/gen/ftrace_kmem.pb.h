@@ -34,6 +34,8 @@ struct orma_pb_mm_page_pcpu_drain_ftrace_event;
 extern const struct orma_proto_desc orma_pb_mm_page_pcpu_drain_ftrace_event_desc;
 struct orma_pb_rss_stat_ftrace_event;
 extern const struct orma_proto_desc orma_pb_rss_stat_ftrace_event_desc;
+struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event;
+extern const struct orma_proto_desc orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_desc;
 
 /* KfreeFtraceEvent */
 struct orma_pb_kfree_ftrace_event {
@@ -388,5 +390,39 @@ static inline bool orma_pb_rss_stat_ftrace_event_has_curr(const struct orma_pb_r
 static inline void orma_pb_rss_stat_ftrace_event_set_curr(struct orma_pb_rss_stat_ftrace_event *m, uint32_t v) { m->has[0] |= UINT32_C(1) << 2; m->curr = v; }
 static inline bool orma_pb_rss_stat_ftrace_event_has_mm_id(const struct orma_pb_rss_stat_ftrace_event *m) { return m->has[0] >> 3 & 1; }
 static inline void orma_pb_rss_stat_ftrace_event_set_mm_id(struct orma_pb_rss_stat_ftrace_event *m, uint32_t v) { m->has[0] |= UINT32_C(1) << 3; m->mm_id = v; }
+
+/* MmAllocContigMigrateRangeInfoFtraceEvent */
+struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event {
+	struct orma_proto_message base;
+	uint32_t has[1];
+	uint64_t start;
+	uint64_t end;
+	uint64_t nr_migrated;
+	uint64_t nr_reclaimed;
+	uint64_t nr_mapped;
+	int32_t migratetype;
+};
+enum {
+	ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_START = 1,
+	ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_END = 2,
+	ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_NR_MIGRATED = 3,
+	ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_NR_RECLAIMED = 4,
+	ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_NR_MAPPED = 5,
+	ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_MIGRATETYPE = 6,
+};
+static inline struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_desc, arena); }
+static inline int orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event **ret) { return orma_proto_decode(&orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_desc, data, size, arena, ret); }
+static inline bool orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_has_start(const struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m) { return m->has[0] >> 0 & 1; }
+static inline void orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_set_start(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 0; m->start = v; }
+static inline bool orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_has_end(const struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m) { return m->has[0] >> 1 & 1; }
+static inline void orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_set_end(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 1; m->end = v; }
+static inline bool orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_has_nr_migrated(const struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m) { return m->has[0] >> 2 & 1; }
+static inline void orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_set_nr_migrated(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 2; m->nr_migrated = v; }
+static inline bool orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_has_nr_reclaimed(const struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m) { return m->has[0] >> 3 & 1; }
+static inline void orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_set_nr_reclaimed(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 3; m->nr_reclaimed = v; }
+static inline bool orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_has_nr_mapped(const struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m) { return m->has[0] >> 4 & 1; }
+static inline void orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_set_nr_mapped(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 4; m->nr_mapped = v; }
+static inline bool orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_has_migratetype(const struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m) { return m->has[0] >> 5 & 1; }
+static inline void orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_set_migratetype(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event *m, int32_t v) { m->has[0] |= UINT32_C(1) << 5; m->migratetype = v; }
 
 #endif
