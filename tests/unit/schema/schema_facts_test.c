@@ -3,10 +3,12 @@
  *
  * A .fields file has one line per field, "MESSAGE FIELD NUMBER [repeated] TYPE". The first message is the
  * root; every other message is the type of a field before it, and therefore found by walking the
- * tables from the root. Rejected: upstream's .proto files as the other side, because they are not ours to
+ * tables from the root. "@NUMBER GROUP NAME" is the tracepoint of a member of FtraceEvent. Rejected: upstream's .proto files as the other side, because they are not ours to
  * keep; protoc, because it would read our own files twice.
  */
+#include "base/macros.h"
 #include "harness.h"
+#include "probes/ftrace/event_groups.h"
 #include "proto/codec.h"
 #include "schema/gen/ftrace_event.pb.h"
 
@@ -73,6 +75,29 @@ static void check_line(struct catalogue *catalogue, char *line)
 	catalogue->seen[idx]++;
 }
 
+static const char *group_of(uint32_t id)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(orma_ftrace_event_groups); i++) {
+		const struct orma_ftrace_event_group *run = &orma_ftrace_event_groups[i];
+
+		if (id >= run->first_field && id <= run->last_field)
+			return run->group;
+	}
+	return NULL;
+}
+
+static void check_tracepoint(char *line)
+{
+	uint32_t id = (uint32_t)atoi(strtok(line, " "));
+	char *group = strtok(NULL, " "), *name = strtok(NULL, "\n"), prefixed[100];
+	const struct orma_proto_desc *desc = &orma_pb_ftrace_event_desc;
+	const char *member = orma_proto_field_name(desc, orma_proto_desc_find(desc, id));
+
+	CHECK_STR(group_of(id), group);
+	snprintf(prefixed, sizeof(prefixed), "%s_%s", group, name);
+	CHECK_STR(member, strcmp(member, name) == 0 ? name : prefixed);
+}
+
 /* Returns what the file mentions. */
 static struct catalogue check_file(const char *name, const struct orma_proto_desc *root)
 {
@@ -84,7 +109,9 @@ static struct catalogue check_file(const char *name, const struct orma_proto_des
 	file = fopen(path, "rbe");
 	CHECK(file);
 	while (fgets(line, sizeof(line), file)) {
-		if (line[0] != '#')
+		if (line[0] == '@')
+			check_tracepoint(line + 1);
+		else if (line[0] != '#')
 			check_line(&catalogue, line);
 	}
 	fclose(file);
