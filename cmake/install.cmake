@@ -28,6 +28,8 @@ foreach(line ${lines} "# end")
   elseif(ORMA_WITHOUT_SERVICE AND line MATCHES "^orma_(service|producer_port|consumer_port|relay_port)_" AND
       NOT line MATCHES "^orma_service_state_")
     # Functions of orma/service.h, which this library does not have. Consumers still read orma_service_state.
+  elseif(ORMA_PRODUCER_ONLY AND line MATCHES "^orma_(session|config|service_state|trace_stats)_")
+    # Functions of consumers.
   elseif(line MATCHES "^orma_[a-z0-9_]+$")
     string(APPEND map "  ${line};\n")
     list(APPEND roots "LINKER:-u,${line}")

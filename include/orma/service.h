@@ -32,7 +32,8 @@
  * Errors:    negative errno values; see each function. Every function that takes a message may
  *            return -EBADMSG (it does not decode) and -ENOMEM. -EINVAL also means NULL where a
  *            value is required; functions that return void do nothing then.
- * Builds:    a library that was built with ORMA_WITHOUT_SERVICE has none of these functions.
+ * Builds:    a library that was built with ORMA_WITHOUT_SERVICE or ORMA_PRODUCER_ONLY has none of
+ *            these functions.
  */
 #ifndef ORMA_SERVICE_H
 #define ORMA_SERVICE_H

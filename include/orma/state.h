@@ -7,6 +7,7 @@
  * send is "" or 0.
  *
  * Threads: plain data; the functions are MT-safe.
+ * Builds:  a library that was built with ORMA_PRODUCER_ONLY has none of these functions.
  */
 #ifndef ORMA_STATE_H
 #define ORMA_STATE_H

@@ -7,6 +7,7 @@
  * All numbers are totals since the session began.
  *
  * Threads: plain data; the functions are MT-safe.
+ * Builds:  a library that was built with ORMA_PRODUCER_ONLY has none of these functions.
  */
 #ifndef ORMA_STATS_H
 #define ORMA_STATS_H

@@ -10,7 +10,8 @@
  *   - Sources that the list calls cold are optimised for size.
  *   - Items that only the sources of the service reach stand between #ifndef ORMA_WITHOUT_SERVICE
  *     and #endif. A function of another source that calls the service has this condition in its
- *     own text.
+ *     own text. Items that only sources of consumers reach stand between #ifndef
+ *     ORMA_PRODUCER_ONLY and #endif.
  *
  * The files of this folder are the steps: source_tree.c loads, lex.c and split.c cut into items,
  * rename.c finds names that clash, reach.c finds items that are needed, emit.c writes.
@@ -56,7 +57,9 @@ static void add_source(struct am_tree *tree, const char *line)
 	struct am_file *file = am_load(tree, am_copy(tree, line, size));
 
 	file->is_cold = strstr(line + size, " cold") != NULL;
-	file->is_service = strstr(line + size, " service") != NULL;
+	file->build = strstr(line + size, " service")    ? AM_WHOLE
+		      : strstr(line + size, " consumer") ? AM_LEAN
+							 : AM_PRODUCER;
 }
 
 int main(int argc, char **argv)
@@ -75,8 +78,9 @@ int main(int argc, char **argv)
 	read_list(&tree, argv[4], add_source);
 	am_load_includes(&tree);
 	am_rename_names(&tree);
-	am_find_reached(&tree, false);
-	am_find_reached(&tree, true);
+	am_find_reached(&tree, AM_WHOLE);
+	am_find_reached(&tree, AM_LEAN);
+	am_find_reached(&tree, AM_PRODUCER);
 	header_lines = am_write_header(&tree, argv[2], argv[5]);
 	source_lines = am_write_source(&tree, argv[2], argv[5]);
 	printf("%s/orma.h: %zu lines\n%s/orma.c: %zu lines\n", argv[5], header_lines, argv[5],

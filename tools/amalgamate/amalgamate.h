@@ -41,6 +41,14 @@ enum am_item_kind {
 	AM_DECLARATION,
 };
 
+/* The definitions with which orma.c is compiled select a build. Each build contains the smaller ones. */
+enum am_build {
+	AM_PRODUCER, /* -DORMA_PRODUCER_ONLY */
+	AM_LEAN,     /* -DORMA_WITHOUT_SERVICE */
+	AM_WHOLE,
+	AM_NO_BUILD, /* left out of orma.c */
+};
+
 enum am_name_kind { AM_ORDINARY, AM_TAG };
 
 struct am_name {
@@ -61,8 +69,8 @@ struct am_item {
 	struct am_name *names;
 	bool is_static, is_extern, is_function;
 	bool is_root; /* kept whether something reaches it or not */
-	bool is_kept; /* reached from a root or a public function */
-	bool is_lean; /* the same when orma.c is compiled with ORMA_WITHOUT_SERVICE */
+	/* The smallest build in which a root or a public function reaches the item. */
+	enum am_build build;
 };
 
 struct am_file {
@@ -70,8 +78,8 @@ struct am_file {
 	const char *path; /* from the root */
 	const char *text, *end;
 	bool is_source, is_emitted;
-	bool is_cold;    /* runs rarely: to be optimised for size */
-	bool is_service; /* its public functions are left out with ORMA_WITHOUT_SERVICE */
+	bool is_cold;        /* runs rarely: to be optimised for size */
+	enum am_build build; /* the smallest one that has the file's public functions */
 	struct am_item *items;
 	struct orma_map renames; /* by the hash of the old name -> struct am_rename */
 };
@@ -130,8 +138,8 @@ void am_rename_names(struct am_tree *tree);
 
 /* --- reach.c ---------------------------------------------------------------------------------- */
 
-/* Sets is_kept of all items that something reaches; or is_lean, which it reaches without service. */
-void am_find_reached(struct am_tree *tree, bool is_lean);
+/* Sets the build of all items that something reaches in `build`. Call for the largest build first. */
+void am_find_reached(struct am_tree *tree, enum am_build build);
 
 /* --- emit.c: both return the number of lines -------------------------------------------------- */
 

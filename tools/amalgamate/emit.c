@@ -7,13 +7,14 @@
 
 #include "amalgamate.h"
 #include "base/assert.h"
+#include "base/macros.h"
 
 struct output {
 	struct am_tree *tree;
 	struct orma_buf body;
 	struct orma_map included; /* headers whose text or #include is there already */
 	struct orma_buf system_includes;
-	bool is_guarded; /* inside #ifndef ORMA_WITHOUT_SERVICE */
+	enum am_build guard; /* the smallest build that has the current place */
 };
 
 /* --- the code of an item ---------------------------------------------------------------------- */
@@ -150,32 +151,38 @@ static void put_include(struct output *output, const char *system)
 	am_append_text(&output->system_includes, ">\n");
 }
 
-static bool has_kept(const struct am_file *file)
+/* The smallest build that has an item of the file. */
+static enum am_build smallest_build(const struct am_file *file)
 {
-	for (const struct am_item *item = file->items; item; item = item->next) {
-		if (item->is_kept)
-			return true;
-	}
-	return false;
+	enum am_build build = AM_NO_BUILD;
+
+	for (const struct am_item *item = file->items; item; item = item->next)
+		build = ORMA_MIN(build, item->build);
+	return build;
 }
 
-static bool has_lean(const struct am_file *file)
+/* Closes and opens #ifndef ORMA_..., so that it fits what is appended next. */
+static void set_guard(struct output *output, enum am_build build)
 {
-	for (const struct am_item *item = file->items; item; item = item->next) {
-		if (item->is_kept && item->is_lean)
-			return true;
-	}
-	return false;
-}
+	static const char *const names[] = {
+		[AM_LEAN] = "ORMA_PRODUCER_ONLY",
+		[AM_WHOLE] = "ORMA_WITHOUT_SERVICE",
+	};
 
-/* Opens or closes #ifndef ORMA_WITHOUT_SERVICE, so that it fits what is appended next. */
-static void set_guard(struct output *output, bool needs_service)
-{
-	if (output->is_guarded != needs_service)
-		am_append_text(&output->body, needs_service
-						      ? "\n#ifndef ORMA_WITHOUT_SERVICE\n"
-						      : "\n#endif /* ORMA_WITHOUT_SERVICE */\n");
-	output->is_guarded = needs_service;
+	ORMA_ASSERT(build != AM_NO_BUILD);
+	if (build == output->guard)
+		return;
+	if (output->guard != AM_PRODUCER) {
+		am_append_text(&output->body, "\n#endif /* ");
+		am_append_text(&output->body, names[output->guard]);
+		am_append_text(&output->body, " */\n");
+	}
+	if (build != AM_PRODUCER) {
+		am_append_text(&output->body, "\n#ifndef ");
+		am_append_text(&output->body, names[build]);
+		am_append_text(&output->body, "\n");
+	}
+	output->guard = build;
 }
 
 /* Code that runs rarely is optimised for size, which is also faster to compile. */
@@ -193,24 +200,33 @@ static const char cold_end[] = "\n#ifdef __clang__\n"
 			       "#pragma GCC pop_options\n"
 			       "#endif\n";
 
-/* Whether a cold file has code that is kept. clang warns about a region without any. */
-static bool is_cold_code(const struct am_file *file, bool is_lean)
+/* The smallest build that has code of a cold file. clang warns about a region without code. */
+static enum am_build smallest_cold_build(const struct am_file *file)
 {
+	enum am_build build = AM_NO_BUILD;
+
 	for (const struct am_item *item = file->items; item && file->is_cold; item = item->next) {
 		for (const struct am_name *name = item->names; name; name = name->next) {
-			if (item->is_kept && (item->is_lean || !is_lean) && item->is_function &&
-			    name->is_definite)
-				return true;
+			if (item->is_function && name->is_definite)
+				build = ORMA_MIN(build, item->build);
 		}
 	}
-	return false;
+	return build;
+}
+
+/* Begins or ends the region of a file's cold code, if it has any. */
+static void put_cold(struct output *output, enum am_build build, const char *text)
+{
+	if (build == AM_NO_BUILD)
+		return;
+	set_guard(output, build);
+	am_append_text(&output->body, text);
 }
 
 static void put_file(struct output *output, struct am_file *file, unsigned depth)
 {
 	const char *system;
-	bool is_reached = has_kept(file), is_cold = is_cold_code(file, false);
-	bool is_lean = is_cold ? is_cold_code(file, true) : has_lean(file);
+	enum am_build build = smallest_build(file), cold_build = smallest_cold_build(file);
 
 	if (file->is_emitted || strncmp(file->path, "include/", 8) == 0)
 		return;
@@ -223,24 +239,22 @@ static void put_file(struct output *output, struct am_file *file, unsigned depth
 
 		if (path)
 			put_file(output, am_load(output->tree, path), depth + 1);
-		else if (item->kind == AM_INCLUDE && is_reached)
+		else if (item->kind == AM_INCLUDE && build != AM_NO_BUILD)
 			put_include(output, system);
 	}
-	if (!is_reached)
+	if (build == AM_NO_BUILD)
 		return;
-	/* A region ends with its file, so that the same condition applies to each push and its pop. */
-	set_guard(output, !has_lean(file));
+	set_guard(output, build);
 	put_preface(output, file);
-	set_guard(output, !is_lean);
-	am_append_text(&output->body, is_cold ? cold_begin : "");
+	/* A region ends with its file, so that the same condition applies to each push and its pop. */
+	put_cold(output, cold_build, cold_begin);
 	for (const struct am_item *item = file->items; item; item = item->next) {
-		if (!item->is_kept)
+		if (item->build == AM_NO_BUILD)
 			continue;
-		set_guard(output, !item->is_lean);
+		set_guard(output, item->build);
 		put_item(output, item);
 	}
-	set_guard(output, !is_lean);
-	am_append_text(&output->body, is_cold ? cold_end : "");
+	put_cold(output, cold_build, cold_end);
 }
 
 /* --- orma.h and orma.c ------------------------------------------------------------------------ */
@@ -343,7 +357,11 @@ static const char source_head[] =
 	" * include orma.h are compiled with -DORMA_STATIC, a shared object that contains them exports\n"
 	" * nothing of orma. -DORMA_WITHOUT_SERVICE leaves out the in-process service and the functions of\n"
 	" * orma/service.h: two thirds of the size remain, for programs that emit to a daemon.\n"
+	" * -DORMA_PRODUCER_ONLY leaves out sessions as well; half of the size remains.\n"
 	" */\n"
+	"#if defined(ORMA_PRODUCER_ONLY) && !defined(ORMA_WITHOUT_SERVICE)\n"
+	"#define ORMA_WITHOUT_SERVICE\n"
+	"#endif\n"
 	"#ifndef _GNU_SOURCE\n"
 	"#define _GNU_SOURCE\n"
 	"#endif\n"
@@ -382,7 +400,7 @@ size_t am_write_source(struct am_tree *tree, const char *version, const char *fo
 		if (file->is_source)
 			put_file(&output, file, 0);
 	}
-	set_guard(&output, false);
+	set_guard(&output, AM_PRODUCER);
 	if (orma_base_buf_printf(&head, source_head, version, version,
 				 (int)output.system_includes.size,
 				 (const char *)output.system_includes.data) < 0)

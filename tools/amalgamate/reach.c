@@ -3,7 +3,7 @@
  *
  * The search begins with the public functions and the items that are kept anyway. An item reaches
  * every item that has one of its words as a name, if the word can mean that name. The search runs
- * twice: for all of orma.c, and for the part of it that remains without the service.
+ * once per build, the largest build first, and lowers the build of each item that it reaches.
  */
 #include <string.h>
 
@@ -14,27 +14,19 @@
 struct queue {
 	struct am_item **items;
 	size_t count, capacity;
-	bool is_lean; /* sets is_lean of the items instead of is_kept */
+	enum am_build build;
 };
 
 static bool is_reached(const struct queue *queue, const struct am_item *item)
 {
-	return queue->is_lean ? item->is_lean : item->is_kept;
-}
-
-static void set_reached(const struct queue *queue, struct am_item *item, bool value)
-{
-	if (queue->is_lean)
-		item->is_lean = value;
-	else
-		item->is_kept = value;
+	return item->build <= queue->build;
 }
 
 static void enqueue(struct queue *queue, struct am_item *item)
 {
 	if (is_reached(queue, item))
 		return;
-	set_reached(queue, item, true);
+	item->build = queue->build;
 	ORMA_ASSERT(queue->count < queue->capacity);
 	queue->items[queue->count++] = item;
 }
@@ -64,7 +56,7 @@ static void follow_branches(const struct am_token *directive, bool *is_inside, b
 }
 
 /* Calls `use` for each name in an item, also in its directives, but not for members behind a dot. */
-static void for_each_word(const struct am_item *item, bool is_lean,
+static void for_each_word(const struct am_item *item, enum am_build build,
 			  void (*use)(void *ctx, const struct am_item *item,
 				      const struct am_token *word),
 			  void *ctx)
@@ -78,7 +70,7 @@ static void for_each_word(const struct am_item *item, bool is_lean,
 			follow_branches(&token, &is_inside, &skips);
 			token.size = 1;
 		}
-		if (is_lean && skips)
+		if (build != AM_WHOLE && skips)
 			continue;
 		if (token.kind == AM_NAME && !is_member)
 			use(ctx, item, &token);
@@ -136,22 +128,22 @@ static void on_word(void *ctx, const struct am_item *item, const struct am_token
 		enqueue_prefixed(search, word);
 }
 
-/* Whether the public function is defined in the service. */
-static bool is_of_service(struct am_tree *tree, const struct am_name *name)
+/* Whether the build has the public function. */
+static bool has_function(struct am_tree *tree, const struct am_name *name, enum am_build build)
 {
 	const struct am_name *definition = am_find(&tree->names, name->text, strlen(name->text));
 
 	while (definition && !(definition->is_external && definition->is_definite))
 		definition = definition->next_same;
-	return definition && definition->item->file->is_service;
+	return !definition || definition->item->file->build <= build;
 }
 
 /* Whether the search begins with this item. */
-static bool is_root(struct am_tree *tree, const struct am_item *item, bool is_lean)
+static bool is_root(struct am_tree *tree, const struct am_item *item, enum am_build build)
 {
 	for (const struct am_name *name = item->names; name; name = name->next) {
 		if (name->is_external && am_find(&tree->exports, name->text, strlen(name->text)) &&
-		    !(is_lean && is_of_service(tree, name)))
+		    has_function(tree, name, build))
 			return true;
 	}
 	return item->is_root;
@@ -175,13 +167,14 @@ static void on_assert_word(void *ctx, const struct am_item *item, const struct a
 static void judge_assert(struct search *search, struct am_item *item)
 {
 	search->all_reached = true;
-	for_each_word(item, search->queue.is_lean, on_assert_word, search);
-	set_reached(&search->queue, item, search->all_reached);
+	for_each_word(item, search->queue.build, on_assert_word, search);
+	if (search->all_reached)
+		item->build = search->queue.build;
 }
 
-void am_find_reached(struct am_tree *tree, bool is_lean)
+void am_find_reached(struct am_tree *tree, enum am_build build)
 {
-	struct search search = {.tree = tree, .queue.is_lean = is_lean};
+	struct search search = {.tree = tree, .queue.build = build};
 	struct am_file *file;
 	struct am_item *item;
 
@@ -192,12 +185,13 @@ void am_find_reached(struct am_tree *tree, bool is_lean)
 	search.queue.items = am_alloc(tree, search.queue.capacity * sizeof(item));
 	for (file = tree->first; file; file = file->next) {
 		for (item = file->items; item; item = item->next) {
-			if (is_root(tree, item, is_lean))
+			ORMA_ASSERT(item->build > build);
+			if (is_root(tree, item, build))
 				enqueue(&search.queue, item);
 		}
 	}
 	for (size_t i = 0; i < search.queue.count; i++)
-		for_each_word(search.queue.items[i], is_lean, on_word, &search);
+		for_each_word(search.queue.items[i], build, on_word, &search);
 	for (file = tree->first; file; file = file->next) {
 		for (item = file->items; item; item = item->next) {
 			if (item->kind == AM_ASSERT)

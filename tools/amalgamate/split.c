@@ -37,6 +37,7 @@ static struct am_item *add_item(struct splitter *s, enum am_item_kind kind, cons
 	ORMA_ASSERT(start < s->at && s->at <= s->file->end);
 	ORMA_ASSERT(!*s->tail && (!s->comment || s->comment < start));
 	item->kind = kind;
+	item->build = AM_NO_BUILD;
 	item->file = s->file;
 	item->start = start;
 	item->end = s->at;
