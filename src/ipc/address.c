@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * address.c - socket addresses as text, listening, connecting.
  *
- * Parsing is by syntax alone and never touches the network: resolving host names blocks for as long
- * as the resolver likes, and pulls the C library's name service into static binaries. A program
- * that needs it resolves first and passes numbers. A number after the last colon makes an internet
- * address, as in upstream, unless a slash stands before it; then the text is a path.
+ * Parsing is by syntax alone and never touches the network: resolving a host name may block for a
+ * long time, and pulls the C library's name service into static binaries. A program that needs
+ * names resolves them itself and passes numbers. As in upstream, a number after the last colon
+ * makes an internet address, unless there is a slash before it; then the text is a path.
  *
  * A stale socket file is recognised by its type, so that a mistyped address cannot delete a file.
- * Rejected: binding to a temporary name and renaming it. It would leave no gap without a socket,
- * but upstream's clients notice a new daemon by the creation of the name in the folder, and would
- * miss it.
+ * Rejected: binding to a temporary name and renaming it. That way the name would never be missing,
+ * but upstream's clients watch the folder for the creation of the name, and would not notice the
+ * new daemon.
  */
 #include "ipc/address.h"
 
@@ -30,7 +30,8 @@
 
 #define VSOCK_PREFIX "vsock://"
 
-/* The kernel's struct sockaddr_vm and VMADDR_CID_ANY. Its headers do not come with every C library. */
+/* The kernel's struct sockaddr_vm and VMADDR_CID_ANY. Its headers do not come with every C
+ * library. */
 #define VSOCK_CID_ANY UINT32_MAX
 struct vsock_address {
 	sa_family_t family;
@@ -42,7 +43,7 @@ struct vsock_address {
 };
 _Static_assert(sizeof(struct vsock_address) == sizeof(struct sockaddr), "the kernel's layout");
 
-/* Every item of text has room for the longest AF_UNIX path, a NUL, and a little more. */
+/* The buffer for the text of an address fits the longest AF_UNIX path, a NUL, and a little more. */
 _Static_assert(ORMA_IPC_ADDRESS_TEXT_BYTES > sizeof(((struct sockaddr_un *)0)->sun_path) + 1,
 	       "a path must fit");
 
@@ -252,9 +253,9 @@ int orma_ipc_address_family(const struct orma_ipc_address *address)
 
 /* --- sockets ---------------------------------------------------------------------------------- */
 
-/* Frames are whole messages, so waiting for more data only adds latency. Keep-alive ends the
- * connection to a machine that vanished after a minute and three quarters; until then it counts
- * against a limit. */
+/* TCP_NODELAY: frames are whole messages, so waiting for more data only adds latency. Keep-alive:
+ * when a machine vanishes, its connections end after a minute and three quarters, and no longer
+ * count against the limits. */
 void orma_ipc_set_tcp_options(int fd)
 {
 	static const struct {

@@ -5,7 +5,7 @@
  *   vsock://cid:port   AF_VSOCK
  *   host:port          AF_INET; host is a dotted quad or "localhost" (resolving names would block)
  *   [v6]:port          AF_INET6
- *   anything else      path of an AF_UNIX socket; whatever holds a slash is a path
+ *   anything else      path of an AF_UNIX socket; a text with a slash is always a path
  *
  * All descriptors made here are CLOEXEC and non-blocking.
  */
@@ -25,8 +25,8 @@ struct orma_ipc_address {
 
 /* 0, -EINVAL (empty text, bad number, unknown host) or -ENAMETOOLONG. */
 int orma_ipc_address_parse(const char *text, struct orma_ipc_address *ret);
-/* Takes the next item off a comma-separated list, and skips empty ones. Returns 1, 0 at the end, or
- * -ENAMETOOLONG. */
+/* Takes the next item from a comma-separated list, and skips empty ones. Returns 1, 0 at the end,
+ * or -ENAMETOOLONG. */
 int orma_ipc_address_list_next(const char **list, char item[ORMA_IPC_ADDRESS_TEXT_BYTES]);
 /* Writes the address as text; "unknown" for an unnamed address or another family. */
 void orma_ipc_address_format(const struct orma_ipc_address *address,
@@ -59,9 +59,9 @@ int orma_ipc_connect(const struct orma_ipc_address *address, bool *ret_is_pendin
  */
 const char *orma_ipc_producer_address(void);
 const char *orma_ipc_consumer_address(void);
-/* The two parts of orma_ipc_producer_address(), for threads that must not read the environment
- * because another thread may be in setenv(): the address in the environment (NULL = none), and the
- * default address at this moment. */
+/* The two parts of orma_ipc_producer_address(): the address in the environment (NULL = none), and
+ * the current default address. Threads that must not read the environment, because another thread
+ * may be in setenv(), call only the second. */
 const char *orma_ipc_producer_address_wanted(void);
 const char *orma_ipc_producer_address_usual(void);
 /* The address in the environment for consumers; NULL = none. */

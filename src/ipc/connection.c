@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  * connection.c - a stream of frames over a non-blocking socket.
  *
- * Sending: a frame goes to the socket at once when the queue is empty. What the socket does not take is
- * copied into the queue (send_queue.c) and waits for writability. Invariant: write interest is on exactly
- * while the queue is not empty and the connection does not wait for a turn. A timer ends the connection to a
- * peer that takes nothing. Blocking sends with a timeout, as upstream has, would freeze all other connections
- * meanwhile.
+ * Sending: a frame goes to the socket at once when the queue is empty. Bytes that the socket does
+ * not take are copied into the queue (send_queue.c) and sent when the socket is writable.
+ * Invariant: write interest is on exactly while the queue is not empty and the connection does not
+ * wait for a turn. A timer ends the connection to a peer that takes no data. Rejected: blocking
+ * sends with a timeout, as upstream has; they freeze all other connections meanwhile.
  *
- * Ending: whatever fails, in whatever callback, orma_ipc_connection_close() closes the socket and defers the
- * owner's callback to a task of the loop. Calling the owner right there was rejected: it would have to expect
- * its own destruction inside every send.
+ * Ending: after any failure, in any callback, orma_ipc_connection_close() closes the socket and
+ * defers the owner's callback to a task of the loop. Rejected: calling the owner at once, because
+ * it would have to expect its own destruction inside every send.
  *
- * Receiving: at most RECEIVES_PER_TURN receives per turn, so that one peer that floods cannot starve the
- * others; level-triggered epoll reports the rest again. Reading until EAGAIN would cost one more system call per
- * wake-up and has no bound.
+ * Receiving: a turn has at most RECEIVES_PER_TURN receives, so that a flood from one peer cannot
+ * starve the others. Level-triggered epoll reports the rest again. Rejected: reading until EAGAIN,
+ * which costs one more system call per wake-up and has no bound.
  *
- * Handling frames has a time budget per turn too, because a frame of ten bytes may ask for milliseconds of work.
- * A task hands out the frames that are left, and nothing is received before that. The budget is the thread's CPU
- * time, so that on a busy machine the frames of an honest peer stay together. Reading the wall clock is
- * cheaper, so it decides when to read the CPU clock. Counting frames instead was rejected: a count that keeps
- * costly frames from starving the loop slows cheap ones down. All connections of a host share one more budget
- * per turn (turns.c). Events that come after it is spent wait in connection->waiting, and the socket is not
- * watched meanwhile.
+ * Handling frames has a time budget per turn, too, because a frame of ten bytes may ask for
+ * milliseconds of work. When the budget is spent, a task hands out the remaining frames in a later
+ * turn, and nothing is received before that. The budget is CPU time of the thread, so that a busy
+ * machine does not split the frames of an honest peer over many turns. Reading the wall clock is
+ * cheaper, so the code reads it first and the CPU clock only when the wall clock has passed the
+ * budget. Rejected: a limit on the number of frames, because one that is low enough for costly
+ * frames slows cheap frames down. All connections of a host share a second budget per turn
+ * (turns.c). When that one is spent, later events wait in connection->waiting, and the socket is
+ * not watched meanwhile.
  *
- * The work of a single frame, or of the end of a peer, may exceed a turn as well. The owner then calls
- * orma_ipc_connection_call_again() and is called again in another turn: the frame goes back into the assembler,
- * in front of the following ones. So order holds, nothing is copied, and the owner remembers only how far it
- * came. A frame that was begun is completed even when the connection ends meanwhile.
+ * The work of a single frame, or of the end of a peer, may exceed a turn as well. The owner then
+ * calls orma_ipc_connection_call_again() and gets the same callback in another turn. Meanwhile the
+ * frame stays in the assembler, in front of the following ones. So frames stay in order, nothing is
+ * copied, and the owner only has to remember its progress. An unfinished frame is completed even
+ * when the connection ends meanwhile.
  *
- * close() of a descriptor that a peer sent may block, and so may close() of a socket with something unread in
- * it. The loop's closer, if there is one, closes both. While too many descriptors of a user wait there, a
- * connection of that user is dropped as soon as it sends something, before anything is received: receiving
- * would bring more descriptors, and refusing them after they have arrived closes them here.
+ * close() of a descriptor that a peer sent may block, and so may close() of a socket with unread
+ * descriptors in it. The loop's closer, if there is one, closes both. While too many descriptors of
+ * a user wait there, a connection of that user that becomes readable is dropped without receiving:
+ * receiving could bring more descriptors, and closing those here could block.
  */
 #include "ipc/connection.h"
 
@@ -55,7 +58,7 @@ enum { FRAMES_LEFT = 8 }; /* a bit of connection->waiting, beside ORMA_LOOP_... 
 
 /* --- ending ----------------------------------------------------------------------------------- */
 
-/* Gives back everything but the close task. */
+/* Releases everything except the close task. */
 static void release(struct orma_ipc_connection *connection)
 {
 	orma_base_watch_remove(&connection->watch);
@@ -136,7 +139,7 @@ static void on_stalled(struct orma_timer *timer)
 				  -ETIMEDOUT);
 }
 
-/* To be called when the peer took something, and when the queue is no longer empty. */
+/* Called when the peer has taken data, and when the queue becomes non-empty. */
 static void restart_stall_timer(struct orma_ipc_connection *connection)
 {
 	if (orma_ipc_send_queue_is_empty(&connection->queue)) {
@@ -212,7 +215,7 @@ int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struc
 	if (r < 0 && sent == 0)
 		return r;
 	if (r < 0) {
-		/* Half of the frame has left, and there is no memory for the other half. */
+		/* A part of the frame is sent, and there is no memory for the rest. */
 		orma_ipc_connection_close(connection, r);
 		return -ECONNRESET;
 	}
@@ -247,7 +250,8 @@ int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection)
 	return fd;
 }
 
-/* Keeps the first descriptor of a message, instead of one that nobody took, and closes the others. */
+/* Keeps the first descriptor of a message and closes the others. Also closes the one that was kept
+ * before, if the owner did not take it. */
 static void keep_first_fd(struct orma_ipc_connection *connection,
 			  const struct orma_ipc_received_fds *fds)
 {
@@ -318,8 +322,8 @@ static bool hand_out(struct orma_ipc_connection *connection, const uint8_t *data
 	return true;
 }
 
-/* Hands out the whole frames that were received, as far as the budget goes. Returns false when nothing more is
- * to be received in this turn, or the connection is gone. */
+/* Hands out whole frames that were received, until the budget is spent. Returns false when this
+ * turn must not receive more, or the connection is gone. */
 static bool dispatch_frames(struct orma_ipc_connection *connection, struct budget *budget,
 			    const bool *is_gone)
 {
@@ -352,7 +356,8 @@ static ssize_t receive_into(struct orma_ipc_connection *connection, uint8_t *win
 	return received;
 }
 
-/* One recvmsg() and the frames that it completed. Returns false when that is enough for this turn. */
+/* Receives once, and hands out the frames that this completes. Returns false when this turn must
+ * not receive more. */
 static bool receive_once(struct orma_ipc_connection *connection, struct budget *budget,
 			 const bool *is_gone)
 {
@@ -412,7 +417,7 @@ static void handle_events(struct orma_ipc_connection *connection, unsigned event
 		on_writable(connection);
 	if (*is_gone || connection->is_closed)
 		return;
-	/* After a hang-up there may still be frames to read; only the end of the stream ends them. */
+	/* After a hang-up there may still be frames to read, until the end of the stream. */
 	if (connection->is_paused) {
 		/* epoll would report EPOLLHUP repeatedly. */
 		if (events & ORMA_LOOP_HANGUP)
@@ -423,8 +428,8 @@ static void handle_events(struct orma_ipc_connection *connection, unsigned event
 		on_readable(connection, is_gone);
 }
 
-/* Takes one step at the end of a connection: hands out the unfinished frame again, or runs ops->closed. Returns
- * false when another step is needed. */
+/* Takes one step at the end of a connection: hands out the unfinished frame again, or runs
+ * ops->closed. Returns false when another step is needed. */
 static bool take_closing_step(struct orma_ipc_connection *connection, const bool *is_gone)
 {
 	const uint8_t *data;

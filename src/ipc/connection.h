@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * connection.h - a stream of frames over a non-blocking socket on the event loop.
  *
- * Nothing blocks: what the socket does not take at once waits in a queue of bounded size. The connection ends
- * when the peer closes it, sends an oversize frame, lets the queue grow beyond its limit, or takes nothing for
- * longer than the stall timeout.
+ * Nothing blocks: bytes that the socket does not take at once wait in a queue of bounded size. The
+ * connection ends when the peer closes it, sends an oversize frame, or takes no data for longer
+ * than the stall timeout.
  *
- * Lifetime: a connection is embedded in its owner. The owner may end it with orma_ipc_connection_done() at any
- * time, also in every callback. Otherwise ops->closed reports its end: once, or again when the callback asks for
- * that, and always from the loop, never inside another callback or a call.
+ * Lifetime: a connection is embedded in its owner. The owner may end it with
+ * orma_ipc_connection_done() at any time, even inside a callback. Otherwise ops->closed reports its
+ * end. It runs from the loop, never inside another callback or a call, and it runs again only if it
+ * asks for that.
  */
 #ifndef ORMA_IPC_CONNECTION_H
 #define ORMA_IPC_CONNECTION_H
@@ -31,15 +32,16 @@ struct orma_ipc_connection_ops {
 		      size_t size);
 	/* There is room again after orma_ipc_connection_has_room() returned false. May be NULL. */
 	void (*drained)(struct orma_ipc_connection *connection);
-	/* The socket is closed. `error` is 0 at the end of the stream, else why the connection ended. */
+	/* The socket is closed. `error` is 0 at the end of the stream, else why the connection
+	 * ended. */
 	void (*closed)(struct orma_ipc_connection *connection, int error);
 };
 
 struct orma_ipc_connection_limits {
 	size_t queue_bytes;        /* 0 = ORMA_IPC_QUEUE_BYTES_DEFAULT */
 	uint64_t stall_timeout_ns; /* 0 = never */
-	/* Shares the loop's time with other connections, accounted to this user; borrowed. NULL = the
-	 * connection never waits for others. */
+	/* The scheduler that shares the loop's time among users; borrowed. NULL = the connection
+	 * never waits for others. */
 	struct orma_ipc_turns *turns;
 	uid_t uid;
 	bool is_uid_known;
@@ -65,7 +67,7 @@ struct orma_ipc_connection {
 	uid_t owner; /* the user who sends descriptors, for the loop's closer */
 	bool is_closed, wants_drained;
 	bool is_paused;
-	bool is_unfinished; /* the next frame was handed out before */
+	bool is_unfinished; /* the next frame has been handed out before */
 	bool wants_again;   /* set by orma_ipc_connection_call_again() in the running callback */
 	bool *is_gone;      /* set by orma_ipc_connection_done() while a callback runs */
 };
@@ -74,30 +76,31 @@ struct orma_ipc_connection {
 int orma_ipc_connection_init(struct orma_ipc_connection *connection, struct orma_loop *loop, int fd,
 			     const struct orma_ipc_connection_ops *ops,
 			     const struct orma_ipc_connection_limits *limits);
-/* Frees everything at once, including the bytes of a frame that is being handled. No callback follows. */
+/* Frees everything at once, including the bytes of a frame that is being handled. No callback
+ * follows. */
 void orma_ipc_connection_done(struct orma_ipc_connection *connection);
-/* Ends the connection: nothing is received or sent any more, and ops->closed(error) follows from the loop. Safe
- * in every callback, and when called twice. */
+/* Ends the connection: nothing is received or sent any more, and ops->closed(error) follows from
+ * the loop. Safe in every callback, and when called twice. */
 void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error);
 
 /*
- * Sends one whole frame (header included), given as a few pieces, and copies what has to wait. `fd` (-1 = none)
- * rides on its first byte; it is borrowed, and duplicated when it has to wait.
- * 0, or -ECONNRESET: the connection has ended. With -ENOBUFS (over the queue limit), -ENOMEM and -EMFILE nothing
- * was sent and the connection goes on.
+ * Sends one whole frame (header included), given as a few pieces, and copies the bytes that have to
+ * wait. `fd` (-1 = none) is sent with the first byte; it is borrowed, and duplicated when it has to
+ * wait. Returns 0, or -ECONNRESET when the connection has ended. On -ENOBUFS (over the queue
+ * limit), -ENOMEM and -EMFILE nothing was sent, and the connection stays open.
  */
 int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struct iovec *pieces,
 			     size_t count, int fd);
 
-/* True while less than half of the queue limit waits to be sent, so that a stream may go on. After false,
- * ops->drained follows. */
+/* Returns true while less than half of the queue limit waits to be sent. After it has returned
+ * false, ops->drained reports that there is room again. */
 bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection);
-/* While it is paused, nothing is received, and the end of the stream is not noticed. No callback runs inside
- * this call. */
+/* Pauses or resumes receiving. While the connection is paused, the end of the stream is not noticed
+ * either. No callback runs inside this call. */
 void orma_ipc_connection_pause(struct orma_ipc_connection *connection, bool is_paused);
-/* Only in ops->frame and ops->closed, for work that takes too long at once: the same callback runs again in
- * another turn of the loop. Nothing is handed out or received in between, and an unfinished frame is handed
- * out again before ops->closed. */
+/* Makes the running callback run again in another turn of the loop; for work that is too long for
+ * one turn. Allowed only in ops->frame and ops->closed. Nothing is handed out or received in
+ * between, and an unfinished frame is handed out again before ops->closed. */
 void orma_ipc_connection_call_again(struct orma_ipc_connection *connection);
 /* Returns the descriptor that came last, which the caller then owns; -1 = none. */
 int orma_ipc_connection_take_fd(struct orma_ipc_connection *connection);

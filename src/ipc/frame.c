@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * frame.c - frames of the wire protocol, without sockets.
  *
- * Decoding is one walk with the zero-copy reader: no allocation, and arguments stay where they were
- * received. The generated tables would copy nothing either, but need an arena per frame, and this
- * is the daemon's hottest message.
+ * Decoding is one walk with the zero-copy reader: it allocates nothing, and arguments stay where
+ * they were received. Rejected: the generated tables, which need an arena per frame; this is the
+ * message that the daemon decodes most often.
  *
  * Encoding makes an envelope: the whole frame except its body. The fields of an IPCFrame nest two
- * levels deep, so all lengths are known once the size of the body is, and arguments go from the
- * caller's memory to the socket. Ids ascend as in any protobuf encoder, and only drop_reply follows
- * the body; this is the suffix. Writing everything into one buffer would be simpler, but would copy
- * every reply of a read-back.
+ * levels deep, so all lengths follow from the size of the body, and the body goes from the caller's
+ * memory to the socket without a copy. Field ids ascend, as protobuf encoders write them, so only
+ * drop_reply follows the body; it is the suffix. Rejected: writing everything into one buffer,
+ * which is simpler but copies every reply of a read-back.
  *
  * The assembler is one sliding buffer. It hands out whole frames in place, moves a partial frame to
- * the front when that needs room, and grows to exactly the announced size, which is bounded. A ring
- * would avoid the move but could not hand out a frame in one piece. An idle connection holds no
- * memory.
+ * the front when the frame needs room, and grows to exactly the announced size, which is bounded.
+ * An idle connection holds no memory. Rejected: a ring, which avoids the move but cannot hand out a
+ * frame in one piece.
  */
 #include "ipc/frame.h"
 
@@ -210,8 +210,8 @@ static uint8_t *put_bytes_head(uint8_t *at, uint32_t id, size_t size)
 	return orma_proto_put_varint(at, size);
 }
 
-/* Writes the header, the request id, the tag of the message, and `head`. `body_size` bytes and the
- * suffix follow these. */
+/* Writes the header, the request id, the tag of the message, and `head`. The body (`body_size`
+ * bytes) and the suffix follow. */
 static int seal(struct orma_ipc_envelope *envelope, uint64_t request_id,
 		enum orma_ipc_frame_kind kind, const uint8_t *head, size_t head_size,
 		size_t body_size)

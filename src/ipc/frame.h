@@ -108,7 +108,7 @@ int orma_ipc_envelope_bind(struct orma_ipc_envelope *envelope, uint64_t request_
 			   size_t service_name_size);
 int orma_ipc_envelope_error(struct orma_ipc_envelope *envelope, uint64_t request_id,
 			    size_t text_size);
-/* The body is the fields of the BindServiceReply. */
+/* The body has the fields of the BindServiceReply. */
 int orma_ipc_envelope_bind_reply(struct orma_ipc_envelope *envelope, uint64_t request_id,
 				 size_t fields_size);
 
@@ -123,9 +123,9 @@ int orma_ipc_bind_reply_encode(struct orma_buf *buf, uint32_t service_id, const 
 /* --- frames out of a stream ------------------------------------------------------------------- */
 
 /*
- * {0} is empty. Holds no memory while no frame is partly received (after
- * orma_ipc_assembler_trim()). Invariant: begin <= end <= capacity; the bytes [begin, end) were
- * received and not consumed.
+ * {0} is empty. After orma_ipc_assembler_trim() it holds memory only while a frame is partly
+ * received. Invariant: begin <= end <= capacity; the bytes [begin, end) were received and not
+ * consumed.
  */
 struct orma_ipc_assembler {
 	uint8_t *data;

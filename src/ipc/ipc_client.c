@@ -11,10 +11,10 @@
  * `closed`, or by a task of the client when there is no connection.
  *
  * `is_gone` points into the stack frame of the code that runs a callback. orma_ipc_client_free()
- * sets it, and that code checks it before it touches the client again. Deferring the free to the
- * next turn of the loop was rejected, because callers stop and free their loop next. Queueing calls
- * until the service is bound was rejected too: only the caller knows which of them still make sense
- * then.
+ * sets it, and that code checks it before it touches the client again. Rejected: deferring the free
+ * to the next turn of the loop, because callers often stop and free their loop right after;
+ * queueing calls until the service is bound, because only the caller knows which of them still make
+ * sense then.
  */
 #include "ipc/ipc_client.h"
 
@@ -48,7 +48,7 @@ struct orma_ipc_client {
 	struct orma_ipc_address address;
 	struct orma_ipc_trust trust;
 	struct orma_watch connect_watch;
-	int connect_fd; /* -1 = none, or the connection has it */
+	int connect_fd; /* -1 = none, or owned by the connection */
 	struct orma_timer retry_timer, timeout_timer;
 	struct orma_task start_task;
 	int start_error;
@@ -288,7 +288,7 @@ static int send_bind(struct orma_ipc_client *client)
 	return orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), -1);
 }
 
-/* Checks who listens, before anything is sent. */
+/* Checks which user listens, before anything is sent. */
 static int check_trust(struct orma_ipc_client *client, int fd)
 {
 	struct orma_ipc_credentials listener;
@@ -303,7 +303,7 @@ static int check_trust(struct orma_ipc_client *client, int fd)
 	if (listener.is_known)
 		snprintf(text, sizeof(text), "user %u", (unsigned)listener.uid);
 	orma_base_free(client->error_text);
-	client->error_text = orma_base_strdup(listener.is_known ? text : "nobody knows which user");
+	client->error_text = orma_base_strdup(listener.is_known ? text : "an unknown user");
 	return -EPERM;
 }
 
@@ -438,7 +438,7 @@ int orma_ipc_client_new(const struct orma_ipc_client_options *options, const cha
 		return r;
 	client->address = parsed;
 	client->start_error = try_connect(client);
-	/* The outcome always comes from the loop, so that the caller has one place to handle it. */
+	/* Report a failure from the loop, too, so that the caller handles it in one place. */
 	if (client->start_error < 0)
 		orma_base_loop_defer(options->loop, &client->start_task, on_start_failed);
 	*ret = client;

@@ -4,7 +4,7 @@
  * The caller has a static table of the method names that it may use; the host assigns their ids.
  * All callbacks run on the loop, never inside orma_ipc_client_new() or orma_ipc_client_invoke().
  * The client may be freed in every callback. Children of a fork must not hold the client's socket
- * open, because the host would not notice the end of the process: it is marked with
+ * open, because the host would not notice the end of the process: so the socket is marked with
  * orma_base_fd_set_close_on_fork().
  */
 #ifndef ORMA_IPC_IPC_CLIENT_H
@@ -22,8 +22,8 @@ struct orma_ipc_trust;
 struct orma_ipc_reply {
 	bool success;
 	bool has_more; /* the callback will run again */
-	/* 0, or without success: -EREMOTEIO when the host rejected the call, else why the connection
-	 * ended. */
+	/* 0, or without success: -EREMOTEIO when the host rejected the call, else why the
+	 * connection ended. */
 	int error;
 	const void *data; /* untrusted; borrowed for the callback */
 	size_t size;
@@ -40,21 +40,21 @@ struct orma_ipc_client_options {
 	/* The service is bound, and calls can be made. */
 	void (*connected)(void *ctx);
 	/*
-	 * Runs once, after every outstanding call was rejected; nothing follows. -ECONNREFUSED and
-	 * the like: it never connected. -EPERM: options.trust does not cover the listener.
-	 * -ENOTSUP: the host has no such service. -EBUSY: the host refused the connection.
-	 * (orma_ipc_client_error_text() says more about -EPERM and -EBUSY.) -EPROTO, -ETIMEDOUT. 0
-	 * or -ECONNRESET: the connection was lost.
+	 * Runs once, after every outstanding call has been rejected; no callback follows.
+	 * -ECONNREFUSED and the like: it never connected. -EPERM: options.trust does not cover the
+	 * listener. -ENOTSUP: the host has no such service. -EBUSY: the host refused the
+	 * connection. (orma_ipc_client_error_text() says more about -EPERM and -EBUSY.) -EPROTO,
+	 * -ETIMEDOUT. 0 or -ECONNRESET: the connection was lost.
 	 */
 	void (*disconnected)(void *ctx, int error);
 	/* There is room again after orma_ipc_client_has_room() returned false. May be NULL. */
 	void (*drained)(void *ctx);
-	size_t queue_bytes;          /* limit on bytes that wait to be sent; 0 = default */
-	uint64_t stall_timeout_ns;   /* a host that takes nothing for so long is lost; 0 = never */
+	size_t queue_bytes;        /* limit on bytes that wait to be sent; 0 = default */
+	uint64_t stall_timeout_ns; /* a host that takes no data for this long is lost; 0 = never */
 	uint64_t connect_timeout_ns; /* until bound; 0 = 10 s */
 	size_t calls_max;            /* limit on outstanding calls; 0 = ORMA_IPC_CLIENT_CALLS_MAX */
-	/* Whose services the client talks to. It sends nothing to a listener that is not covered.
-	 * Copied; NULL = any user's. */
+	/* The users whose services the client accepts. It sends nothing to other listeners. Copied;
+	 * NULL = all users. */
 	const struct orma_ipc_trust *trust;
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ipc_host.c - the serving half: listeners, and the admission of peers.
  *
- * A host owns its listeners and its peers; ipc_peer.c handles what a peer sends. A peer finds the first
- * service_count services of the table, and peers of some listeners find all of them. Rejected: a second host for
- * the services that are not for everybody (the two would have to share their limits).
+ * A host owns its listeners and its peers; ipc_peer.c handles what a peer sends. A peer can bind
+ * the first service_count services of the table; only peers of some listeners can bind the reserved
+ * services at its end. Rejected: a second host for the reserved services, because the two would
+ * have to share their limits.
  */
 #include "ipc/ipc_host.h"
 
@@ -36,16 +37,16 @@ static void refuse_peer(int fd, const char *text)
 	(void)orma_ipc_socket_send(fd, pieces, ORMA_ARRAY_SIZE(pieces), -1);
 }
 
-/* Root and the user that the host runs as have only their limit per user: connections of other users do not
- * count against them. */
+/* Root and the host's own user have only a limit per user, so the connections of other users cannot
+ * shut them out. */
 static bool is_privileged(bool is_known, uid_t uid)
 {
 	return is_known && (uid == 0 || uid == geteuid());
 }
 
-/* Returns why the host takes no further connection of this user, or NULL when it does. The peers are counted
- * each time: a table of users would have to drop users that have left, and there are at most some 1,500 peers
- * to walk. */
+/* Returns why the host takes no further connection of this user, or NULL when it does. The peers
+ * are counted each time: a table of users would have to drop users that have left, and there are at
+ * most some 1,500 peers to walk. */
 static const char *find_limit(const struct orma_ipc_host *host,
 			      const struct orma_ipc_credentials *credentials)
 {
@@ -68,7 +69,7 @@ static const char *find_limit(const struct orma_ipc_host *host,
 	return "too many connections";
 }
 
-/* As orma_ipc_host_adopt(), but takes over the descriptor also on failure. */
+/* Works like orma_ipc_host_adopt(), but owns the descriptor even on failure. */
 static int admit(struct orma_ipc_host *host, int fd, bool has_all_services,
 		 struct orma_ipc_peer **ret_peer)
 {
@@ -86,7 +87,8 @@ static int admit(struct orma_ipc_host *host, int fd, bool has_all_services,
 	if (r == 0)
 		r = orma_ipc_peer_new(host, fd, &credentials, &peer);
 	if (!peer) {
-		/* The peer may have sent something already, and close() of unread descriptors may block. */
+		/* The peer may have sent something already, and close() of unread descriptors may
+		 * block. */
 		orma_base_socket_close_foreign(closer, fd, credentials.uid);
 		return r;
 	}
@@ -226,7 +228,8 @@ int orma_ipc_host_adopt_listener(struct orma_ipc_host *host, int fd, unsigned fl
 
 int orma_ipc_host_adopt(struct orma_ipc_host *host, int fd, struct orma_ipc_peer **ret_peer)
 {
-	/* Works on a duplicate, so that on failure the caller still owns an unchanged descriptor. */
+	/* Works on a duplicate, so that on failure the caller still owns an unchanged
+	 * descriptor. */
 	int own_fd = orma_base_fd_duplicate(fd);
 
 	if (own_fd < 0)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ipc_peer.c - one connection to a host: its frames, and its calls.
  *
- * A peer owns its connection and its unfinished calls. A call is freed when it is finished, or with its peer. A
- * peer is freed only in its connection's `closed`, which the loop runs outside of all other callbacks. So a
- * handler may drop its own peer and still hold valid pointers until it returns.
+ * A peer owns its connection and its unfinished calls. A call is freed when it is finished, or with
+ * its peer. A peer is freed only in its connection's `closed`, which the loop runs outside of all
+ * other callbacks. So a handler may drop its own peer and still hold valid pointers until it
+ * returns.
  *
- * Ids on the wire are positions in the host's static tables plus one. So nothing is registered at run time, and
- * looking up a hostile id is one comparison. Reference counts on calls were rejected: the owner of a peer knows
- * when the peer goes, and holds its calls in the same place.
+ * Ids on the wire are positions in the host's static tables plus one. So nothing is registered at
+ * run time, and a hostile id is refused by one comparison. Rejected: reference counts on calls,
+ * because the owner of a peer learns when the peer goes and can drop its calls then.
  */
 #include "ipc/ipc_peer.h"
 
@@ -50,7 +51,7 @@ static void finish_call(struct orma_ipc_call *call)
 		free_call(call);
 }
 
-/* Closes the connection when the frame cannot be queued: such a peer does not read. */
+/* Closes the connection when the frame cannot be queued, because the peer does not read. */
 static int send_frame(struct orma_ipc_peer *peer, const struct orma_ipc_envelope *envelope,
 		      const void *body, size_t size, int fd)
 {
@@ -140,7 +141,8 @@ static void handle_bind(struct orma_ipc_peer *peer, const struct orma_ipc_frame 
 					       sizeof(*service->methods), service->method_count);
 		break;
 	}
-	/* An empty reply says that the service is unknown: its field `success` is false by default. */
+	/* An empty reply says that the service is unknown: its field `success` is false by
+	 * default. */
 	if (r == 0)
 		r = orma_ipc_envelope_bind_reply(&envelope, frame->request_id, fields.size);
 	if (r != 0) {
@@ -210,7 +212,8 @@ static void handle_invoke(struct orma_ipc_peer *peer, const struct orma_ipc_fram
 	}
 }
 
-/* Hashes what identifies the machine: the hint, or the address without its port. Never 0, which means this machine. */
+/* Hashes the hint that identifies the machine, or the address without its port. Never returns 0,
+ * which means this machine. */
 static uint32_t machine_id_of(struct orma_ipc_peer *peer, struct orma_str hint)
 {
 	struct orma_ipc_address address = {.size = sizeof(address.storage)};

@@ -23,7 +23,7 @@ struct orma_ipc_peer {
 	struct orma_ipc_connection connection;
 	struct orma_ipc_peer_identity identity;
 	bool has_said_identity;
-	size_t service_count; /* it finds the first ones of options->services */
+	size_t service_count; /* the peer can bind this many of options->services */
 	void *data;
 	struct orma_list calls; /* struct orma_ipc_call: unfinished ones */
 	uint32_t call_count;    /* in `calls` */
@@ -32,8 +32,8 @@ struct orma_ipc_peer {
 	bool wants_closed_again;
 };
 
-/* Takes over the descriptor and joins host->peers. 0, -ENOMEM, or what the loop says; the descriptor is then
- * still the caller's. */
+/* Takes over the descriptor and joins host->peers. Returns 0, -ENOMEM or the error of the loop; on
+ * failure the caller still owns the descriptor. */
 int orma_ipc_peer_new(struct orma_ipc_host *host, int fd,
 		      const struct orma_ipc_credentials *credentials, struct orma_ipc_peer **ret);
 /* Frees it with its calls. No callback follows. */

@@ -4,8 +4,8 @@
  * A bounded number of connections is accepted per turn of the loop. When the process is out of
  * descriptors, level-triggered polling would spin on a connection that cannot be accepted. So the
  * listener closes its spare descriptor to accept and close that connection, and the peer notices.
- * When this fails too, the listener pauses for a moment. Pausing until a descriptor is closed was
- * rejected: other code in the process closes descriptors too, without notice.
+ * When this fails too, the listener pauses for a moment. Rejected: pausing until a descriptor is
+ * closed, because other code in the process closes descriptors too, without notice.
  */
 #include "ipc/listener.h"
 
@@ -52,7 +52,8 @@ static void on_pause_over(struct orma_timer *timer)
 
 static void pause_accepting(struct orma_ipc_listener *listener)
 {
-	/* Without a timer the pause would never end; spinning is better. */
+	/* If the timer cannot be armed, do not pause: spinning is better than a pause without
+	 * end. */
 	if (orma_base_loop_arm_in(listener->loop, &listener->pause_timer, PAUSE_NS,
 				  on_pause_over) == 0)
 		orma_base_watch_set_interest(&listener->watch, 0);
@@ -117,7 +118,7 @@ static int new_listener(struct orma_loop *loop, int fd, orma_ipc_accept_fn *fn, 
 		return r;
 	}
 	listener->fd = fd;
-	/* Without a spare descriptor the listener can only pause. */
+	/* If there is no spare descriptor, the listener can still pause. */
 	listener->spare_fd = open_spare();
 	*ret = listener;
 	return 0;

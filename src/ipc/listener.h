@@ -21,7 +21,7 @@ struct orma_ipc_listener {
 	int fd, spare_fd;
 	struct orma_ipc_address address; /* size 0 = the socket was made elsewhere */
 	dev_t file_device;
-	ino_t file_inode; /* of the socket file, 0 = none */
+	ino_t file_inode; /* inode of the socket file; 0 = none */
 	orma_ipc_accept_fn *fn;
 	void *ctx;
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * send_queue.c - a list of blocks, each with the bytes of one or more frames.
  *
- * A descriptor must travel with the first byte of its frame. So a frame that has one begins a block of its own,
- * the block owns the descriptor until its first byte has left, and one sendmsg() never spans the beginning of
- * such a block. Small frames without a descriptor share a block.
+ * A descriptor must travel with the first byte of its frame. So a frame with a descriptor begins a
+ * new block, which owns the descriptor until its first byte is sent. One sendmsg() never continues
+ * into such a block. Small frames without a descriptor share a block.
  *
- * Invariants: frames leave whole and in order; `bytes` is the sum of the unsent bytes; no block is fully sent.
+ * Invariants: frames are sent whole and in order; `bytes` is the sum of the unsent bytes; no block
+ * is fully sent.
  */
 #include "ipc/send_queue.h"
 
@@ -21,7 +22,7 @@
 
 enum {
 	BLOCKS_PER_SEND = 64,
-	BLOCK_BYTES = 4096, /* of an allocation that small frames share */
+	BLOCK_BYTES = 4096, /* size of a block that small frames share */
 };
 
 struct send_block {
@@ -31,7 +32,7 @@ struct send_block {
 	uint8_t data[];
 };
 
-/* For assertions. */
+/* Checks the invariants; used by assertions only. */
 static bool is_consistent(const struct orma_ipc_send_queue *queue)
 {
 	const struct send_block *block;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trust.c - the users from whose services a program takes commands.
+ * trust.c - decides which users' services a program takes commands from.
  *
- * A producer tells its service everything that its data sources record, and the default address may
- * be in /tmp, where any user can listen first. So a client asks the kernel who listens: the
- * credentials of a connected Unix socket are those of the process that called listen().
+ * A producer sends its service everything that its data sources record, and the default address may
+ * be in /tmp, where any user can listen first. So a client asks the kernel which user listens: a
+ * connected Unix socket has the credentials of the process that called listen().
  *
  *   the listener                              | is trusted
  *   the program's own user, or root           | always
@@ -15,11 +15,11 @@
  *                                             | environment did
  *   a process on a network (no credentials)   | the same
  *
- * An address in the environment expresses the wish of the user that runs the program, unless
- * another user wrote the environment: any user may start a setuid program, and `su` and `sudo -E`
+ * The user that runs a program usually sets its environment, so an address in the environment is
+ * trusted. There are two exceptions: any user may start a setuid program, and `su` and `sudo -E`
  * pass a user's environment to root. So a setuid program treats such an address like a default one.
- * So does root when it is a Unix socket, whose owner can be checked. (A network address has no
- * owner to check, root's guests use nothing else, and no default address is on a network.)
+ * Root does the same if the address is a Unix socket, whose owner can be checked. A network address
+ * has no owner to check, and a virtual machine's root has no other way to reach the host.
  *
  * Rejected: checking the owner of the socket's file (a user can make a link to, or rename, another
  * user's socket), connecting without a check (upstream), and checking on the producer's side alone

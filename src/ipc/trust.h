@@ -13,7 +13,7 @@
 
 /* The source of an address. */
 enum orma_ipc_naming {
-	ORMA_IPC_NAMED_BY_NOBODY, /* it is a default */
+	ORMA_IPC_NAMED_BY_NOBODY, /* the default address */
 	ORMA_IPC_NAMED_BY_ENVIRONMENT,
 	ORMA_IPC_NAMED_BY_PROGRAM,
 };
@@ -29,10 +29,10 @@ struct orma_ipc_trust {
 
 /*
  * `wanted` is "any", or user ids with commas between them ("" = none); `naming` has no effect then.
- * NULL means the value of ORMA_TRUST_SERVICE, except in setuid programs, which ignore it, and also
- * ignore that the environment named the address. -EINVAL: `wanted` is neither. A wrong value in the
- * environment is logged and ignored. Must not be called by threads that must not read the
- * environment.
+ * NULL means the value of ORMA_TRUST_SERVICE. Setuid programs ignore that variable, and treat an
+ * address from the environment like a default one. Returns -EINVAL when `wanted` is neither "any"
+ * nor a list. A wrong value in the environment is logged and ignored. Reads the environment, so
+ * threads that must not do that must not call it.
  */
 int orma_ipc_trust_init(struct orma_ipc_trust *ret, enum orma_ipc_naming naming,
 			const char *wanted);

@@ -2,19 +2,20 @@
  * turns.c - shares the time of a loop among the users of its connections.
  *
  * While the turns of the loop are short, connections are served as they become ready, and this code
- * only measures time. Once a turn has spent TURN_NS, further connections that become ready wait. A
- * task serves them in the following turns, TURN_NS in each: first the user that has used the least
- * time, and within a user the connections whose last work was short, with a costly one from time to
- * time. A user that joins after a pause starts with the least used_ns of the others, so idle time
- * cannot be saved up. So a turn takes a few milliseconds however many connections there are, and a
- * user that asks for little is served in the next turn.
+ * only measures time. When a turn has used TURN_NS, connections that become ready have to wait. A
+ * task serves them in the following turns, for TURN_NS in each. It first serves the user that has
+ * used the least time. Among the connections of that user it prefers those whose last work was
+ * short, but serves a costly one from time to time. A user that begins to wait after a pause starts
+ * with the least used_ns of the waiting users, so that idle time cannot be saved up. As a result, a
+ * turn takes a few milliseconds with any number of connections, and a user with little work is
+ * served in the next turn.
  *
  * Invariants: a user is in `ready` exactly while one of its connections waits; the task is queued
  * exactly while `ready` is not empty.
  *
- * Rejected: only a budget per connection and turn (hundreds of connections make a turn of a
- * second), shares per connection (the user that opens the most gets the most), and one order by
- * used time over all connections (a search for each).
+ * Rejected: only a budget per connection and turn (with hundreds of connections a turn takes a
+ * second), shares per connection (the user that opens the most connections gets the most time), and
+ * one order of all connections by used time (each step needs a search).
  */
 #include "ipc/turns.h"
 
@@ -128,7 +129,7 @@ uint64_t orma_ipc_turns_begin(void)
 	return orma_base_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Returns the CPU time since the last call. Work that seemed long may have waited for the processor
+/* Returns the CPU time since the last call. Wall-clock time would include waits for the processor
  * on a busy machine. */
 static uint64_t thread_time_since(struct orma_ipc_turns *turns)
 {
@@ -152,7 +153,7 @@ void orma_ipc_turns_end(struct orma_ipc_turns *turns, struct orma_ipc_turn *turn
 		return;
 	turn->is_costly = ns >= COSTLY_NS;
 	turn->user->used_ns += ns;
-	/* While no user waits, no user has a claim to more time than another. */
+	/* While no user waits, the used times do not matter. */
 	if (orma_base_list_is_empty(&turns->ready))
 		turns->least_used_ns = ORMA_MAX(turns->least_used_ns, turn->user->used_ns);
 }
@@ -173,7 +174,7 @@ static void on_task(struct orma_task *task)
 {
 	struct orma_ipc_turns *turns = ORMA_CONTAINER_OF(task, struct orma_ipc_turns, task);
 
-	/* Serves at least one, so that there is progress even when the rest of the turn used all
+	/* Serve at least one, so that there is progress even when the rest of the turn has used all
 	 * the time. */
 	do
 		serve_one(turns);
@@ -220,8 +221,8 @@ int orma_ipc_turn_init(struct orma_ipc_turn *turn, struct orma_ipc_turns *turns,
 	if (!user)
 		return -ENOMEM;
 	user->turn_count++;
-	/* A new connection counts as costly until its first work was short, because making new
-	 * connections is cheap. */
+	/* A new connection counts as costly until its first work was short. Otherwise a user could
+	 * profit from opening new connections. */
 	*turn = (struct orma_ipc_turn){.turns = turns, .user = user, .fn = fn, .is_costly = true};
 	return 0;
 }

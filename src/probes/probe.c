@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * probe.c - the instances of probes: their callbacks and timers.
  *
- * An instance's first work happens in the loop's next turn after its start, so that the start is acknowledged at once;
- * a flush that comes earlier does this work first. Later runs are at multiples of the period on CLOCK_MONOTONIC, so
- * that all instances with the same period run together. Runs that a slow one has missed are left out. An instance
- * whose configuration is not usable has no struct, and its callbacks do nothing.
+ * An instance first runs in the loop's next turn after its start, so that the start is acknowledged
+ * at once. A flush that comes earlier runs it first. Later runs are at multiples of the period on
+ * CLOCK_MONOTONIC, so that all instances with the same period run together. Runs that a slow
+ * instance has missed are skipped. An instance whose configuration is not usable has no struct, and
+ * its callbacks do nothing.
  *
- * A probe is its own struct that begins with struct orma_probe, and so are its instances. Rejected: one struct for all
- * probes with a pointer to the rest (two allocations that can fail); one timer for all instances of a probe (it would
- * have to tick at the greatest common divisor of their periods).
+ * A probe is its own struct that begins with struct orma_probe, and so are its instances. Rejected:
+ * one struct for all probes with a pointer to the rest (two allocations that can fail); one timer
+ * for all instances of a probe (it would have to tick at the greatest common divisor of their
+ * periods).
  */
 #include "probes/probe.h"
 
@@ -102,7 +104,8 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
 	return ORMA_COMPLETE;
 }
 
-/* Does the work that a start has promised. Otherwise a flush does not read anything. */
+/* Runs an instance that has been started and has not run yet. Otherwise a flush does not read
+ * anything. */
 static enum orma_completion on_flush(void *ctx, const struct orma_instance *from)
 {
 	struct orma_probe *probe = ctx;

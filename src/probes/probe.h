@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * probe.h - a probe of the operating system: one data source on orma's public API that reads /proc and
- * /sys from timers of the caller's loop.
+ * probe.h - a probe of the operating system: one data source on orma's public API that reads /proc
+ * and /sys from timers of the caller's loop.
  *
- * A probe belongs to the thread of its loop. The library must have been started with caller_drives and be
- * dispatched from the same loop, so that its callbacks and the probe's timers never run at the same time.
+ * A probe belongs to the thread of its loop. The library must have been started with caller_drives
+ * and be dispatched from the same loop, so that its callbacks and the probe's timers never run at
+ * the same time.
  *
- * probe.c has what all data sources do alike: setting up, starting, stopping, flushing and freeing their instances, and
- * the timer of each. A probe has a table of operations for the rest.
+ * probe.c has what all probes have in common: it sets up, starts, stops, flushes and frees their
+ * instances, and keeps a timer for each. A probe provides a table of operations for the rest.
  */
 #ifndef ORMA_PROBES_PROBE_H
 #define ORMA_PROBES_PROBE_H
@@ -33,8 +34,8 @@ struct orma_probe_env {
 
 struct orma_probe;
 
-/* Each registers its data source: 0, -ENOMEM, or what orma_data_source_register() returns. The strings of `env` must
- * outlive the probe. */
+/* Each registers its data source: 0, -ENOMEM, or what orma_data_source_register() returns. The
+ * strings of `env` must outlive the probe. */
 int orma_probe_process_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret);
@@ -46,14 +47,15 @@ void orma_probe_free(struct orma_probe *probe);
 struct orma_probe_instance;
 
 struct orma_probe_ops {
-	const char *name; /* of the data source */
-	/* Of the structs that begin with struct orma_probe and struct orma_probe_instance; both start zeroed. */
+	const char *name; /* the data source's name */
+	/* Sizes of the structs that begin with struct orma_probe and struct orma_probe_instance.
+	 * Both start zeroed. */
 	size_t probe_bytes, instance_bytes;
 	/* 0 or -errno. `close` follows in both cases, so it must cope with a half-open probe. */
 	int (*open)(struct orma_probe *probe, const struct orma_probe_env *env);
 	void (*close)(struct orma_probe *probe);
-	/* Reads a DataSourceConfig, and sets period_ms. After -errno the session records nothing of this source, and
-	 * `destroy` does not follow. */
+	/* Reads a DataSourceConfig, and sets period_ms. After -errno the session records nothing of
+	 * this source, and `destroy` does not follow. */
 	int (*setup)(struct orma_probe_instance *instance, const void *config, size_t size);
 	/* Returns true when there is work to be done in the loop's next turn. */
 	bool (*start)(struct orma_probe_instance *instance);
@@ -74,10 +76,10 @@ struct orma_probe {
 /* The first member of the struct of each probe's instances; one for each session. */
 struct orma_probe_instance {
 	struct orma_probe *probe;
-	uint32_t idx;       /* of the data source's instance */
-	uint32_t period_ms; /* 0 = runs only when it is due now */
-	/* The next run was asked for by a start or orma_probe_run_soon(), not by the period. A flush does not wait for
-	 * its timer. */
+	uint32_t idx;       /* index of the data source's instance */
+	uint32_t period_ms; /* 0 = runs only when is_due_now is set */
+	/* A start or orma_probe_run_soon() has asked for the next run. A flush runs it without
+	 * waiting for the timer. */
 	bool is_due_now;
 	struct orma_timer timer;
 };

@@ -2,13 +2,12 @@
  * probe_files.c - reads whole files and folders of /proc and /sys with as few system calls as
  * possible.
  *
- * Owns no descriptors beyond a call. Files of these file systems have no size, so a buffer grows
- * until the end is reached; multi-record files (vmstat, diskstats, interrupts) come in pieces of a
- * page however large the buffer is. A poll of a big machine opens tens of thousands of files. So
- * all paths are relative to a folder that stays open (openat()), they are composed without printf,
- * and the caller keeps the buffers. Rejected: opendir(), which allocates 32 KiB each time; keeping
- * descriptors of all files of all processes open, which reaches the limit of descriptors long
- * before it saves enough.
+ * No function keeps a descriptor. Files of these file systems have no size, so a buffer grows until
+ * the end is reached. The kernel returns files of many records (vmstat, diskstats, interrupts) in
+ * pieces of a page, however large the buffer is. A poll of a big machine opens tens of thousands of
+ * files, so all paths are relative to a folder that stays open (openat()), they are composed
+ * without printf(), and the caller keeps the buffers. Rejected: opendir(), which allocates 32 KiB
+ * each time; keeping the files of all processes open, which would exceed the limit on descriptors.
  */
 #include "probes/probe_files.h"
 
@@ -156,7 +155,7 @@ int orma_probes_dir_open(int dirfd, const char *path)
 struct dir_entry {
 	uint64_t inode;
 	int64_t offset;
-	uint16_t size; /* of the entry, padding included */
+	uint16_t size; /* size of the entry, padding included */
 	uint8_t type;
 	char name[];
 };

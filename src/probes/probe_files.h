@@ -11,11 +11,11 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-#define ORMA_PROBES_FILE_BYTES_MAX (16u << 20) /* of one file; longer ones are -EFBIG */
+#define ORMA_PROBES_FILE_BYTES_MAX (16u << 20) /* limit on one file; longer ones are -EFBIG */
 #define ORMA_PROBES_PATH_BYTES     128
 
 /* Writes "<prefix><number><suffix>" into `path`, and returns it. Prefix and suffix are short; text
- * that does not fit is cut. */
+ * that does not fit is cut off. */
 const char *orma_probes_path(char path[ORMA_PROBES_PATH_BYTES], const char *prefix, uint32_t number,
 			     const char *suffix);
 
@@ -50,7 +50,8 @@ bool orma_probes_numbers_has(const struct orma_probes_numbers *numbers, uint32_t
 /* Lists the N of all entries named "<prefix>N". 0, or -errno with an empty list. */
 int orma_probes_dir_numbers(int dirfd, const char *path, const char *prefix,
 			    struct orma_probes_numbers *ret);
-/* Lists all entries except hidden ones, each ending in a NUL, in the folder's order. 0 or -errno. */
+/* Lists all entries except hidden ones, each ending in a NUL, in the folder's order. 0 or
+ * -errno. */
 int orma_probes_dir_names(int dirfd, const char *path, struct orma_buf *ret);
 
 #endif

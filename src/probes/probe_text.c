@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * probe_text.c - cursors over text that the kernel wrote.
  *
- * Owns nothing. A struct orma_str is the cursor, so that a parser can keep several and go back.
- * Invariant: a cursor only shrinks, and stays inside the text that it began with. Text that is not
- * a number is distinguished from 0: unprivileged programs can choose names in these files, and a
- * missing field must not become a value. Rejected: sscanf, which cannot express a name with spaces
- * and costs more than the system call that read the file; strtoull, which needs a NUL, skips
- * newlines and accepts a sign.
+ * A struct orma_str is the cursor, so that a parser can keep several and go back. Invariant: a
+ * cursor only shrinks, and stays inside the text that it began with. A text that is not a number is
+ * an error and not 0: unprivileged programs can choose names in these files, and a missing field
+ * must not become a value. Rejected: sscanf, which cannot express a name with spaces and costs more
+ * than the system call that read the file; strtoull, which needs a NUL, skips newlines and accepts
+ * a sign.
  */
 #include "probes/probe_text.h"
 

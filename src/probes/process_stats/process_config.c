@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * process_config.c - ProcessStatsConfig with its defaults and limits.
  *
- * Owns nothing. The configuration comes from any process that may start tracing. It is decoded with
- * the generated tables, and each setting is obeyed, raised to a floor, or refused with a message
- * that names the field. Rejected: failing a session because a number is too small, since recording
- * something is better than recording nothing.
+ * The configuration comes from any process that may start tracing. It is decoded with the generated
+ * tables, and each setting is applied, raised to a minimum, or refused with a message that names
+ * the field. Rejected: failing a session because a number is too small, since recording something
+ * is better than recording nothing.
  */
 #include "base/arena.h"
 #include "base/log_message.h"

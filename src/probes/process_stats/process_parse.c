@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * process_parse.c - parsers of status, smaps_rollup and stat.
  *
- * Owns nothing. status and smaps_rollup are lines of "Key:\tvalue". One pass over each extracts the
- * wanted values by a table of keys. The table has the order in which the kernel writes the keys, so
- * the search continues where it left off, and a whole file costs one comparison per line and key.
- * The process can choose its name, which the kernel writes into status (escaped: backslash and
- * newline only) and into stat (raw, in parentheses). status is read by keys at the beginning of
- * lines, which an escaped name cannot fake. stat is read from its last closing parenthesis on,
- * after which there are only numbers and a state letter. Rejected: scanning stat by words, which a
- * name with a space breaks; 32-bit values, which overflow with the 20 TiB of address space of a
- * process with a sanitizer.
+ * The files status and smaps_rollup are lines of "Key:\tvalue". One pass over each extracts the
+ * wanted values by a table of keys. The table has the kernel's order of keys, and the search begins
+ * behind the last key that was found, so a wanted line usually costs one comparison. The process
+ * can choose its name, which the kernel writes into status (escaped: backslash and newline only)
+ * and into stat (raw, in parentheses). In status, keys are found at the beginning of lines, which
+ * an escaped name cannot fake. In stat, parsing begins behind the last closing parenthesis, where
+ * there are only numbers and a state letter. Rejected: scanning stat by words, which a name with a
+ * space breaks; 32-bit values, which overflow with the 20 TiB of address space of a process with a
+ * sanitizer.
  */
 #include "probes/process_stats/process_parse.h"
 
@@ -56,7 +56,7 @@ struct key {
 	uint8_t id;
 };
 
-/* In the kernel's order. */
+/* The order is the kernel's. */
 static const struct key status_keys[] = {
 	{{"Name", 4}, KEY_NAME},
 	{{"Tgid", 4}, KEY_TGID},

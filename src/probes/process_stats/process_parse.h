@@ -51,7 +51,7 @@ struct orma_probes_process_status {
 	struct orma_str name;  /* as the kernel escapes it: see orma_probes_process_unescape() */
 	struct orma_str nspid; /* the words behind the first one: the id in each nested namespace */
 	int64_t tgid, pid, ppid, uid;
-	int kthread; /* 0, 1; -1 = the kernel does not tell */
+	int kthread; /* 0 or 1; -1 = old kernels do not say */
 };
 
 /* Values go to `sample`, which may be NULL. */
@@ -68,7 +68,7 @@ struct orma_probes_process_times {
 /* 0, or -EBADMSG when the three numbers are not there. */
 int orma_probes_process_stat_parse(struct orma_str text, struct orma_probes_process_times *ret);
 
-#define ORMA_PROBES_COMM_BYTES 64 /* the longest that the kernel makes up for its workers */
+#define ORMA_PROBES_COMM_BYTES 64 /* the longest name that the kernel gives its workers */
 
 /* Returns the name with \n and \\ unescaped, cut to ORMA_PROBES_COMM_BYTES; points into the text or
  * `buf`. */

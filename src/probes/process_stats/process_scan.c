@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_scan.c - reading /proc: scans of all processes and threads, and polls of values.
+ * process_scan.c - reads /proc: scans of all processes and threads, and polls of values.
  *
- * A poll has two passes over the same list of ids. The first pass reads the files of each process once, keeps the values
- * in its entry, and writes records of processes that are new or have another name (they have executed another program).
- * The second pass writes the values. So the reader of the trace meets a process before its values, and no file is read
- * twice. Kernel threads and zombies have no memory; the first read shows that, and they are not read again while they
- * live.
+ * A poll has two passes over the same list of ids. The first pass reads the files of each process
+ * once, keeps the values in its entry, and writes records of processes that are new or have a new
+ * name, because they have executed another program. The second pass writes the values. So a process
+ * precedes its values in the trace, and no file is read twice. Kernel threads and zombies have no
+ * memory. The first read shows that, and they are not read again.
  *
- * The time goes into system calls, about three per file: status and oom_score_adj of 5,000 processes are 30,000 calls. So
- * the code reads as little as it can: comm instead of status where only a thread's name is wanted, smaps_rollup and fd on
- * demand. Rejected: netlink's process events instead of polling /proc, which need root and miss processes that exist
- * already; keeping ids of threads to notice new ones, which without ftrace would list every task folder in every poll.
+ * System calls take most of the time, about three per file: status and oom_score_adj of 5,000
+ * processes are 30,000 calls. So the code reads as few files as it can: comm instead of status when
+ * only a thread's name is wanted, smaps_rollup and fd only if the configuration asks for them.
+ * Rejected: netlink's process events instead of polling /proc (they need root, and do not report
+ * processes that already exist); noticing new threads by comparing their ids (without ftrace, each
+ * poll would have to list every task folder).
  */
 #include <errno.h>
 #include <unistd.h>
@@ -85,7 +87,8 @@ int orma_probes_process_read_status(struct orma_probes_process_instance *instanc
 	return r;
 }
 
-/* Reads the status of a process. The id may have become that of a thread since the folder was listed. */
+/* Reads the status of a process. Since the folder was listed, the process may have ended and a
+ * thread may have its id. */
 static int read_status(struct orma_probes_process_instance *instance, uint32_t pid,
 		       struct orma_probes_process_status *ret,
 		       struct orma_probes_process_sample *sample)
@@ -122,7 +125,7 @@ static void scan_threads(struct orma_probes_process_instance *instance, uint32_t
 							orma_probes_path(path, "", tid, "/comm"),
 							&probe->other_text, &text) == 0 &&
 			   text.size > 0) {
-			/* The file has the name without escapes, and a newline. */
+			/* The file contains the name without escapes, and a newline. */
 			comm = (struct orma_str){text.data, text.size - 1};
 		}
 		if (!instance->config.thread_names)
@@ -195,8 +198,8 @@ static uint32_t changed_values(const struct orma_probes_process *process,
 	return changed;
 }
 
-/* Stores the values, and first finds those that have changed. A value that was not read now stays
- * cached as it is. */
+/* Finds the values that have changed, and stores them. A value that was not read keeps its cached
+ * state. */
 static void keep_sample(struct orma_probes_process *process,
 			const struct orma_probes_process_sample *sample)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_stats.c - the data source linux.process_stats: its instances, and when they scan and poll.
+ * process_stats.c - the data source linux.process_stats: its instances, and when they scan and
+ * poll.
  *
- * Owns the instances, one per session, and buffers that they share, because everything runs on the loop's thread. A
- * scan reads all processes and threads: at the start, and again after the incremental state was cleared, if the
- * configuration asks for scans. A poll reads values that change: at the start, and then every period. Rejected: sharing
- * what one poll read between sessions, since two sessions with the same period are rare.
+ * Owns the instances, one per session. They share their buffers, because everything runs on the
+ * loop's thread. A scan reads all processes and threads. If the configuration asks for scans, there
+ * is one at the start and one after each clearing of the incremental state. A poll reads values
+ * that change, at the start and then every period. Rejected: sharing the result of a poll between
+ * sessions, since two sessions with the same period are rare.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +16,8 @@
 #include "base/macros.h"
 #include "probes/process_stats/process_stats.h"
 
-/* Repeated scans take at most 2 % of the time. The service asks for clearing by bytes, and in a small ring one scan writes
- * enough for the next request. */
+/* Repeated scans take at most 2 % of the time. The service asks for a clearing after a number of
+ * bytes, and in a small ring a single scan may write that many. */
 #define SCAN_PAUSE_FACTOR 49u
 
 static struct orma_probes_process_instance *to_instance(struct orma_probe_instance *base)
@@ -73,8 +75,8 @@ static void run(struct orma_probe_instance *base)
 	instance->is_poll_due = base->period_ms > 0;
 }
 
-/* Without polling, nothing else would ever name the processes again. A scan that would come too early is done with a
- * later poll. */
+/* When there are no polls, only a scan can write the names of the processes again. A scan that
+ * would come too early is done with a later poll. */
 static void clear(struct orma_probe_instance *base)
 {
 	struct orma_probes_process_instance *instance = to_instance(base);

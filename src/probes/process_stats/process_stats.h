@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_stats.h - the parts of the data source linux.process_stats: its configuration, what is known of processes,
- * reading and writing.
+ * process_stats.h - the parts of the data source linux.process_stats: its configuration, its table
+ * of processes, reading and writing.
  */
 #ifndef ORMA_PROBES_PROCESS_STATS_H
 #define ORMA_PROBES_PROCESS_STATS_H
@@ -14,7 +14,7 @@
 #define ORMA_PROBES_PROCESS_POLL_MS_MIN 100
 #define ORMA_PROBES_PROCESS_PACKET_BYTES                                                           \
 	32768 /* a packet that has this much is followed by another */
-#define ORMA_PROBES_PROCESS_CMDLINE_BYTES 65536 /* of one process; the rest is cut off */
+#define ORMA_PROBES_PROCESS_CMDLINE_BYTES 65536 /* limit per process; the rest is cut off */
 
 struct orma_probes_process_config {
 	bool scan_on_start, thread_names, fds, smaps_rollup, age, runtime, dmabuf_rss,
@@ -29,12 +29,12 @@ struct orma_probes_process_config {
 int orma_probes_process_config_parse(const void *config, size_t size,
 				     struct orma_probes_process_config *ret);
 
-/* What is known of one process. */
+/* The state that is kept of one process. */
 struct orma_probes_process {
-	uint32_t generation;    /* of the poll that saw it last */
+	uint32_t generation;    /* the last poll that found it */
 	bool is_in_tree;        /* its record was written */
 	bool is_without_memory; /* a kernel thread or zombie: not worth reading again */
-	uint64_t comm_hash;     /* of the record that was written */
+	uint64_t comm_hash;     /* the name in the written record */
 	uint32_t cached;        /* bit per value: written, and sample.values has it */
 	uint32_t changed;       /* bit per value: to be written in this poll */
 	struct orma_probes_process_sample sample;
@@ -70,17 +70,16 @@ struct orma_probes_process_instance {
 	struct orma_packet *packet; /* NULL = none open */
 	enum orma_probes_process_packet packet_kind;
 	struct orma_nested body;
-	uint64_t begin_ns; /* when the current reading of /proc began: timestamp of all its packets
-			    */
+	uint64_t begin_ns;   /* begin of the current scan or poll: timestamp of all its packets */
 	size_t packet_bytes; /* estimated */
 };
 
-/* ---- what is known of processes (process_table.c) ---- */
+/* ---- the table of processes (process_table.c) ---- */
 
-/* Returns the entry of a process, which is made if there is none; NULL without memory. */
+/* Returns the entry of a process, and makes one if there is none; NULL when there is no memory. */
 struct orma_probes_process *orma_probes_process_get(struct orma_probes_process_instance *instance,
 						    uint32_t pid);
-/* Frees the entries of processes that the current poll did not meet. */
+/* Frees the entries of processes that the current poll did not find. */
 void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance);
 /* Counts a poll, and empties the cache of written values when its time is over. */
 void orma_probes_process_expire_cache(struct orma_probes_process_instance *instance);
@@ -136,7 +135,8 @@ bool orma_probes_process_write_thread(struct orma_probes_process_instance *insta
 /* Writes the path of one descriptor of a process, which was opened just now. */
 void orma_probes_process_write_fd(struct orma_probes_process_instance *instance, uint32_t pid,
 				  uint32_t fd);
-/* Writes the changed values of a process, and those of its descriptors that were not written yet. */
+/* Writes the changed values of a process, and those of its descriptors that were not written
+ * yet. */
 void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
 				      struct orma_probes_process *process);
 

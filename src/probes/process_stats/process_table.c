@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_table.c - what an instance knows of each process.
+ * process_table.c - the table of processes of an instance.
  *
- * Owns the entries in instance->processes. Invariant: after a poll they are exactly the processes that the poll met, unless
- * memory ran out. So an id that was free in between starts from nothing.
+ * Owns the entries in instance->processes. Invariant: after a poll they are exactly the processes
+ * that the poll has found, unless memory ran out. So when an id is used again, it has a new entry.
  */
 #include "base/alloc.h"
 #include "base/macros.h"
@@ -66,7 +66,7 @@ void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance
 		if (process->generation == instance->generation)
 			continue;
 		if (orma_probes_numbers_add(gone, (uint32_t)slot->key) < 0)
-			break; /* without memory the next poll drops the others */
+			break; /* out of memory: the next poll drops the others */
 	}
 	for (size_t i = 0; i < gone->count; i++)
 		process_free(orma_base_map_remove(&instance->processes, gone->items[i]));

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_write.c - ProcessTree and ProcessStats packets.
+ * process_write.c - writes ProcessTree and ProcessStats packets.
  *
- * Owns the open packet of an instance: at most one, of one kind; opening the other kind ends it.
- * Nothing is opened before there is something to write, so a poll without news writes nothing. All
- * packets of one reading of /proc carry the time at which it began, which is what lets a reader put
- * values side by side although they were cut into several packets. Bytes: one packet at a time into
- * the thread's chunk in shared memory, nowhere else.
+ * Owns the open packet of an instance. At most one packet is open; opening one of the other kind
+ * ends it. A packet is opened only when there is something to write, so a poll that finds no
+ * changes writes nothing. All packets of one scan or poll have the time at which it began, so that
+ * a reader can compare values that were split over several packets. The bytes go directly into the
+ * thread's chunk in shared memory.
  *
- * The library says at the beginning of a packet whether the reader has lost what it knew (start,
- * loss, clearing); the packet then says so in turn and everything is written again. Since that may
- * come in the middle of a poll, callers look at `changed` and `is_in_tree` after they opened a
- * packet, not before. Rejected: one packet per process, which spends 20 bytes of framing on 30 of
- * values; one packet whatever its size, which on a machine with 50,000 threads holds up the
- * buffer's other readers by megabytes.
+ * When a packet begins, the library tells whether the incremental state was lost: at the start,
+ * after a loss of data, and after a clearing. The packet then says so, and everything is written
+ * again. This may happen in the middle of a poll, so callers look at `changed` and `is_in_tree`
+ * after they have opened a packet, not before. Rejected: one packet per process (20 bytes of
+ * framing for 30 bytes of values); one packet of any size (megabytes on a machine with 50,000
+ * threads).
  */
 #include <limits.h>
 #include <unistd.h>
@@ -84,8 +84,8 @@ static void write_ids(struct orma_packet *packet, uint32_t field_id, struct orma
 		orma_packet_varint(packet, field_id, id);
 }
 
-/* Arguments end in a NUL, except perhaps the last one; programs that overwrite theirs leave many
- * NULs at the end. Returns false when there is none. */
+/* Each argument ends with a NUL, except perhaps the last one. A program that overwrites its
+ * arguments may leave many NULs at the end. Returns false when there are no arguments. */
 static bool write_cmdline(struct orma_packet *packet, struct orma_str cmdline)
 {
 	while (cmdline.size > 0 && cmdline.data[cmdline.size - 1] == '\0')
@@ -210,8 +210,8 @@ static bool write_fd(struct values_ctx *ctx, int fd_dir, uint32_t fd)
 	return true;
 }
 
-/* Keeps the list of this poll: a descriptor that was closed meanwhile counts as new when its number
- * is used again. */
+/* Writes the descriptors that the last poll did not find, and keeps the list of this poll. So a
+ * number that was closed and is used again counts as new. */
 static void write_fds(struct values_ctx *ctx, struct orma_probes_process *process)
 {
 	struct orma_probes_process_probe *probe = ctx->instance->probe;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sys_config.c - SysStatsConfig: periods to ticks, lists of counters to sets.
+ * sys_config.c - converts SysStatsConfig: periods to ticks, lists of counters to sets.
  *
- * Owns nothing. One timer serves all groups of an instance, so every period has to be a multiple of
- * the smallest one; a configuration for which that does not hold is refused as a whole, since any
- * repair would record something else than was asked for. Rejected: a timer per group, which tears
- * apart values that a reader puts side by side; the greatest common divisor as tick, which turns
- * 100 and 101 ms into a thousand wake-ups a second.
+ * One timer serves all groups of an instance, so every period must be a multiple of the smallest
+ * one. Otherwise the whole configuration is refused, because other periods are not what the user
+ * asked for. Rejected: a timer per group (values that a reader compares would have different
+ * times); a tick of the greatest common divisor (periods of 100 and 101 ms would need a thousand
+ * wake-ups a second).
  */
 #include <errno.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sys_counters.c - from the kernel's names of counters to the protocol's ids.
+ * sys_counters.c - maps the kernel's names of counters to the protocol's ids.
  *
  * Owns a hash table per file, made once. The names in /proc/vmstat are those of the enum
- * VmstatCounters in lower case without their prefix, so that table is made from the schema's own
- * and grows with it; /proc/meminfo has no such rule and is written out. Invariant: each entry is
- * found under the hash of its name, and compared by name when found. Rejected: a generated perfect
- * hash, which 190 names do not need; a search by line number, since lines differ between kernels
+ * VmstatCounters in lower case without their prefix, so that table is made from the schema.
+ * /proc/meminfo has no such rule, so its names are listed here. Invariant: each entry is stored
+ * under the hash of its name, and a lookup compares the name too. Rejected: a generated perfect
+ * hash, which 190 names do not need; a search by line number, because lines differ between kernels
  * and configurations.
  */
 #include <ctype.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sys_devices.c - frequencies, idle times and temperatures from the device folders in /sys.
+ * sys_devices.c - reads frequencies, idle times and temperatures from the device folders in /sys.
  *
- * Owns a descriptor of /sys and the names of idle states, which do not change and are half of all
- * files there. Folders are listed at each poll, because devices come and go, and visited in the
- * order of their numbers: the position of a frequency among its kind is the only thing that says
- * whose it is. A device without the file is left out, a CPU without a frequency is 0. GPUs are
- * those that there are, whatever their number and maker: Qualcomm's kgsl, then DRM cards with the
- * files of i915, xe or amdgpu. Rejected: descriptors that stay open, 1,280 of them on a machine
- * with 256 CPUs and 5 idle states.
+ * Owns a descriptor of /sys and the names of idle states. The names are half of the files and do
+ * not change, so they are read once. Folders are listed at each poll, because devices come and go.
+ * They are visited in the order of their numbers, because a reader knows the device of a frequency
+ * only by its position. A device without the file is left out; a CPU without a frequency has 0. All
+ * GPUs are read: first Qualcomm's kgsl, then DRM cards with the files of i915, xe or amdgpu.
+ * Rejected: files that stay open, because a machine with 256 CPUs and 5 idle states has 1,280 of
+ * them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,8 @@ void orma_probes_sys_devices_done(struct orma_probes_sys_devices *devices)
 	devices->sys_fd = orma_base_fd_close(devices->sys_fd);
 }
 
-/* Opens a folder below /sys and lists the N of its "<prefix>N". Returns the descriptor or -errno. */
+/* Opens a folder below /sys and lists the N of its "<prefix>N". Returns the descriptor or
+ * -errno. */
 static int open_numbers(struct orma_probes_sys_devices *devices, const char *path,
 			const char *prefix)
 {

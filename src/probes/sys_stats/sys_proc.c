@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sys_proc.c - parsers of the system-wide files in /proc that write as they read.
+ * sys_proc.c - parses the system-wide files in /proc, and writes their values directly into a
+ * packet.
  *
- * Owns nothing: text in, fields of the SysStats message that is open in the packet out; no copy in
- * between. A line that does not have the form of its file is left out, as is a number that is not
- * one; the rest of the file still counts. Kernels add fields at the ends of lines and lines between
- * lines, and take none away: everything is found by name, or by position from the left where there
- * are no names. Rejected: structs between parsing and writing, which would hold nothing that the
- * packet does not.
+ * The input is the text of a file, and the output is fields of the SysStats message that is open in
+ * the packet. Lines and numbers of an unexpected form are skipped, and the rest of the file is
+ * still used. New kernels add fields at the ends of lines, and lines between others, and remove
+ * none. So values are found by name, or by position from the left where there are no names.
+ * Rejected: structs between parsing and writing, which would only hold a copy of the packet's
+ * content.
  */
 #include "probes/sys_stats/sys_stats.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sys_stats.c - the data source linux.sys_stats: its instances and their files.
  *
- * Owns the instances, one per session. Each has its own descriptors of the files that its configuration needs, opened once
- * and read from the beginning at each tick, and a counter of ticks. Group g is polled when the counter is a multiple of
- * ticks[g]. All groups of one tick go into one packet, whose timestamp is taken before the first read. A machine may lack
- * some files (slabinfo without root, pressure without CONFIG_PSI, thermal zones in a virtual machine); this is logged
- * once per session and group at the level of information. Rejected: sharing one read between sessions, since the service's
- * buffers belong to sessions and periods differ.
+ * Owns the instances, one per session. Each opens the files that its configuration needs once, and
+ * reads them from the beginning at each tick. It counts ticks, and polls group g when the count is
+ * a multiple of ticks[g]. All groups of one tick go into one packet, whose timestamp is taken
+ * before the first read. Some files may be missing (slabinfo without root, pressure without
+ * CONFIG_PSI, thermal zones in a virtual machine); this is logged once per session and group, at
+ * the info level. Rejected: sharing one read between sessions, because sessions have buffers and
+ * periods of their own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +56,7 @@ struct sys_probe {
 	uint64_t ns_per_tick;
 	struct orma_probes_sys_counters meminfo, vmstat;
 	struct orma_probes_sys_devices devices;
-	struct orma_buf text; /* of the file that is being read */
+	struct orma_buf text; /* the file that is being read */
 };
 
 struct sys_instance {
@@ -64,7 +65,7 @@ struct sys_instance {
 	struct orma_probes_sys_config config;
 	int fds[FILE_COUNT]; /* -1 = not wanted, or missing */
 	uint32_t tick;       /* polls so far */
-	uint32_t logged;     /* bit per group: the log says already that it is missing */
+	uint32_t logged;     /* bit per group: the log already says that it is missing */
 };
 
 /* ---- one poll ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sys_stats.h - the parts of the data source linux.sys_stats: configuration, and what writes each
- * group of values.
+ * sys_stats.h - the parts of the data source linux.sys_stats: its configuration, and a writer for
+ * each group of values.
  */
 #ifndef ORMA_PROBES_SYS_STATS_H
 #define ORMA_PROBES_SYS_STATS_H
@@ -53,8 +53,8 @@ struct orma_probes_sys_config {
 };
 
 /*
- * Applies the floor, and refuses periods that are not multiples of the smallest one; nothing is
- * polled then. Logs both. 0, -EBADMSG or -ENOMEM.
+ * Raises periods to the minimum, and refuses periods that are not multiples of the smallest one.
+ * After a refusal nothing is polled. Logs both. 0, -EBADMSG or -ENOMEM.
  */
 int orma_probes_sys_config_parse(const void *config, size_t size,
 				 struct orma_probes_sys_config *ret);
@@ -65,7 +65,7 @@ const char *orma_probes_sys_period_name(enum orma_probes_sys_group group);
 
 /* Maps the names of lines of /proc/meminfo and /proc/vmstat to the ids of the protocol. */
 struct orma_probes_sys_counters {
-	struct orma_map by_hash; /* of the name, to struct orma_probes_sys_counter */
+	struct orma_map by_hash; /* hash of the name -> struct orma_probes_sys_counter */
 	struct orma_arena arena;
 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * machine_parse.c - parsers of /proc/cpuinfo and /proc/interrupts.
  *
- * Owns nothing; both are iterators over text. cpuinfo is blocks of "key\t: value" lines, one block
- * per CPU, ended by an empty line; keys depend on the architecture, so the block is a CPU when it
- * has the line "processor : N". interrupts is a table: a number and a colon, one count per CPU of
- * the heading, and then words of which the last ones are the names of the handlers; what is before
- * them is anchored at the trigger, "Level" or "Edge" with the GIC of Arm, "2-edge" or "16-fasteoi"
- * on x86. Without a known trigger the last word is the name. Rejected: /sys/kernel/irq, which has
- * one folder per interrupt and is not there in every container.
+ * Both are iterators over text. cpuinfo consists of blocks of "key\t: value" lines, which end with
+ * an empty line. Keys depend on the architecture, so a block describes a CPU when it has the line
+ * "processor : N". interrupts is a table. Its lines have a number and a colon, one count per CPU of
+ * the heading, words about the controller and the trigger, and the names of the handlers. The names
+ * begin behind the trigger, which is "Level" or "Edge" with the GIC of Arm, and "2-edge" or
+ * "16-fasteoi" on x86. When the trigger is unknown, the last word is the name. Rejected:
+ * /sys/kernel/irq, which has a folder per interrupt and is missing in some containers.
  */
 #include "probes/system_info/machine_parse.h"
 
@@ -19,7 +19,7 @@
 /* Bit i of `features` stands for name i; the order is the protocol's. */
 static const char *const features[] = {"mte", "mte3"};
 
-/* Keys of model texts, the best first. */
+/* Keys of model texts; earlier ones are better. */
 static const char *const model_keys[] = {"model name", "cpu model", "cpu", "uarch"};
 
 static const struct {
@@ -58,7 +58,7 @@ static void parse_arm(struct orma_str key, struct orma_str value, struct orma_pr
 	}
 }
 
-/* Returns the rank of this line as a model text: 0 = it is none, larger is better. */
+/* Returns the rank of this line as a model text: 0 = it is not one; larger is better. */
 static size_t model_rank(struct orma_str key)
 {
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(model_keys); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * machine_parse.h - what /proc/cpuinfo and /proc/interrupts say.
+ * machine_parse.h - parses /proc/cpuinfo and /proc/interrupts.
  */
 #ifndef ORMA_PROBES_MACHINE_PARSE_H
 #define ORMA_PROBES_MACHINE_PARSE_H
@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 
-/* In the order of the fields of ArmCpuIdentifier. */
+/* The order is that of the fields of ArmCpuIdentifier. */
 enum {
 	ORMA_ARM_IMPLEMENTER,
 	ORMA_ARM_ARCHITECTURE,
@@ -30,7 +30,8 @@ struct orma_probes_cpu {
 /* Walks over the text of /proc/cpuinfo; strings point into it. */
 struct orma_probes_cpuinfo {
 	struct orma_str rest;
-	struct orma_str processor; /* of a "Processor" line, which holds for all following CPUs */
+	struct orma_str
+		processor; /* text of a "Processor" line, which describes all following CPUs */
 };
 
 bool orma_probes_cpuinfo_next(struct orma_probes_cpuinfo *cpuinfo, struct orma_probes_cpu *ret);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * system_info.c - the data source linux.system_info: describes the machine, once per session.
  *
- * Owns the instances, which hold a flag. Each writes one CpuInfo packet, and one InterruptInfo packet when the
- * configuration asks for it and there are interrupts. On a machine whose cpuinfo does not number its processors, every CPU
- * folder in /sys still gets an entry.
+ * An instance writes one CpuInfo packet, and one InterruptInfo packet if the configuration asks for
+ * it and there are interrupts. If cpuinfo does not number the CPUs, each CPU folder in /sys becomes
+ * an entry.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -104,7 +104,7 @@ static void write_cpu(struct info_probe *probe, struct orma_packet *packet,
 	orma_packet_nested_end(packet, &nested);
 }
 
-/* Writes the CPUs that have a folder, for a cpuinfo that does not number them. */
+/* Writes the CPUs that have a folder; used when cpuinfo does not number them. */
 static void write_unnamed_cpus(struct info_probe *probe, struct orma_packet *packet)
 {
 	struct orma_probes_numbers cpus = {0};
