@@ -1,40 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# orma.fish - completion for fish. What it offers is what `orma --help` and `orma COMMAND --help` print: a new option needs
-# nothing here. An option whose value is called FILE or DIR takes those; the words of the line "Usage:" say what follows.
+# orma.fish - completion for fish. What it offers is in the table that `orma --print-options` prints: a new option needs
+# nothing here. Its lines are "command", name, arguments, summary, and "option", command, letter, name, value, completion, help;
+# "-" is a field without content.
 
-function __orma_options --description 'the text of --help, on standard input'
-	# Of each option: its name, what its value is called, what it is for; with tabs between.
-	awk '
-	function flush(    i) {
-		for (i = 1; i <= count; i++) print names[i] "\t" values[i] "\t" text
-		count = 0
-	}
-	/^ +-/ {
-		flush()
-		text = ""
-		sub(/^ +/, "")
-		if (match($0, /  +/)) {
-			text = substr($0, RSTART + RLENGTH)
-			$0 = substr($0, 1, RSTART - 1)
-		}
-		for (word = 1; word <= NF; word++) {
-			name = $word
-			gsub(/[][,:]/, "", name)
-			if (name ~ /^--?[A-Za-z][A-Za-z0-9_-]*$/) {
-				names[++count] = name
-				values[count] = ""
-			} else if (name ~ /^[A-Z][A-Z=]*$/) {
-				for (i = count; i > 0 && values[i] == ""; i--) values[i] = name
-			} else {
-				if (text == "") for (; word <= NF; word++) text = text (text == "" ? "" : " ") $word
-				break
-			}
-		}
-		next
-	}
-	count > 0 && text == "" { sub(/^ +/, ""); text = $0 }
-	{ flush() }
-	END { flush() }'
+function __orma_rows --argument-names kind command --description 'the lines of the table'
+    command orma --print-options 2>/dev/null | awk -F '\t' -v kind=$kind -v command="$command" '$1 == kind && (command == "" || $2 == command)'
 end
 
 # Every local user can register a data source under any name. Only words without a meaning to a shell that are not options are offered.
@@ -43,12 +13,12 @@ function __orma_plain --description 'of the lines on standard input, the plain n
 end
 
 function __orma_commands
-    command orma --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  *\([a-z][a-z_]*\)  *\(.*\)/\1\t\2/p'
+    __orma_rows command | awk -F '\t' '$4 != "-" { print $2 "\t" $4 }'
 end
 
 function __orma_sources
-    command orma record --help 2>/dev/null | grep -oE 'linux\.[a-z_]+|track_event'
-    timeout 1 orma query 2>/dev/null | env LC_ALL=C awk '
+    __orma_rows source | cut -f 2
+    timeout 1 orma status 2>/dev/null | env LC_ALL=C awk '
         /^DATA SOURCES/ { on = 1; next }
         /^[A-Z][A-Z ]*:/ { on = 0 }
         on && /^[a-z]/ { # a column of 40, or more for one that is longer
@@ -59,6 +29,25 @@ function __orma_sources
     sed 's,:,/,' /sys/kernel/tracing/available_events 2>/dev/null
 end
 
+function __orma_values --argument-names completion current
+    switch $completion
+        case @file
+            __fish_complete_path $current
+        case @folder
+            __fish_complete_directories $current
+        case @proto
+            __fish_complete_suffix .proto
+        case @user
+            __fish_complete_users
+        case @group
+            __fish_complete_groups
+        case @source
+            __orma_sources | __orma_plain | sort -u
+        case '*'
+            string split ' ' -- $completion | string match -v -- -
+    end
+end
+
 function __orma_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)
@@ -67,43 +56,15 @@ function __orma_complete
         printf '%s\n' --help --version
         return
     end
-    set -l help (command orma $command --help 2>/dev/null | string collect)
-    set -l options (printf '%s\n' $help | __orma_options)
-    set -l value
-    for option in $options
-        set -l parts (string split \t -- $option)
-        test "$parts[1]" = "$words[-1]"; and set value $parts[2]
-    end
-    if test -n "$value"
-        switch "$words[-1] $value"
-            case '--user *'
-                __fish_complete_users
-            case '--group *'
-                __fish_complete_groups
-            case '--seccomp *'
-                printf '%s\n' errno kill off
-            case '*FILE*' '*TRACE*' '*CONFIG*'
-                __fish_complete_path $current
-            case '*DIR*'
-                __fish_complete_directories $current
-        end
+    set -l options (__orma_rows option $command)
+    set -l completion (printf '%s\n' $options | awk -F '\t' -v option="$words[-1]" '
+        $5 != "-" && ("--" $4 == option || "-" $3 == option) { print $6; exit }')
+    if test -z "$completion"; and string match -q -- '-*' "$current"
+        printf '%s\n' $options | awk -F '\t' '$3 != "-" { print "-" $3 "\t" $7 } { print "--" $4 "\t" $7 }'
         return
     end
-    if string match -q -- '-*' "$current"
-        for option in $options
-            set -l parts (string split \t -- $option)
-            printf '%s\t%s\n' $parts[1] "$parts[3]"
-        end
-        return
-    end
-    switch (printf '%s\n' $help | sed -n 1p)
-        case '*SOURCE*'
-            __orma_sources | __orma_plain | sort -u
-        case '*.proto*'
-            __fish_complete_suffix .proto
-        case '*FILE*' '*TRACE*'
-            __fish_complete_path $current
-    end
+    test -n "$completion"; or set completion (__orma_rows command $command | cut -f 3)
+    __orma_values "$completion" $current
 end
 
 complete -c orma -f

@@ -1,42 +1,12 @@
 #compdef orma
 # SPDX-License-Identifier: Apache-2.0
-# orma.zsh - completion for zsh. What it offers is what `orma --help` and `orma COMMAND --help` print: a new option needs
-# nothing here. An option whose value is called FILE or DIR takes those; the words of the line "Usage:" say what follows.
+# orma.zsh - completion for zsh. What it offers is in the table that `orma --print-options` prints: a new option needs
+# nothing here. Its lines are "command", name, arguments, summary, and "option", command, letter, name, value, completion, help;
+# "-" is a field without content.
 
-_orma_options() # the text of --help, on standard input
+_orma_rows() # ORMA KIND [COMMAND]: prints the lines of the table
 {
-	# Of each option: its name, what its value is called, what it is for; with tabs between.
-	awk '
-	function flush(    i) {
-		for (i = 1; i <= count; i++) print names[i] "\t" values[i] "\t" text
-		count = 0
-	}
-	/^ +-/ {
-		flush()
-		text = ""
-		sub(/^ +/, "")
-		if (match($0, /  +/)) {
-			text = substr($0, RSTART + RLENGTH)
-			$0 = substr($0, 1, RSTART - 1)
-		}
-		for (word = 1; word <= NF; word++) {
-			name = $word
-			gsub(/[][,:]/, "", name)
-			if (name ~ /^--?[A-Za-z][A-Za-z0-9_-]*$/) {
-				names[++count] = name
-				values[count] = ""
-			} else if (name ~ /^[A-Z][A-Z=]*$/) {
-				for (i = count; i > 0 && values[i] == ""; i--) values[i] = name
-			} else {
-				if (text == "") for (; word <= NF; word++) text = text (text == "" ? "" : " ") $word
-				break
-			}
-		}
-		next
-	}
-	count > 0 && text == "" { sub(/^ +/, ""); text = $0 }
-	{ flush() }
-	END { flush() }'
+	$1 --print-options 2>/dev/null | awk -F '\t' -v kind="$2" -v command="${3-}" '$1 == kind && (command == "" || $2 == command)'
 }
 
 # Prints the lines of standard input that are words without a meaning to a shell, and are not options. Every local user can
@@ -46,11 +16,11 @@ _orma_plain()
 	LC_ALL=C sed -nE '\,^[A-Za-z0-9_][A-Za-z0-9_./:-]*$,p'
 }
 
-# Data sources that the daemon knows, those that --help names, and the kernel's events as far as they may be read.
+# The sources of the table, data sources that the daemon knows, and the kernel's events as far as they may be read.
 _orma_source_lines()
 {
-	$orma record --help 2>/dev/null | grep -oE 'linux\.[a-z_]+|track_event'
-	timeout 1 $orma query 2>/dev/null | LC_ALL=C awk '
+	_orma_rows $orma source | cut -f 2
+	timeout 1 $orma status 2>/dev/null | LC_ALL=C awk '
 		/^DATA SOURCES/ { on = 1; next }
 		/^[A-Z][A-Z ]*:/ { on = 0 }
 		on && /^[a-z]/ { # a column of 40, or more for one that is longer
@@ -68,39 +38,42 @@ _orma_sources()
 	compadd -a sources
 }
 
+_orma_action() # COMPLETION: prints what _arguments takes for it
+{
+	case $1 in
+	@file) print -r -- ':_files' ;;
+	@folder) print -r -- ':_files -/' ;;
+	@proto) print -r -- ':_files -g "*.proto"' ;;
+	@user) print -r -- ':_users' ;;
+	@group) print -r -- ':_groups' ;;
+	@source) print -r -- ':_orma_sources' ;;
+	-) print -r -- ': ' ;;
+	*) print -r -- ":($1)" ;;
+	esac
+}
+
 _orma()
 {
-	local orma=$words[1] command=$words[2] help action name value text usage
+	local orma=$words[1] command=$words[2] kind owner letter name value completion text each
 	local -a commands specs
 
 	if (( CURRENT == 2 )) && [[ $words[2] = -* ]]; then
 		_arguments '--help[show the commands]' '--version[print the version]'
 		return
 	elif (( CURRENT == 2 )); then
-		commands=(${(f)"$($orma --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  *\([a-z][a-z_]*\)  *\(.*\)/\1:\2/p')"})
+		commands=(${(f)"$(_orma_rows $orma command | awk -F '\t' '$4 != "-" { print $2 ":" $4 }')"})
 		_describe command commands
 		return
 	fi
-	help="$($orma $command --help 2>/dev/null)" || return
-	# Fields may be empty, which tabs do not show.
-	while IFS=$'\037' read -r name value text; do
-		case $name$value in
-		--user*) action=:_users ;;
-		--group*) action=:_groups ;;
-		--seccomp*) action=':(errno kill off)' ;;
-		*FILE* | *TRACE* | *CONFIG*) action=:_files ;;
-		*DIR*) action=':_files -/' ;;
-		*) action=': ' ;;
-		esac
+	while IFS=$'\t' read -r kind owner letter name value completion text; do
 		text=${${${text//\\/}//\[/(}//\]/)}
-		specs+=("*$name${value:+${${name:#-?}:+=}}[$text]${value:+:$value$action}")
-	done < <(_orma_options <<<"$help" | tr '\t' '\037')
-	usage=${${(M)${(f)help}:#Usage:*}[1]}
-	case $usage in
-	*SOURCE*) specs+=('*:source:_orma_sources') ;;
-	*.proto*) specs+=('*:file:_files -g "*.proto"') ;;
-	*FILE* | *TRACE*) specs+=('*:file:_files') ;;
-	esac
+		[[ $value != - ]] || value=
+		for each in ${letter:#-} -$name; do
+			specs+=("*-$each${value:+${${each:#-*}:+}${${(M)each:#-*}:+=}}[$text]${value:+:${value//:/ }$(_orma_action $completion)}")
+		done
+	done < <(_orma_rows $orma option $command)
+	completion=$(_orma_rows $orma command $command | cut -f 3)
+	[[ -z $completion || $completion = - ]] || specs+=("*:argument$(_orma_action $completion)")
 	(( CURRENT-- ))
 	shift words
 	_arguments -s $specs

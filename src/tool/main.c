@@ -12,25 +12,23 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "tool/print.h"
+#include "tool/record/record.h"
 #include "tool/tool.h"
 
-struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *summary; /* NULL = an alias, not listed */
+/* `orma --help` lists them in this order. */
+static const struct orma_tool_command *const commands[] = {
+	&orma_record_command,  &orma_status_command,   &orma_dump_command,
+	&orma_trigger_command, &orma_protogen_command, &orma_traced_command,
+	&orma_probes_command,  &orma_perfetto_command, &orma_trigger_perfetto_command,
 };
 
-static const struct command commands[] = {
-	{"record", orma_tool_record, "record a trace of this machine into a file"},
-	{"dump", orma_tool_dump, "print a trace as text"},
-	{"query", orma_tool_query, "show the daemon's producers, data sources and sessions"},
-	{"trigger", orma_tool_trigger, "activate triggers that sessions wait for"},
-	{"protogen", orma_tool_protogen, "make a C header of setters from a .proto file"},
-	{"traced", orma_tool_traced, "the tracing daemon"},
-	{"probes", orma_tool_probes, "the operating system's data sources, for a daemon"},
-	{"traced_probes", orma_tool_probes, NULL},
-	{"perfetto", orma_tool_perfetto, NULL},
-	{"trigger_perfetto", orma_tool_trigger_perfetto, NULL},
+/* Earlier names, and those of Perfetto's programs that take the same options. */
+static const struct alias {
+	const char *name;
+	const struct orma_tool_command *command;
+} aliases[] = {
+	{"query", &orma_status_command},
+	{"traced_probes", &orma_probes_command},
 };
 
 static void print_help(FILE *out)
@@ -40,9 +38,9 @@ static void print_help(FILE *out)
 	      "Commands:\n",
 	      out);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
-		if (commands[i].summary)
-			orma_tool_print_line(out, "  %-8s  %s", commands[i].name,
-					     commands[i].summary);
+		if (commands[i]->summary)
+			orma_tool_print_line(out, "  %-8s  %s", commands[i]->name,
+					     commands[i]->summary);
 	fputs("\n"
 	      "Options:\n"
 	      "  -h, --help     print this\n"
@@ -56,21 +54,35 @@ static void print_help(FILE *out)
 	      out);
 }
 
-static const struct command *find_command(const char *name)
+static const struct orma_tool_command *find_command(const char *name)
 {
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(aliases); i++)
+		if (strcmp(aliases[i].name, name) == 0)
+			return aliases[i].command;
 	return NULL;
 }
 
-static int run_command(const struct command *command, int argc, char **argv, bool is_link)
+/* `name` is how the command was called. */
+static int run_command(const struct orma_tool_command *command, const char *name, bool is_link,
+		       int argc, char **argv)
 {
-	static char name[64];
-	snprintf(name, sizeof(name), "%s%s", is_link ? "" : "orma ", command->name);
-	orma_tool_set_name(name);
-	argv[0] = name;
+	static char title[64];
+
+	snprintf(title, sizeof(title), "%s%s", is_link ? "" : "orma ", name);
+	orma_tool_set_name(title);
+	argv[0] = title;
 	return command->run(argc, argv);
+}
+
+static int print_tables(void)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
+		orma_tool_print_table(commands[i]);
+	orma_record_print_sources();
+	return ORMA_EXIT_OK;
 }
 
 static int refuse_command(const char *wrong)
@@ -78,7 +90,7 @@ static int refuse_command(const char *wrong)
 	const char *names[ORMA_ARRAY_SIZE(commands)];
 
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
-		names[i] = commands[i].name;
+		names[i] = commands[i]->name;
 	const char *closest = orma_tool_closest(wrong, names, ORMA_ARRAY_SIZE(names));
 	return closest ? orma_tool_usage_error("no command named \"%s\"; did you mean \"%s\"?",
 					       wrong, closest)
@@ -94,9 +106,10 @@ static int help(int argc, char **argv)
 		print_help(stdout);
 		return ORMA_EXIT_OK;
 	}
-	const struct command *command = find_command(argv[1]);
+	const struct orma_tool_command *command = find_command(argv[1]);
 	char *arguments[] = {argv[1], option, NULL};
-	return command ? run_command(command, 2, arguments, false) : refuse_command(argv[1]);
+	return command ? run_command(command, argv[1], false, 2, arguments)
+		       : refuse_command(argv[1]);
 }
 
 static int run(int argc, char **argv)
@@ -104,9 +117,9 @@ static int run(int argc, char **argv)
 	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 	const char *self = slash ? slash + 1 : argc > 0 ? argv[0] : "orma";
 
-	const struct command *link = find_command(self);
+	const struct orma_tool_command *link = find_command(self);
 	if (link)
-		return run_command(link, argc, argv, true);
+		return run_command(link, self, true, argc, argv);
 	if (argc < 2) {
 		print_help(stderr);
 		return ORMA_EXIT_USAGE;
@@ -120,10 +133,12 @@ static int run(int argc, char **argv)
 		orma_tool_print_version("orma");
 		return ORMA_EXIT_OK;
 	}
-	const struct command *command = find_command(argv[1]);
+	if (strcmp(argv[1], "--print-options") == 0)
+		return print_tables();
+	const struct orma_tool_command *command = find_command(argv[1]);
 	if (!command)
 		return refuse_command(argv[1]);
-	return run_command(command, argc - 1, argv + 1, false);
+	return run_command(command, argv[1], false, argc - 1, argv + 1);
 }
 
 /* Returns true when the reader of standard output has gone. `orma dump | head` closes the pipe

@@ -1,43 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tool.h - what the commands of the `orma` binary share.
  *
- * A command is one function, orma_tool_<name>(). main.c calls it with the command's name as
- * argv[0], and it returns the exit status: 0 success, 1 failure, 2 wrong usage. The function stands
- * in <name>_command.c, in the folder of what the command works on:
+ * A command is a table, orma_<name>_command (option.h), with its options and a function. main.c
+ * calls the function with the command's name as argv[0], and it returns the exit status: 0 success,
+ * 1 failure, 2 wrong usage. The table stands in <name>_command.c, in the folder of what the command
+ * works on:
  *
  *   record/    makes a recording: record, perfetto
  *   daemon/    serves recordings: traced, probes
- *   control/   talks to a daemon that runs: query, trigger
+ *   control/   talks to a daemon that runs: status, trigger
  *   trace/     reads or writes trace files: dump
  *   protogen/  generates C from .proto files: protogen
  *
  * A new command goes into the folder whose code it uses, and gets a folder of its own when it
  * brings three files or more that no other command uses. Declare it below, and list it in
- * `commands` of main.c. The top of src/tool holds what several folders use: messages, options, and
- * values in options.
+ * `commands` of main.c; CONTRIBUTING.md says what else a command needs. The top of src/tool holds
+ * what several folders use: messages, options, and values in options.
  */
 #ifndef ORMA_TOOL_TOOL_H
 #define ORMA_TOOL_TOOL_H
 
-#include <getopt.h>
 #include <orma/error.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "tool/option.h"
 
 enum { ORMA_EXIT_OK = 0, ORMA_EXIT_FAILURE = 1, ORMA_EXIT_USAGE = 2 };
 
-int orma_tool_record(int argc, char **argv);
-int orma_tool_perfetto(int argc, char **argv); /* the `perfetto` program's options */
-int orma_tool_traced(int argc, char **argv);
-int orma_tool_probes(int argc, char **argv);
-int orma_tool_dump(int argc, char **argv);
-int orma_tool_query(int argc, char **argv);
-int orma_tool_protogen(int argc, char **argv);
-int orma_tool_trigger(int argc, char **argv);
-int orma_tool_trigger_perfetto(int argc, char **argv); /* unknown options are ignored */
+extern const struct orma_tool_command orma_dump_command, orma_perfetto_command, orma_probes_command,
+	orma_protogen_command, orma_record_command, orma_status_command, orma_traced_command,
+	orma_trigger_command, orma_trigger_perfetto_command;
 
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 
@@ -58,14 +53,6 @@ int orma_tool_fail_in_text(const struct orma_error *error);
 int orma_tool_usage_error(const char *format, ...) ORMA_PRINTF(1, 2);
 /* Sends the library's log to stderr, from this level on. */
 void orma_tool_log_to_stderr(int level);
-
-/* --- options ---------------------------------------------------------------------------------- */
-
-/* Calls getopt_long() and reports what is wrong. Returns '?' for every mistake. `letters` begins
- * with a colon. */
-int orma_tool_option(int argc, char **argv, const char *letters, const struct option *options);
-/* Returns the one of `names` that was probably meant, or NULL. */
-const char *orma_tool_closest(const char *wrong, const char *const *names, size_t count);
 
 /* --- values in options ------------------------------------------------------------------------ */
 

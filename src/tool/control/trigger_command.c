@@ -8,8 +8,8 @@
 #include "tool/control/trigger_command.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock_ns.h"
 #include "base/loop.h"
@@ -138,7 +138,7 @@ static void on_disconnected(void *ctx, int error)
 	finish(ctx, error ? error : -ECONNRESET);
 }
 
-static int run(struct caller *caller, struct orma_loop *loop, const char *address)
+static int run_caller(struct caller *caller, struct orma_loop *loop, const char *address)
 {
 	struct orma_ipc_trust trust;
 	const struct orma_ipc_client_options options = {
@@ -175,7 +175,7 @@ int orma_tool_activate_triggers(const char *const *names, size_t count, bool mus
 	struct orma_loop *loop;
 	int r = orma_base_loop_new(&loop);
 	if (r == 0) {
-		r = run(&caller, loop, address);
+		r = run_caller(&caller, loop, address);
 		orma_base_loop_free(loop);
 	}
 	switch (r) {
@@ -202,41 +202,55 @@ int orma_tool_activate_triggers(const char *const *names, size_t count, bool mus
 	}
 }
 
-/* Activates the names after the options. With `is_tolerant`, unknown options are ignored: programs
- * call trigger_perfetto with options of another version. */
-static int trigger(int argc, char **argv, bool is_tolerant)
+static const struct orma_tool_option option_table[] = {{0}};
+
+static int take_option(void *ctx, int option, char *value)
 {
-	static const struct option options[] = {{"help", no_argument, NULL, 'h'},
-						{NULL, 0, NULL, 0}};
-	opterr = 0;
-	for (int option;
-	     (option = is_tolerant ? getopt_long(argc, argv, "h", options, NULL)
-				   : orma_tool_option(argc, argv, ":h", options)) != -1;) {
-		if (option == 'h') {
-			puts("Usage: orma trigger NAME...\n"
-			     "\n"
-			     "Activates triggers: sessions that wait for one of these names "
-			     "start, stop, or are\n"
-			     "snapshotted. Fails when no session waits for a name.\n"
-			     "\n"
-			     "  -h, --help  show this");
-			return ORMA_EXIT_OK;
-		}
-		if (!is_tolerant)
-			return ORMA_EXIT_USAGE;
-	}
+	(void)ctx;
+	(void)option;
+	(void)value;
+	return ORMA_EXIT_USAGE;
+}
+
+static int trigger(const struct orma_tool_command *command, int argc, char **argv)
+{
+	int status = orma_tool_read_options(command, argc, argv, take_option, NULL);
+
+	if (status >= 0)
+		return status;
 	if (optind == argc)
 		return orma_tool_usage_error("name at least one trigger");
 	return orma_tool_activate_triggers((const char *const *)argv + optind,
-					   (size_t)(argc - optind), !is_tolerant);
+					   (size_t)(argc - optind), !command->skips_unknown);
 }
 
-int orma_tool_trigger(int argc, char **argv)
+static int run_trigger(int argc, char **argv)
 {
-	return trigger(argc, argv, false);
+	return trigger(&orma_trigger_command, argc, argv);
 }
 
-int orma_tool_trigger_perfetto(int argc, char **argv)
+static int run_trigger_perfetto(int argc, char **argv)
 {
-	return trigger(argc, argv, true);
+	return trigger(&orma_trigger_perfetto_command, argc, argv);
 }
+
+const struct orma_tool_command orma_trigger_command = {
+	.name = "trigger",
+	.summary = "activate triggers that sessions wait for",
+	.usage = "NAME...",
+	.about =
+		"Activates triggers: sessions that wait for one of these names start, stop, or are "
+		"snapshotted. Fails when no session waits for a name.",
+	.options = option_table,
+	.run = run_trigger,
+};
+
+const struct orma_tool_command orma_trigger_perfetto_command = {
+	.name = "trigger_perfetto",
+	.usage = "NAME...",
+	.about = "Activates triggers. Unknown options, and names for which no session waits, are "
+		 "ignored.",
+	.options = option_table,
+	.skips_unknown = true,
+	.run = run_trigger_perfetto,
+};

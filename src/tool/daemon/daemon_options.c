@@ -4,34 +4,24 @@
 #include "tool/daemon/daemon_options.h"
 
 #include <string.h>
+#include <unistd.h>
 
-static int take_option(struct orma_daemon_command *command, int option)
+static int take_option(void *ctx, int option, char *value)
 {
-	switch (option) {
-	case ORMA_OPTION_BACKGROUND:
-		command->in_background = true;
-		return -1;
-	case ORMA_OPTION_VERSION:
-		orma_tool_print_version(command->name);
-		return ORMA_EXIT_OK;
-	case 'h':
-		command->print_help();
-		return ORMA_EXIT_OK;
-	case '?':
-		return ORMA_EXIT_USAGE;
-	default:
-		return command->take_option(option, command->ctx);
-	}
+	struct orma_daemon_command *command = ctx;
+
+	if (option != ORMA_OPTION_BACKGROUND)
+		return command->take_option(command->ctx, option, value);
+	command->in_background = true;
+	return -1;
 }
 
-int orma_daemon_take_options(struct orma_daemon_command *command, int argc, char **argv,
-			     const struct option *options)
+int orma_daemon_take_options(struct orma_daemon_command *command, int argc, char **argv)
 {
-	for (int option; (option = orma_tool_option(argc, argv, ":h", options)) != -1;) {
-		int status = take_option(command, option);
-		if (status >= 0)
-			return status;
-	}
+	int status = orma_tool_read_options(command->command, argc, argv, take_option, command);
+
+	if (status >= 0)
+		return status;
 	return optind == argc ? -1 : orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
 }
 

@@ -9,22 +9,13 @@
 
 #include "tool/tool.h"
 
-enum { ORMA_OPTION_BACKGROUND = 256, ORMA_OPTION_VERSION, ORMA_OPTION_DAEMON_OTHERS };
-
-/* The options of both commands, for orma_daemon_take_options(). */
-/* clang-format off */
-#define ORMA_DAEMON_OPTIONS                                                                        \
-	{"background", no_argument, NULL, ORMA_OPTION_BACKGROUND},                                 \
-	{"version", no_argument, NULL, ORMA_OPTION_VERSION},                                       \
-	{"help", no_argument, NULL, 'h'}
-/* clang-format on */
+/* The number of --background in both tables; the numbers of a command's own begin behind it. */
+enum { ORMA_OPTION_BACKGROUND = ORMA_OPTION_FIRST_OWN, ORMA_OPTION_DAEMON_OTHERS };
 
 struct orma_daemon_command {
-	const char *name; /* "orma traced" */
-	void (*print_help)(void);
-	/* Handles an option that only this command has; its value is in `optarg`. Returns -1 to go
-	 * on, else the exit status. */
-	int (*take_option)(int option, void *ctx);
+	const struct orma_tool_command *command;
+	/* Handles an option that only this command has. */
+	orma_tool_option_fn *take_option;
 	/* Runs until the end; returns the exit status. `parent_fd` is for orma_tool_tell_parent();
 	 * the descriptor is -1 when no parent waits. */
 	int (*serve)(int *parent_fd, void *ctx);
@@ -33,8 +24,7 @@ struct orma_daemon_command {
 };
 
 /* Reads the command line, which has options only. Returns -1 to go on, else the exit status. */
-int orma_daemon_take_options(struct orma_daemon_command *command, int argc, char **argv,
-			     const struct option *options);
+int orma_daemon_take_options(struct orma_daemon_command *command, int argc, char **argv);
 /* Serves, in the background if that was asked for; returns the exit status. */
 int orma_daemon_serve(const struct orma_daemon_command *command);
 

@@ -21,24 +21,6 @@
 #define SYNC_TIMEOUT_MS 30000
 #define PARENT_SYNC_MS  1000
 
-static void print_help(void)
-{
-	puts("Usage: orma probes [OPTIONS]\n"
-	     "\n"
-	     "Offers this machine's data sources (linux.process_stats, linux.sys_stats, "
-	     "linux.system_info) to a tracing\n"
-	     "daemon; waits for one, and finds it again when it restarts.\n"
-	     "\n"
-	     "      --background           go on in the background\n"
-	     "      --reset-ftrace         accepted; these probes leave ftrace alone\n"
-	     "      --cleanup-after-crash  accepted; these probes leave nothing behind\n"
-	     "      --version              print the version\n"
-	     "  -h, --help                 show this\n"
-	     "\n"
-	     "Environment: PERFETTO_PRODUCER_SOCK_NAME, TRACED_PROBES_NOTIFY_FD (gets \"1\" when "
-	     "the daemon knows them).");
-}
-
 static void on_signal(struct orma_watch *watch, unsigned ready)
 {
 	struct signalfd_siginfo info;
@@ -79,33 +61,53 @@ static int serve(int *parent_fd, void *ctx)
 	return r ? orma_tool_fail("the probes failed: %s", strerror(-r)) : ORMA_EXIT_OK;
 }
 
-/* Both options are Perfetto's, and have no meaning here. */
+/* Two of them are Perfetto's, and have no meaning here. */
 enum { OPTION_RESET = ORMA_OPTION_DAEMON_OTHERS, OPTION_CLEANUP };
 
-static int take_option(int option, void *ctx)
+static const struct orma_tool_option option_table[] = {
+	{ORMA_OPTION_BACKGROUND, "background", NULL,
+	 "Go on in the background once the daemon knows the data sources, or after a second "
+	 "without a daemon.",
+	 NULL},
+	{OPTION_RESET, "reset-ftrace", NULL,
+	 "Accepted without effect, because these probes do not use ftrace.", NULL},
+	{OPTION_CLEANUP, "cleanup-after-crash", NULL,
+	 "Accepted without effect, because these probes leave nothing behind.", NULL},
+	ORMA_TOOL_VERSION_OPTION,
+	{0},
+};
+
+static int take_option(void *ctx, int option, char *value)
 {
 	(void)ctx;
+	(void)value;
 	return option == OPTION_RESET || option == OPTION_CLEANUP ? -1 : ORMA_EXIT_USAGE;
 }
 
-int orma_tool_probes(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		ORMA_DAEMON_OPTIONS,
-		{"reset-ftrace", no_argument, NULL, OPTION_RESET},
-		{"cleanup-after-crash", no_argument, NULL, OPTION_CLEANUP},
-		{NULL, 0, NULL, 0},
-	};
 	struct orma_daemon_command command = {
-		.name = "orma probes",
-		.print_help = print_help,
+		.command = &orma_probes_command,
 		.take_option = take_option,
 		.serve = serve,
 	};
-	int status = orma_daemon_take_options(&command, argc, argv, options);
+	int status = orma_daemon_take_options(&command, argc, argv);
 
 	if (status >= 0)
 		return status;
 	orma_tool_log_to_stderr(ORMA_LOG_INFO);
 	return orma_daemon_serve(&command);
 }
+
+const struct orma_tool_command orma_probes_command = {
+	.name = "probes",
+	.summary = "the operating system's data sources, for a daemon",
+	.usage = "[OPTIONS]",
+	.about = "Offers this machine's data sources (linux.process_stats, linux.sys_stats, "
+		 "linux.system_info) to a tracing daemon. It waits for a daemon, and connects "
+		 "again when the daemon restarts.",
+	.options = option_table,
+	.notes = "Environment: PERFETTO_PRODUCER_SOCK_NAME, TRACED_PROBES_NOTIFY_FD (gets \"1\" "
+		 "when the daemon knows them).",
+	.run = run,
+};

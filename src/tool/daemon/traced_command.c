@@ -13,45 +13,6 @@
 #include "tool/print.h"
 #include "tool/tool.h"
 
-static void print_help(void)
-{
-	puts("Usage: orma traced [OPTIONS]\n"
-	     "\n"
-	     "The tracing daemon: producers and consumers connect to its sockets, sessions run in "
-	     "it.\n"
-	     "\n"
-	     "      --background   go on in the background\n"
-	     "      --set-socket-permissions GROUP:MODE:GROUP:MODE\n"
-	     "                     group and octal mode of the producer sockets, then of the "
-	     "consumer sockets\n"
-	     "      --user NAME    once the sockets are open, be this user\n"
-	     "      --group NAME   and this group instead of the user's own\n"
-	     "      --seccomp MODE what a system call meets that the daemon does not need: errno "
-	     "(it "
-	     "fails; default),\n"
-	     "                     kill (the daemon ends), off (nothing)\n"
-	     "      --output-dir DIR\n"
-	     "                     create files of output_path below DIR for users other than root "
-	     "and the daemon's\n"
-	     "                     own; without it such configs are refused\n"
-	     "      --allow-remote-consumers\n"
-	     "                     serve consumers on TCP and vsock addresses, whoever they are\n"
-	     "      --enable-relay-endpoint\n"
-	     "                     serve relays of other machines (traced_relay) on all producer "
-	     "sockets\n"
-	     "      --enable-relay-endpoint-on SOCK\n"
-	     "                     on this one of them; may be repeated\n"
-	     "      --max-connections-per-user N\n"
-	     "                     of producers, and as many of consumers; default 200\n"
-	     "      --version      print the version\n"
-	     "  -h, --help         show this\n"
-	     "\n"
-	     "Environment: PERFETTO_PRODUCER_SOCK_NAME (a comma-separated list), "
-	     "PERFETTO_CONSUMER_SOCK_NAME,\n"
-	     "TRACED_NOTIFY_FD (gets \"1\" when the sockets are open); a service manager's "
-	     "LISTEN_FDS, NOTIFY_SOCKET, WATCHDOG_USEC.");
-}
-
 /* Parses "group:mode:group:mode" by cutting up the argument. */
 static int parse_permissions(char *text, struct orma_traced_permissions *const ret[2])
 {
@@ -90,6 +51,39 @@ enum option_id {
 	OPTION_MAX_CONNECTIONS,
 };
 
+static const struct orma_tool_option option_table[] = {
+	{ORMA_OPTION_BACKGROUND, "background", NULL,
+	 "Go on in the background once the daemon serves; if it cannot serve, say why and fail.",
+	 NULL},
+	{OPTION_PERMISSIONS, "set-socket-permissions", "GROUP:MODE:GROUP:MODE",
+	 "Group and octal mode of the producer sockets, then of the consumer sockets.", NULL},
+	{OPTION_USER, "user", "NAME",
+	 "Once the sockets are open, change to this user, given by name or number, for good.",
+	 ORMA_COMPLETE_USER},
+	{OPTION_GROUP, "group", "NAME", "Use this group instead of the user's own; needs --user.",
+	 ORMA_COMPLETE_GROUP},
+	{OPTION_SECCOMP, "seccomp", "MODE",
+	 "What happens to a system call that the daemon does not need: errno (it fails; default), "
+	 "kill (the daemon ends) or off (nothing).",
+	 "errno kill off"},
+	{OPTION_OUTPUT_DIR, "output-dir", "DIR",
+	 "Create files of output_path below DIR for users other than root and the daemon's own. "
+	 "Without this option, configs of other users with output_path are refused.",
+	 ORMA_COMPLETE_FOLDER},
+	{OPTION_REMOTE_CONSUMERS, "allow-remote-consumers", NULL,
+	 "Serve consumers on TCP and vsock addresses too, without authentication.", NULL},
+	{OPTION_RELAY, "enable-relay-endpoint", NULL,
+	 "Serve relays of other machines (traced_relay) on all producer sockets.", NULL},
+	{OPTION_RELAY_ON, "enable-relay-endpoint-on", "SOCK",
+	 "Serve relays on this producer socket; may be repeated.", NULL},
+	{OPTION_MAX_CONNECTIONS, "max-connections-per-user", "N",
+	 "The number of producers that one user may connect, and the number of consumers. "
+	 "Default: 200.",
+	 NULL},
+	ORMA_TOOL_VERSION_OPTION,
+	{0},
+};
+
 static int add_relay_address(struct orma_daemon_relays *relays, const char *address)
 {
 	if (relays->address_count == ORMA_DAEMON_RELAY_ADDRESSES_MAX)
@@ -103,7 +97,7 @@ struct command_line {
 	const char *user, *group;
 };
 
-static int take_option(int option, void *ctx)
+static int take_option(void *ctx, int option, char *value)
 {
 	struct command_line *line = ctx;
 	struct orma_traced_options *traced = &line->traced;
@@ -112,23 +106,23 @@ static int take_option(int option, void *ctx)
 
 	switch (option) {
 	case OPTION_PERMISSIONS:
-		return parse_permissions(optarg, permissions)
+		return parse_permissions(value, permissions)
 			       ? orma_tool_usage_error(
 					 "--set-socket-permissions takes GROUP:MODE:GROUP:MODE")
 			       : -1;
 	case OPTION_USER:
-		line->user = optarg;
+		line->user = value;
 		return -1;
 	case OPTION_GROUP:
-		line->group = optarg;
+		line->group = value;
 		return -1;
 	case OPTION_SECCOMP:
 		traced->must_have_seccomp = true;
-		return orma_seccomp_parse(optarg, &traced->seccomp)
-			       ? orma_tool_usage_error("\"%s\" is not errno, kill or off", optarg)
+		return orma_seccomp_parse(value, &traced->seccomp)
+			       ? orma_tool_usage_error("\"%s\" is not errno, kill or off", value)
 			       : -1;
 	case OPTION_OUTPUT_DIR:
-		traced->output_dir = optarg;
+		traced->output_dir = value;
 		return -1;
 	case OPTION_REMOTE_CONSUMERS:
 		traced->allows_remote_consumers = true;
@@ -137,15 +131,15 @@ static int take_option(int option, void *ctx)
 		traced->relays.on_all = true;
 		return -1;
 	case OPTION_RELAY_ON:
-		return add_relay_address(&traced->relays, optarg)
+		return add_relay_address(&traced->relays, value)
 			       ? orma_tool_usage_error(
 					 "--enable-relay-endpoint-on can be given %d times at most",
 					 ORMA_DAEMON_RELAY_ADDRESSES_MAX)
 			       : -1;
 	case OPTION_MAX_CONNECTIONS:
-		return parse_max(optarg, &traced->peers_per_uid_max)
+		return parse_max(value, &traced->peers_per_uid_max)
 			       ? orma_tool_usage_error("\"%s\" is not a number of connections",
-						       optarg)
+						       value)
 			       : -1;
 	default:
 		return ORMA_EXIT_USAGE;
@@ -159,31 +153,17 @@ static int serve(int *parent_fd, void *ctx)
 	return orma_traced_serve(&line->traced, parent_fd);
 }
 
-int orma_tool_traced(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		ORMA_DAEMON_OPTIONS,
-		{"set-socket-permissions", required_argument, NULL, OPTION_PERMISSIONS},
-		{"user", required_argument, NULL, OPTION_USER},
-		{"group", required_argument, NULL, OPTION_GROUP},
-		{"seccomp", required_argument, NULL, OPTION_SECCOMP},
-		{"output-dir", required_argument, NULL, OPTION_OUTPUT_DIR},
-		{"allow-remote-consumers", no_argument, NULL, OPTION_REMOTE_CONSUMERS},
-		{"enable-relay-endpoint", no_argument, NULL, OPTION_RELAY},
-		{"enable-relay-endpoint-on", required_argument, NULL, OPTION_RELAY_ON},
-		{"max-connections-per-user", required_argument, NULL, OPTION_MAX_CONNECTIONS},
-		{NULL, 0, NULL, 0},
-	};
 	struct command_line line = {.traced.seccomp = ORMA_SECCOMP_ERRNO};
 	struct orma_daemon_command command = {
-		.name = "orma traced",
-		.print_help = print_help,
+		.command = &orma_traced_command,
 		.take_option = take_option,
 		.serve = serve,
 		.ctx = &line,
 	};
 	struct orma_error error = {0};
-	int status = orma_daemon_take_options(&command, argc, argv, options);
+	int status = orma_daemon_take_options(&command, argc, argv);
 
 	if (status >= 0)
 		return status;
@@ -196,3 +176,16 @@ int orma_tool_traced(int argc, char **argv)
 		return orma_tool_fail("%s", error.message);
 	return orma_daemon_serve(&command);
 }
+
+const struct orma_tool_command orma_traced_command = {
+	.name = "traced",
+	.summary = "the tracing daemon",
+	.usage = "[OPTIONS]",
+	.about = "The tracing daemon: producers and consumers connect to its sockets, and sessions "
+		 "run in it.",
+	.options = option_table,
+	.notes = "Environment: PERFETTO_PRODUCER_SOCK_NAME (a comma-separated list), "
+		 "PERFETTO_CONSUMER_SOCK_NAME, TRACED_NOTIFY_FD (gets \"1\" when the sockets are "
+		 "open); a service manager's LISTEN_FDS, NOTIFY_SOCKET and WATCHDOG_USEC.",
+	.run = run,
+};

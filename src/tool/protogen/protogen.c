@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "tool/print.h"
@@ -18,21 +19,6 @@
 #include "tool/tool.h"
 
 #define FOLDERS_MAX 64
-
-static void print_help(void)
-{
-	puts("Usage: orma protogen [OPTIONS] FILE.proto\n"
-	     "\n"
-	     "Makes a C header (C11, C++17) with a setter for each field of the messages in a "
-	     ".proto\n"
-	     "file, for packets that a program writes with <orma/packet.h>. Needs no protoc.\n"
-	     "\n"
-	     "  -o, --out FILE      the header; default: FILE.pz.h beside FILE.proto; - is "
-	     "standard output\n"
-	     "  -I, --include DIR   search imports in this folder; may be repeated; default: .\n"
-	     "  -p, --prefix NAME   begin all names with this instead of the package\n"
-	     "  -h, --help          show this");
-}
 
 struct protogen {
 	struct orma_tool_proto_set set;
@@ -188,57 +174,68 @@ static bool is_identifier(const char *text)
 	return *text == '\0';
 }
 
-/* Returns -1, or the exit status when the program ends here. */
-static int read_options(struct protogen *pg, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"out", required_argument, NULL, 'o'},
-		{"include", required_argument, NULL, 'I'},
-		{"prefix", required_argument, NULL, 'p'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
+static const struct orma_tool_option option_table[] = {
+	{'o', "out", "FILE",
+	 "Write the header to FILE; - is standard output. Default: the .proto file's name with "
+	 ".pz.h.",
+	 ORMA_COMPLETE_FILE},
+	{'I', "include", "DIR",
+	 "Search DIR for imports; may be repeated. Default: the working directory.",
+	 ORMA_COMPLETE_FOLDER},
+	{'p', "prefix", "NAME", "Begin generated names with NAME instead of the package.", NULL},
+	{0},
+};
 
-	for (int option; (option = orma_tool_option(argc, argv, ":o:I:p:h", options)) != -1;) {
-		switch (option) {
-		case 'o':
-			pg->out = optarg;
-			break;
-		case 'I':
-			if (pg->folder_count == FOLDERS_MAX)
-				return orma_tool_usage_error(
-					"--include can be given %d times at most", FOLDERS_MAX);
-			pg->folders[pg->folder_count++] = optarg;
-			break;
-		case 'p':
-			if (!is_identifier(optarg))
-				return orma_tool_usage_error(
-					"--prefix \"%s\" cannot begin a name in C", optarg);
-			pg->prefix = optarg;
-			break;
-		case 'h':
-			print_help();
-			return ORMA_EXIT_OK;
-		default:
-			return ORMA_EXIT_USAGE;
-		}
+static int take_option(void *ctx, int option, char *value)
+{
+	struct protogen *pg = ctx;
+
+	switch (option) {
+	case 'o':
+		pg->out = value;
+		return -1;
+	case 'I':
+		if (pg->folder_count == FOLDERS_MAX)
+			return orma_tool_usage_error("--include can be given %d times at most",
+						     FOLDERS_MAX);
+		pg->folders[pg->folder_count++] = value;
+		return -1;
+	case 'p':
+		if (!is_identifier(value))
+			return orma_tool_usage_error("--prefix \"%s\" cannot begin a name in C",
+						     value);
+		pg->prefix = value;
+		return -1;
+	default:
+		return ORMA_EXIT_USAGE;
 	}
-	if (optind + 1 != argc)
-		return orma_tool_usage_error("name one .proto file");
-	if (pg->folder_count == 0)
-		pg->folders[pg->folder_count++] = ".";
-	return -1;
 }
 
-int orma_tool_protogen(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct protogen pg = {0};
-	int status = read_options(&pg, argc, argv);
+	int status = orma_tool_read_options(&orma_protogen_command, argc, argv, take_option, &pg);
 
 	if (status >= 0)
 		return status;
+	if (optind + 1 != argc)
+		return orma_tool_usage_error("name one .proto file");
+	if (pg.folder_count == 0)
+		pg.folders[pg.folder_count++] = ".";
 	status = run(&pg, argv[optind]);
 	orma_base_map_done(&pg.loaded);
 	orma_tool_proto_set_done(&pg.set);
 	return status;
 }
+
+const struct orma_tool_command orma_protogen_command = {
+	.name = "protogen",
+	.summary = "make a C header of setters from a .proto file",
+	.usage = "[OPTIONS] FILE.proto",
+	.about = "Makes a C header (C11, C++17) with a setter for each field of the messages in a "
+		 ".proto file, for packets that a program writes with <orma/packet.h>. Needs no "
+		 "protoc.",
+	.options = option_table,
+	.completes = ORMA_COMPLETE_PROTO,
+	.run = run_command,
+};

@@ -6,51 +6,18 @@
  * refused by name.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log_message.h"
 #include "base/str.h"
-#include "tool/control/query_command.h"
+#include "tool/control/status_command.h"
 #include "tool/control/trigger_command.h"
 #include "tool/print.h"
 #include "tool/record/record_options.h"
 #include "tool/tool.h"
 
 #define EXIT_ATTACH_FAILED 2
-
-static void print_help(void)
-{
-	puts("Usage: perfetto [OPTIONS] -c CONFIG -o TRACE\n"
-	     "       perfetto [OPTIONS] -o TRACE GROUP/EVENT...\n"
-	     "\n"
-	     "  -c, --config FILE     a TraceConfig; - is standard input\n"
-	     "      --txt             it is text\n"
-	     "      --txt-lossy       it is text; fields that are not known are skipped\n"
-	     "  -o, --out FILE        the trace; - is standard output\n"
-	     "      --no-clobber      never overwrite a file\n"
-	     "  -d, --background      go on in the background; prints the process id\n"
-	     "  -D, --background-wait the same, after all data sources have started (30 s at "
-	     "most)\n"
-	     "      --notify-fd FD    write a status byte there when all data sources have "
-	     "started\n"
-	     "      --add-attribute KEY[=VALUE]  put an attribute into the trace\n"
-	     "      --query [--long]  show the daemon's state\n"
-	     "      --query-raw       the same as a serialized message\n"
-	     "      --detach KEY      leave the session running under a key\n"
-	     "      --attach KEY [--stop]  take it over again, and stop it\n"
-	     "      --clone ID        write a snapshot of a running session, which goes on; ID as "
-	     "--query shows it\n"
-	     "      --clone-by-name NAME  the same, by its unique_session_name\n"
-	     "      --clone-for-bugreport with --clone: without the session's trace filter\n"
-	     "      --is_detached KEY exit with 0 when there is one, else with 2\n"
-	     "      --version         print the version\n"
-	     "  -h, --help            show this\n"
-	     "\n"
-	     "Without a config:\n"
-	     "  -t, --time TIME       10s, 2m, 1h (default: 10s)\n"
-	     "  -b, --buffer SIZE     32mb, 1gb (default: 32mb)\n"
-	     "  -s, --size SIZE       stream into the file, at most so much");
-}
 
 enum {
 	OPTION_TXT_LOSSY = ORMA_OPTION_OTHERS,
@@ -66,8 +33,54 @@ enum {
 	OPTION_CLONE,
 	OPTION_CLONE_BY_NAME,
 	OPTION_CLONE_FOR_BUGREPORT,
-	OPTION_VERSION,
 	OPTION_IGNORED,
+};
+
+static const struct orma_tool_option option_table[] = {
+	{'c', "config", "FILE",
+	 "Record by the TraceConfig in FILE, which is binary without --txt; - is standard input.",
+	 ORMA_COMPLETE_FILE},
+	{ORMA_OPTION_TXT, "txt", NULL, "The config is text.", NULL},
+	{OPTION_TXT_LOSSY, "txt-lossy", NULL, "The config is text, and unknown fields are skipped.",
+	 NULL},
+	{'o', "out", "FILE", "Write the trace to FILE; - is standard output.", ORMA_COMPLETE_FILE},
+	{ORMA_OPTION_NO_CLOBBER, "no-clobber", NULL, "Fail if the file exists.", NULL},
+	{'d', "background", NULL,
+	 "Go on in the background once the file is open, and print the process id.", NULL},
+	{'D', "background-wait", NULL,
+	 "The same, but return when all data sources have started, or after 30 seconds.", NULL},
+	{OPTION_NOTIFY_FD, "notify-fd", "FD",
+	 "Write a byte to the descriptor FD when all data sources have started: 0, or 1 on "
+	 "failure, 2 on a timeout.",
+	 NULL},
+	{OPTION_ATTRIBUTE, "add-attribute", "KEY[=VALUE]", "Put an attribute into the trace.",
+	 NULL},
+	{OPTION_QUERY, "query", NULL, "Show the daemon's state.", NULL},
+	{OPTION_LONG, "long", NULL, "With --query: all categories of each program.", NULL},
+	{OPTION_QUERY_RAW, "query-raw", NULL, "The same as a serialized message.", NULL},
+	{OPTION_DETACH, "detach", "KEY",
+	 "Leave the session running under KEY, and return. The config must have write_into_file.",
+	 NULL},
+	{OPTION_ATTACH, "attach", "KEY",
+	 "Take over the session that runs under KEY, and wait for its end.", NULL},
+	{OPTION_STOP, "stop", NULL, "With --attach: end the session.", NULL},
+	{OPTION_IS_DETACHED, "is_detached", "KEY",
+	 "Exit with 0 if a session runs under KEY, and with 2 if none does.", NULL},
+	{OPTION_CLONE, "clone", "ID",
+	 "Write a snapshot of the running session ID, as --query shows it. The session goes on.",
+	 NULL},
+	{OPTION_CLONE_BY_NAME, "clone-by-name", "NAME",
+	 "The same, by the session's unique_session_name.", NULL},
+	{OPTION_CLONE_FOR_BUGREPORT, "clone-for-bugreport", NULL,
+	 "With --clone: do not apply the session's trace_filter.", NULL},
+	{'t', "time", "TIME", "Without a config: record for TIME. Default: 10s.", NULL},
+	{'b', "buffer", "SIZE", "Without a config: size of the buffer. Default: 32mb.", NULL},
+	{'s', "size", "SIZE",
+	 "Without a config: write the file while recording, and stop when it has that SIZE.", NULL},
+	{OPTION_IGNORED, "no-guardrails", NULL, "Accepted without effect.", NULL},
+	{OPTION_IGNORED, "reset-guardrails", NULL, "Accepted without effect.", NULL},
+	ORMA_TOOL_VERSION_OPTION,
+	{0},
 };
 
 #define ATTRIBUTES_MAX 64
@@ -121,12 +134,6 @@ static int take_flag(struct command_line *line, int option)
 	case OPTION_CLONE_FOR_BUGREPORT:
 		line->base.options.is_for_bugreport = true;
 		return -1;
-	case OPTION_VERSION:
-		orma_tool_print_version("orma");
-		return ORMA_EXIT_OK;
-	case 'h':
-		print_help();
-		return ORMA_EXIT_OK;
 	case OPTION_IGNORED:
 		return -1;
 	default:
@@ -134,8 +141,9 @@ static int take_flag(struct command_line *line, int option)
 	}
 }
 
-static int take_option(struct command_line *line, int option, const char *value)
+static int take_option(void *ctx, int option, char *value)
 {
+	struct command_line *line = ctx;
 	struct orma_error error = {0};
 	int r = orma_record_take_option(&line->base, option, value, &error);
 	if (r < 0)
@@ -290,36 +298,13 @@ static int record(struct command_line *line)
 	return status;
 }
 
-int orma_tool_perfetto(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-	static const struct option options[] = {
-		ORMA_RECORD_OPTIONS,
-		{"txt-lossy", no_argument, NULL, OPTION_TXT_LOSSY},
-		{"notify-fd", required_argument, NULL, OPTION_NOTIFY_FD},
-		{"add-attribute", required_argument, NULL, OPTION_ATTRIBUTE},
-		{"query", no_argument, NULL, OPTION_QUERY},
-		{"long", no_argument, NULL, OPTION_LONG},
-		{"query-raw", no_argument, NULL, OPTION_QUERY_RAW},
-		{"detach", required_argument, NULL, OPTION_DETACH},
-		{"attach", required_argument, NULL, OPTION_ATTACH},
-		{"stop", no_argument, NULL, OPTION_STOP},
-		{"is_detached", required_argument, NULL, OPTION_IS_DETACHED},
-		{"clone", required_argument, NULL, OPTION_CLONE},
-		{"clone-by-name", required_argument, NULL, OPTION_CLONE_BY_NAME},
-		{"clone-for-bugreport", no_argument, NULL, OPTION_CLONE_FOR_BUGREPORT},
-		{"version", no_argument, NULL, OPTION_VERSION},
-		{"no-guardrails", no_argument, NULL, OPTION_IGNORED},
-		{"reset-guardrails", no_argument, NULL, OPTION_IGNORED},
-		{NULL, 0, NULL, 0},
-	};
 	struct command_line line = {.base.options = {.ready_fd = -1}};
+	int status = orma_tool_read_options(&orma_perfetto_command, argc, argv, take_option, &line);
 
-	for (int option;
-	     (option = orma_tool_option(argc, argv, ":" ORMA_RECORD_LETTERS, options)) != -1;) {
-		int status = take_option(&line, option, optarg);
-		if (status >= 0)
-			return status;
-	}
+	if (status >= 0)
+		return status == ORMA_EXIT_USAGE ? ORMA_EXIT_FAILURE : status;
 	line.base.wish.attributes = line.attributes;
 	line.base.wish.sources = (const char *const *)argv + optind;
 	line.base.wish.source_count = argc - optind;
@@ -330,6 +315,16 @@ int orma_tool_perfetto(int argc, char **argv)
 							      : ORMA_QUERY_SHORT);
 	if (line.is_detached_key)
 		return orma_record_is_detached(line.is_detached_key);
-	int status = check(&line);
+	status = check(&line);
 	return status >= 0 ? status : record(&line);
 }
+
+const struct orma_tool_command orma_perfetto_command = {
+	.name = "perfetto",
+	.usage = "[OPTIONS] -c CONFIG -o TRACE\n[OPTIONS] -o TRACE GROUP/EVENT...",
+	.about = "Perfetto's recorder. It needs a daemon. The second form records ftrace events, "
+		 "linux.process_stats and linux.system_info.",
+	.options = option_table,
+	.completes = ORMA_COMPLETE_SOURCE,
+	.run = run_command,
+};

@@ -62,6 +62,9 @@ void orma_record_config_done(struct orma_record_config *config);
 /* Appends the text of the config that a wish without a file stands for. 0 or -errno. */
 int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf *text);
 
+/* Prints the names that a recording takes as a source, as lines of `orma --print-options`. */
+void orma_record_print_sources(void);
+
 struct orma_record_options {
 	const struct orma_record_config *config;
 	const char *out_path; /* "-" = standard output; NULL = none (detached sessions with an

@@ -125,7 +125,7 @@ static void warn_of_silence(const struct orma_pb_track_event_config *config,
 	if (orma_record_warn_of_categories(config, state, has_events) || has_events)
 		return;
 	if (!is_embedded)
-		snprintf(hint, sizeof(hint), "; `%s query --long` lists the categories",
+		snprintf(hint, sizeof(hint), "; `%s status --long` lists the categories",
 			 orma_tool_path());
 	orma_tool_warn("no events of programs (track_event): none was emitted that the config "
 		       "enables%s",

@@ -2,6 +2,7 @@
  * record_command.c - the command line of `orma record`.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log_message.h"
 #include "tool/control/trigger_command.h"
@@ -10,49 +11,50 @@
 #include "tool/record/record_options.h"
 #include "tool/tool.h"
 
-static void print_help(void)
-{
-	puts("Usage: orma record [OPTIONS] [SOURCE...] [-- PROGRAM [ARGUMENT...]]\n"
-	     "\n"
-	     "Records a trace. Uses the tracing daemon when one runs; without one it is its own, "
-	     "with this machine's\n"
-	     "probes, and other programs can join in. A SOURCE is a data source's name "
-	     "(linux.process_stats,\n"
-	     "linux.sys_stats, linux.system_info, track_event, ...) or an ftrace event "
-	     "(sched/sched_switch);\n"
-	     "without any, those four are recorded.\n"
-	     "\n"
-	     "With a PROGRAM, the recorder starts it, records until it ends, and exits with its "
-	     "status.\n"
-	     "\n"
-	     "  -o, --out FILE        the trace; - is standard output (default: trace.pftrace)\n"
-	     "  -t, --time TIME       how long: 500ms, 10s, 2m, 1h (default: 10s, or what the "
-	     "config says);\n"
-	     "                        0 is without end: until Ctrl-C\n"
-	     "      --until-stopped   the same as -t 0\n"
-	     "  -b, --buffer SIZE     size of the trace buffer: 4096k, 32mb, 1g (default: 32mb)\n"
-	     "      --stream          write the file while recording, instead of keeping the last "
-	     "SIZE in memory\n"
-	     "  -s, --size SIZE       the same, and stop when the file is that large\n"
-	     "  -c, --config FILE     a TraceConfig in text or binary form; - is standard input\n"
-	     "      --txt             the config is text, whatever it looks like\n"
-	     "      --print-config    print the config that the options stand for, and exit\n"
-	     "      --no-clobber      never overwrite a file\n"
-	     "  -d, --background      go on in the background; prints the process id, SIGTERM to "
-	     "it ends the recording\n"
-	     "  -D, --background-wait the same, after all data sources have started\n"
-	     "  -q, --quiet           no progress, no summary\n"
-	     "  -h, --help            show this\n"
-	     "\n"
-	     "Ctrl-C stops early and still writes the whole trace.");
-}
-
 struct command_line {
 	struct orma_record_line base;
 	bool prints_config;
 };
 
 enum { OPTION_PRINT_CONFIG = ORMA_OPTION_OTHERS, OPTION_STREAM, OPTION_UNTIL_STOPPED };
+
+static const struct orma_tool_option option_table[] = {
+	{'o', "out", "FILE",
+	 "Write the trace to FILE; - is standard output. Default: trace.pftrace.",
+	 ORMA_COMPLETE_FILE},
+	{'t', "time", "TIME",
+	 "Record for TIME: 500ms, 10s, 2m or 1h; a number without a unit means seconds. 0 is "
+	 "without end, until Ctrl-C. Default: 10s, or what the config says; with a PROGRAM, until "
+	 "it ends.",
+	 NULL},
+	{OPTION_UNTIL_STOPPED, "until-stopped", NULL, "The same as --time 0.", NULL},
+	{'b', "buffer", "SIZE",
+	 "Size of the trace buffer: 4096k, 32mb or 1g; a number without a unit means kilobytes. "
+	 "Default: 32mb.",
+	 NULL},
+	{OPTION_STREAM, "stream", NULL,
+	 "Write the file while recording, instead of keeping the newest data in memory until the "
+	 "end.",
+	 NULL},
+	{'s', "size", "SIZE", "The same, and stop when the file has that SIZE.", NULL},
+	{'c', "config", "FILE",
+	 "Record by the TraceConfig in FILE, in text or binary form; - is standard input. --time, "
+	 "--buffer, --size and --stream override it.",
+	 ORMA_COMPLETE_FILE},
+	{ORMA_OPTION_TXT, "txt", NULL, "Read the config as text, whatever it looks like.", NULL},
+	{OPTION_PRINT_CONFIG, "print-config", NULL,
+	 "Print the config that the other options stand for, and exit.", NULL},
+	{ORMA_OPTION_NO_CLOBBER, "no-clobber", NULL,
+	 "Fail if the file exists, instead of overwriting it.", NULL},
+	{'d', "background", NULL,
+	 "Go on in the background once the session has begun, and print the process id. SIGTERM to "
+	 "it ends the recording.",
+	 NULL},
+	{'D', "background-wait", NULL,
+	 "The same, but return when all data sources have started, or after 30 seconds.", NULL},
+	{'q', "quiet", NULL, "Print no progress and no summary.", NULL},
+	{0},
+};
 
 static bool is_zero_duration(const char *value)
 {
@@ -61,9 +63,9 @@ static bool is_zero_duration(const char *value)
 	return orma_tool_parse_duration_ms(value, &ms) == 0 && ms == 0;
 }
 
-/* -1 = go on, else the exit status. */
-static int take_option(struct command_line *line, int option, const char *value)
+static int take_option(void *ctx, int option, char *value)
 {
+	struct command_line *line = ctx;
 	struct orma_error error = {0};
 	int r;
 
@@ -89,9 +91,6 @@ static int take_option(struct command_line *line, int option, const char *value)
 	case 'q':
 		line->base.options.is_quiet = true;
 		return -1;
-	case 'h':
-		print_help();
-		return ORMA_EXIT_OK;
 	default:
 		return ORMA_EXIT_USAGE;
 	}
@@ -162,34 +161,25 @@ static int take_program(struct orma_record_line *line, char **argv)
 	return -1;
 }
 
-int orma_tool_record(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		ORMA_RECORD_OPTIONS,
-		{"stream", no_argument, NULL, OPTION_STREAM},
-		{"until-stopped", no_argument, NULL, OPTION_UNTIL_STOPPED},
-		{"print-config", no_argument, NULL, OPTION_PRINT_CONFIG},
-		{"quiet", no_argument, NULL, 'q'},
-		{NULL, 0, NULL, 0},
-	};
 	struct command_line line = {
 		.base.options = {.may_serve = true, .must_record = true, .ready_fd = -1},
 	};
 	int program = find_program(argc, argv);
 	bool has_program = program > 1 && strcmp(argv[program - 1], "--") == 0;
 	int own_argc = has_program ? program - 1 : argc;
-	for (int option; (option = orma_tool_option(own_argc, argv, ":q" ORMA_RECORD_LETTERS,
-						    options)) != -1;) {
-		int status = take_option(&line, option, optarg);
-		if (status >= 0)
-			return status;
-	}
+	int status =
+		orma_tool_read_options(&orma_record_command, own_argc, argv, take_option, &line);
+
+	if (status >= 0)
+		return status;
 	line.base.wish.sources = (const char *const *)argv + optind;
 	line.base.wish.source_count = own_argc - optind;
 	if (line.base.wish.config_path && line.base.wish.source_count)
 		return orma_tool_usage_error(
 			"name data sources either on the command line or in a config");
-	int status = has_program ? take_program(&line.base, argv + program) : -1;
+	status = has_program ? take_program(&line.base, argv + program) : -1;
 	if (status >= 0)
 		return status;
 	if (line.prints_config)
@@ -197,3 +187,20 @@ int orma_tool_record(int argc, char **argv)
 	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
 	return record(&line.base);
 }
+
+const struct orma_tool_command orma_record_command = {
+	.name = "record",
+	.summary = "record a trace of this machine into a file",
+	.usage = "[OPTIONS] [SOURCE...] [-- PROGRAM [ARGUMENT...]]",
+	.about = "Records a trace. Uses the tracing daemon when one runs; without one it is its "
+		 "own, with this machine's probes, and other programs can join in. A SOURCE is a "
+		 "data source's name (linux.process_stats, linux.sys_stats, linux.system_info, "
+		 "track_event, ...) or an ftrace event (sched/sched_switch); without any, those "
+		 "four are recorded.\n\n"
+		 "With a PROGRAM, the recorder starts it, records until it ends, and exits with "
+		 "its status.",
+	.options = option_table,
+	.completes = ORMA_COMPLETE_SOURCE,
+	.notes = "Ctrl-C stops early and still writes the whole trace.",
+	.run = run,
+};

@@ -14,6 +14,7 @@
 #include "proto/codec.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
+#include "tool/print.h"
 #include "tool/record/record.h"
 #include "tool/tool.h"
 
@@ -165,6 +166,14 @@ int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf
 		r = orma_base_buf_printf(text, "max_file_size_bytes: %llu\n",
 					 (unsigned long long)wish->file_limit_kb * 1024);
 	return r;
+}
+
+void orma_record_print_sources(void)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(default_sources); i++) {
+		fputs("source\t", stdout);
+		orma_tool_print_line(stdout, "%s", default_sources[i]);
+	}
 }
 
 static bool looks_like_text(const struct orma_buf *content)

@@ -2,8 +2,8 @@
  * record_options.c - the options that two command lines share, and how both begin to record.
  *
  * The commands differ in how they report a mistake (exit status, hint at --help) and in all other
- * options. So each has its own loop, and a table of the shared options and its own. Rejected: one
- * table for both (each would have to refuse the other's options again).
+ * options. So each has its own table. Rejected: one table for both (each would have to refuse the
+ * other's options again).
  */
 #include "tool/record/record_options.h"
 

@@ -18,17 +18,6 @@
 #include "tool/tool.h"
 #include "tool/trace/trace_file.h"
 
-static void print_help(void)
-{
-	puts("Usage: orma dump [OPTIONS] TRACE\n"
-	     "\n"
-	     "Prints a trace (- is standard input) as protobuf text, one packet after the other.\n"
-	     "\n"
-	     "  -f, --field NAME   only packets that have this field, e.g. process_stats\n"
-	     "  -n, --count N      at most N packets\n"
-	     "  -h, --help         show this");
-}
-
 struct dump {
 	const struct orma_proto_field_desc *field; /* NULL = every packet */
 	uint64_t limit, printed;
@@ -98,41 +87,47 @@ static int dump_file(struct dump *dump, const char *path)
 	return ORMA_EXIT_OK;
 }
 
-int orma_tool_dump(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"field", required_argument, NULL, 'f'},
-		{"count", required_argument, NULL, 'n'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	struct dump dump = {.limit = UINT64_MAX};
+static const struct orma_tool_option option_table[] = {
+	{'f', "field", "NAME",
+	 "Print only packets that have this field, for example process_stats.", NULL},
+	{'n', "count", "N", "Print at most N packets.", NULL},
+	{0},
+};
 
-	for (int option; (option = orma_tool_option(argc, argv, ":f:n:h", options)) != -1;) {
-		switch (option) {
-		case 'f':
-			dump.field = orma_proto_desc_find_name(&orma_pb_trace_packet_desc,
-							       orma_base_str(optarg));
-			if (!dump.field)
-				return orma_tool_usage_error("a packet has no field \"%s\"",
-							     optarg);
-			break;
-		case 'n':
-			if (orma_base_parse_u64(optarg, 10, &dump.limit))
-				return orma_tool_usage_error("\"%s\" is not a number of packets",
-							     optarg);
-			break;
-		case 'h':
-			print_help();
-			return ORMA_EXIT_OK;
-		default:
-			return ORMA_EXIT_USAGE;
-		}
-	}
+static int take_option(void *ctx, int option, char *value)
+{
+	struct dump *dump = ctx;
+
+	if (option == 'n')
+		return orma_base_parse_u64(value, 10, &dump->limit)
+			       ? orma_tool_usage_error("\"%s\" is not a number of packets", value)
+			       : -1;
+	dump->field = orma_proto_desc_find_name(&orma_pb_trace_packet_desc, orma_base_str(value));
+	return dump->field ? -1 : orma_tool_usage_error("a packet has no field \"%s\"", value);
+}
+
+static int run(int argc, char **argv)
+{
+	struct dump dump = {.limit = UINT64_MAX};
+	int status = orma_tool_read_options(&orma_dump_command, argc, argv, take_option, &dump);
+
+	if (status >= 0)
+		return status;
 	if (optind + 1 != argc)
 		return orma_tool_usage_error("name one trace file");
-	int status = dump_file(&dump, argv[optind]);
+	status = dump_file(&dump, argv[optind]);
 	orma_base_arena_done(&dump.arena);
 	orma_base_buf_done(&dump.text);
 	return status;
 }
+
+const struct orma_tool_command orma_dump_command = {
+	.name = "dump",
+	.summary = "print a trace as text",
+	.usage = "[OPTIONS] TRACE",
+	.about = "Prints a trace (- is standard input) as protobuf text, one packet after the "
+		 "other.",
+	.options = option_table,
+	.completes = ORMA_COMPLETE_FILE,
+	.run = run,
+};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * query_command.h - prints a daemon's state, for `orma query` and `perfetto --query`.
+ * status_command.h - prints a daemon's state, for `orma status` and `perfetto --query`.
  */
-#ifndef ORMA_TOOL_QUERY_COMMAND_H
-#define ORMA_TOOL_QUERY_COMMAND_H
+#ifndef ORMA_TOOL_STATUS_COMMAND_H
+#define ORMA_TOOL_STATUS_COMMAND_H
 
 enum orma_query_form { ORMA_QUERY_SHORT, ORMA_QUERY_LONG, ORMA_QUERY_RAW };
 

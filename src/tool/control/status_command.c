@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * query_command.c - prints the state of a running daemon: its producers, their data sources, and
+ * status_command.c - prints the state of a running daemon: its producers, their data sources, and
  * the sessions.
  */
-#include "tool/control/query_command.h"
+#include "tool/control/status_command.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -196,39 +196,41 @@ int orma_tool_print_query(enum orma_query_form form)
 		 : ORMA_EXIT_OK;
 }
 
-int orma_tool_query(int argc, char **argv)
+enum { OPTION_LONG = ORMA_OPTION_FIRST_OWN, OPTION_RAW };
+
+static const struct orma_tool_option option_table[] = {
+	{OPTION_LONG, "long", NULL, "Show all categories of each program.", NULL},
+	{OPTION_RAW, "raw", NULL,
+	 "Print the answer as a serialized TracingServiceState message, for scripts.", NULL},
+	{0},
+};
+
+static int take_option(void *ctx, int option, char *value)
 {
-	static const struct option options[] = {
-		{"long", no_argument, NULL, 'l'},
-		{"raw", no_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
+	enum orma_query_form *form = ctx;
+
+	(void)value;
+	*form = option == OPTION_RAW ? ORMA_QUERY_RAW : ORMA_QUERY_LONG;
+	return -1;
+}
+
+static int run(int argc, char **argv)
+{
 	enum orma_query_form form = ORMA_QUERY_SHORT;
-	for (int option; (option = orma_tool_option(argc, argv, ":h", options)) != -1;) {
-		switch (option) {
-		case 'l':
-			form = ORMA_QUERY_LONG;
-			break;
-		case 'r':
-			form = ORMA_QUERY_RAW;
-			break;
-		case 'h':
-			puts("Usage: orma query [--long | --raw]\n"
-			     "\n"
-			     "Shows the producers, data sources and sessions of the running "
-			     "daemon.\n"
-			     "\n"
-			     "      --long  all categories of each program\n"
-			     "      --raw   the serialized TracingServiceState message, for "
-			     "scripts\n"
-			     "  -h, --help  show this");
-			return ORMA_EXIT_OK;
-		default:
-			return ORMA_EXIT_USAGE;
-		}
-	}
+	int status = orma_tool_read_options(&orma_status_command, argc, argv, take_option, &form);
+
+	if (status >= 0)
+		return status;
 	if (optind != argc)
 		return orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
 	return orma_tool_print_query(form);
 }
+
+const struct orma_tool_command orma_status_command = {
+	.name = "status",
+	.summary = "show the daemon's producers, data sources and sessions",
+	.usage = "[--long | --raw]",
+	.about = "Shows the producers, data sources and sessions of the running daemon.",
+	.options = option_table,
+	.run = run,
+};
