@@ -104,8 +104,8 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
 	return ORMA_COMPLETE;
 }
 
-/* Runs an instance that has been started and has not run yet. Otherwise a flush does not read
- * anything. */
+/* Runs an instance that has been started and has not run yet. Most probes read nothing else in a
+ * flush. */
 static enum orma_completion on_flush(void *ctx, const struct orma_instance *from)
 {
 	struct orma_probe *probe = ctx;
@@ -115,6 +115,8 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *from
 		orma_base_timer_disarm(&instance->timer);
 		run(instance);
 	}
+	if (instance && probe->ops->flush)
+		probe->ops->flush(instance);
 	orma_data_source_flush_thread(probe->source, from->idx);
 	return ORMA_COMPLETE;
 }

@@ -20,6 +20,8 @@
 #include "base/clock_ns.h"
 #include "base/loop.h"
 
+struct orma_journal_api;
+typedef const struct orma_journal_api *orma_journal_load_fn(const char **ret_missing);
 struct orma_sightings_list;
 
 struct orma_probe_env {
@@ -28,6 +30,8 @@ struct orma_probe_env {
 	const char *sys_path;  /* "/sys" */
 	/* Tasks and inodes that ftrace has seen (sightings.h); NULL = no probe tells another. */
 	struct orma_sightings_list *sightings;
+	/* Finds the functions that read the journal; NULL = orma_journal_library_load(). */
+	orma_journal_load_fn *load_journal;
 };
 
 /* --- for users of probes ---------------------------------------------------------------------- */
@@ -38,7 +42,9 @@ struct orma_probe;
  * strings of `env` must outlive the probe. */
 int orma_probe_process_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
+int orma_probe_sysfs_power_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret);
+int orma_probe_systemd_journald_new(const struct orma_probe_env *env, struct orma_probe **ret);
 /* Unregisters the data source, which destroys its instances. */
 void orma_probe_free(struct orma_probe *probe);
 
@@ -61,6 +67,8 @@ struct orma_probe_ops {
 	bool (*start)(struct orma_probe_instance *instance);
 	/* Does the work that is due: once soon after the start, then every period_ms. */
 	void (*run)(struct orma_probe_instance *instance);
+	/* Writes what is not written yet, before a flush is acknowledged; may be NULL. */
+	void (*flush)(struct orma_probe_instance *instance);
 	void (*clear)(
 		struct orma_probe_instance *instance); /* the incremental state; may be NULL */
 	void (*destroy)(struct orma_probe_instance *instance); /* may be NULL */

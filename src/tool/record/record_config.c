@@ -47,6 +47,7 @@ static const struct source_text {
 	 "    }\n"},
 	{"linux.system_info", true, ""},
 	{"linux.sysfs_power", true, ""},
+	{"linux.systemd_journald", true, ""},
 	{"track_event", false,
 	 "    track_event_config {\n"
 	 "      enabled_categories: \"*\"\n"

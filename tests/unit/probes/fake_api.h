@@ -118,6 +118,11 @@ void orma_packet_bool(struct orma_packet *packet, uint32_t field_id, bool value)
 	orma_proto_write_bool(&packet->heap.writer, field_id, value);
 }
 
+void orma_packet_float(struct orma_packet *packet, uint32_t field_id, float value)
+{
+	orma_proto_write_float(&packet->heap.writer, field_id, value);
+}
+
 void orma_packet_string(struct orma_packet *packet, uint32_t field_id, const char *text)
 {
 	orma_proto_write_string(&packet->heap.writer, field_id, text);
@@ -310,6 +315,7 @@ typedef int fake_probe_fn(const struct orma_probe_env *env, struct orma_probe **
 static struct orma_loop *fake_loop;
 static struct orma_probe *fake_probe;
 static struct orma_sightings_list *fake_sightings;
+static struct orma_probe_env fake_env; /* set further members before fake_open() */
 static char fake_proc_path[512], fake_sys_path[512];
 
 __attribute__((unused)) static void fake_open(fake_probe_fn *probe_new)
@@ -320,11 +326,11 @@ __attribute__((unused)) static void fake_open(fake_probe_fn *probe_new)
 	snprintf(fake_sys_path, sizeof(fake_sys_path), "%s/sys", fake_root);
 	CHECK_INT(orma_base_loop_new(&fake_loop), 0);
 	CHECK_INT(orma_sightings_list_new(&fake_sightings), 0);
-	struct orma_probe_env env = {.loop = fake_loop,
-				     .proc_path = fake_proc_path,
-				     .sys_path = fake_sys_path,
-				     .sightings = fake_sightings};
-	CHECK_INT(probe_new(&env, &fake_probe), 0);
+	fake_env.loop = fake_loop;
+	fake_env.proc_path = fake_proc_path;
+	fake_env.sys_path = fake_sys_path;
+	fake_env.sightings = fake_sightings;
+	CHECK_INT(probe_new(&fake_env, &fake_probe), 0);
 }
 
 /* Frees everything, so that leaks and open descriptors are detected. */
@@ -339,6 +345,12 @@ __attribute__((unused)) static void fake_close(void)
 	fake_forget_packets();
 	orma_base_arena_done(&fake_arena);
 	orma_base_buf_done(&fake_log);
+}
+
+/* Does the next periodic work of instance 0 at once. */
+__attribute__((unused)) static void fake_run(void)
+{
+	fake_probe->ops->run(fake_source.instance_ctx[0]);
 }
 
 /* Runs the loop until there are this many packets. */
