@@ -239,6 +239,20 @@ int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, 
 			  struct orma_error *reterr);
 
 /*
+ * Fields that a message has besides those of its own table: `fields` is a second table, whose fields
+ * are singular messages. A program that only passes such fields on does not link the second table.
+ */
+struct orma_proto_extension {
+	const struct orma_proto_desc *extendee, *fields;
+};
+/* The same as orma_proto_text_parse(). Fields of the extension become unknown fields of the extendee. */
+int orma_proto_text_parse_extended(const struct orma_proto_desc *desc,
+				   const struct orma_proto_extension *extension, const char *name,
+				   const char *text, size_t size, unsigned flags,
+				   struct orma_arena *arena, void *ret_message,
+				   struct orma_error *reterr);
+
+/*
  * Appends the message as text, two spaces per level, beginning with `indent` levels. Unknown fields are
  * printed by number, as above, so that parsing gives the same bytes. An unknown length-delimited field
  * is printed as a message if it is not printable text and its bytes are a message in canonical form,

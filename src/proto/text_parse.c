@@ -4,7 +4,8 @@
  * Data structure: a stack of open messages, one frame per brace. Most of them are structs. A field that
  * is named by a number is encoded into `wire` instead; a nested message gets its length when it closes.
  * When the outermost numbered field is complete, it is decoded into the innermost struct. Fields that
- * ORMA_PROTO_TEXT_LOSSY skips have no frame: their tokens are skipped up to the matching bracket.
+ * ORMA_PROTO_TEXT_LOSSY skips have no frame: their tokens are skipped up to the matching bracket. A field
+ * of the extension is a struct until it closes; then it is encoded into an unknown field.
  *
  * Rejected: recursion, because the depth comes from the input; using the wire format for all fields,
  * because errors about duplicates and oneofs need the struct; continuing after an error to report more
@@ -13,6 +14,7 @@
 #include <errno.h>
 
 #include "base/error_message.h"
+#include "proto/reader.h"
 #include "proto/text_parser.h"
 
 /* Enters a message; the token is its brace. message = NULL: the message of a numbered field. */
@@ -113,6 +115,22 @@ static int skip_value(struct orma_proto_parser *parser)
 	return 0;
 }
 
+/* Returns the fields of the innermost message that its own table lacks, or NULL. */
+static const struct orma_proto_desc *extension_fields(const struct orma_proto_parser *parser)
+{
+	const struct orma_proto_extension *extension = parser->extension;
+
+	return extension && parser->frames[parser->depth].message->desc == extension->extendee
+		       ? extension->fields
+		       : NULL;
+}
+
+static const char *closest_field(const struct orma_proto_desc *desc, struct orma_str name)
+{
+	return orma_proto_closest_name(name, desc->name + strlen(desc->name) + 1,
+				       desc->field_count);
+}
+
 static int unknown_name(struct orma_proto_parser *parser, struct orma_str name)
 {
 	const struct orma_proto_desc *desc = orma_proto_parser_top(parser)->message->desc;
@@ -123,8 +141,9 @@ static int unknown_name(struct orma_proto_parser *parser, struct orma_str name)
 	if (name.data[0] == '[')
 		return orma_proto_lexer_fail_at(&parser->lexer, name, "no extension %s of %s",
 						orma_proto_quote(name).text, desc->name);
-	closest = orma_proto_closest_name(name, desc->name + strlen(desc->name) + 1,
-					  desc->field_count);
+	closest = closest_field(desc, name);
+	if (!closest && extension_fields(parser))
+		closest = closest_field(extension_fields(parser), name);
 	return orma_proto_lexer_fail_at(&parser->lexer, name, "no field named %s in %s%s%s%s",
 					orma_proto_quote(name).text, desc->name,
 					closest ? "; did you mean \"" : "", closest ? closest : "",
@@ -175,6 +194,62 @@ static int take_extension_name(struct orma_proto_parser *parser, struct orma_str
 	return 0;
 }
 
+/* --- fields of the extension ------------------------------------------------------------------ */
+
+static bool has_unknown(const struct orma_proto_message *message, uint32_t id)
+{
+	struct orma_proto_field field;
+
+	for (const struct orma_proto_unknown *unknown = message->unknown; unknown;
+	     unknown = unknown->next) {
+		if (orma_proto_reader_find(unknown->bytes.data, unknown->bytes.size, id, &field) >
+		    0)
+			return true;
+	}
+	return false;
+}
+
+/* Enters the message of a field whose name was taken. */
+static int parse_extension(struct orma_proto_parser *parser,
+			   const struct orma_proto_field_desc *field, struct orma_str key)
+{
+	const struct orma_proto_desc *fields = parser->extension->fields;
+	const char *name = orma_proto_field_name(fields, field);
+	struct orma_proto_lexer *lexer = &parser->lexer;
+	struct orma_proto_message *child;
+	int r;
+
+	ORMA_ASSERT(field->kind == ORMA_PROTO_KIND_MESSAGE &&
+		    !(field->flags & ORMA_PROTO_REPEATED_FLAG));
+	if (has_unknown(orma_proto_parser_top(parser)->message, field->id))
+		return orma_proto_lexer_fail_at(
+			lexer, key, "found %s twice in %s, expected one: it is not a list", name,
+			parser->extension->extendee->name);
+	orma_proto_lexer_take(lexer, ':');
+	if (!orma_proto_parser_is_open(lexer))
+		return orma_proto_lexer_expected(lexer, "a message in { } for %s", name);
+	child = orma_proto_new(fields->types[field->type_idx].message, parser->arena);
+	r = child ? enter(parser, child) : -ENOMEM;
+	if (r == 0)
+		orma_proto_parser_top(parser)->extension_id = field->id;
+	return r;
+}
+
+/* Adds the closed message to the unknown fields of the innermost one. */
+static int merge_extension(struct orma_proto_parser *parser,
+			   const struct orma_proto_parse_frame *closed)
+{
+	struct orma_buf encoded = {0};
+	int r = orma_proto_encode(closed->message, &encoded);
+
+	if (r == 0)
+		r = orma_proto_parser_open_wire(parser, closed->extension_id, encoded.size);
+	if (r == 0)
+		r = orma_base_buf_append(&parser->wire, encoded.data, encoded.size);
+	orma_base_buf_done(&encoded);
+	return r < 0 ? r : orma_proto_parser_merge_wire(parser, closed->opened_at);
+}
+
 static int parse_named(struct orma_proto_parser *parser)
 {
 	struct orma_proto_lexer *lexer = &parser->lexer;
@@ -192,6 +267,11 @@ static int parse_named(struct orma_proto_parser *parser)
 	if (r < 0)
 		return r;
 	field = orma_proto_desc_find_name(orma_proto_parser_top(parser)->message->desc, key);
+	if (!field && extension_fields(parser)) {
+		field = orma_proto_desc_find_name(extension_fields(parser), key);
+		if (field)
+			return parse_extension(parser, field, key);
+	}
 	if (!field)
 		return unknown_name(parser, key);
 	r = check_unset(parser, field, key);
@@ -216,6 +296,10 @@ static int leave(struct orma_proto_parser *parser)
 		r = orma_proto_parser_close_wire(parser, closed.wire_start);
 		if (r == 0)
 			r = orma_proto_parser_merge_wire(parser, closed.opened_at);
+		if (r < 0)
+			return r;
+	} else if (closed.extension_id > 0) {
+		r = merge_extension(parser, &closed);
 		if (r < 0)
 			return r;
 	}
@@ -277,14 +361,17 @@ static int parse_all(struct orma_proto_parser *parser)
 	return r;
 }
 
-int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, const char *text,
-			  size_t size, unsigned flags, struct orma_arena *arena, void *ret_message,
-			  struct orma_error *reterr)
+int orma_proto_text_parse_extended(const struct orma_proto_desc *desc,
+				   const struct orma_proto_extension *extension, const char *name,
+				   const char *text, size_t size, unsigned flags,
+				   struct orma_arena *arena, void *ret_message,
+				   struct orma_error *reterr)
 {
 	struct orma_proto_parser parser; /* frames are filled in as they are entered */
 	int r;
 
 	parser.arena = arena;
+	parser.extension = extension;
 	parser.is_lossy = flags & ORMA_PROTO_TEXT_LOSSY;
 	parser.depth = 0;
 	parser.wire = parser.scratch = (struct orma_buf){0};
@@ -298,4 +385,12 @@ int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, 
 	if (r == 0)
 		*(void **)ret_message = parser.frames[0].message;
 	return r;
+}
+
+int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, const char *text,
+			  size_t size, unsigned flags, struct orma_arena *arena, void *ret_message,
+			  struct orma_error *reterr)
+{
+	return orma_proto_text_parse_extended(desc, NULL, name, text, size, flags, arena,
+					      ret_message, reterr);
 }

@@ -24,6 +24,13 @@ static int put_wire_tag(struct orma_proto_parser *parser, uint32_t id,
 	return put_wire_varint(parser, orma_proto_tag(id, type));
 }
 
+int orma_proto_parser_open_wire(struct orma_proto_parser *parser, uint32_t id, size_t size)
+{
+	int r = put_wire_tag(parser, id, ORMA_PROTO_BYTES);
+
+	return r < 0 ? r : put_wire_varint(parser, size);
+}
+
 int orma_proto_parser_close_wire(struct orma_proto_parser *parser, size_t start)
 {
 	struct orma_buf *wire = &parser->wire;
@@ -98,9 +105,7 @@ int orma_proto_parser_parse_numbered(struct orma_proto_parser *parser)
 	if (lexer->token.kind == ORMA_PROTO_TOKEN_STRING) {
 		r = orma_proto_parser_take_string(parser, &bytes);
 		if (r == 0)
-			r = put_wire_tag(parser, (uint32_t)id, ORMA_PROTO_BYTES);
-		if (r == 0)
-			r = put_wire_varint(parser, bytes.size);
+			r = orma_proto_parser_open_wire(parser, (uint32_t)id, bytes.size);
 		if (r == 0)
 			r = orma_base_buf_append(&parser->wire, bytes.data, bytes.size);
 	} else {

@@ -10,7 +10,8 @@
 struct orma_proto_parse_frame {
 	struct orma_proto_message *message; /* NULL = a message inside a numbered field */
 	const struct orma_proto_field_desc
-		*list_field;       /* inside of a [list] of this field's messages */
+		*list_field;   /* inside of a [list] of this field's messages */
+	uint32_t extension_id; /* the message is of this field of the extension; 0 = it is not */
 	struct orma_str opened_at; /* the opening brace */
 	size_t wire_start;         /* where the content of a numbered message begins */
 	char close;
@@ -19,6 +20,7 @@ struct orma_proto_parse_frame {
 struct orma_proto_parser {
 	struct orma_proto_lexer lexer;
 	struct orma_arena *arena;
+	const struct orma_proto_extension *extension; /* NULL = none */
 	bool is_lossy;
 	size_t depth;
 	struct orma_buf wire;    /* the encoding of the current numbered field */
@@ -70,6 +72,8 @@ int orma_proto_parser_parse_value_list(struct orma_proto_parser *parser,
 
 /* The token is a field's number. Returns 1 when the value is a message; the token is then its brace. */
 int orma_proto_parser_parse_numbered(struct orma_proto_parser *parser);
+/* Appends a field to `wire`; `size` bytes of its content follow. */
+int orma_proto_parser_open_wire(struct orma_proto_parser *parser, uint32_t id, size_t size);
 /* Inserts the length of the numbered message whose content begins at `start`. */
 int orma_proto_parser_close_wire(struct orma_proto_parser *parser, size_t start);
 /* A numbered field is complete. Decodes it into the innermost struct, unless it is inside of another

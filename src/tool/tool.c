@@ -19,6 +19,8 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/other_data_source_config.pb.h"
 #include "tool/daemon/regex_pcre2.h"
 #include "tool/print.h"
 #include "tool/trace/compression.h"
@@ -174,6 +176,9 @@ int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb)
 					    {NULL, 0}};
 	return parse_with_unit(text, units, 1, ret_kb);
 }
+
+const struct orma_proto_extension orma_tool_config_extension = {
+	&orma_pb_data_source_config_desc, &orma_pb_other_data_source_config_desc};
 
 int orma_tool_read_file(const char *path, struct orma_buf *buf)
 {

@@ -26,6 +26,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "proto/codec.h"
 #include "tool/option.h"
 
 enum { ORMA_EXIT_OK = 0, ORMA_EXIT_FAILURE = 1, ORMA_EXIT_USAGE = 2 };
@@ -63,6 +64,9 @@ int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms);
 int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb);
 /* Reads a file, or standard input for "-". 0 or -errno. */
 int orma_tool_read_file(const char *path, struct orma_buf *buf);
+
+/* The fields of DataSourceConfig that the library has no tables for. */
+extern const struct orma_proto_extension orma_tool_config_extension;
 
 /* --- processes -------------------------------------------------------------------------------- */
 

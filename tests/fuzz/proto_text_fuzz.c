@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 #include "proto/codec.h"
+#include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/debug_annotation.pb.h"
+#include "schema/gen/other_data_source_config.pb.h"
 #include "schema/gen/test_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
 
@@ -72,6 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct orma_proto_desc *const descs[] = {
 		&orma_pb_trace_config_desc, &orma_pb_debug_annotation_desc,
 		&orma_pb_test_config_dummy_fields_desc};
+	static const struct orma_proto_extension extension = {
+		&orma_pb_data_source_config_desc, &orma_pb_other_data_source_config_desc};
 	struct orma_arena arena = {0};
 	struct orma_error error = {0};
 	const struct orma_proto_desc *desc;
@@ -81,8 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	desc = descs[data[0] / 2 % ORMA_ARRAY_SIZE(descs)];
-	r = orma_proto_text_parse(desc, "text", (const char *)data + 1, size - 1, data[0] % 2,
-				  &arena, &message, &error);
+	r = orma_proto_text_parse_extended(desc, &extension, "text", (const char *)data + 1,
+					   size - 1, data[0] % 2, &arena, &message, &error);
 	if (r == 0)
 		check_message(desc, message, &arena);
 	else

@@ -9,8 +9,10 @@
 #include "base/alloc.h"
 #include "harness.h"
 #include "proto/codec.h"
+#include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/ftrace_event_bundle.pb.h"
+#include "schema/gen/other_data_source_config.pb.h"
 #include "schema/gen/test_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
@@ -401,6 +403,68 @@ static int parse_nested(const char *open, size_t depth, struct orma_error *error
 	return r;
 }
 
+static const struct orma_proto_extension other_sources = {&orma_pb_data_source_config_desc,
+							  &orma_pb_other_data_source_config_desc};
+
+static int parse_extended(const char *text, unsigned flags, struct orma_arena *arena, void *ret,
+			  struct orma_error *error)
+{
+	return orma_proto_text_parse_extended(&orma_pb_trace_config_desc, &other_sources, "t.cfg",
+					      text, strlen(text), flags, arena, ret, error);
+}
+
+ORMA_TEST(fields_of_a_second_table_become_unknown_fields)
+{
+	struct orma_arena arena = {0};
+	struct orma_error error = {0};
+	struct orma_buf out = {0};
+	void *message;
+
+	CHECK_INT(
+		parse_extended("data_sources { config { gpu_counter_config: { counter_ids: [1, 2] "
+			       "900 { 5: 6 } } name: 'a' v8_config <> qnx_config { } } }",
+			       0, &arena, &message, &error),
+		0);
+	CHECK_INT(orma_proto_text_print(message, 0, &out), 0);
+	CHECK_STR(orma_base_buf_cstr(&out),
+		  "data_sources {\n  config {\n    name: \"a\"\n    108 {\n      2: 1\n      2: 2\n"
+		  "      900 {\n        5: 6\n      }\n    }\n    127: \"\"\n    150: \"\"\n  "
+		  "}\n}\n");
+	orma_base_buf_done(&out);
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(errors_in_fields_of_a_second_table_are_like_others)
+{
+	static const struct {
+		const char *text, *error;
+	} cases[] = {
+		{"data_sources { config { gpu_counter_confg {} } }",
+		 "no field named \"gpu_counter_confg\" in DataSourceConfig; did you mean "
+		 "\"gpu_counter_config\"?"},
+		{"data_sources { config { v8_config {} v8_config {} } }",
+		 "found v8_config twice in DataSourceConfig, expected one: it is not a list"},
+		{"data_sources { config { v8_config: 5 } }",
+		 "found \"5\", expected a message in { } for v8_config"},
+		{"data_sources { config { v8_config [{}] } }",
+		 "found \"[\", expected a message in { } for v8_config"},
+		{"data_sources { config { v8_config { log_instructions: 2 } } }",
+		 "found \"2\", expected true or false for log_instructions"},
+		{"v8_config {}", "no field named \"v8_config\" in TraceConfig"},
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		struct orma_arena arena = {0};
+		struct orma_error error = {0};
+		void *message;
+
+		CHECK_INT(parse_extended(cases[i].text, 0, &arena, &message, &error), -EBADMSG);
+		if (!strstr(error.message, cases[i].error))
+			CHECK_STR(error.message, cases[i].error);
+		orma_base_arena_done(&arena);
+	}
+}
+
 ORMA_TEST(text_nests_to_the_limit_and_not_beyond)
 {
 	struct orma_error error = {0};
@@ -460,8 +524,10 @@ ORMA_TEST(every_kind_of_value_is_printed_and_read)
 
 ORMA_TEST(without_memory_nothing_is_parsed_or_printed)
 {
-	static const char text[] = "buffers { size_kb: 1 } output_path: 'some text' 900 { 1: 'x' } "
-				   "901: 5 buffers: [{}, {}] enable_extra_guardrails: true";
+	static const char text[] =
+		"buffers { size_kb: 1 } output_path: 'some text' 900 { 1: 'x' } "
+		"901: 5 buffers: [{}, {}] enable_extra_guardrails: true "
+		"data_sources { config { chrome_config { trace_config: 'x' } } }";
 
 	for (uint64_t nth = 1;; nth++) {
 		struct orma_arena arena = {0};
@@ -472,8 +538,7 @@ ORMA_TEST(without_memory_nothing_is_parsed_or_printed)
 		int r;
 
 		orma_test_fail_allocation(nth);
-		r = orma_proto_text_parse(&orma_pb_trace_config_desc, "t.cfg", text,
-					  sizeof(text) - 1, 0, &arena, &message, &error);
+		r = parse_extended(text, 0, &arena, &message, &error);
 		if (r == -ENOMEM)
 			CHECK_STR(error.message, "t.cfg: out of memory");
 		if (r == 0)
