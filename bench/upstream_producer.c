@@ -2,7 +2,7 @@
  * upstream_producer.c - a producer that behaves like upstream's library, for the benchmark.
  *
  * Programs that use upstream's library load a daemon differently from those that use ours, so each
- * daemon is measured with both. In version 56 of the library
+ * daemon is measured with both. Version 56 of the library works as follows:
  *
  *  - a chunk is a whole page;
  *  - one priority-inheriting mutex guards the memory: it is taken to find a free page, to note that

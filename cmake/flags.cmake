@@ -8,13 +8,13 @@ target_compile_options(orma_flags INTERFACE
   -Wno-overlength-strings
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
   -fno-strict-aliasing)
-# Each function in a section of its own, so that the linker can drop what a program does not reach.
+# Each function has a section of its own, so that the linker can drop functions that a program does not reach.
 target_compile_options(orma_flags INTERFACE -ffunction-sections -fdata-sections)
 target_link_options(orma_flags INTERFACE LINKER:--gc-sections)
 if(ORMA_WITHOUT_SERVICE)
   target_compile_definitions(orma_flags INTERFACE ORMA_WITHOUT_SERVICE)
 endif()
-# Invariants are checked where somebody looks for bugs, never in what is installed.
+# Invariants are checked in builds for developers, never in installed ones.
 if(ORMA_ASSERTS OR ORMA_SANITIZE)
   target_compile_definitions(orma_flags INTERFACE ORMA_ASSERTS)
 else()
@@ -28,7 +28,8 @@ if(ORMA_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(orma_flags INTERFACE -fsanitize=${ORMA_SANITIZE})
 endif()
-# gcc's does not follow fences, and says so; what they order is atomic here, so nothing is reported wrongly.
+# gcc warns that its ThreadSanitizer ignores fences. Here fences order atomic accesses only, so it reports no false
+# races.
 if(ORMA_SANITIZE MATCHES thread AND CMAKE_C_COMPILER_ID STREQUAL GNU)
   target_compile_options(orma_flags INTERFACE -Wno-tsan)
 endif()

@@ -4,7 +4,7 @@ if(NOT TARGET orma_static)
 endif()
 
 # tests/rules/exports.txt lists the public symbols by release ("# 0.1" opens one); it becomes the version script and the
-# roots of the link: what they do not reach stays out of liborma.so.
+# roots of the link. The linker leaves code that they do not reach out of liborma.so.
 set(exports ${PROJECT_SOURCE_DIR}/tests/rules/exports.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${exports})
 file(STRINGS ${exports} lines)
@@ -17,7 +17,7 @@ foreach(line ${lines} "# end")
     if(previous)
       string(APPEND map "} ${previous};\n")
     elseif(node)
-      # Once is enough to hide everything else.
+      # The first node hides all other symbols.
       string(APPEND map "local: *;\n};\n")
     endif()
     set(previous ${node})
@@ -27,9 +27,9 @@ foreach(line ${lines} "# end")
     endif()
   elseif(ORMA_WITHOUT_SERVICE AND line MATCHES "^orma_(service|producer_port|consumer_port|relay_port)_" AND
       NOT line MATCHES "^orma_service_state_")
-    # Functions of orma/service.h, which this library does not have. Consumers still read orma_service_state.
+    # This library lacks the functions of orma/service.h. Consumers still read orma_service_state.
   elseif(ORMA_PRODUCER_ONLY AND line MATCHES "^orma_(session|config|service_state|trace_stats)_")
-    # Functions of consumers.
+    # This library lacks the functions of consumers.
   elseif(line MATCHES "^orma_[a-z0-9_]+$")
     string(APPEND map "  ${line};\n")
     list(APPEND roots "LINKER:-u,${line}")
@@ -37,13 +37,14 @@ foreach(line ${lines} "# end")
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/orma.map CONTENT "${map}" @ONLY)
 
-# Sanitizers want to be in the program, not in a library of it.
+# A sanitizer's run-time must be linked into the program, not into a library.
 if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/shared.c CONTENT "typedef int orma_all_code_is_in_the_archive;\n" @ONLY)
   add_library(orma_shared SHARED ${PROJECT_BINARY_DIR}/shared.c)
   target_link_libraries(orma_shared PRIVATE orma_static)
-  # nodelete: its thread and its threads' destructors outlive a dlclose() of the module that brought it.
-  # The map's path is relative to where the linker runs: no folder's name is then one that a shell would change.
+  # nodelete: the library's thread and thread destructors run on after dlclose() of the module that loaded it.
+  # The path of the map is relative to the linker's folder, so that it contains no folder name that a shell would
+  # expand.
   set(map_path orma.map)
   if(CMAKE_GENERATOR MATCHES Ninja)
     file(RELATIVE_PATH map_path ${CMAKE_BINARY_DIR} ${PROJECT_BINARY_DIR}/orma.map)
@@ -52,8 +53,7 @@ if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
     LINKER:--version-script=${map_path} LINKER:-z,relro LINKER:-z,now)
   set_target_properties(orma_shared PROPERTIES OUTPUT_NAME orma VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${PROJECT_BINARY_DIR}/orma.map)
-  # Relocations take a tenth of the room when they are packed; the loader of glibc has known how since 2.36, and the library
-  # then needs that one.
+  # Packed relocations take a tenth of the space. The library then needs the loader of glibc 2.36 or later.
   include(CheckCSourceCompiles)
   include(CheckLinkerFlag)
   check_linker_flag(C LINKER:-z,pack-relative-relocs ORMA_LINKER_PACKS_RELOCATIONS)
@@ -65,7 +65,7 @@ if(NOT ORMA_SANITIZE AND NOT ORMA_FUZZ)
   if(ORMA_LINKER_PACKS_RELOCATIONS AND ORMA_LOADER_UNPACKS_RELOCATIONS)
     target_link_options(orma_shared PRIVATE LINKER:-z,pack-relative-relocs)
   endif()
-  # For projects that have this one inside (FetchContent, add_subdirectory), the names that find_package() gives.
+  # Projects that contain this one (FetchContent, add_subdirectory) use the same names as with find_package().
   target_include_directories(orma_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
   add_library(orma::orma ALIAS orma_shared)
   install(TARGETS orma_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -85,7 +85,7 @@ install(DIRECTORY include/orma DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MAT
 foreach(section 1 7 8)
   install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} FILES_MATCHING PATTERN "*.${section}")
 endforeach()
-# The pages of section 3 are what the headers say.
+# The pages of section 3 are made from the headers.
 file(GLOB headers CONFIGURE_DEPENDS include/orma/*.h)
 set(pages)
 foreach(header ${headers})
@@ -101,7 +101,7 @@ endforeach()
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/man)
 add_custom_target(man_pages ALL DEPENDS ${pages})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
-# A page per function, which leads to its header's.
+# Each function has a page that refers to the page of its header.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/links/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
 
 # The manual pages refer to these files: the fields of a config, example programs, and the messages for tools that read traces.
@@ -109,7 +109,7 @@ install(FILES docs/config.md docs/from-other-tracers.md CHANGELOG.md SECURITY.md
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN "*.c" PATTERN "*.cpp")
 install(DIRECTORY src/schema/protos/ DESTINATION ${CMAKE_INSTALL_DATADIR}/orma/protos FILES_MATCHING PATTERN "*.proto")
 
-# Both package files find the rest from where they are, so that an installed tree may be moved.
+# Both package files locate the other files relative to themselves, so that an installed tree can be moved.
 foreach(kind pkgconfig cmake/orma)
   string(MAKE_C_IDENTIFIER ${kind} name)
   file(RELATIVE_PATH to_prefix_${name} /p/${CMAKE_INSTALL_LIBDIR}/${kind} /p)
@@ -124,7 +124,7 @@ install(FILES ${PROJECT_BINARY_DIR}/orma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 install(FILES ${PROJECT_BINARY_DIR}/orma-config.cmake ${PROJECT_BINARY_DIR}/orma-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/orma)
 
-# Off by default: an installation for one user or in a container has no service manager to configure.
+# This is off by default, because an installation for one user or in a container has no service manager.
 option(ORMA_SYSTEMD_UNITS "Install systemd units for the daemon and the probes" OFF)
 set(ORMA_SYSTEMD_UNIT_DIR "lib/systemd/system" CACHE STRING "Folder of the units, below the prefix or absolute")
 foreach(unit orma-traced orma-probes)
@@ -135,7 +135,7 @@ if(ORMA_SYSTEMD_UNITS AND TARGET orma_tool)
     extra/systemd/orma-traced.socket extra/systemd/orma-traced-consumer.socket DESTINATION ${ORMA_SYSTEMD_UNIT_DIR})
 endif()
 
-# Completions of shells, where those look for what packages bring.
+# The shells look for completions of packages in these folders.
 set(ORMA_ZSH_COMPLETION_DIR "share/zsh/site-functions" CACHE STRING "Where zsh looks for completions, below the prefix")
 if(TARGET orma_tool)
   install(FILES extra/completions/orma.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME orma)

@@ -20,8 +20,8 @@
  * unloaded. If it is loaded while a session runs, it joins that session at once.
  *
  * A session enables categories by its TrackEventConfig. Exact names are matched first, then
- * patterns (one '*' at the end), then the lone "*". At each of these three levels the lists apply
- * in this order: enabled_categories enable, disabled_categories disable, disabled_tags disable,
+ * patterns (one '*' at the end), then the lone "*". Each of these three levels applies the lists in
+ * this order: enabled_categories enable, disabled_categories disable, disabled_tags disable,
  * enabled_tags enable. A category that nothing matches is enabled. If the config names no tags at
  * all, "slow" and "debug" count as disabled tags.
  *

@@ -122,8 +122,8 @@ ORMA_API int orma_init(const struct orma_init_options *options);
 /**
  * orma_shutdown() - commit what was emitted, disconnect, and free everything.
  *
- * No other thread may be inside the library. After another orma_init(), register data sources and
- * categories again.
+ * No other thread may be inside the library. Data sources and categories must be registered again
+ * after another orma_init().
  */
 ORMA_API void orma_shutdown(void);
 

@@ -67,8 +67,9 @@ struct orma_file_request {
 };
 
 /*
- * Output files of write_into_file sessions. With NULL ops the service writes synchronously. `file`
- * is the value that open() or create() returned; `session_id` goes into orma_service_file_event().
+ * Output files of write_into_file sessions. If ops is NULL, the service writes synchronously.
+ * `file` is the value that open() or create() returned; `session_id` goes into
+ * orma_service_file_event().
  */
 struct orma_service_file_ops {
 	size_t struct_size;
@@ -81,9 +82,10 @@ struct orma_service_file_ops {
 	void (*close)(void *ctx, void *file, bool sync);
 	/* Makes the data that was written durable (TraceConfig.fflush_post_write); may be NULL. */
 	void (*sync)(void *ctx, void *file);
-	/* Appends the first `size` bytes of `source`, another open file, whether they are written
-	 * already or still queued there. In order with the writes. A failure is returned or follows
-	 * as an event. May be NULL: then sessions that write into files cannot be cloned. */
+	/* Appends the first `size` bytes of `source`, another open file, whether they are already
+	 * written or still queued there. Copies and writes keep their order. A failure is returned
+	 * or follows as an event. May be NULL; sessions that write into files cannot be cloned
+	 * then. */
 	int (*copy)(void *ctx, void *file, void *source, uint64_t size);
 	/* Continues in a new file at `path`, after everything that was written so far. The file
 	 * that had that name is renamed to path.1, path.1 to path.2 and so on; only `count` files
@@ -121,9 +123,8 @@ struct orma_regex_group {
  */
 struct orma_regex_ops {
 	size_t struct_size;
-	/* Returns the number of capturing groups (and sets *ret), -EINVAL (`reterr` has the
-	 * reason),
-	 * -ENOMEM. is_whole: only whole texts match. */
+	/* Returns the number of capturing groups and sets *ret, or returns -EINVAL (`reterr` has
+	 * the reason) or -ENOMEM. If `is_whole` is set, only whole texts match. */
 	int (*compile)(void *ctx, const char *pattern, size_t size, bool is_whole, void **ret,
 		       struct orma_error *reterr);
 	/* Finds the first match in text[offset..size); text[0..offset) is context for look-behind.

@@ -32,7 +32,7 @@
  *            (connects_later, and not connected yet), -ENOMEM, -EBUSY (inside a callback, or too
  *            many calls under way), -ENOTSUP (an old service does not know the call), and, if it
  *            waits, -ETIMEDOUT.
- * Builds:    a library that was built with ORMA_PRODUCER_ONLY has none of these functions, nor those
+ * Builds: a library that was built with ORMA_PRODUCER_ONLY has none of these functions, nor those
  *            of orma/state.h and orma/stats.h.
  */
 #ifndef ORMA_SESSION_H
@@ -97,7 +97,8 @@ struct orma_session_options {
 	void (*on_error)(void *ctx, const struct orma_error *error);
 	/* orma_session_new() does not wait; on_connected runs when the session can be used. */
 	bool connects_later;
-	/* With connects_later, called once. error is NULL, or tells why there is no connection. */
+	/* Called once if connects_later is set. `error` is NULL, or says why there is no
+	 * connection. */
 	void (*on_connected)(void *ctx, const struct orma_error *error);
 	/* The events of on_events as structs, one by one; valid during the call. */
 	void (*on_instance)(void *ctx, const struct orma_instance_event *event);

@@ -26,8 +26,8 @@
  * thread.
  *
  * Uuids are computed as in Perfetto's C SDK, so two libraries in one process agree on its tracks.
- * For the uuids of the C++ SDK, combine the id with ORMA_TRACK_ID_CPP_NAMED or
- * ORMA_TRACK_ID_CPP_STATE by ^.
+ * Combine the id with ORMA_TRACK_ID_CPP_NAMED or ORMA_TRACK_ID_CPP_STATE by ^ to get the uuids of
+ * the C++ SDK.
  *
  * Ownership: tracks, their texts and their parents are borrowed for the event that names them;
  * those of registered tracks are borrowed for ever.

@@ -3,10 +3,10 @@
  *
  * This is for programs whose processes have a connection already. Track events and data sources
  * reach a service (orma/service.h) in another process over that connection instead of the daemon's
- * socket. With ORMA_BACKEND_CUSTOM and a transport in orma_init_options, the library calls the
+ * socket. When orma_init_options has ORMA_BACKEND_CUSTOM and a transport, the library calls the
  * functions of struct orma_transport_ops, one for each function of a producer port. The program
- * transfers each call to the other process. In the other direction it transfers the calls of struct
- * orma_producer_callbacks, and passes them to the functions below:
+ * transfers each call to the other process. It also transfers the calls of struct
+ * orma_producer_callbacks in the other direction, and passes them to the functions below:
  *
  *	the library --ops-->  program . . . . . . program --orma_producer_port_x()--> the service
  *	the library <--orma_transport_x()-- program . . . . . program <--callbacks--  the service
@@ -50,9 +50,10 @@ struct orma_transport_ops {
 	size_t struct_size;
 	/*
 	 * Begin a connection. `hello` is borrowed and has name, hints and scraping_mode. Its uid
-	 * and pid are claims of this process; the other side should ask the kernel instead. After a
-	 * return of 0, the program calls orma_transport_up() or _down(), inside connect() or later.
-	 * A negative value means that there is no connection; `transport` is not valid then.
+	 * and pid are claims of this process; the other side should ask the kernel instead. If
+	 * connect() returns 0, the program calls orma_transport_up() or _down(), inside connect()
+	 * or later. A negative value means that there is no connection; `transport` is not valid
+	 * then.
 	 */
 	int (*connect)(void *ctx, struct orma_transport *transport,
 		       const struct orma_producer_info *hello);
@@ -74,7 +75,8 @@ struct orma_transport_ops {
 	int (*register_data_source)(void *ctx, const void *descriptor, size_t size);
 	int (*update_data_source)(void *ctx, const void *descriptor, size_t size);
 	void (*unregister_data_source)(void *ctx, const char *name);
-	/* The other side passes it to orma_producer_port_commit(). orma_commit_encode() serializes it. */
+	/* The other side passes it to orma_producer_port_commit(). orma_commit_encode() serializes
+	 * it. */
 	void (*commit)(void *ctx, const struct orma_commit *commit);
 	void (*register_writer)(void *ctx, uint32_t writer_id, uint32_t target_buffer);
 	void (*unregister_writer)(void *ctx, uint32_t writer_id);

@@ -29,7 +29,7 @@ int orma_config_parse(const char *name, const char *text, size_t size, void **re
 				  &arena, &config, reterr);
 	if (r >= 0) {
 		r = orma_proto_encode(config, &buf);
-		/* An empty config is a valid one, and its bytes must be told from "none". */
+		/* An empty config is valid, and its bytes must not be NULL, which means "none". */
 		if (r >= 0)
 			r = orma_base_buf_reserve(&buf, 1);
 		if (r < 0)

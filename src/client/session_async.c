@@ -107,7 +107,7 @@ static void finish_query(struct orma_client_call *call)
 	query->query.answer = (struct orma_buf){0};
 
 	discard_query(call);
-	/* An empty answer must be told from none. */
+	/* An empty answer must not be NULL, which means "none". */
 	if (r < 0)
 		done(ctx, &error, NULL, 0);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * session_read.h - calls that bring data: packets, answers to queries, clones.
  *
- * For each there is a struct with its arguments and what its replies have brought so far. The form that
- * waits and the one that does not (session_async.c) share it.
+ * For each there is a struct with its arguments and what its replies have brought so far. The form
+ * that waits and the one that does not (session_async.c) share it.
  */
 #ifndef ORMA_CLIENT_SESSION_READ_H
 #define ORMA_CLIENT_SESSION_READ_H
@@ -20,8 +20,8 @@ struct orma_client_read {
 };
 
 void orma_client_read_init(struct orma_client_read *read, orma_packet_fn *fn, void *ctx);
-/* Turns the error of such a call (0 = none) into what the caller is told: fills `reterr`, returns
- * its code. */
+/* Converts the error of such a call (0 = none) for its caller: fills `reterr`, and returns the
+ * code. */
 int orma_client_read_error(int error, struct orma_error *reterr);
 
 /* session_query.c */

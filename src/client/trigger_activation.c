@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trigger_activation.c - activating the triggers that sessions wait for.
  *
- * A connected service is told at once. Another one is told when it connects, unless the triggers have
- * expired by then. Each service is told once. The caller's names are copied into one block of memory, which
- * the loop thread keeps in a list until every service is told. No timer drops expired triggers: they are
- * dropped when the next one comes, or at the end.
+ * A connected service gets the triggers at once. Another service gets them when it connects, unless
+ * they have expired by then. Each service gets them once. The caller's names are copied into one
+ * block of memory, which the loop thread keeps in a list until it has sent them to every service.
+ * No timer drops expired triggers: they are dropped when the next ones come, or at the end.
  */
 #include "client/trigger_activation.h"
 

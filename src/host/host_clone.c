@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_clone.c - CloneSession: starts a clone, and replies when it is complete.
  *
- * The service makes one clone per consumer at a time and refuses further ones at once, so replies may overtake each
- * other and each call has a struct of its own. When the consumer leaves, the structs are freed; the service does not
- * call back after its port was closed.
+ * The service makes one clone per consumer at a time and refuses further ones at once, so replies
+ * may overtake each other and each call has a struct of its own. When the consumer leaves, the
+ * structs are freed; the service does not call back after its port was closed.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 struct host_clone {
 	struct orma_host_consumer *consumer;
 	struct orma_ipc_call *call;
-	struct orma_list link; /* of consumer->clones */
+	struct orma_list link; /* in consumer->clones */
 };
 
 static int reply_result(struct orma_host *host, struct orma_ipc_call *call,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_query.c - QueryServiceState: sends the state in replies of one frame each, a few per turn of the loop, while the
- * consumer's socket has room.
+ * host_query.c - QueryServiceState: sends the state in replies of one frame each, a few per turn of
+ * the loop, while the consumer's socket has room.
  *
- * Every part consists of whole fields, so that the parts joined are the state. The rest that cannot be sent at once
- * is copied. It waits until the socket has drained, or, when the consumer reads as fast as the host writes, in
- * host->queries for another turn. The size of all these copies is limited, because producers decide how large the
- * state is and consumers how slowly they read it. One query per consumer may wait; a further one is rejected
- * meanwhile. Rejected: queueing all parts at once (a state larger than the queue's limit would end the connection of
- * an honest consumer), and asking the service again for each part (producers that come or leave in between would be
- * listed twice or not at all).
+ * Every part consists of whole fields, so that the parts joined are the state. The rest that cannot
+ * be sent at once is copied. It waits until the socket has drained, or, when the consumer reads as
+ * fast as the host writes, in host->queries for another turn. The size of all these copies is
+ * limited, because producers decide how large the state is and consumers how slowly they read it.
+ * One query per consumer may wait; a further one is rejected meanwhile. Rejected: queueing all
+ * parts at once (a state larger than the queue's limit would end the connection of an honest
+ * consumer), and asking the service again for each part (producers that come or leave in between
+ * would be listed twice or not at all).
  */
 #include <errno.h>
 
@@ -25,10 +26,10 @@
 #define WAITING_BYTES_MAX ((size_t)64 << 20) /* all consumers together */
 #define PART_BYTES_MAX    ((size_t)ORMA_IPC_BODY_BYTES_MAX - 16)
 #define PARTS_AT_A_TIME   4
-#define NS_PER_TURN       (2 * ORMA_NS_PER_MS) /* of all consumers together */
+#define NS_PER_TURN       (2 * ORMA_NS_PER_MS) /* all consumers together */
 
-/* Returns the size of the leading fields that fit a part. A first field that does not fit is to be left out: the
- * result is then 0, and *ret_skipped its size. */
+/* Returns the size of the leading fields that fit a part. If not even the first field fits, the
+ * caller must leave it out: the result is 0, and *ret_skipped is its size. */
 static size_t cut(const uint8_t *data, size_t size, size_t *ret_skipped)
 {
 	struct orma_proto_reader reader;
@@ -68,8 +69,8 @@ static int reply_part(struct orma_host_consumer *consumer, struct orma_ipc_call 
 	return orma_ipc_call_reply(call, host->scratch.data, host->scratch.size, has_more, -1);
 }
 
-/* Sends some parts while there is room. Returns the number of bytes that are done, which is `size` once the call is
- * finished, or -errno. */
+/* Sends some parts while there is room. Returns the number of bytes that are done, which is `size`
+ * once the call is finished, or -errno. */
 static ssize_t send_parts(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
 			  const uint8_t *state, size_t size)
 {
@@ -95,7 +96,8 @@ static ssize_t send_parts(struct orma_host_consumer *consumer, struct orma_ipc_c
 	return (ssize_t)at;
 }
 
-/* Leaves the rest for another turn, or for orma_host_consumer_drained() when the socket has no room. */
+/* Leaves the rest for another turn, or for orma_host_consumer_drained() when the socket has no
+ * room. */
 static void put_off(struct orma_host_consumer *consumer)
 {
 	struct orma_host *host = consumer->peer.host;

@@ -125,7 +125,8 @@ size_t orma_ipc_host_peer_count(const struct orma_ipc_host *host);
 
 struct orma_ipc_peer_identity {
 	int family; /* AF_UNIX, ...; descriptors pass only over AF_UNIX */
-	/* On AF_UNIX from the kernel, else from SetPeerIdentity, else ORMA_IPC_UID_UNKNOWN. */
+	/* The kernel knows it on AF_UNIX. Elsewhere it comes from SetPeerIdentity, or is
+	 * ORMA_IPC_UID_UNKNOWN. */
 	uid_t uid;
 	pid_t pid;
 	bool is_trusted;     /* uid and pid come from the kernel */

@@ -104,12 +104,12 @@ void orma_service_flush_acknowledge(struct orma_producer_port *port, uint64_t re
 void orma_service_flush_forget_producer(struct orma_producer_port *port);
 /* The scrape that the session's answered flushes waited for is done. May free the session. */
 void orma_service_flush_scraped(struct orma_service_session *session);
-/* The session ends: consumers are told that their flushes failed. */
+/* Reports to consumers that their flushes failed, because the session ends. */
 void orma_service_flush_cancel_all(struct orma_service_session *session);
 void orma_service_flush_forget_clone(struct orma_service_session *session,
 				     const struct orma_service_clone *clone);
-/* Call when a consumer leaves its session: the consumer's flushes have failed. It is notified unless
- * is_gone. */
+/* Call when a consumer leaves its session: the consumer's flushes have failed. It is notified
+ * unless is_gone. */
 void orma_service_flush_forget_consumer(struct orma_service_session *session, bool is_gone);
 
 #endif

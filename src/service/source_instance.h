@@ -68,7 +68,8 @@ int orma_service_instance_new(struct orma_service_session *session,
 			      struct orma_service_instance **ret);
 void orma_service_instance_setup(struct orma_service_instance *instance);
 void orma_service_instance_start(struct orma_service_instance *instance);
-/* at_once: the producer is told, and its acknowledgement is not waited for. */
+/* With `at_once`, the producer gets the stop, but the service does not wait for the
+ * acknowledgement. */
 void orma_service_instance_stop(struct orma_service_instance *instance, bool at_once);
 void orma_service_instance_set_state(struct orma_service_instance *instance,
 				     enum orma_service_instance_state state);

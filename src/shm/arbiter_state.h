@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * arbiter_state.h - the arbiter's struct, and the functions that its files share with each other and with
- * trace_writer.c. Private to src/shm.
+ * arbiter_state.h - the arbiter's struct, and the functions that its files share with each other
+ * and with trace_writer.c. Private to src/shm.
  *
  * Picture:
  *
@@ -8,14 +8,14 @@
  *   acquire -> fill -> complete --push--> queue --pop all--> ready --take_commit--> batch
  *   patches, new and gone writers --push--^
  *
- * The queue is a stack of *events* that are linked through themselves. Many threads push single events
- * by compare-exchange, and one thread takes all of them by exchange. Nothing pops a single event, so the
- * ABA problem does not arise. Reversed, the stack is in the order of the pushes, and so in program order
- * for each writer. Once the arbiter is abandoned, the queue holds a mark, so that a late push fails and
- * its event is not lost.
+ * The queue is a stack of *events* that are linked through themselves. Many threads push single
+ * events by compare-exchange, and one thread takes all of them by exchange. Nothing pops a single
+ * event, so the ABA problem does not arise. Reversed, the stack is in the order of the pushes, and
+ * so in program order for each writer. Once the arbiter is abandoned, the queue holds a mark, so
+ * that a late push fails and its event is not lost.
  *
- * No event is allocated on the emit path: each chunk slot of the memory has a record, patches come from
- * a pool, and a writer contains the two events of its own.
+ * No event is allocated on the emit path: each chunk slot of the memory has a record, patches come
+ * from a pool, and a writer contains the two events of its own.
  */
 #ifndef ORMA_SHM_ARBITER_STATE_H
 #define ORMA_SHM_ARBITER_STATE_H
@@ -33,17 +33,17 @@ enum orma_shm_event_kind {
 	ORMA_SHM_EVENT_DEPARTURE,
 };
 
-/* Belongs to the writer until it is pushed, and then to the loop thread. The push publishes the fields
- * that are not atomic. */
+/* Belongs to the writer until it is pushed, and then to the loop thread. The push publishes the
+ * fields that are not atomic. */
 struct orma_shm_event {
 	struct orma_shm_event *next; /* in the queue, or in a writer's list */
 	uint32_t target_buffer;
 	uint8_t kind, layout; /* layout: chunks only */
 	/*
-	 * Chunks only: set by the writer that takes the chunk, with exchange and acquire; cleared by
-	 * the loop thread before the service is told of the chunk, with release. If a writer finds it
-	 * set, the service has freed a chunk that was not its own. The writer does not use that chunk,
-	 * so that no list ever holds a record twice.
+	 * Chunks only: set by the writer that takes the chunk, with exchange and acquire; cleared
+	 * by the loop thread before it commits the chunk to the service, with release. If a writer
+	 * finds it set, the service has freed a chunk that was not its own. The writer does not use
+	 * that chunk, so that no list ever holds a record twice.
 	 */
 	_Atomic bool is_owned;
 };
@@ -54,8 +54,8 @@ struct orma_shm_patch {
 	uint16_t writer_id;
 	bool has_more;                         /* this chunk has further patches */
 	uint8_t data[ORMA_PROTO_LENGTH_BYTES]; /* data[0] == 0 until the length is known */
-	/* Index + 1 of the next free record. Relaxed; atomic because a thread that loses the race for
-	 * the head reads it (patch_pool.c). */
+	/* Index + 1 of the next free record. Relaxed; atomic because a thread that loses the race
+	 * for the head reads it (patch_pool.c). */
 	_Atomic uint32_t next_free;
 };
 
@@ -88,8 +88,8 @@ struct orma_shm_arbiter {
 
 	/*
 	 * Bit id - 1 is set while a writer has the id. Orders: see orma_shm_arbiter_take_id(). This
-	 * array separates the constants above from the words below, which are written often, so that
-	 * they share no cache line; the batch does so on the other side.
+	 * array separates the constants above from the words below, which are written often, so
+	 * that they share no cache line; the batch does so on the other side.
 	 */
 	_Atomic uint64_t ids[(ORMA_SHM_WRITER_ID_MAX + 64) / 64];
 
@@ -155,9 +155,10 @@ struct orma_shm_page_header *orma_shm_arbiter_page(const struct orma_shm_arbiter
 uint8_t *orma_shm_arbiter_chunk_start(const struct orma_shm_arbiter *arbiter,
 				      const struct orma_shm_event *chunk);
 /*
- * Free -> BeingWritten: takes a chunk of that layout, or of another one if there is none. Looks at about
- * probe_max pages at most. Returns NULL when all chunks are taken or the arbiter is abandoned. `own_bytes`
- * is the size of the chunk that the caller still holds and is about to hand over.
+ * Free -> BeingWritten: takes a chunk of that layout, or of another one if there is none. Looks at
+ * about probe_max pages at most. Returns NULL when all chunks are taken or the arbiter is
+ * abandoned. `own_bytes` is the size of the chunk that the caller still holds and is about to hand
+ * over.
  */
 struct orma_shm_event *orma_shm_arbiter_acquire(struct orma_shm_arbiter *arbiter, uint32_t layout,
 						uint32_t own_bytes, uint32_t probe_max);

@@ -51,7 +51,7 @@ clone() {
 	[[ -s $2 ]] || die "$1: the clone with ${*:3} is empty"
 }
 
-# check_clone FILE ASSERTION... - checks what holds for clones of a session with the probes.
+# check_clone FILE ASSERTION... - checks the facts that hold for every clone of a session with the probes.
 check_clone() {
 	limited "$trace_check" "$1" --sequences --has 6 --has 33 --count 89:1 --has 7.1 "${@:2}" ||
 		fail "the clone ${1##*/} is not as expected"

@@ -3,10 +3,9 @@
 #
 # lib.sh - runs Perfetto's programs and orma's against each other on private sockets.
 #
-# A test script sources this, defines functions case_NAME and ends with `run_cases "$@"`. Each case runs in
-# a process of its own, with a temporary folder $dir for sockets, logs and traces. start_daemon starts
-# daemons, which the kernel kills when the script ends, for whatever reason. A case passes only if every
-# daemon ended well and no process is left.
+# A test script sources this, defines functions case_NAME and ends with `run_cases "$@"`. Each case runs in a process of
+# its own, with a temporary folder $dir for sockets, logs and traces. start_daemon starts daemons; the kernel kills them
+# when the script ends, whatever the reason. A case passes only if every daemon ended well and no process is left.
 #
 # The two sides are called "theirs" and "ours" everywhere: $theirs/perfetto and $ours/perfetto are programs.
 # ORMA_BUILD_DIR is the build folder; CTest sets it.
@@ -226,7 +225,7 @@ record_interrupted() {
 	set_recorder "$@"
 	start_daemon recorder "${recorder[@]}"
 	poll "$READY_S" has_in_service --has 6.3=STARTED || die "the session of $1 did not start"
-	# This waits for nothing: the second is the time that is recorded.
+	# This is not a wait for an event: the second is the time that is recorded.
 	sleep 1
 	stop_daemon recorder INT 0
 	[[ -s $3 ]] || die "recording $2 with $1 left no trace"
@@ -245,8 +244,8 @@ wait_for_source() {
 
 # ---- checking traces ----
 
-# check_trace SIDE FILE ASSERTION... - checks what holds for any trace without loss, and the assertions. SIDE is the
-# side of the daemon.
+# check_trace SIDE FILE ASSERTION... - checks the facts that hold for every trace without loss, and the assertions. SIDE
+# is the side of the daemon.
 check_trace() {
 	local side=$1 file=$2 loss=--no-loss clock general=()
 	shift 2

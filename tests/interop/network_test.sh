@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Producers of both sides connect to daemons of both sides over TCP and abstract sockets. TCP cannot pass descriptors, so
-# that chunks are inside messages. The kernel cannot tell the daemon which user a producer on TCP has.
+# Producers of both sides connect to daemons of both sides over TCP and abstract sockets. TCP cannot pass descriptors,
+# so the messages contain the chunks. The kernel does not know the user of a producer on TCP.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -18,8 +18,8 @@ at() {
 	"${@:2}"
 }
 
-# check_probes_of_nobody SIDE FILE UID - checks what configs/probes.pbtx records of a producer with user UID and no process
-# id.
+# check_probes_of_nobody SIDE FILE UID - checks the records of configs/probes.pbtx when the producer has user UID and no
+# process id.
 check_probes_of_nobody() {
 	local side=$1 file=$2 uid=$3 loss=--no-loss cpus
 	[[ $side == ours ]] && loss=--no-loss-marks
@@ -42,7 +42,7 @@ record_probes_over_tcp() { # DAEMON PROBES UID
 
 case_their_probes_reach_our_daemon_over_tcp() { record_probes_over_tcp ours theirs "$NOBODY"; }
 case_our_probes_reach_our_daemon_over_tcp() { record_probes_over_tcp ours ours "$NOBODY"; }
-# Their daemon takes a producer whose user is unknown for root.
+# Their daemon treats a producer whose user is unknown as root.
 case_our_probes_reach_their_daemon_over_tcp() { record_probes_over_tcp theirs ours 0; }
 
 case_our_library_reaches_our_daemon_over_tcp() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Several machines in one trace: producers of both sides connect through a relay to daemons of both sides. Debian's package
-# has no traced_relay. relay.c sends what that sends, and Perfetto's own daemon tests whether it is right.
+# has no traced_relay. relay.c sends the same messages, and Perfetto's own daemon proves that they are right.
 # shellcheck disable=SC2317 # run_cases calls the cases by name
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -80,7 +80,8 @@ case_two_machines_are_in_one_trace() {
 		--source "sys_stats@${daemon_pid[local]}:2" --none "98@${daemon_pid[local]}"
 }
 
-# A config that does not ask for other machines gets the producers of this one only. The trace names the relay all the same.
+# A config that does not ask for other machines gets only the producers of this machine. The trace still names the
+# relay.
 case_another_machine_is_not_recorded_unless_the_config_says_so() {
 	start_traced_for_relays ours
 	start_relay

@@ -6,7 +6,7 @@
  *         --a group is flushed--> its buffers are fixed: transferred, or being copied
  *         --both are--> the rest of the session's state is copied
  *         --all buffers copied, in bounded steps--> listed: a session, CLONED from its start
- *         --write_into_file: file copied, buffers drained into it, closed--> the consumer is told
+ *         --write_into_file: file copied, buffers drained into it, closed--> reply to the consumer
  *
  * Buffers with transfer_on_clone move to the clone, and the source gets new ones. They are a group
  * of their own, so that slow producers of such buffers do not blur the moment at which the others

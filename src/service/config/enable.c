@@ -129,11 +129,11 @@ static int encode_source(struct orma_service_session *session, size_t idx, struc
 	size_t size = session->sources.items[idx].config.size;
 
 	if (r == 0 && size > ORMA_SERVICE_SOURCE_BYTES_MAX)
-		return orma_base_error_set(
-			reterr, -EMSGSIZE,
-			"data_sources[%zu].config: %zu bytes with what the service adds are more "
-			"than the maximum of %u that a producer can be told",
-			idx, size, ORMA_SERVICE_SOURCE_BYTES_MAX);
+		return orma_base_error_set(reterr, -EMSGSIZE,
+					   "data_sources[%zu].config: %zu bytes, including what "
+					   "the service adds, are more "
+					   "than the limit of %u for a message to a producer",
+					   idx, size, ORMA_SERVICE_SOURCE_BYTES_MAX);
 	return r;
 }
 

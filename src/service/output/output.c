@@ -2,7 +2,7 @@
  * output.c - write_into_file: the session's packets go to a file while it runs and when it ends.
  *
  *   idle --period (after a flush, if so configured)--> draining --buffers empty--> idle
- *   any  --session disabled--> draining, then close --> closing --closed--> the consumer is told
+ *   any  --session disabled--> draining, then close --> closing --closed--> reply to the consumer
  *
  * A drain goes in steps of about 1 MiB, a few per call, so that no other session waits for it. A
  * file that takes no more data (-EAGAIN) stops the drain. The refused data are kept separately,

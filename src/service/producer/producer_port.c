@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * producer_port.c - producers that connect, disconnect and name their writers.
  *
- * Nothing that a producer says is believed beyond the limits of service_limits.h. The memory and the data
- * sources of a producer have files of their own. A producer that disconnects is scraped, its
- * instances stop without waiting for it, and the flushes that it owes an answer count it as
+ * Nothing that a producer says is believed beyond the limits of service_limits.h. The memory and
+ * the data sources of a producer have files of their own. A producer that disconnects is scraped,
+ * its instances stop without waiting for it, and the flushes that it owes an answer count it as
  * answered.
  */
 #include <errno.h>
@@ -116,7 +116,8 @@ int orma_producer_port_open(struct orma_service *service, const struct orma_prod
 		free_producer(port);
 		return r;
 	}
-	/* Memory that is refused is not an error: the producer is told and may disconnect. */
+	/* Refused memory is not an error of the call. The producer sees the refusal and may
+	 * disconnect. */
 	if (whole.shm_fd >= 0 && !port->is_emulated)
 		(void)orma_service_memory_map_provided(port, whole.shm_fd);
 	orma_base_list_append(&service->producers.list, &port->link);

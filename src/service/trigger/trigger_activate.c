@@ -6,7 +6,7 @@
  *                   configured --trigger_timeout_ms--> disabled, nothing to read
  *   STOP_TRACING    started --first hit, its stop_delay_ms--> flush, disabled
  *                   started --trigger_timeout_ms--> flush, disabled, nothing to read
- *   CLONE_SNAPSHOT  started --each hit, its stop_delay_ms--> the consumer is told, and clones
+ *   CLONE_SNAPSHOT  started --each hit, its stop_delay_ms--> event for the consumer, which clones
  *                   started --trigger_timeout_ms--> flush, disabled; only clones can be read
  *
  * The service remembers when triggers of each name were obeyed in the last 24 hours, for

@@ -33,7 +33,8 @@ struct orma_service_trigger_hit {
 	uint64_t delay_ms;
 };
 
-/* A hit of a CLONE_SNAPSHOT trigger whose consumer is told after the trigger's delay. */
+/* A hit of a CLONE_SNAPSHOT trigger, which is reported to the consumer after the trigger's
+ * delay. */
 struct orma_service_pending_hit {
 	struct orma_list link; /* session->triggers.pending */
 	struct orma_service_timer timer;
