@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma/event_item.h - the contents of an event beside its name: arguments, flows, a track, a time.
+ * orma/event_item.h - the contents of an event besides its name: arguments, flows, a track, a time.
  *
  *	ORMA_INSTANT(gfx, "retry", "attempt", 3, "reason", text, ORMA_FLOW(request));
  *

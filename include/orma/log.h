@@ -4,8 +4,8 @@
  * The library prints nothing unless ORMA_LOG in the environment asks for it (orma/init.h). Its
  * messages report events that no function returns. It logs when it is connected to a daemon, and
  * otherwise why it is not. In a process with its own service it logs that a producer was refused,
- * or that a data source did not stop in time. Messages of level ORMA_LOG_DEBUG report everything else that happens to the
- * connection and to instances. Without a sink, messages are discarded.
+ * or that a data source did not stop in time. Messages of level ORMA_LOG_DEBUG report everything
+ * else that happens to the connection and to instances. Without a sink, messages are discarded.
  *
  * Threads: the sink is called on any thread that is inside the library, on several at once. It must
  *          not call the library.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * alloc.c - malloc with overflow checks and one planned failure.
  *
- * Owns two process-wide words: how many allocations remain until the planned failure, and whether it
- * has happened. They are atomic, because the library allocates on application threads and on its own,
- * and a test may plan a failure while those run. The check costs one relaxed load of a word that only
- * tests write. Rejected: passing an allocator to every constructor, because no user has asked for it
- * and every signature would have to carry it; interposing malloc(), because sanitizers do that already.
+ * Owns two process-wide words: how many allocations remain until the planned failure, and whether
+ * it has happened. They are atomic, because the library allocates on application threads and on its
+ * own, and a test may plan a failure while those run. The check costs one relaxed load of a word
+ * that only tests write. Rejected: passing an allocator to every constructor, because no user has
+ * asked for it and every signature would have to carry it; interposing malloc(), because sanitizers
+ * do that already.
  */
 #include "base/alloc.h"
 
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 0 = off. Written by tests and counted down by every thread; relaxed, because it guards no data. */
+/* 0 = off. Written by tests and counted down by every thread; relaxed, because it guards no
+ * data. */
 static _Atomic uint64_t fail_countdown;
 /* Written by the thread whose allocation fails, read by tests; relaxed as above. */
 static atomic_bool fail_happened;

@@ -2,8 +2,8 @@
  * arena.c - a chain of blocks, of which the newest is filled from its front.
  *
  * Invariant: in every block used <= capacity, and both are multiples of the strictest alignment, so
- * the next allocation is aligned. Blocks double in size up to 64 KiB; a larger allocation gets a block
- * of its own size. Rejected: one region that grows with realloc(), because it moves earlier
+ * the next allocation is aligned. Blocks double in size up to 64 KiB; a larger allocation gets a
+ * block of its own size. Rejected: one region that grows with realloc(), because it moves earlier
  * allocations; reserving address space with mmap(), because each small message would then cost a
  * system call and a page.
  */
@@ -142,8 +142,8 @@ void orma_base_arena_clear(struct orma_arena *arena)
 {
 	struct orma_arena_block *kept = arena->blocks;
 	if (kept) {
-		/* Keep the newest block of at most the ordinary size. An oversized block that is kept
-		 * would stay for as long as the arena is in use. */
+		/* Keep the newest block of at most the ordinary size. An oversized block that is
+		 * kept would stay for as long as the arena is in use. */
 		while (kept->older && kept->capacity > LARGEST_BLOCK_BYTES) {
 			struct orma_arena_block *older = kept->older;
 			orma_base_free(kept);

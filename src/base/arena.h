@@ -22,7 +22,8 @@ void orma_base_arena_done(struct orma_arena *arena);
 void *orma_base_arena_alloc(struct orma_arena *arena, size_t size);
 void *orma_base_arena_memdup(struct orma_arena *arena, const void *data, size_t size);
 char *orma_base_arena_strdup(struct orma_arena *arena, struct orma_str text); /* NUL-terminated */
-/* Enlarges `old` in place if it was the last allocation, otherwise copies it. The new bytes are zero. */
+/* Enlarges `old` in place if it was the last allocation, otherwise copies it. The new bytes are
+ * zero. */
 void *orma_base_arena_grow(struct orma_arena *arena, void *old, size_t old_size, size_t new_size);
 /* Frees all allocations, but keeps one block for reuse. */
 void orma_base_arena_clear(struct orma_arena *arena);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * assert.h - checks of what our own code guarantees.
  *
- * ORMA_ASSERT() states an invariant: a condition that holds at that line unless orma itself has a bug.
- * It never judges input. Anything that comes from another process, a file, the command line or a caller
- * of the public API is checked in every build and refused with an error.
+ * ORMA_ASSERT() states an invariant: a condition that holds at that line unless orma itself has a
+ * bug. It never judges input. Anything that comes from another process, a file, the command line or
+ * a caller of the public API is checked in every build and refused with an error.
  *
- * The checks are compiled in when ORMA_ASSERTS is defined: in debug, test and sanitizer builds. A library
- * must not end the program that it is a guest in, so release builds and the amalgamation have no checks,
- * with or without NDEBUG. tests/rules/canary.c shows that the test builds have them.
+ * The checks are compiled in when ORMA_ASSERTS is defined: in debug, test and sanitizer builds. A
+ * library must not end the program that it is a guest in, so release builds and the amalgamation
+ * have no checks, with or without NDEBUG. tests/rules/canary.c shows that the test builds have
+ * them.
  */
 #ifndef ORMA_BASE_ASSERT_H
 #define ORMA_BASE_ASSERT_H

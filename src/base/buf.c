@@ -2,8 +2,8 @@
  * buf.c - bytes in one heap block that doubles when it is full.
  *
  * Invariant: size <= capacity, and data is NULL if and only if capacity is 0. Rejected: a chain of
- * blocks, because all users need one contiguous run; a small inline buffer, because the struct could
- * then not be moved.
+ * blocks, because all users need one contiguous run; a small inline buffer, because the struct
+ * could then not be moved.
  */
 #include "base/buf.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cancel.h - keeps pthread_cancel() from ending a thread in the middle of the library.
  *
- * A thread that is cancelled while it waits inside the library could leave behind what nobody else
- * releases: the client's mutex, a slot that is in use, a call on the stack. Therefore the library has
- * no cancellation points. The thread ends at its next cancellation point outside of the library.
+ * A thread that is cancelled while it waits inside the library would never release the client's
+ * mutex, its slot or a call on its stack. Therefore the library has no cancellation points. The
+ * thread ends at its next cancellation point outside of the library.
  */
 #ifndef ORMA_BASE_CANCEL_H
 #define ORMA_BASE_CANCEL_H

@@ -20,8 +20,8 @@ int orma_base_error_set(struct orma_error *error, int code, const char *format, 
 		orma_code;                                                                         \
 	})
 #endif
-/* Describes an errno value of either sign, in words that fit behind a colon. Unlike strerror(), it is
- * thread-safe and gives the same text with every C library. */
+/* Describes an errno value of either sign, in words that fit behind a colon. Unlike strerror(), it
+ * is thread-safe and gives the same text with every C library. */
 const char *orma_base_error_words(int error);
 /* Inserts "text: " before the message. */
 void orma_base_error_prefix(struct orma_error *error, const char *format, ...) ORMA_PRINTF(2, 3);

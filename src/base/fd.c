@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fd.c - new descriptors, closing, complete reads and writes, sealed memory files.
  *
- * Owns the marks: a bit for each descriptor that the child of a fork has to close. A mark is cleared
- * before its descriptor is closed, so a child never closes a number that already has another owner,
- * whatever the threads of its parent were doing. All descriptors are CLOEXEC from the start. Rejected:
- * stdio for reading files, because /proc files have no size and must be read in large pieces; unsealed
- * memory that is checked on use, because a peer that shrinks a mapped file kills this process with
- * SIGBUS.
+ * Owns the marks: a bit for each descriptor that the child of a fork has to close. A mark is
+ * cleared before its descriptor is closed, so a child never closes a number that already has
+ * another owner, whatever the threads of its parent were doing. All descriptors are CLOEXEC from
+ * the start. Rejected: stdio for reading files, because /proc files have no size and must be read
+ * in large pieces; unsealed memory that is checked on use, because a peer that shrinks a mapped
+ * file kills this process with SIGBUS.
  */
 #include "base/fd.h"
 
@@ -78,8 +78,8 @@ void orma_base_fd_wake(int fd)
 	int saved_errno = errno;
 	uint64_t one = 1;
 
-	/* This fails only if the counter would overflow, and then the descriptor is readable already.
-	 * A direct system call, because write() is a cancellation point. */
+	/* This fails only if the counter would overflow, and then the descriptor is readable
+	 * already. A direct system call, because write() is a cancellation point. */
 	(void)syscall(SYS_write, fd, &one, sizeof(one));
 	errno = saved_errno;
 }
@@ -155,7 +155,8 @@ int orma_base_fds_hold_standard(void)
 {
 	int fd;
 
-	/* O_PATH: reading and writing fail. With /dev/null, output would be lost without an error. */
+	/* O_PATH: reading and writing fail. With /dev/null, output would be lost without an
+	 * error. */
 	do
 		fd = open("/", O_PATH | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
@@ -302,10 +303,10 @@ int orma_base_memfd_new(const char *name, size_t size)
 #define TMPFS_TYPE 0x01021994u
 
 /*
- * Memory files of huge pages have seals too, but their pages come from a pool that may be empty. No seal
- * forbids punching a hole into such a file, and the next access to the hole raises SIGBUS. st_blksize
- * cannot identify them: it is the size of a huge page also where the kernel uses huge pages transparently
- * for ordinary memory files.
+ * Memory files of huge pages have seals too, but their pages come from a pool that may be empty. No
+ * seal forbids punching a hole into such a file, and the next access to the hole raises SIGBUS.
+ * st_blksize cannot identify them: it is the size of a huge page also where the kernel uses huge
+ * pages transparently for ordinary memory files.
  */
 static bool has_ordinary_pages(int fd)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * list.h - intrusive circular doubly linked list; the head of an empty list points at itself.
  *
- * Invariant: for every link, link->next->prev == link and link->prev->next == link. A link that is not
- * in a list points at itself.
+ * Invariant: for every link, link->next->prev == link and link->prev->next == link. A link that is
+ * not in a list points at itself.
  */
 #ifndef ORMA_BASE_LIST_H
 #define ORMA_BASE_LIST_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log_message.c - passes formatted messages to the program's sink, and to stderr if ORMA_LOG asks for
- * that.
+ * log_message.c - passes formatted messages to the program's sink, and to stderr if ORMA_LOG asks
+ * for that.
  *
- * Owns the sink: two process-wide words, which are not atomic because they are set before threads start
- * and only read afterwards. Messages are cut at 1 KiB. Rejected: a sink per object, because a person
- * reads one log; a level filter for the sink, because the sink can filter.
+ * Owns the sink: two process-wide words, which are not atomic because they are set before threads
+ * start and only read afterwards. Messages are cut at 1 KiB. Rejected: a sink per object, because a
+ * person reads one log; a level filter for the sink, because the sink can filter.
  *
  * ORMA_LOG is the one case in which library code writes to stderr. Each message is one write(), and
- * only if stderr can take it at once. If stderr is a pipe that is full or has no reader, the message is
- * lost; the program neither waits nor gets a SIGPIPE.
+ * only if stderr can take it at once. If stderr is a pipe that is full or has no reader, the
+ * message is lost; the program neither waits nor gets a SIGPIPE.
  */
 #include "base/log_message.h"
 
@@ -30,8 +30,8 @@ enum { MESSAGE_BYTES = 1024, LINE_BYTES = MESSAGE_BYTES + 64, NOTHING = ORMA_LOG
 
 static orma_log_fn *log_sink;
 static void *log_ctx;
-/* The lowest level that goes to stderr. Written by orma_init(), read by any thread; relaxed, because it
- * guards no data. */
+/* The lowest level that goes to stderr. Written by orma_init(), read by any thread; relaxed,
+ * because it guards no data. */
 static _Atomic int stderr_level = NOTHING;
 static __thread bool is_muted __attribute__((tls_model("initial-exec")));
 

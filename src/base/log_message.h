@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * log_message.h - diagnostics for the person who runs the program.
  *
- * A message goes to the program's sink (orma/log.h), and to stderr if ORMA_LOG in the environment asks
- * for it. The library prints nothing if there is neither a sink nor ORMA_LOG. src/tool installs a sink that
- * writes to stderr.
+ * A message goes to the program's sink (orma/log.h), and to stderr if ORMA_LOG in the environment
+ * asks for it. The library prints nothing if there is neither a sink nor ORMA_LOG. src/tool
+ * installs a sink that writes to stderr.
  */
 #ifndef ORMA_BASE_LOG_MESSAGE_H
 #define ORMA_BASE_LOG_MESSAGE_H

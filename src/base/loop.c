@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loop.c - one epoll set, with a timer descriptor for the earliest timer and an event descriptor for
- * wakes.
+ * loop.c - one epoll set, with a timer descriptor for the earliest timer and an event descriptor
+ * for wakes.
  *
- * A turn runs the tasks that were queued when it began, waits, calls the watches that are ready, and
- * then the timers that are due. Callbacks may remove anything safely: the events of the current wait
- * are stored in the loop, and removing a watch clears its entries that were not delivered yet; timers
- * and tasks are removed from the heap and the list before they are called.
+ * A turn runs the tasks that were queued when it began, waits, calls the watches that are ready,
+ * and then the timers that are due. Callbacks may remove anything safely: the events of the current
+ * wait are stored in the loop, and removing a watch clears its entries that were not delivered yet;
+ * timers and tasks are removed from the heap and the list before they are called.
  *
- * Invariant of the heap: no timer is due before its parent ((idx - 1) / 2), and heap[timer->heap_idx] ==
- * timer for every armed timer.
+ * Invariant of the heap: no timer is due before its parent ((idx - 1) / 2), and
+ * heap[timer->heap_idx] == timer for every armed timer.
  *
- * Timers use a descriptor and not epoll's timeout, because that has a resolution of a millisecond and
- * is unknown to an outer loop. The descriptor is set at most once per turn. Only a loop that is embedded
- * in another one (its descriptor was asked for) sets it between turns as well. Rejected: a timer
- * descriptor per timer, because it takes a system call to create, arm and destroy each; a timer wheel,
- * because there are few timers and their times differ by orders of magnitude.
+ * Timers use a descriptor and not epoll's timeout, because that has a resolution of a millisecond
+ * and is unknown to an outer loop. The descriptor is set at most once per turn. Only a loop that is
+ * embedded in another one (its descriptor was asked for) sets it between turns as well. Rejected: a
+ * timer descriptor per timer, because it takes a system call to create, arm and destroy each; a
+ * timer wheel, because there are few timers and their times differ by orders of magnitude.
  */
 #include "base/loop.h"
 
@@ -63,7 +63,8 @@ static inline bool is_on_loop_thread(const struct orma_loop *loop)
 	return !loop->is_in_turn || pthread_equal(loop->thread, pthread_self());
 }
 
-/* True when the timer is in its place of the heap, and in order with its parent and its children. */
+/* True when the timer is in its place of the heap, and in order with its parent and its
+ * children. */
 static inline bool is_in_heap_order(const struct orma_loop *loop, const struct orma_timer *timer)
 {
 	uint32_t idx = timer->heap_idx, child = 2 * idx + 1;
@@ -136,20 +137,22 @@ static void timer_fd_set(struct orma_loop *loop, uint64_t deadline_ns)
 					  .tv_sec = (time_t)(deadline_ns / ORMA_NS_PER_SEC),
 					  .tv_nsec = (long)(deadline_ns % ORMA_NS_PER_SEC),
 				  }};
-	/* Setting the timer also clears an expiry that was not read, so the descriptor is never read. */
+	/* Setting the timer also clears an expiry that was not read, so the descriptor is never
+	 * read. */
 	timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 	loop->programmed_ns = deadline_ns;
 }
 
-/* Sets the timer descriptor to the earliest deadline. In an embedded loop, queued tasks count as a timer
- * that is due. */
+/* Sets the timer descriptor to the earliest deadline. In an embedded loop, queued tasks count as a
+ * timer that is due. */
 static void program_timer(struct orma_loop *loop)
 {
 	uint64_t wanted = TIMER_OFF;
 	if (loop->is_embedded && !orma_base_list_is_empty(&loop->tasks))
 		wanted = 1;
 	else if (loop->heap_count > 0)
-		/* 0 would switch the descriptor off. A larger value would be negative as int64_t. */
+		/* 0 would switch the descriptor off. A larger value would be negative as
+		 * int64_t. */
 		wanted = ORMA_MIN(ORMA_MAX(loop->heap[0]->deadline_ns, UINT64_C(1)),
 				  (uint64_t)INT64_MAX);
 	if (wanted != loop->programmed_ns)

@@ -2,9 +2,10 @@
  * loop.h - the event loop: descriptors (epoll), timers (a binary heap on CLOCK_MONOTONIC), deferred
  * tasks.
  *
- * A loop belongs to one thread. Other threads and signal handlers may only call orma_base_loop_wake().
- * Watches, timers and tasks are embedded in their owners, so the loop allocates nothing per event. Every
- * callback may remove any watch or timer, including its own, and may stop the loop.
+ * A loop belongs to one thread. Other threads and signal handlers may only call
+ * orma_base_loop_wake(). Watches, timers and tasks are embedded in their owners, so the loop
+ * allocates nothing per event. Every callback may remove any watch or timer, including its own, and
+ * may stop the loop.
  */
 #ifndef ORMA_BASE_LOOP_H
 #define ORMA_BASE_LOOP_H
@@ -70,14 +71,14 @@ void orma_base_task_cancel(struct orma_task *task);
 void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ctx), void *ctx);
 void orma_base_loop_wake(struct orma_loop *loop); /* any thread, async-signal-safe */
 
-/* The closer for descriptors of other processes that are used on this loop; borrowed. NULL (the default)
- * = none. */
+/* The closer for descriptors of other processes that are used on this loop; borrowed. NULL (the
+ * default) = none. */
 struct orma_fd_closer;
 void orma_base_loop_set_closer(struct orma_loop *loop, struct orma_fd_closer *closer);
 struct orma_fd_closer *orma_base_loop_closer(const struct orma_loop *loop);
 
-/* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll), and runs the
- * callbacks. Returns how many ran, or -errno; -EBUSY inside of another turn. */
+/* One turn: waits until something is ready, at most timeout_ms (-1 = forever, 0 = poll), and runs
+ * the callbacks. Returns how many ran, or -errno; -EBUSY inside of another turn. */
 int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms);
 /* The number of turns begun so far, so it identifies the current turn. */
 uint64_t orma_base_loop_turn_number(const struct orma_loop *loop);
@@ -88,8 +89,8 @@ int orma_base_loop_run(struct orma_loop *loop);
 void orma_base_loop_stop(struct orma_loop *loop);
 /* Calls orma_base_fd_set_close_on_fork() for the loop's descriptors. */
 void orma_base_loop_set_close_on_fork(struct orma_loop *loop);
-/* The epoll descriptor, for embedding this loop in another one: when it is readable, take a turn with
- * timeout 0. */
+/* The epoll descriptor, for embedding this loop in another one: when it is readable, take a turn
+ * with timeout 0. */
 int orma_base_loop_fd(struct orma_loop *loop);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * map.c - open addressing with linear probing.
  *
- * Invariant: from the home slot of a key up to its slot there is no empty slot. Removal therefore moves
- * later entries back. It leaves no tombstones, so a map does not get slower with age. Keys are mixed,
- * because ids come in runs and a peer may choose them. Rejected: chaining, because it takes an
- * allocation per entry; storing the hash, because mixing a 64-bit key again costs less than the memory.
+ * Invariant: from the home slot of a key up to its slot there is no empty slot. Removal therefore
+ * moves later entries back. It leaves no tombstones, so a map does not get slower with age. Keys
+ * are mixed, because ids come in runs and a peer may choose them. Rejected: chaining, because it
+ * takes an allocation per entry; storing the hash, because mixing a 64-bit key again costs less
+ * than the memory.
  */
 #include "base/map.h"
 

@@ -13,9 +13,9 @@ struct orma_map_slot {
 };
 
 /*
- * {0} is an empty map. Linear probing, at most 3/4 full, backward-shift deletion (no tombstones). If a
- * peer chooses the keys, set a secret seed while the map is empty; then the peer cannot choose keys
- * that collide.
+ * {0} is an empty map. Linear probing, at most 3/4 full, backward-shift deletion (no tombstones).
+ * If a peer chooses the keys, set a secret seed while the map is empty; then the peer cannot choose
+ * keys that collide.
  */
 struct orma_map {
 	struct orma_map_slot *slots;

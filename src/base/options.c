@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * options.c - option structs of programs that were built against another release.
  *
- * The first member of an option struct is the size that it had when the program was compiled. If the
- * struct is shorter than the library's, the missing options keep their defaults. If it is longer, the
- * bytes that the library does not know must be zero, which means "default" in every release. Otherwise
- * the program asks for something that this release cannot do, and the struct is refused. Rejected: a
- * version number, because it would have to be mapped to a size here; refusing all other sizes, because
- * no release could then add an option.
+ * The first member of an option struct is the size that it had when the program was compiled. If
+ * the struct is shorter than the library's, the missing options keep their defaults. If it is
+ * longer, the bytes that the library does not know must be zero, which means "default" in every
+ * release. Otherwise the program asks for something that this release cannot do, and the struct is
+ * refused. Rejected: a version number, because it would have to be mapped to a size here; refusing
+ * all other sizes, because no release could then add an option.
  */
 #include "base/options.h"
 

@@ -41,7 +41,8 @@ static inline const char *orma_base_noun(uint64_t count, const char *one, const 
  * memory. */
 char *orma_base_str_dup(struct orma_str text);
 
-/* The whole string is a number; base 0 allows the prefixes of C. 0, -EINVAL (not a number) or -ERANGE. */
+/* The whole string is a number; base 0 allows the prefixes of C. 0, -EINVAL (not a number) or
+ * -ERANGE. */
 int orma_base_parse_u64(const char *text, int base, uint64_t *ret);
 
 #endif

@@ -9,9 +9,9 @@
 /* The size of the well-formed UTF-8 character that `text` begins with, or 0. */
 size_t orma_base_utf8_size(struct orma_str text);
 /*
- * The same, but also 0 for characters that are not visible: the controls of ASCII (including tab and
- * line feed) and of Latin-1, which terminals obey; line and paragraph separators; and the marks that
- * change the direction of text, with which "txt.exe" can be displayed as "exe.txt".
+ * The same, but also 0 for characters that are not visible: the controls of ASCII (including tab
+ * and line feed) and of Latin-1, which terminals obey; line and paragraph separators; and the marks
+ * that change the direction of text, with which "txt.exe" can be displayed as "exe.txt".
  */
 size_t orma_base_utf8_visible_size(struct orma_str text);
 

@@ -116,8 +116,8 @@ int orma_trace_buffer_new(uint64_t size_bytes, enum orma_trace_buffer_policy pol
 		orma_base_free(buffer);
 		return -ENOMEM;
 	}
-	/* A ring is written and read from end to end, so huge pages save page faults while it fills and
-	 * TLB misses afterwards. They are optional: a kernel without them only ignores this. */
+	/* A ring is written and read from end to end, so huge pages save page faults while it fills
+	 * and TLB misses afterwards. They are optional: a kernel without them only ignores this. */
 	if (size >= HUGE_FROM_BYTES)
 		(void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
 	buffer->ring = memory;

@@ -21,8 +21,8 @@ struct orma_trace_buffer;
 enum orma_trace_buffer_policy {
 	/* The oldest chunks make room for new ones. */
 	ORMA_TRACE_BUFFER_RING,
-	/* The first chunk that does not fit before the end of the buffer is refused, and so is every
-	 * later one. */
+	/* The first chunk that does not fit before the end of the buffer is refused, and so is
+	 * every later one. */
 	ORMA_TRACE_BUFFER_DISCARD,
 };
 
@@ -120,8 +120,8 @@ struct orma_trace_buffer_stats {
 	uint64_t trace_writer_packet_loss;
 };
 
-/* Reserves address space; the kernel supplies memory as data is written. size_bytes is rounded up to
- * whole pages (4096 bytes), at least one. Returns 0, -EMSGSIZE (size_bytes over
+/* Reserves address space; the kernel supplies memory as data is written. size_bytes is rounded up
+ * to whole pages (4096 bytes), at least one. Returns 0, -EMSGSIZE (size_bytes over
  * ORMA_TRACE_BUFFER_SIZE_MAX_BYTES) or -ENOMEM. */
 int orma_trace_buffer_new(uint64_t size_bytes, enum orma_trace_buffer_policy policy,
 			  struct orma_trace_buffer **ret);
@@ -133,8 +133,8 @@ bool orma_trace_buffer_shrink(struct orma_trace_buffer *buffer, uint32_t step_by
 
 /*
  * The same in steps. The copy is the buffer as it was when the copying began, even if the buffer
- * changes or is freed before the copy is complete. block_bytes is the unit of copying; 0 = the usual
- * size.
+ * changes or is freed before the copy is complete. block_bytes is the unit of copying; 0 = the
+ * usual size.
  */
 struct orma_trace_buffer_copy;
 #define ORMA_TRACE_BUFFER_COPY_BLOCK_BYTES 0x10000u
@@ -157,8 +157,8 @@ int orma_trace_buffer_hold_new(struct orma_trace_buffer *buffer,
 			       const struct orma_trace_buffer_slice *slices, size_t count,
 			       struct orma_trace_buffer_hold **ret);
 /* Returns the current address of held bytes, which is valid until the buffer changes. `data` is the
- * beginning of a held slice, or of what has not been released of it. *size shrinks to the bytes that
- * are contiguous there. Returns NULL when there was no memory to save them. */
+ * beginning of a held slice, or of what has not been released of it. *size shrinks to the bytes
+ * that are contiguous there. Returns NULL when there was no memory to save them. */
 const uint8_t *orma_trace_buffer_hold_piece(const struct orma_trace_buffer_hold *hold,
 					    const uint8_t *data, size_t *size);
 /* Releases held bytes: `data` as in the slice, `size` as orma_trace_buffer_hold_piece() set it. */
@@ -186,9 +186,9 @@ bool orma_trace_buffer_has_sequence(const struct orma_trace_buffer *buffer, uint
 				    uint16_t writer_id, uint32_t sequence_id);
 /* Counts patches that were addressed to another writer. */
 void orma_trace_buffer_patches_failed(struct orma_trace_buffer *buffer, size_t count);
-/* Overwrites four bytes of a chunk per patch; has_more = false makes the chunk readable. Applies all
- * patches or none. Returns 0, -ENOENT (the chunk is gone) or -EPROTO (a patch lies outside of the
- * chunk). Each patch is counted. */
+/* Overwrites four bytes of a chunk per patch; has_more = false makes the chunk readable. Applies
+ * all patches or none. Returns 0, -ENOENT (the chunk is gone) or -EPROTO (a patch lies outside of
+ * the chunk). Each patch is counted. */
 int orma_trace_buffer_patch(struct orma_trace_buffer *buffer, uint16_t producer_id,
 			    uint16_t writer_id, uint32_t chunk_id,
 			    const struct orma_trace_buffer_patch *patches, size_t patch_count,

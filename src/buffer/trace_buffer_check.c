@@ -9,15 +9,16 @@
  * changed: the positions, a few records behind each of them, and a few entries at both ends of the
  * call's sequence. The full check visits every record and every entry of every list. It runs when
  * the calls since the last one have paid for it: each call pays for CALL_PAYS records. A full check
- * therefore follows almost every call while a buffer is small, and costs a constant per call when it
- * is large. A buffer with more than CHUNKS_MAX chunks gets the near check only, because a single
+ * therefore follows almost every call while a buffer is small, and costs a constant per call when
+ * it is large. A buffer with more than CHUNKS_MAX chunks gets the near check only, because a single
  * full one would then take longer than a turn of the service may.
  *
  * The checks use no function of the index or the walk, so they do not repeat the errors of those
  * functions. They write nothing, so they need not save anything for copies and holds.
  *
- * Rejected: a full check that advances by a few records with every call, because the sums of invariants 3
- * and 6 are only comparable when nothing changes between the first record and the last.
+ * Rejected: a full check that advances by a few records with every call, because the sums of
+ * invariants 3 and 6 are only comparable when nothing changes between the first record and the
+ * last.
  */
 #include "buffer/trace_buffer_check.h"
 
@@ -139,7 +140,8 @@ static int check_entry(const struct orma_trace_buffer *buffer, uint32_t sequence
 	return HOLDS;
 }
 
-/* Checks the first and the last id of a list against what the list and its sequence know of them. */
+/* Checks the first and the last id of a list against what the list and its sequence know of
+ * them. */
 static int check_list_ends(const struct orma_trace_buffer *buffer, uint32_t sequence)
 {
 	const struct orma_trace_buffer_sequence *slot = &buffer->sequences.slots[sequence - 1];

@@ -8,8 +8,8 @@
 #include "buffer/trace_buffer_layout.h"
 
 #ifdef ORMA_ASSERTS
-/* The number of an invariant that does not hold, or 0 when all six do. Visits every record and every
- * sequence. */
+/* The number of an invariant that does not hold, or 0 when all six do. Visits every record and
+ * every sequence. */
 int orma_trace_buffer_check(const struct orma_trace_buffer *buffer, uint32_t *ret_visited);
 /* The same for what one call may have changed: the positions, the records at them, and both ends of
  * a sequence (0 = none). Visits a fixed number of records. */

@@ -8,13 +8,13 @@
  *                                                  to copy  before W
  *                                                           was written
  *
- * Positions and statistics are copied when the copy begins. The table of sequences and the ring follow
- * in blocks, a few per step. Before bytes of the source's ring change (a header, a payload, a patch),
- * the code that changes them calls orma_trace_buffer_will_change(), which copies the block if it was
- * not copied yet; orma_trace_buffer_sequence_get() does the same for the table (trace_buffer_save.c).
- * So every block arrives as it was at the beginning. When all blocks are done, the copy leaves its
- * source and finds its records again: one walk over its ring, starting at the write position, adds
- * each record to the list of its sequence.
+ * Positions and statistics are copied when the copy begins. The table of sequences and the ring
+ * follow in blocks, a few per step. Before bytes of the source's ring change (a header, a payload,
+ * a patch), the code that changes them calls orma_trace_buffer_will_change(), which copies the
+ * block if it was not copied yet; orma_trace_buffer_sequence_get() does the same for the table
+ * (trace_buffer_save.c). So every block arrives as it was at the beginning. When all blocks are
+ * done, the copy leaves its source and finds its records again: one walk over its ring, starting at
+ * the write position, adds each record to the list of its sequence.
  *
  * Invariant: a block is either marked as done, or the same in the source as at the beginning. A
  * source that is freed earlier stays in memory until its last copy has left it.
@@ -22,11 +22,11 @@
  * A copy can only be read. Its sequences are not in the table of keys, so writes and patches do not
  * find them.
  *
- * Rejected: copying the lists too, because a hostile producer can make them most of the memory, while
- * finding the records again takes bounded steps; the kernel's copy on write (a private mapping of the
- * ring's file), because a second copy would have to copy what the first has made private; stopping
- * writes to the source, because producers would stall or lose data; a thread, because the ring would
- * need locks.
+ * Rejected: copying the lists too, because a hostile producer can make them most of the memory,
+ * while finding the records again takes bounded steps; the kernel's copy on write (a private
+ * mapping of the ring's file), because a second copy would have to copy what the first has made
+ * private; stopping writes to the source, because producers would stall or lose data; a thread,
+ * because the ring would need locks.
  */
 #include <errno.h>
 #include <string.h>
@@ -98,7 +98,8 @@ int orma_trace_buffer_copy_begin(struct orma_trace_buffer *source, uint32_t bloc
 		orma_trace_buffer_copy_free(copy);
 		return r;
 	}
-	/* Filling a huge page takes as long as several steps, which a short-lived copy does not repay. */
+	/* Filling a huge page takes as long as several steps, which a short-lived copy does not
+	 * repay. */
 	(void)madvise(copy->copy->ring, copy->copy->size, MADV_NOHUGEPAGE);
 	copy_state(source, copy->copy);
 	copy->at = copy->copy->write;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_buffer_hold.c - keeps bytes of a trace buffer readable while the buffer changes.
  *
- * A packet that has been read lies in the ring until new chunks overwrite it. A large packet is sent
- * over many turns of the loop, so its bytes are held: before the ring changes in a block of
+ * A packet that has been read lies in the ring until new chunks overwrite it. A large packet is
+ * sent over many turns of the loop, so its bytes are held: before the ring changes in a block of
  * ORMA_TRACE_BUFFER_HOLD_BLOCK_BYTES that has held bytes, the block is saved (trace_buffer_save.c),
- * and is read from there afterwards. Beginning a hold therefore costs no more than a table of blocks,
- * and a change costs at most one block.
+ * and is read from there afterwards. Beginning a hold therefore costs no more than a table of
+ * blocks, and a change costs at most one block.
  *
- * Rejected: copying the packet at once, because a quarter of a gigabyte takes a tenth of a second, in
- * which no other client is served; making writers wait, because they would stall or lose data.
+ * Rejected: copying the packet at once, because a quarter of a gigabyte takes a tenth of a second,
+ * in which no other client is served; making writers wait, because they would stall or lose data.
  */
 #include <errno.h>
 

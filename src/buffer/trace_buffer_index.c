@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_buffer_index.c - the sequences of a trace buffer, and which records each has.
  *
- * Owns the table of sequences (an array of slots; records name their sequence by slot), the hash from
- * (producer, writer) to slot, the queue of sequences without records, and each sequence's list of its
- * records' offsets.
+ * Owns the table of sequences (an array of slots; records name their sequence by slot), the hash
+ * from (producer, writer) to slot, the queue of sequences without records, and each sequence's list
+ * of its records' offsets.
  *
  * Invariants: the ids of a list ascend strictly, and all lie within half the circle of 32-bit ids
- * counted from the first, so "id minus first id" orders them. A slot with records is never freed. At
- * most ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX empty sequences are kept; each write frees only a few of
- * those above that number, so that no single write pays for many.
+ * counted from the first, so "id minus first id" orders them. A slot with records is never freed.
+ * At most ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX empty sequences are kept; each write frees only a
+ * few of those above that number, so that no single write pays for many.
  *
- * Cost: a chunk in order takes one comparison and one store. A chunk out of order takes a binary search
- * and a move of the shorter side of the list, which is at most ORMA_TRACE_BUFFER_LATE_MAX entries (256
- * KiB), whatever ids a producer makes up.
+ * Cost: a chunk in order takes one comparison and one store. A chunk out of order takes a binary
+ * search and a move of the shorter side of the list, which is at most ORMA_TRACE_BUFFER_LATE_MAX
+ * entries (256 KiB), whatever ids a producer makes up.
  *
- * Rejected: links in the records, because a sorted insertion would then walk the list (minutes, with a
- * hostile producer) and the header would outgrow 16 bytes; a balanced tree per sequence, because all
- * honest traffic is appended and removed at the ends, where a deque takes a quarter of the memory and
- * has no cache misses.
+ * Rejected: links in the records, because a sorted insertion would then walk the list (minutes,
+ * with a hostile producer) and the header would outgrow 16 bytes; a balanced tree per sequence,
+ * because all honest traffic is appended and removed at the ends, where a deque takes a quarter of
+ * the memory and has no cache misses.
  */
 #include "buffer/trace_buffer_index.h"
 
@@ -157,7 +157,8 @@ void orma_trace_buffer_sequence_emptied(struct orma_trace_buffer *buffer, uint32
 	struct orma_trace_buffer_sequence *slot = orma_trace_buffer_sequence_get(buffer, sequence);
 	ORMA_ASSERT(slot->is_used && slot->records.count == 0);
 	ORMA_ASSERT(table->empty_last != sequence && slot->previous == 0);
-	/* Otherwise each of a thousand empty sequences would keep the memory of its longest list. */
+	/* Otherwise each of a thousand empty sequences would keep the memory of its longest
+	 * list. */
 	if (slot->records.capacity > LIST_KEPT_MAX) {
 		orma_base_free(slot->records.entries);
 		slot->records = (struct orma_trace_buffer_record_list){0};
@@ -253,7 +254,8 @@ int orma_trace_buffer_record_list_reserve(struct orma_trace_buffer_record_list *
 {
 	const uint32_t smallest = 4;
 	if (list->count < list->capacity) {
-		/* Do not keep the memory of a burst for ever. If this fails, the list is as it was. */
+		/* Do not keep the memory of a burst for ever. If this fails, the list is as it
+		 * was. */
 		if (list->capacity > LIST_KEPT_MAX && list->count < list->capacity / 8)
 			(void)list_resize(list, list->capacity / 4);
 		return 0;

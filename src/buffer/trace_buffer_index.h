@@ -11,18 +11,19 @@
 /* The sequence that now has this key; 0 = none. */
 uint32_t orma_trace_buffer_sequence_find(const struct orma_trace_buffer_sequence_table *table,
 					 uint16_t producer_id, uint16_t writer_id);
-/* The same, but opens a sequence when there is none, or when the key now belongs to another writer. 0 or
- * -ENOMEM. */
+/* The same, but opens a sequence when there is none, or when the key now belongs to another writer.
+ * 0 or -ENOMEM. */
 int orma_trace_buffer_sequence_open(struct orma_trace_buffer *buffer,
 				    const struct orma_trace_buffer_writer *writer,
 				    uint32_t *ret_sequence);
-/* emptied: call when the sequence has lost its last record; filled: before it gets its first one. */
+/* emptied: call when the sequence has lost its last record; filled: before it gets its first
+ * one. */
 void orma_trace_buffer_sequence_emptied(struct orma_trace_buffer *buffer, uint32_t sequence);
 void orma_trace_buffer_sequence_filled(struct orma_trace_buffer *buffer, uint32_t sequence);
 /* Frees a few of the empty sequences beyond ORMA_TRACE_BUFFER_EMPTY_SEQUENCES_MAX. */
 void orma_trace_buffer_sequence_forget_oldest(struct orma_trace_buffer *buffer);
-/* Frees the lists of `count` sequences of a buffer that is about to be freed. False when no sequence
- * is left. */
+/* Frees the lists of `count` sequences of a buffer that is about to be freed. False when no
+ * sequence is left. */
 bool orma_trace_buffer_sequences_shrink(struct orma_trace_buffer_sequence_table *table,
 					uint32_t count);
 void orma_trace_buffer_sequences_done(struct orma_trace_buffer_sequence_table *table);

@@ -50,8 +50,8 @@ struct orma_trace_buffer_record_entry {
 	uint32_t last_fragment;
 };
 
-/* The records of a sequence in the order of their chunk ids: a deque in an array whose capacity is a
- * power of two. */
+/* The records of a sequence in the order of their chunk ids: a deque in an array whose capacity is
+ * a power of two. */
 struct orma_trace_buffer_record_list {
 	struct orma_trace_buffer_record_entry *entries;
 	uint32_t head, count, capacity;
@@ -146,7 +146,8 @@ enum orma_trace_buffer_fragment_kind {
 	ORMA_TRACE_BUFFER_FRAGMENT_CORRUPT
 };
 
-/* The fragment at offset `at` of a payload. Its framing comes from a producer: sizes are checked. */
+/* The fragment at offset `at` of a payload. Its framing comes from a producer: sizes are
+ * checked. */
 static inline enum orma_trace_buffer_fragment_kind
 orma_trace_buffer_fragment_at(const uint8_t *payload, uint32_t payload_size, uint32_t at,
 			      struct orma_trace_buffer_fragment *ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_buffer_save.h - what has to be called before a trace buffer changes: it saves the bytes that
- * an unfinished copy (trace_buffer_copy.c) or a hold (trace_buffer_hold.c) still needs.
+ * trace_buffer_save.h - what has to be called before a trace buffer changes: it saves the bytes
+ * that an unfinished copy (trace_buffer_copy.c) or a hold (trace_buffer_hold.c) still needs.
  */
 #ifndef ORMA_BUFFER_TRACE_BUFFER_SAVE_H
 #define ORMA_BUFFER_TRACE_BUFFER_SAVE_H

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_buffer_walk.c - the walk through a sequence, which reading and overwriting share.
  *
- * A walk is always at the first unconsumed fragment of the sequence's first record, and ends with its
- * target record. Its progress is stored in the records (`consumed`), so a walk can be abandoned at any
- * time. A reading walk stalls where data may still come: at the end of a scraped chunk, and at a packet
- * whose rest or whose patch is missing. An erasing walk never stalls. trace_buffer.c describes the
- * whole.
+ * A walk is always at the first unconsumed fragment of the sequence's first record, and ends with
+ * its target record. Its progress is stored in the records (`consumed`), so a walk can be abandoned
+ * at any time. A reading walk stalls where data may still come: at the end of a scraped chunk, and
+ * at a packet whose rest or whose patch is missing. An erasing walk never stalls. trace_buffer.c
+ * describes the whole.
  *
- * Rejected: gathering a packet's fragments in an array while looking for its end, because that takes an
- * allocation per packet, and a producer can make it large before it is known that there is a packet at
- * all. Instead the chain of records is visited twice, first to judge it, then to consume it.
+ * Rejected: gathering a packet's fragments in an array while looking for its end, because that
+ * takes an allocation per packet, and a producer can make it large before it is known that there is
+ * a packet at all. Instead the chain of records is visited twice, first to judge it, then to
+ * consume it.
  */
 #include "buffer/trace_buffer_walk.h"
 
@@ -31,8 +32,8 @@ static void consume(const struct orma_trace_buffer *buffer, struct orma_trace_bu
 		record->flags |= ORMA_TRACE_BUFFER_RECORD_OVERWRITTEN;
 }
 
-/* Called once for each record, when it becomes the first of its sequence: notes a loss if ids before
- * it are missing. */
+/* Called once for each record, when it becomes the first of its sequence: notes a loss if ids
+ * before it are missing. */
 static void enter_record(const struct orma_trace_buffer *buffer,
 			 struct orma_trace_buffer_sequence *sequence,
 			 struct orma_trace_buffer_record *record)
@@ -43,8 +44,8 @@ static void enter_record(const struct orma_trace_buffer *buffer,
 	record->flags |= ORMA_TRACE_BUFFER_RECORD_ENTERED;
 	if (!sequence->has_last)
 		return;
-	/* A scraped chunk that was consumed is expected again, with the rest of it. If its successor
-	 * comes instead, the rest is lost. */
+	/* A scraped chunk that was consumed is expected again, with the rest of it. If its
+	 * successor comes instead, the rest is lost. */
 	uint32_t expected_id =
 		sequence->last_was_incomplete ? sequence->last_id : sequence->last_id + 1;
 	if (record->chunk_id != expected_id)
@@ -238,8 +239,8 @@ static void chain_consume(struct orma_trace_buffer *buffer,
 	}
 }
 
-/* Reads the packet that begins with the fragment `begin`. Returns 1 (whole), 0 (consumed, but lost or
- * empty) or -EAGAIN (left for later). */
+/* Reads the packet that begins with the fragment `begin`. Returns 1 (whole), 0 (consumed, but lost
+ * or empty) or -EAGAIN (left for later). */
 static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_trace_buffer_walk *walk,
 			   const struct orma_trace_buffer_fragment *begin,
 			   struct orma_trace_buffer_packet *ret)
@@ -279,9 +280,9 @@ static int read_fragmented(struct orma_trace_buffer *buffer, struct orma_trace_b
 
 /*
  * Overwriting has to know whether packets are lost, not how many, so it skips to the record's last
- * fragment. The fragment before that one is not empty, so there was a packet. That packet lies in this
- * record alone unless the record begins with the rest of another, which is why such a record is left to
- * the loop.
+ * fragment. The fragment before that one is not empty, so there was a packet. That packet lies in
+ * this record alone unless the record begins with the rest of another, which is why such a record
+ * is left to the loop.
  */
 static bool erase_to_last_fragment(const struct orma_trace_buffer *buffer,
 				   const struct orma_trace_buffer_sequence *sequence,

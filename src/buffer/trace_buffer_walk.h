@@ -17,8 +17,8 @@ int orma_trace_buffer_walk_next(struct orma_trace_buffer *buffer,
 /* Removes the first record of a sequence from the sequence and makes it a gap. */
 void orma_trace_buffer_close_first(struct orma_trace_buffer *buffer, uint32_t sequence);
 
-/* The limit counts records and fragments, not packets, because a producer can send empty fragments and
- * chunks at next to no cost. Returns false when the caller has to stop. */
+/* The limit counts records and fragments, not packets, because a producer can send empty fragments
+ * and chunks at next to no cost. Returns false when the caller has to stop. */
 static inline bool orma_trace_buffer_take_step(struct orma_trace_buffer *buffer)
 {
 	if (buffer->steps_left == 0)

@@ -11,8 +11,8 @@
  * Step 2 precedes step 3, because a re-commit must find the copy that making room might destroy.
  *
  * Rejected: copying straight into the ring and shrinking the record after the check, because every
- * half-empty chunk would then destroy enough of the oldest data for a whole one. The second copy of a
- * few KiB reads from the first-level cache.
+ * half-empty chunk would then destroy enough of the oldest data for a whole one. The second copy of
+ * a few KiB reads from the first-level cache.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,9 +33,9 @@ struct staged_chunk {
 	uint16_t flags;
 };
 
-/* The bytes that the chunk will overwrite were written a whole ring ago, so they have left the cache.
- * Fetching them takes as long as copying the chunk; a prefetch lets both run at once. The last cache line
- * that is fetched holds the header of the record behind these bytes. */
+/* The bytes that the chunk will overwrite were written a whole ring ago, so they have left the
+ * cache. Fetching them takes as long as copying the chunk; a prefetch lets both run at once. The
+ * last cache line that is fetched holds the header of the record behind these bytes. */
 static void prefetch_room(const struct orma_trace_buffer *buffer, uint32_t size)
 {
 	uint32_t end =
@@ -63,7 +63,8 @@ static int stage_chunk(struct orma_trace_buffer *buffer,
 	*ret = (struct staged_chunk){.chunk = chunk,
 				     .flags = chunk->flags & ORMA_TRACE_BUFFER_RECORD_ABI_FLAGS};
 	if (!chunk->is_complete) {
-		/* The last fragment may be half written. The other flags are about that fragment. */
+		/* The last fragment may be half written. The other flags are about that
+		 * fragment. */
 		count -= count > 0;
 		ret->flags &= ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS;
 		ret->flags |= ORMA_TRACE_BUFFER_RECORD_INCOMPLETE;
@@ -91,8 +92,8 @@ static int stage_chunk(struct orma_trace_buffer *buffer,
 	return 0;
 }
 
-/* Tells whether the sequence has already passed this chunk. A scraped chunk that was consumed may come
- * again with more in it. Returns 0 (place the chunk), 1 (nothing to do) or -EPROTO. */
+/* Tells whether the sequence has already passed this chunk. A scraped chunk that was consumed may
+ * come again with more in it. Returns 0 (place the chunk), 1 (nothing to do) or -EPROTO. */
 static int check_not_consumed(struct orma_trace_buffer *buffer,
 			      struct orma_trace_buffer_sequence *sequence,
 			      struct staged_chunk *staged)
@@ -150,8 +151,8 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
 			record->flags &= (uint16_t)~ORMA_TRACE_BUFFER_RECORD_UNCOMMITTED;
 		return 1;
 	}
-	/* A chunk that was read to its end moves to the write position: its old place may be about to
-	 * be overwritten, and the new part would be lost before it is read. */
+	/* A chunk that was read to its end moves to the write position: its old place may be about
+	 * to be overwritten, and the new part would be lost before it is read. */
 	if (grows && staged->chunk->is_complete && position == 0 &&
 	    record->consumed == record->payload && buffer->policy == ORMA_TRACE_BUFFER_RING) {
 		staged->consumed = record->payload;

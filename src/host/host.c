@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host.c - the lifetime of a host, and the timer between the service and the event loop.
  *
- * The service has no clock of its own and does not call back when its next deadline changes. So every call into it
- * ends with orma_host_schedule(), which queues one task. In the next turn of the loop the task reads the service's
- * next deadline, runs the service when it is due, feeds the consumers that read, and arms one timer for the next
- * deadline. The peers of both ipc hosts share the loop's time through `turns`.
+ * The service has no clock of its own and does not call back when its next deadline changes. So
+ * every call into it ends with orma_host_schedule(), which queues one task. In the next turn of the
+ * loop the task reads the service's next deadline, runs the service when it is due, feeds the
+ * consumers that read, and arms one timer for the next deadline. The peers of both ipc hosts share
+ * the loop's time through `turns`.
  *
- * Invariant: whenever the loop sleeps, the timer is armed for the service's next deadline, or disarmed when there is
- * none. Rejected: reading the deadline after each call (one timer system call per commit), and a callback "deadline
- * changed" (one more way for the service to re-enter its callers).
+ * Invariant: whenever the loop sleeps, the timer is armed for the service's next deadline, or
+ * disarmed when there is none. Rejected: reading the deadline after each call (one timer system
+ * call per commit), and a callback "deadline changed" (one more way for the service to re-enter its
+ * callers).
  */
 #include "host/host.h"
 
@@ -49,7 +51,8 @@ static void arm_timer(struct orma_host *host)
 		orma_base_timer_disarm(&host->timer);
 		return;
 	}
-	/* If there was no memory for the timer, the next run tries again. Any call of a peer schedules one. */
+	/* If there was no memory for the timer, the next run tries again. Any call of a peer
+	 * schedules one. */
 	if (!host->timer.is_armed || host->timer.deadline_ns != deadline_ns)
 		(void)orma_base_loop_arm(host->loop, &host->timer, deadline_ns, on_timer);
 }

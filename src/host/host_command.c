@@ -2,8 +2,8 @@
  * host_command.c - commands: the callbacks of a producer's port become replies to the producer's
  * GetAsyncCommand call.
  *
- * Commands that the service gives before the producer has made that call wait in a bounded list, in order. Each
- * keeps its own descriptor of the shared memory, if it carries one.
+ * Commands that the service gives before the producer has made that call wait in a bounded list, in
+ * order. Each keeps its own descriptor of the shared memory, if it carries one.
  */
 #include <errno.h>
 #include <string.h>
@@ -71,8 +71,8 @@ static int queue_early(struct orma_host_producer *producer, const struct orma_bu
 	return 0;
 }
 
-/* Returns 0 also when the command is too large for a frame, such as a flush of very many instances; the flush
- * then times out. */
+/* Returns 0 also when the command is too large for a frame, such as a flush of very many instances;
+ * the flush then times out. */
 static int reply_command(struct orma_host_producer *producer, const void *command, size_t size,
 			 int fd)
 {
@@ -84,8 +84,8 @@ static int reply_command(struct orma_host_producer *producer, const void *comman
 	return 0;
 }
 
-/* Sends the command in the host's scratch buffer. A producer that cannot be given a command is dropped, because it
- * would go on as if the command had not been given. */
+/* Sends the command in the host's scratch buffer. A producer that cannot be given a command is
+ * dropped, because it would go on as if the command had not been given. */
 static void send_command(struct orma_host_producer *producer, int encode_r, int fd)
 {
 	struct orma_buf *command = &producer->peer.host->scratch;
@@ -179,8 +179,8 @@ static void on_stop_data_source(void *ctx, uint64_t instance_id)
 	send_command(producer, orma_proto_heap_writer_finish(&heap), -1);
 }
 
-/* A command that names all instances of a session fits a frame: an id takes nine bytes at most for the next
- * million years, and its tag one. */
+/* A command that names all instances of a session fits a frame: an id takes nine bytes at most for
+ * the next million years, and its tag one. */
 _Static_assert(ORMA_SERVICE_INSTANCES_PER_SESSION * 10 + 64 <= ORMA_IPC_BODY_BYTES_MAX,
 	       "flushes and clears of the largest session fit a frame");
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_commit.c - decodes CommitDataRequest, the most frequent message.
  *
- * The generated tables would allocate a struct per chunk from an arena. This decoder reads the fields once, into flat
- * arrays that keep their capacity. An entry with more patches than a chunk may have is dropped as a whole, as
- * upstream does.
+ * The generated tables would allocate a struct per chunk from an arena. This decoder reads the
+ * fields once, into flat arrays that keep their capacity. An entry with more patches than a chunk
+ * may have is dropped as a whole, as upstream does.
  */
 #include "host/host_commit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_commit.h - decodes a CommitDataRequest into a struct orma_commit, without allocations once the arrays have
- * grown.
+ * host_commit.h - decodes a CommitDataRequest into a struct orma_commit, without allocations once
+ * the arrays have grown.
  */
 #ifndef ORMA_HOST_HOST_COMMIT_H
 #define ORMA_HOST_HOST_COMMIT_H
@@ -21,8 +21,8 @@ struct orma_host_commit {
 };
 
 void orma_host_commit_done(struct orma_host_commit *commit);
-/* `ret` points into `commit` and into `data`. Values that do not fit their type are cut; they are not checked
- * otherwise. 0, -EBADMSG or -ENOMEM. */
+/* `ret` points into `commit` and into `data`. Values that do not fit their type are cut; they are
+ * not checked otherwise. 0, -EBADMSG or -ENOMEM. */
 int orma_host_commit_decode(struct orma_host_commit *commit, const void *data_untrusted,
 			    size_t size, struct orma_commit *ret);
 

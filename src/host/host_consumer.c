@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_consumer.c - ConsumerPort: each method decodes its arguments and calls the consumer's port. Calls that are
- * answered later (EnableTracing, Flush, ObserveEvents, ReadBuffers) are kept until then.
+ * host_consumer.c - ConsumerPort: each method decodes its arguments and calls the consumer's port.
+ * Calls that are answered later (EnableTracing, Flush, ObserveEvents, ReadBuffers) are kept until
+ * then.
  */
 #include "host/host_consumer.h"
 
@@ -121,7 +122,8 @@ void orma_host_consumer_drained(void *ctx, struct orma_ipc_peer *ipc)
 	wake_stream(consumer);
 }
 
-/* Returns the calling consumer. Schedules a run, because any call may change the service's next deadline. */
+/* Returns the calling consumer. Schedules a run, because any call may change the service's next
+ * deadline. */
 static struct orma_host_consumer *get_caller(struct orma_ipc_peer *ipc)
 {
 	struct orma_host_consumer *consumer = orma_ipc_peer_data(ipc);
@@ -174,7 +176,8 @@ static void replace_call(struct orma_ipc_call **slot, struct orma_ipc_call *call
 	*slot = call;
 }
 
-/* Answers `call` when the session that the consumer attached to ends, or at once when it has ended already. */
+/* Answers `call` when the session that the consumer attached to ends, or at once when it has ended
+ * already. */
 static void await_end(struct orma_host_consumer *consumer, struct orma_ipc_call *call)
 {
 	const char *error = consumer->missed_error;
@@ -207,7 +210,8 @@ static int enable(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const v
 	}
 	if (!has_config)
 		config.bytes = (struct orma_str){"", 0};
-	/* The new session may end inside the call below, so its own call must be in place by then. */
+	/* The new session may end inside the call below, so its own call must be in place by
+	 * then. */
 	struct orma_ipc_call *earlier = consumer->enable;
 	consumer->enable = call;
 	consumer->has_missed_end = false;
@@ -392,7 +396,8 @@ static int on_attach(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, cons
 					 false);
 }
 
-/* Leaves the statistics per writer out when the whole does not fit a frame, as with thousands of writers. */
+/* Leaves the statistics per writer out when the whole does not fit a frame, as with thousands of
+ * writers. */
 static int reply_stats(struct orma_host *host, struct orma_ipc_call *call, const uint8_t *stats,
 		       size_t size)
 {

@@ -12,7 +12,8 @@ struct orma_host_consumer {
 	struct orma_consumer_port *port;
 	/* Calls that are answered later; at most one of each kind. */
 	struct orma_ipc_call *enable, *read, *observe, *query;
-	/* The session ended while no EnableTracing call could be answered, and why ("" = as planned). */
+	/* The session ended while no EnableTracing call could be answered, and why ("" = as
+	 * planned). */
 	bool has_missed_end;
 	char missed_error[256];
 	struct orma_buf state;    /* the rest of the answer to `query` */
@@ -27,12 +28,13 @@ struct orma_host_consumer {
 
 /* Drops replies that wait for room. */
 void orma_host_stream_clear(struct orma_host_consumer *consumer);
-/* Does the same for a new ReadBuffers call, whose reader has not seen the beginning of an unfinished packet. */
+/* Does the same for a new ReadBuffers call, whose reader has not seen the beginning of an
+ * unfinished packet. */
 void orma_host_stream_restart(struct orma_host_consumer *consumer);
 /* Rejects the ReadBuffers call, if there is one. */
 void orma_host_stream_cancel(struct orma_host_consumer *consumer);
-/* Answers with the service's encoded state, some of it later when the socket has no room. No query may be waiting. 0,
- * or -errno: the caller rejects the call. */
+/* Answers with the service's encoded state, some of it later when the socket has no room. No query
+ * may be waiting. 0, or -errno: the caller rejects the call. */
 int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
 			  const void *state, size_t size);
 /* Sends more, when the socket has room again or another turn has begun. */

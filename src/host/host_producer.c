@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_producer.c - ProducerPort: each method decodes its arguments and calls the producer's port.
  *
- * CommitData is the hot call. It is decoded by hand into arrays that keep their capacity between calls. All
- * producers share these arrays, because one call is handled at a time and any producer could make them large. A
- * commit that takes more than one turn of the loop is decoded again for each step; only the number of its entries
- * that are done is kept.
+ * CommitData is the hot call. It is decoded by hand into arrays that keep their capacity between
+ * calls. All producers share these arrays, because one call is handled at a time and any producer
+ * could make them large. A commit that takes more than one turn of the loop is decoded again for
+ * each step; only the number of its entries that are done is kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,8 +78,8 @@ void orma_host_producer_closed(void *ctx, struct orma_ipc_peer *ipc, int error)
 
 /* --- methods: producer to service ------------------------------------------------------------- */
 
-/* Returns the calling producer if it has called InitializeConnection, else NULL. Schedules a run, because any call
- * may change the service's next deadline. */
+/* Returns the calling producer if it has called InitializeConnection, else NULL. Schedules a run,
+ * because any call may change the service's next deadline. */
 static struct orma_host_producer *get_caller(struct orma_ipc_peer *ipc)
 {
 	struct orma_host_producer *producer = producer_of(ipc);
@@ -315,7 +315,8 @@ static int on_notify_stopped(struct orma_ipc_peer *ipc, struct orma_ipc_call *ca
 	return orma_host_reply_empty(call);
 }
 
-/* Replies for each name with the number of sessions that wait for it, so that the caller notices a misspelt name. */
+/* Replies for each name with the number of sessions that wait for it, so that the caller notices a
+ * misspelt name. */
 static int reply_activated(struct orma_host_producer *producer, struct orma_ipc_call *call,
 			   const char *const *names, size_t count)
 {
@@ -349,7 +350,8 @@ static int on_activate_triggers(struct orma_ipc_peer *ipc, struct orma_ipc_call 
 			return -ENOMEM;
 	if (!names)
 		return -ENOMEM;
-	/* Triggers take effect later, so the same sessions still wait when the reply counts them. */
+	/* Triggers take effect later, so the same sessions still wait when the reply counts
+	 * them. */
 	orma_producer_port_activate_triggers(producer->port, names, request->trigger_names.count);
 	return reply_activated(producer, call, names, request->trigger_names.count);
 }

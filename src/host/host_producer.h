@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_producer.h - a producer's connection, shared by its calls (host_producer.c) and the commands that the
- * service gives it (host_command.c).
+ * host_producer.h - a producer's connection, shared by its calls (host_producer.c) and the commands
+ * that the service gives it (host_command.c).
  */
 #ifndef ORMA_HOST_HOST_PRODUCER_H
 #define ORMA_HOST_HOST_PRODUCER_H

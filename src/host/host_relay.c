@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_relay.c - RelayPort: clocks and system of another machine, from its relay.
  *
- * The port is served on those producers' sockets whose listener asks for it (ORMA_HOST_RELAY). A relay first names
- * its machine in a SetPeerIdentity frame; its first call then opens the relay port. A peer that sent no such frame,
- * or that is on a Unix socket, belongs to this machine, whose clocks and system the service knows by itself. Calls
- * of such a peer get an empty answer and have no effect. If they were rejected, a relay that was pointed at a local
- * socket would keep reconnecting. Rejected: opening the relay port with the connection, because most peers are
+ * The port is served on those producers' sockets whose listener asks for it (ORMA_HOST_RELAY). A
+ * relay first names its machine in a SetPeerIdentity frame; its first call then opens the relay
+ * port. A peer that sent no such frame, or that is on a Unix socket, belongs to this machine, whose
+ * clocks and system the service knows by itself. Calls of such a peer get an empty answer and have
+ * no effect. If they were rejected, a relay that was pointed at a local socket would keep
+ * reconnecting. Rejected: opening the relay port with the connection, because most peers are
  * producers.
  */
 #include <errno.h>

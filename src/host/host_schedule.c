@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_schedule.c - asks for a run of the service, once per turn of the loop.
  *
- * It is a file of its own because every other file calls it. host.c, which runs the service, depends on the files
- * of the ports; if this function were in host.c, they would depend on host.c as well.
+ * It is a file of its own because every other file calls it. host.c, which runs the service,
+ * depends on the files of the ports; if this function were in host.c, they would depend on host.c
+ * as well.
  */
 #include "host/host_state.h"
 

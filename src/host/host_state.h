@@ -36,7 +36,8 @@ struct orma_host_peer {
 	void (*forget)(struct orma_host_peer *peer); /* closes its port and frees it */
 };
 
-/* The services and their methods. Calls arrive at peers of the producers' or the consumers' ipc host. */
+/* The services and their methods. Calls arrive at peers of the producers' or the consumers' ipc
+ * host. */
 extern const struct orma_ipc_service orma_host_producer_service;
 extern const struct orma_ipc_service orma_host_relay_service;
 extern const struct orma_ipc_service orma_host_consumer_services[1];
@@ -46,8 +47,8 @@ void orma_host_producer_closed(void *ctx, struct orma_ipc_peer *ipc, int error);
 int orma_host_consumer_accepted(void *ctx, struct orma_ipc_peer *ipc);
 void orma_host_consumer_closed(void *ctx, struct orma_ipc_peer *ipc, int error);
 void orma_host_consumer_drained(void *ctx, struct orma_ipc_peer *ipc);
-/* Feeds one batch to each consumer that reads and whose socket has room. Returns true when there is more to do at
- * once. */
+/* Feeds one batch to each consumer that reads and whose socket has room. Returns true when there is
+ * more to do at once. */
 bool orma_host_feed_streams(struct orma_host *host);
 /* Continues answers to QueryServiceState, and schedules another run when there is more to do. */
 void orma_host_feed_queries(struct orma_host *host);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_stream.c - ReadBuffers: takes packets from the service as fast as each consumer's socket does.
+ * host_stream.c - ReadBuffers: takes packets from the service as fast as each consumer's socket
+ * does.
  *
- * A consumer that reads is in host->streams. Each turn of the loop gives it one batch, packed into one reply of
- * nearly a frame. A consumer whose socket has no room leaves the list until the socket has drained. The service hands
- * out a packet of megabytes in parts of a batch each. So a consumer that reads much, or slowly, delays the others by
- * one batch at most.
+ * A consumer that reads is in host->streams. Each turn of the loop gives it one batch, packed into
+ * one reply of nearly a frame. A consumer whose socket has no room leaves the list until the socket
+ * has drained. The service hands out a packet of megabytes in parts of a batch each. So a consumer
+ * that reads much, or slowly, delays the others by one batch at most.
  *
- * Only two parts of a trace wait in memory: the socket's queue, and the rest of one batch (consumer->rest). A batch
- * can exceed a frame, because the service hands out its own packets and filtered ones whole. The rest has to be
- * kept, because a batch cannot be read from the service twice. Rejected: pushing the whole buffer into the queue
- * (memory), and gathering slices with writev (two pieces per 64-byte packet cost more than copying them).
+ * Only two parts of a trace wait in memory: the socket's queue, and the rest of one batch
+ * (consumer->rest). A batch can exceed a frame, because the service hands out its own packets and
+ * filtered ones whole. The rest has to be kept, because a batch cannot be read from the service
+ * twice. Rejected: pushing the whole buffer into the queue (memory), and gathering slices with
+ * writev (two pieces per 64-byte packet cost more than copying them).
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +29,8 @@
 /* The tag and length of the slice, the tag and length of its data, and last_slice_for_packet. */
 #define SLICE_OVERHEAD_MAX 16
 #define BATCH_BYTES        (REPLY_BYTES_MAX - REPLY_BYTES_MAX / 8)
-/* Limit on waiting replies that are sent in one turn to a consumer that reads as fast as the host writes. */
+/* Limit on waiting replies that are sent in one turn to a consumer that reads as fast as the host
+ * writes. */
 #define REPLIES_PER_TURN 4
 /* For all streams together; at least one batch is sent. */
 #define FEEDING_NS_PER_TURN (2 * ORMA_NS_PER_MS)
@@ -113,7 +116,8 @@ static int send_rest(struct orma_host_consumer *consumer)
 	return r;
 }
 
-/* Cuts a slice that does not fit a frame. The consumer joins slices up to the last one of the packet. */
+/* Cuts a slice that does not fit a frame. The consumer joins slices up to the last one of the
+ * packet. */
 static int send_slice(struct orma_host_consumer *consumer, const struct orma_trace_slice *slice)
 {
 	struct orma_buf *reply = &consumer->peer.host->scratch;
@@ -143,8 +147,9 @@ static int send_batch(struct orma_host_consumer *consumer)
 	int r = orma_base_buf_reserve(reply, REPLY_BYTES_MAX);
 	if (r == 0)
 		r = orma_service_read_step(consumer->port, BATCH_BYTES, &batch);
-	/* Recorders of 2020 also read when their session was refused, and they do not take a rejected call for
-	 * an end. So an empty last reply answers them, although there is nothing to read. */
+	/* Recorders of 2020 also read when their session was refused, and they do not take a
+	 * rejected call for an end. So an empty last reply answers them, although there is nothing
+	 * to read. */
 	if (r == -ENOENT || r == -EBUSY)
 		return send_reply(consumer, false);
 	if (r || (batch.count == 0 && batch.has_more))
@@ -159,8 +164,8 @@ static bool feed(struct orma_host_consumer *consumer)
 {
 	int r = consumer->rest.size ? send_rest(consumer) : send_batch(consumer);
 
-	/* on_readable() puts the stream back when there is something to read, and on_drained() when there is
-	 * room. */
+	/* on_readable() puts the stream back when there is something to read, and on_drained() when
+	 * there is room. */
 	if (r == -EAGAIN)
 		return false;
 	if (r)
@@ -188,8 +193,8 @@ bool orma_host_feed_streams(struct orma_host *host)
 	struct orma_list batch;
 	bool is_over = false;
 
-	/* A consumer that was served goes back to the end of host->streams, so that each is served once. The
-	 * consumers for which there was no time are the first ones of the next turn. */
+	/* A consumer that was served goes back to the end of host->streams, so that each is served
+	 * once. The consumers for which there was no time are the first ones of the next turn. */
 	orma_base_list_init(&batch);
 	while (!orma_base_list_is_empty(&host->streams)) {
 		struct orma_list *first = host->streams.next;

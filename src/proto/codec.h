@@ -28,10 +28,10 @@
  *   int  orma_pb_trace_config_add_numbers(m, arena, value);              // repeated scalars
  *
  * Members are in the order of their sizes, not of their declaration. The name of a nested message
- * begins with the names of its parents. All names are in snake case; a member whose name would be a C
- * keyword, `base` or `has` ends in an underscore. Enum fields are int32_t. A field is encoded when its
- * has bit is set (scalars, strings), when its pointer is not NULL (messages) or when its count is not 0
- * (repeated fields). Setting a member of a oneof clears the others.
+ * begins with the names of its parents. All names are in snake case; a member whose name would be a
+ * C keyword, `base` or `has` ends in an underscore. Enum fields are int32_t. A field is encoded
+ * when its has bit is set (scalars, strings), when its pointer is not NULL (messages) or when its
+ * count is not 0 (repeated fields). Setting a member of a oneof clears the others.
  */
 #ifndef ORMA_PROTO_CODEC_H
 #define ORMA_PROTO_CODEC_H
@@ -71,8 +71,9 @@ enum orma_proto_kind {
 enum { ORMA_PROTO_REPEATED_FLAG = 1, ORMA_PROTO_PACKED_FLAG = 2, ORMA_PROTO_REQUIRED_FLAG = 4 };
 
 /*
- * All names of a message or an enum are in one string, and the tables hold offsets into it. A pointer
- * would cost 8 bytes and, in a shared library, a relocation of 24 bytes, and there are thousands.
+ * All names of a message or an enum are in one string, and the tables hold offsets into it. A
+ * pointer would cost 8 bytes and, in a shared library, a relocation of 24 bytes, and there are
+ * thousands.
  */
 struct orma_proto_enum_desc {
 	const char *name; /* "BufferConfig.FillPolicy"; then, each after a NUL, the values' names */
@@ -181,9 +182,9 @@ void orma_proto_select_oneof(struct orma_proto_message *message,
 /* Makes an empty message with its defaults. NULL when out of memory. */
 void *orma_proto_new(const struct orma_proto_desc *desc, struct orma_arena *arena);
 /*
- * Appends a zeroed item to a repeated field and returns its address, or NULL when out of memory. The list
- * must be empty or made by this function, which relies on a capacity of the next power of two (at least
- * four).
+ * Appends a zeroed item to a repeated field and returns its address, or NULL when out of memory.
+ * The list must be empty or made by this function, which relies on a capacity of the next power of
+ * two (at least four).
  */
 void *orma_proto_repeated_add(struct orma_proto_repeated *repeated, size_t item_size,
 			      struct orma_arena *arena);
@@ -197,9 +198,9 @@ size_t orma_proto_kind_size(enum orma_proto_kind kind);
  * Decodes untrusted bytes. Strings and unknown fields point into `data`, which must outlive the
  * message; orma_proto_decode_copy() copies `data` into the arena first. If a singular scalar occurs
  * several times, the last one counts; singular messages merge. A value of the wrong wire type is an
- * unknown field. Repeated scalars may be packed or not. Returns 0, -EBADMSG (also for messages nested
- * deeper than ORMA_PROTO_DEPTH_MAX) or -ENOMEM. `ret_message` is the address of a `struct orma_pb_x *`,
- * which is set on success only.
+ * unknown field. Repeated scalars may be packed or not. Returns 0, -EBADMSG (also for messages
+ * nested deeper than ORMA_PROTO_DEPTH_MAX) or -ENOMEM. `ret_message` is the address of a `struct
+ * orma_pb_x *`, which is set on success only.
  */
 int orma_proto_decode(const struct orma_proto_desc *desc, const void *data, size_t size,
 		      struct orma_arena *arena, void *ret_message);
@@ -209,9 +210,9 @@ int orma_proto_decode_copy(const struct orma_proto_desc *desc, const void *data,
 int orma_proto_merge(void *message, const void *data, size_t size, struct orma_arena *arena);
 
 /*
- * Appends the encoding: known fields in ascending order of their ids, then unknown fields. Returns 0,
- * -ENOMEM or -EMSGSIZE (over ORMA_PROTO_SIZE_MAX or ORMA_PROTO_DEPTH_MAX). After an error buf is as
- * before.
+ * Appends the encoding: known fields in ascending order of their ids, then unknown fields. Returns
+ * 0, -ENOMEM or -EMSGSIZE (over ORMA_PROTO_SIZE_MAX or ORMA_PROTO_DEPTH_MAX). After an error buf is
+ * as before.
  */
 int orma_proto_encode(const void *message, struct orma_buf *buf);
 
@@ -224,11 +225,11 @@ enum {
 
 /*
  * Parses the text format: all of protobuf's (lists, both quotes, hex, exponents, inf, nan, <...>,
- * commas, numeric enum values, \x \u escapes), and what Perfetto's own parser accepts besides (`name
- * value` without a colon, line breaks in strings). A field may be named by its number; its value then
- * says how it is encoded: `7: 5` is a varint, 0x with exactly 8 or 16 digits is a fixed32 or fixed64,
- * a string or { } is length-delimited. The number need not be known. Strings are in the arena.
- * Returns 0, -ENOMEM or -EBADMSG, which fills `reterr` with
+ * commas, numeric enum values, \x \u escapes), and what Perfetto's own parser accepts besides
+ * (`name value` without a colon, line breaks in strings). A field may be named by its number; its
+ * value then says how it is encoded: `7: 5` is a varint, 0x with exactly 8 or 16 digits is a
+ * fixed32 or fixed64, a string or { } is length-delimited. The number need not be known. Strings
+ * are in the arena. Returns 0, -ENOMEM or -EBADMSG, which fills `reterr` with
  *   NAME:LINE:COLUMN: found X, expected Y
  *   <the source line>
  *       ^~~~
@@ -239,13 +240,15 @@ int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, 
 			  struct orma_error *reterr);
 
 /*
- * Fields that a message has besides those of its own table: `fields` is a second table, whose fields
- * are singular messages. A program that only passes such fields on does not link the second table.
+ * Fields that a message has besides those of its own table: `fields` is a second table, whose
+ * fields are singular messages. A program that only passes such fields on does not link the second
+ * table.
  */
 struct orma_proto_extension {
 	const struct orma_proto_desc *extendee, *fields;
 };
-/* The same as orma_proto_text_parse(). Fields of the extension become unknown fields of the extendee. */
+/* The same as orma_proto_text_parse(). Fields of the extension become unknown fields of the
+ * extendee. */
 int orma_proto_text_parse_extended(const struct orma_proto_desc *desc,
 				   const struct orma_proto_extension *extension, const char *name,
 				   const char *text, size_t size, unsigned flags,
@@ -253,10 +256,11 @@ int orma_proto_text_parse_extended(const struct orma_proto_desc *desc,
 				   struct orma_error *reterr);
 
 /*
- * Appends the message as text, two spaces per level, beginning with `indent` levels. Unknown fields are
- * printed by number, as above, so that parsing gives the same bytes. An unknown length-delimited field
- * is printed as a message if it is not printable text and its bytes are a message in canonical form,
- * otherwise as a string. Returns 0, -ENOMEM or -EMSGSIZE. After an error buf is as before.
+ * Appends the message as text, two spaces per level, beginning with `indent` levels. Unknown fields
+ * are printed by number, as above, so that parsing gives the same bytes. An unknown
+ * length-delimited field is printed as a message if it is not printable text and its bytes are a
+ * message in canonical form, otherwise as a string. Returns 0, -ENOMEM or -EMSGSIZE. After an error
+ * buf is as before.
  */
 int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf *buf);
 

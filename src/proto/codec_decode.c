@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * codec_decode.c - decodes untrusted bytes into structs in an arena, driven by the generated tables.
+ * codec_decode.c - decodes untrusted bytes into structs in an arena, driven by the generated
+ * tables.
  *
- * Data structure: an array of frames on the C stack, one per open nested message (the message and the
- * rest of its bytes), at most ORMA_PROTO_DEPTH_MAX of them. Invariant: the bytes of each frame lie
- * inside those of the frame below. Memory grows by at most a constant factor of the input; callers that
- * need a fixed bound set the arena's limit.
+ * Data structure: an array of frames on the C stack, one per open nested message (the message and
+ * the rest of its bytes), at most ORMA_PROTO_DEPTH_MAX of them. Invariant: the bytes of each frame
+ * lie inside those of the frame below. Memory grows by at most a constant factor of the input;
+ * callers that need a fixed bound set the arena's limit.
  *
- * Scalars are copied into the struct. Strings and unknown fields are not copied: the struct points to
- * them.
+ * Scalars are copied into the struct. Strings and unknown fields are not copied: the struct points
+ * to them.
  *
  * Rejected: recursion, because the depth comes from the input; refusing wrong wire types, because a
  * peer of another version may have changed an int32 to a string, and its value is then unknown, not

@@ -2,13 +2,13 @@
  * codec_encode.c - encodes structs, driven by the generated tables.
  *
  * Writes from the end to the beginning: the content of a message is written before its length, so
- * lengths are minimal without a pass that computes sizes. Until the encoding is complete, it lies at
- * the end of the buffer's free space, [capacity - used, capacity), and buf->size does not change; then
- * it moves to its place behind buf->size.
+ * lengths are minimal without a pass that computes sizes. Until the encoding is complete, it lies
+ * at the end of the buffer's free space, [capacity - used, capacity), and buf->size does not
+ * change; then it moves to its place behind buf->size.
  *
- * Rejected: a first pass for sizes, because sizes would have to be stored per message and everything
- * be walked twice; four-byte lengths like those of the single-pass writer, because these messages go to
- * peers and files that compare bytes.
+ * Rejected: a first pass for sizes, because sizes would have to be stored per message and
+ * everything be walked twice; four-byte lengths like those of the single-pass writer, because these
+ * messages go to peers and files that compare bytes.
  */
 #include <errno.h>
 
@@ -153,8 +153,8 @@ static int push(struct encoder *encoder, const struct orma_proto_message *messag
 	return put_unknown(encoder, message);
 }
 
-/* Writes the preceding part of the innermost message: a field, an item of a list of messages, or, when
- * no field is left, the message's tag and length. */
+/* Writes the preceding part of the innermost message: a field, an item of a list of messages, or,
+ * when no field is left, the message's tag and length. */
 static int step(struct encoder *encoder)
 {
 	ORMA_ASSERT(encoder->depth > 0);

@@ -2,13 +2,13 @@
  * desc.c - finds entries of the generated tables, and makes messages from them.
  *
  * Owns nothing: tables are constant, messages are in the caller's arena. Invariant of a table: its
- * fields are in ascending order of their ids, so a lookup is a direct hit where ids are dense, and a
- * binary search elsewhere. Invariant of a list that orma_proto_repeated_add() makes: its capacity is
- * the smallest power of two that is at least four and not less than `count`.
+ * fields are in ascending order of their ids, so a lookup is a direct hit where ids are dense, and
+ * a binary search elsewhere. Invariant of a list that orma_proto_repeated_add() makes: its capacity
+ * is the smallest power of two that is at least four and not less than `count`.
  *
  * Rejected: a perfect hash per message, because it makes the library larger and saves little time;
- * storing a list's capacity, because every generated struct would have to hold it, and messages that
- * are built by hand would have to set it.
+ * storing a list's capacity, because every generated struct would have to hold it, and messages
+ * that are built by hand would have to set it.
  */
 #include <errno.h>
 

@@ -2,8 +2,8 @@
  * field.c - the public form of the reader (orma/field.h): a field at a time, without an object.
  *
  * Owns nothing: the state of a walk is the rest of the message. Rejected: the reader's struct in a
- * public header, because its members would be ABI; an opaque one, because reading ten bytes would then
- * take an allocation.
+ * public header, because its members would be ABI; an opaque one, because reading ten bytes would
+ * then take an allocation.
  */
 #include <orma/field.h>
 

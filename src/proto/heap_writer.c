@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_writer.c - a writer whose window is the free end of one growing buffer.
  *
- * The message lies behind buf->size until orma_proto_heap_writer_finish() adds it, so that a failure
- * leaves the buffer as it was. Invariant: unless has_failed, every open length field lies in buf->data
- * and moves with it.
+ * The message lies behind buf->size until orma_proto_heap_writer_finish() adds it, so that a
+ * failure leaves the buffer as it was. Invariant: unless has_failed, every open length field lies
+ * in buf->data and moves with it.
  *
  * Rejected: a chain of blocks that are joined at the end, because that is one more copy and nothing
  * here needs stable addresses; an error from each write, because writing never fails by contract.

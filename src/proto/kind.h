@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kind.h - the representation of each kind of scalar, in memory and on the wire. Private to the codec.
+ * kind.h - the representation of each kind of scalar, in memory and on the wire. Private to the
+ * codec.
  */
 #ifndef ORMA_PROTO_KIND_H
 #define ORMA_PROTO_KIND_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reader.c - one pass over the fields of an encoded message.
  *
- * Owns no memory: fields point into the caller's bytes. Invariant: begin <= at <= end, and every field
- * that is returned lies wholly in [begin, end). Rejected: an index of all fields that is built first,
- * because most callers want one or two of them; skipping groups, because they were deprecated before
- * this protocol existed, and skipping nested groups would need a depth limit.
+ * Owns no memory: fields point into the caller's bytes. Invariant: begin <= at <= end, and every
+ * field that is returned lies wholly in [begin, end). Rejected: an index of all fields that is
+ * built first, because most callers want one or two of them; skipping groups, because they were
+ * deprecated before this protocol existed, and skipping nested groups would need a depth limit.
  */
 #include "proto/reader.h"
 

@@ -3,8 +3,8 @@
  *
  * Owns nothing: tokens point into the source. Line and column are counted from the beginning when
  * there is an error. Columns are code points, as in editors. Rejected: counting lines and columns
- * while reading, because every step would pay for the one error; keeping all tokens in a list, because
- * a config may be large.
+ * while reading, because every step would pay for the one error; keeping all tokens in a list,
+ * because a config may be large.
  */
 #include "proto/text_lexer.h"
 
@@ -165,7 +165,8 @@ static int show_line(const struct orma_proto_lexer *lexer, struct orma_str at, s
 	for (const char *c = begin; c < end; c++) {
 		bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
 
-		/* Every character takes one column, even a tab, so that the caret is in the right one. */
+		/* Every character takes one column, even a tab, so that the caret is in the right
+		 * one. */
 		r |= orma_base_buf_append(out, *c == '\t' ? " " : is_control ? "?" : c, 1);
 	}
 	r |= orma_base_buf_append_str(out, "\n");

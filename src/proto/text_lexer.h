@@ -69,8 +69,8 @@ struct orma_proto_quoted {
 };
 struct orma_proto_quoted orma_proto_quote(struct orma_str text);
 
-/* The name that is most similar to `wrong`, or NULL when none is similar. `names` are `count` names, each
- * with its NUL. */
+/* The name that is most similar to `wrong`, or NULL when none is similar. `names` are `count`
+ * names, each with its NUL. */
 const char *orma_proto_closest_name(struct orma_str wrong, const char *names, size_t count);
 
 /* The value of a NUMBER token; or of an IDENT token, for inf and nan. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text_parse.c - parses text into structs in an arena, driven by the generated tables.
  *
- * Data structure: a stack of open messages, one frame per brace. Most of them are structs. A field that
- * is named by a number is encoded into `wire` instead; a nested message gets its length when it closes.
- * When the outermost numbered field is complete, it is decoded into the innermost struct. Fields that
- * ORMA_PROTO_TEXT_LOSSY skips have no frame: their tokens are skipped up to the matching bracket. A field
- * of the extension is a struct until it closes; then it is encoded into an unknown field.
+ * Data structure: a stack of open messages, one frame per brace. Most of them are structs. A field
+ * that is named by a number is encoded into `wire` instead; a nested message gets its length when
+ * it closes. When the outermost numbered field is complete, it is decoded into the innermost
+ * struct. Fields that ORMA_PROTO_TEXT_LOSSY skips have no frame: their tokens are skipped up to the
+ * matching bracket. A field of the extension is a struct until it closes; then it is encoded into
+ * an unknown field.
  *
- * Rejected: recursion, because the depth comes from the input; using the wire format for all fields,
- * because errors about duplicates and oneofs need the struct; continuing after an error to report more
- * of them, because the second is mostly a consequence of the first.
+ * Rejected: recursion, because the depth comes from the input; using the wire format for all
+ * fields, because errors about duplicates and oneofs need the struct; continuing after an error to
+ * report more of them, because the second is mostly a consequence of the first.
  */
 #include <errno.h>
 

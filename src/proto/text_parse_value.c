@@ -3,8 +3,8 @@
  *
  * A value is taken from the tokens and checked against the field's kind before the message changes.
  * A string is assembled in the parser's scratch buffer and then copied to the arena. Rejected: one
- * function per kind, because they would differ only in a range and a word; strings that point into the
- * text, because the text need not outlive the message.
+ * function per kind, because they would differ only in a range and a word; strings that point into
+ * the text, because the text need not outlive the message.
  */
 #include <errno.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text_parse_wire.c - fields of the text format that are named by a number.
  *
- * They are encoded into the parser's `wire` buffer. When the outermost of them is complete, `wire` is
- * decoded into the innermost struct. Invariant: while the message of a numbered field is open, `wire`
- * holds everything since the tag of the outermost one. Rejected: treating known numbers like names,
- * because the printer uses numbers for values whose wire type differs from the field's.
+ * They are encoded into the parser's `wire` buffer. When the outermost of them is complete, `wire`
+ * is decoded into the innermost struct. Invariant: while the message of a numbered field is open,
+ * `wire` holds everything since the tag of the outermost one. Rejected: treating known numbers like
+ * names, because the printer uses numbers for values whose wire type differs from the field's.
  */
 #include <errno.h>
 

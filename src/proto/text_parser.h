@@ -56,7 +56,8 @@ static inline void orma_proto_parser_skip_separator(struct orma_proto_lexer *lex
 /* "found TOKEN, expected a number for FIELD" */
 int orma_proto_parser_value_expected(struct orma_proto_parser *parser,
 				     const struct orma_proto_field_desc *field);
-/* Takes an integer and its sign, as 64 bits. False when the token is not an integer of that range. */
+/* Takes an integer and its sign, as 64 bits. False when the token is not an integer of that
+ * range. */
 bool orma_proto_parser_take_integer(struct orma_proto_parser *parser, bool has_sign, unsigned bits,
 				    uint64_t *ret);
 /* Takes one or more literals and joins them. */
@@ -70,14 +71,15 @@ int orma_proto_parser_parse_value_list(struct orma_proto_parser *parser,
 
 /* --- text_parse_wire.c */
 
-/* The token is a field's number. Returns 1 when the value is a message; the token is then its brace. */
+/* The token is a field's number. Returns 1 when the value is a message; the token is then its
+ * brace. */
 int orma_proto_parser_parse_numbered(struct orma_proto_parser *parser);
 /* Appends a field to `wire`; `size` bytes of its content follow. */
 int orma_proto_parser_open_wire(struct orma_proto_parser *parser, uint32_t id, size_t size);
 /* Inserts the length of the numbered message whose content begins at `start`. */
 int orma_proto_parser_close_wire(struct orma_proto_parser *parser, size_t start);
-/* A numbered field is complete. Decodes it into the innermost struct, unless it is inside of another
- * numbered field. Errors point at `key`. */
+/* A numbered field is complete. Decodes it into the innermost struct, unless it is inside of
+ * another numbered field. Errors point at `key`. */
 int orma_proto_parser_merge_wire(struct orma_proto_parser *parser, struct orma_str key);
 
 #endif

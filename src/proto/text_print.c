@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text_print.c - prints structs as text, driven by the generated tables.
  *
- * Data structure: a stack of messages that are being printed. A frame walks the fields of a struct and
- * then its unknown fields, or the bytes of a message that no table describes. Rejected: recursion,
- * because the depth may come from a peer; printing unknown fields as comments, because they would be
- * lost when the text is parsed again.
+ * Data structure: a stack of messages that are being printed. A frame walks the fields of a struct
+ * and then its unknown fields, or the bytes of a message that no table describes. Rejected:
+ * recursion, because the depth may come from a peer; printing unknown fields as comments, because
+ * they would be lost when the text is parsed again.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text_value.c - converts numbers and strings from and to the text format.
  *
- * Owns nothing. Floating-point numbers are converted by the C library in the "C" locale, because the
- * program's own locale may have another decimal point. Rejected: a conversion of our own, because
- * correct rounding takes thousands of lines; setlocale(), because it changes the whole process.
+ * Owns nothing. Floating-point numbers are converted by the C library in the "C" locale, because
+ * the program's own locale may have another decimal point. Rejected: a conversion of our own,
+ * because correct rounding takes thousands of lines; setlocale(), because it changes the whole
+ * process.
  */
 #include <errno.h>
 #include <locale.h>
@@ -166,7 +167,8 @@ static uint32_t take_digits(const char **at, const char *end, unsigned base, uns
 	return value;
 }
 
-/* Takes the code point after \u or \U, which may be a pair of surrogates. *ret_ok = false: malformed. */
+/* Takes the code point after \u or \U, which may be a pair of surrogates. *ret_ok = false:
+ * malformed. */
 static uint32_t take_code_point(const char **at, const char *end, unsigned digits, bool *ret_ok)
 {
 	unsigned count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wire.c - varints of more than two bytes; wire.h reads the others inline.
  *
- * Owns nothing. Rejected: an unrolled or SIMD decoder, because nearly all varints of a trace have one
- * or two bytes and never come here; refusing ten-byte varints whose last byte has more than one bit,
- * because protobuf's own readers accept them.
+ * Owns nothing. Rejected: an unrolled or SIMD decoder, because nearly all varints of a trace have
+ * one or two bytes and never come here; refusing ten-byte varints whose last byte has more than one
+ * bit, because protobuf's own readers accept them.
  */
 #include "proto/wire.h"
 

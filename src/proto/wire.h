@@ -20,8 +20,8 @@ enum orma_proto_wire_type {
 #define ORMA_PROTO_VARINT_MAX   10 /* bytes of a 64-bit varint */
 #define ORMA_PROTO_TAG_MAX      5
 #define ORMA_PROTO_FIELD_ID_MAX ((UINT32_C(1) << 29) - 1)
-/* The length of a nested message is written as a padded varint of four bytes, which are reserved when
- * the message begins and filled in when it ends. */
+/* The length of a nested message is written as a padded varint of four bytes, which are reserved
+ * when the message begins and filled in when it ends. */
 #define ORMA_PROTO_LENGTH_BYTES 4
 #define ORMA_PROTO_LENGTH_MAX   ((UINT32_C(1) << 28) - 1)
 
@@ -70,8 +70,8 @@ static inline void orma_proto_put_length(uint8_t at[ORMA_PROTO_LENGTH_BYTES], ui
 const uint8_t *orma_proto_get_long_varint(const uint8_t *at, const uint8_t *end, uint64_t *ret);
 
 /*
- * Returns the address behind the varint, or NULL when [at, end) does not begin with a whole varint of
- * at most ten bytes. Bits beyond the 64th are dropped, as in protobuf.
+ * Returns the address behind the varint, or NULL when [at, end) does not begin with a whole varint
+ * of at most ten bytes. Bits beyond the 64th are dropped, as in protobuf.
  */
 static inline const uint8_t *orma_proto_get_varint(const uint8_t *at, const uint8_t *end,
 						   uint64_t *ret)

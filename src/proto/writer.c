@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * writer.c - the out-of-line half of the single-pass writer: window changes and lengths.
  *
- * Decides when a window ends; the bytes belong to the sink. Invariants: begin <= cursor <= end,
- * and the list of open messages holds exactly those whose length field is reserved and not filled in.
- * A scalar or a string may be split between windows at any byte. A length field is never split,
+ * Decides when a window ends; the bytes belong to the sink. Invariants: begin <= cursor <= end, and
+ * the list of open messages holds exactly those whose length field is reserved and not filled in. A
+ * scalar or a string may be split between windows at any byte. A length field is never split,
  * because the sink must be able to point at its four bytes.
  *
  * Rejected: computing sizes first, because that needs the message as a tree and a second pass;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * writer.h - the ProtoZero writer: encodes one message in a single pass, into a chain of buffers that
- * belong to a sink.
+ * writer.h - the ProtoZero writer: encodes one message in a single pass, into a chain of buffers
+ * that belong to a sink.
  *
  * Picture:      buffer k (sink's)                     buffer k+1
  *          [....tag|LLLL|tag v|tag LLLL|da]      [ta|tag v|............]
  *                   ^nested A    ^nested B                  ^cursor  ^end
  *
- * The *window* is the part of a buffer that the writer may fill. When it is full, the sink moves the
- * writer to the next buffer. A nested message reserves four bytes for its length (LLLL) and fills them
- * in when it ends. Before the sink gives a buffer away, it visits the open nested messages
- * (orma_proto_writer.open, innermost first), and redirects `length_field` of those that lie in it: the
- * shared-memory writer points them into a patch record. Writing never fails: a sink without room
- * supplies a scrap buffer and counts the loss.
+ * The *window* is the part of a buffer that the writer may fill. When it is full, the sink moves
+ * the writer to the next buffer. A nested message reserves four bytes for its length (LLLL) and
+ * fills them in when it ends. Before the sink gives a buffer away, it visits the open nested
+ * messages (orma_proto_writer.open, innermost first), and redirects `length_field` of those that
+ * lie in it: the shared-memory writer points them into a patch record. Writing never fails: a sink
+ * without room supplies a scrap buffer and counts the loss.
  *
  * Threads: none of its own; a writer belongs to one thread.
  */
@@ -37,9 +37,10 @@ struct orma_proto_nested {
 };
 
 /*
- * Called when the window is full. Sets cursor and end to a new window of at least ORMA_PROTO_SINK_MIN
- * bytes. `written_before` already includes the bytes of the old window. The content of the old window
- * ends at `cursor`: up to three bytes before `end` stay unused when a length field did not fit.
+ * Called when the window is full. Sets cursor and end to a new window of at least
+ * ORMA_PROTO_SINK_MIN bytes. `written_before` already includes the bytes of the old window. The
+ * content of the old window ends at `cursor`: up to three bytes before `end` stay unused when a
+ * length field did not fit.
  */
 typedef void orma_proto_sink_fn(struct orma_proto_writer *writer);
 

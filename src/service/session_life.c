@@ -5,11 +5,11 @@
  *   CONFIGURED --start--> STARTED --disable--> STOPPING --all stopped, or timeout--> DISABLED
  *        \____________________\___(at once, or no producer has to acknowledge)__________^
  *
- * In DISABLED the last bytes go to the output file, if there is one; only then is the consumer
- * told. A session without a consumer (detached, or its consumer has disconnected) is freed at that
- * point. One that is still attached stays readable until its consumer frees the buffers. Rejected:
- * writing the whole rest of the file in the call that stops the session (64 MiB on the service's
- * thread), freeing on disable (nothing could be read back).
+ * In DISABLED the last bytes go to the output file, if there is one. After that the consumer gets
+ * its reply. A session without a consumer (detached, or its consumer has disconnected) is freed at
+ * that point. One that is still attached stays readable until its consumer frees the buffers.
+ * Rejected: writing the whole rest of the file in the call that stops the session (64 MiB on the
+ * service's thread), freeing on disable (nothing could be read back).
  */
 
 #include "service/session_life.h"
@@ -327,7 +327,8 @@ static void disarm_periods(struct orma_service_session *session)
 	orma_service_timer_disarm(&session->triggers.timer);
 }
 
-/* Ends a session in OPENING, which only its consumer knows; that consumer may begin another session. */
+/* Ends a session in OPENING, which only its consumer knows; that consumer may begin another
+ * session. */
 static void end_opening(struct orma_service_session *session)
 {
 	if (!session->consumer && session->detach_key)

@@ -68,9 +68,9 @@ enum orma_shm_layout {
 	ORMA_SHM_LAYOUT_7 = 4,
 	ORMA_SHM_LAYOUT_14 = 5,
 	/*
-	 * 6 and 7 are reserved: no program sees chunks in such a page. orma's producer sets 6 in the
-	 * word of a free page while it clears the headers of the new chunks. Otherwise a scraper would
-	 * take old payload for headers.
+	 * 6 and 7 are reserved: no program sees chunks in such a page. orma's producer sets 6 in
+	 * the word of a free page while it clears the headers of the new chunks. Otherwise a
+	 * scraper would take old payload for headers.
 	 */
 	ORMA_SHM_LAYOUT_BEING_CUT = 6,
 };
@@ -86,8 +86,8 @@ enum orma_shm_state {
 #define ORMA_SHM_STATES_MASK  0x0fffffffu /* the states of all chunks */
 #define ORMA_SHM_LAYOUT_SHIFT 28
 
-/* Each page begins with this. The producer's threads and the service write the word; the preface has
- * the orders. */
+/* Each page begins with this. The producer's threads and the service write the word; the preface
+ * has the orders. */
 struct orma_shm_page_header {
 	_Atomic uint32_t word;
 	uint32_t reserved; /* zero */
@@ -95,8 +95,8 @@ struct orma_shm_page_header {
 
 /*
  * Written by the chunk's owner, read by the service. The release store of `packets` pairs with the
- * acquire load of a scraper (orma_shm_view_next()). The ids are relaxed, because they are stored before
- * the first `packets`.
+ * acquire load of a scraper (orma_shm_view_next()). The ids are relaxed, because they are stored
+ * before the first `packets`.
  */
 struct orma_shm_chunk_header {
 	_Atomic uint32_t chunk_id;
@@ -160,8 +160,8 @@ static inline enum orma_shm_state orma_shm_word_state(uint32_t word, uint32_t ch
 	return (enum orma_shm_state)(word >> 2 * chunk_idx & ORMA_SHM_STATE_MASK);
 }
 
-/* Call before a chunk becomes free: a scraper takes a header without a writer for one that is not yet
- * written. */
+/* Call before a chunk becomes free: a scraper takes a header without a writer for one that is not
+ * yet written. */
 static inline void orma_shm_chunk_clear(struct orma_shm_chunk_header *header)
 {
 	atomic_store_explicit(&header->chunk_id, 0, memory_order_relaxed);
@@ -183,8 +183,8 @@ static inline void orma_shm_page_free_chunk(_Atomic uint32_t *word, uint32_t chu
 							memory_order_relaxed);
 }
 
-/* True for sizes that a service accepts: pages of 4 to 32 KiB, a power of two, and a whole number of
- * pages. */
+/* True for sizes that a service accepts: pages of 4 to 32 KiB, a power of two, and a whole number
+ * of pages. */
 static inline int orma_shm_sizes_are_valid(size_t size_bytes, uint32_t page_bytes)
 {
 	return page_bytes >= ORMA_SHM_PAGE_BYTES_MIN && page_bytes <= ORMA_SHM_PAGE_BYTES_MAX &&

@@ -2,25 +2,25 @@
  * acquire.c - finds free chunks in the right size without a lock, completes them, and waits for the
  * service.
  *
- * Owns the producer's moves on the page words (abi.h). Nothing but these words says which chunks are
- * free. A search visits
+ * Owns the producer's moves on the page words (abi.h). Nothing but these words says which chunks
+ * are free. A search visits
  *   1. for small chunks only: pages near hints[layout], looking for a page that is already cut into that
  *      layout and has a free chunk; then
  *   2. all pages from a rotating cursor, looking for one that is not cut. One compare-exchange cuts it
  *      and takes its first chunk; then
  *   3. all pages, looking for a free chunk of any size.
- * The service frees chunks in the order in which it was given them, so step 2 finds the next page at once
- * even when the memory is busy. Small chunks fill a page that is cut before another page is cut, so slow
- * writers leave whole pages to fast ones.
+ * The service frees chunks in the order in which it was given them, so step 2 finds the next page
+ * at once even when the memory is busy. Small chunks fill a page that is cut before another page is
+ * cut, so slow writers leave whole pages to fast ones.
  *
- * Chunk size: a writer asks for a layout that follows its pace (trace_writer.c). Together, writers should
- * hold at most three quarters of the memory. A new chunk takes at most a quarter of what is left of these
- * three quarters, but never less than a fourteenth of a page. So the more memory writers hold, the smaller
- * new chunks are, and the memory that idle threads occupy is bounded.
+ * Chunk size: a writer asks for a layout that follows its pace (trace_writer.c). Together, writers
+ * should hold at most three quarters of the memory. A new chunk takes at most a quarter of what is
+ * left of these three quarters, but never less than a fourteenth of a page. So the more memory
+ * writers hold, the smaller new chunks are, and the memory that idle threads occupy is bounded.
  *
- * Rejected: whole pages for all writers, because 64 idle threads would occupy a default buffer, and all
- * other data would be lost; a list of free chunks beside the words, because the two could disagree, and
- * the service, which frees chunks, cannot maintain the list.
+ * Rejected: whole pages for all writers, because 64 idle threads would occupy a default buffer, and
+ * all other data would be lost; a list of free chunks beside the words, because the two could
+ * disagree, and the service, which frees chunks, cannot maintain the list.
  */
 #include <errno.h>
 #include <sched.h>
@@ -147,9 +147,10 @@ static uint32_t page_after(const struct orma_shm_arbiter *arbiter, uint32_t page
 }
 
 /*
- * The page where the next search begins, after `page_idx` was cut: the next page, or, every NEAR_BYTES,
- * the first page if it and the page in the middle are free. Memory that was used recently is still in the
- * caches of both sides, so only as much of a large memory is used as the service's pace requires.
+ * The page where the next search begins, after `page_idx` was cut: the next page, or, every
+ * NEAR_BYTES, the first page if it and the page in the middle are free. Memory that was used
+ * recently is still in the caches of both sides, so only as much of a large memory is used as the
+ * service's pace requires.
  */
 static uint32_t page_after_cut(const struct orma_shm_arbiter *arbiter, uint32_t page_idx)
 {
@@ -209,8 +210,9 @@ static struct orma_shm_event *search(struct orma_shm_arbiter *arbiter, uint32_t 
 	return NULL;
 }
 
-/* Returns `layout`, or a layout with smaller chunks if the chunk would otherwise leave too little memory to
- * other writers; see "Chunk size" in the preface. The caller is about to hand over `own_bytes`. */
+/* Returns `layout`, or a layout with smaller chunks if the chunk would otherwise leave too little
+ * memory to other writers; see "Chunk size" in the preface. The caller is about to hand over
+ * `own_bytes`. */
 static uint32_t fit_layout(const struct orma_shm_arbiter *arbiter, uint32_t layout,
 			   uint32_t own_bytes)
 {

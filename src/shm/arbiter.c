@@ -3,9 +3,9 @@
  *
  * Owns the arbiter, the records of its chunk slots, the pool of patches and the wake descriptor.
  *
- * Rejected: a callback to wake the loop, because its context could be freed while a thread is about to
- * call it, which cannot happen to a descriptor that the arbiter owns; unmapping the memory when the
- * connection is lost, because every store would then need a lock or a signal handler.
+ * Rejected: a callback to wake the loop, because its context could be freed while a thread is about
+ * to call it, which cannot happen to a descriptor that the arbiter owns; unmapping the memory when
+ * the connection is lost, because every store would then need a lock or a signal handler.
  */
 #include <errno.h>
 #include <sys/eventfd.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * arbiter.h - the producer's side of the shared memory. It gives free chunks to trace writers, collects
- * complete ones, and passes them to the thread that talks to the service.
+ * arbiter.h - the producer's side of the shared memory. It gives free chunks to trace writers,
+ * collects complete ones, and passes them to the thread that talks to the service.
  *
- * Threads: writers (trace_writer.h) use the arbiter from any thread and never take a lock. All functions
+ * Threads: writers (trace_writer.h) use the arbiter from any thread and never take a lock. All
+ * functions
  *          below belong to one thread, the producer's *loop thread*.
  * Life:    orma_shm_arbiter_new() ... orma_shm_arbiter_abandon() when the connection is lost, then
  *          orma_shm_arbiter_unref(). Writers keep the arbiter and its memory alive; the last one to be
  *          freed releases both.
- * fork:    a child must not use writers of its parent, because both would write into the same chunks. It
+ * fork: a child must not use writers of its parent, because both would write into the same chunks.
+ * It
  *          calls orma_shm_arbiter_orphan() and makes a connection of its own.
  *
  * The loop thread does this:
@@ -47,16 +49,16 @@ struct orma_shm_arbiter_options {
 	bool can_hold_chunks;
 	uint32_t stall_timeout_ms; /* limit of a wait for a chunk; 0 = ORMA_SHM_STALL_MS_DEFAULT */
 	/*
-	 * Called on any thread when the last reference is gone, to unmap the memory. Not called when
-	 * orma_shm_arbiter_new() fails. May be NULL. It has a context of its own, because it may be
-	 * called after the end of the connection.
+	 * Called on any thread when the last reference is gone, to unmap the memory. Not called
+	 * when orma_shm_arbiter_new() fails. May be NULL. It has a context of its own, because it
+	 * may be called after the end of the connection.
 	 */
 	void (*release)(void *release_ctx, void *start, size_t size_bytes);
 	void *release_ctx;
 	/*
-	 * Called when a writer stalls on the loop thread itself, which has to commit at once, because
-	 * no other thread will. Never called between take_commit() and commit_done(). If NULL, such a
-	 * writer waits until its timeout.
+	 * Called when a writer stalls on the loop thread itself, which has to commit at once,
+	 * because no other thread will. Never called between take_commit() and commit_done(). If
+	 * NULL, such a writer waits until its timeout.
 	 */
 	void (*commit_now)(void *ctx);
 	void *ctx;
@@ -64,8 +66,8 @@ struct orma_shm_arbiter_options {
 
 #define ORMA_SHM_STALL_MS_DEFAULT 30000u
 
-/* The calling thread becomes the loop thread. Returns 0, -EINVAL (invalid sizes), -ENOMEM, or an error of
- * eventfd(), for instance -EMFILE. */
+/* The calling thread becomes the loop thread. Returns 0, -EINVAL (invalid sizes), -ENOMEM, or an
+ * error of eventfd(), for instance -EMFILE. */
 int orma_shm_arbiter_new(const struct orma_shm_arbiter_options *options,
 			 struct orma_shm_arbiter **ret);
 /* The calling thread becomes the loop thread. The caller synchronises it with the former one. */
@@ -77,17 +79,17 @@ void orma_shm_arbiter_set_loop_thread(struct orma_shm_arbiter *arbiter);
  */
 void orma_shm_arbiter_abandon(struct orma_shm_arbiter *arbiter);
 /*
- * Called in the child of a fork, with no other thread; async-signal-safe. Replaces the memory by private
- * memory, so that writes to an open packet have no effect, and neither writes to nor closes `wake_fd` any
- * more. Do nothing else with the arbiter and its writers, and do not free them: other threads of the
- * parent may have been changing them.
+ * Called in the child of a fork, with no other thread; async-signal-safe. Replaces the memory by
+ * private memory, so that writes to an open packet have no effect, and neither writes to nor closes
+ * `wake_fd` any more. Do nothing else with the arbiter and its writers, and do not free them: other
+ * threads of the parent may have been changing them.
  */
 void orma_shm_arbiter_orphan(struct orma_shm_arbiter *arbiter);
 /* Abandons the arbiter and drops the creator's reference. May be NULL. */
 void orma_shm_arbiter_unref(struct orma_shm_arbiter *arbiter);
 
-/* Readable when a commit is wanted: watch it (ORMA_LOOP_READ). Borrowed; it stays open until the last
- * reference is gone. Stop watching it before orma_shm_arbiter_unref(). */
+/* Readable when a commit is wanted: watch it (ORMA_LOOP_READ). Borrowed; it stays open until the
+ * last reference is gone. Stop watching it before orma_shm_arbiter_unref(). */
 int orma_shm_arbiter_wake_fd(const struct orma_shm_arbiter *arbiter);
 
 enum orma_shm_wanted {
@@ -122,9 +124,9 @@ bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_
 void orma_shm_arbiter_commit_done(struct orma_shm_arbiter *arbiter);
 
 /*
- * Emulation only, because the service cannot scrape there: takes copies of the chunks that are being
- * written, marked as incomplete. *position starts as {0}. The rules are those of take_commit(). False at
- * the end.
+ * Emulation only, because the service cannot scrape there: takes copies of the chunks that are
+ * being written, marked as incomplete. *position starts as {0}. The rules are those of
+ * take_commit(). False at the end.
  */
 bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 				      struct orma_shm_view_position *position,
@@ -133,11 +135,11 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 #define ORMA_SHM_BATCH_BYTES_MAX ((size_t)127 * 1024)
 
 /*
- * Writers may be made before their trace buffer is known. Their target is then a *reservation*: a number
- * above those of buffers, which have 16 bits. Their chunks wait until the reservation is bound to a
- * buffer. If no session wants them, it is bound to buffer 0, which does not exist: the service then frees
- * the chunks without reading them. Such writers must not stall. A reservation lasts as long as the
- * arbiter.
+ * Writers may be made before their trace buffer is known. Their target is then a *reservation*: a
+ * number above those of buffers, which have 16 bits. Their chunks wait until the reservation is
+ * bound to a buffer. If no session wants them, it is bound to buffer 0, which does not exist: the
+ * service then frees the chunks without reading them. Such writers must not stall. A reservation
+ * lasts as long as the arbiter.
  */
 #define ORMA_SHM_RESERVATIONS_MAX 64
 /* 0 = none left. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * arbiter_ref.c - references to an arbiter, and the ids of its writers.
  *
- * Invariant: the creator and each writer hold one reference. So a thread that is still writing when the
- * connection is lost writes into memory that is still mapped. The last one to go releases the memory
- * through options.release.
+ * Invariant: the creator and each writer hold one reference. So a thread that is still writing when
+ * the connection is lost writes into memory that is still mapped. The last one to go releases the
+ * memory through options.release.
  *
  * Writer ids are bits in an array of words. The search for a free id starts at a position that only
- * moves forward, so an id is reused as late as possible, and never before the loop thread has reported
- * its writer gone.
+ * moves forward, so an id is reused as late as possible, and never before the loop thread has
+ * reported its writer gone.
  */
 #include "base/alloc.h"
 #include "base/fd.h"

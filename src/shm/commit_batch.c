@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * commit_batch.c - turns queued events into messages to the service. Loop thread only.
  *
- * Owns the lists `ready` and `waiting`, the reservations, and one batch. Chunks stay where they are: a
- * batch only names them, except under emulation, where it points at their bytes.
+ * Owns the lists `ready` and `waiting`, the reservations, and one batch. Chunks stay where they
+ * are: a batch only names them, except under emulation, where it points at their bytes.
  *
- * Invariant: the events of `waiting` belong to reservations that are not bound, and are in the order in
- * which they were pushed. When a reservation is bound, they go back to the beginning of `ready`.
+ * Invariant: the events of `waiting` belong to reservations that are not bound, and are in the
+ * order in which they were pushed. When a reservation is bound, they go back to the beginning of
+ * `ready`.
  */
 #include <string.h>
 
@@ -177,8 +178,8 @@ static bool take_event(struct orma_shm_arbiter *arbiter, struct orma_shm_event *
 	case ORMA_SHM_EVENT_PATCH:
 		return take_patch(arbiter, ORMA_CONTAINER_OF(event, struct orma_shm_patch, event));
 	case ORMA_SHM_EVENT_REGISTRATION:
-		/* A batch sends registrations before departures. A registration that was queued after a
-		 * departure may reuse its id, so it waits for the next batch. */
+		/* A batch sends registrations before departures. A registration that was queued
+		 * after a departure may reuse its id, so it waits for the next batch. */
 		return arbiter->unregistered_count == 0 &&
 		       take_notice(arbiter, arbiter->registered, &arbiter->registered_count,
 				   &block_of(event)->writer);

@@ -3,15 +3,15 @@
  *
  * Owns arbiter->queue (arbiter_state.h has the picture) and `wanted`.
  *
- * Why no wake-up is lost: a writer pushes and then reads `wanted`. The loop thread clears `wanted` and
- * then takes the queue. All four operations are sequentially consistent, so either the writer sees the
- * cleared word and wakes the loop, or the loop sees what was pushed. Between two takes, `wanted` only
- * grows, and only a change to it writes to the descriptor. So a batch costs at most two system calls,
- * however many threads push.
+ * Why no wake-up is lost: a writer pushes and then reads `wanted`. The loop thread clears `wanted`
+ * and then takes the queue. All four operations are sequentially consistent, so either the writer
+ * sees the cleared word and wakes the loop, or the loop sees what was pushed. Between two takes,
+ * `wanted` only grows, and only a change to it writes to the descriptor. So a batch costs at most
+ * two system calls, however many threads push.
  *
- * Rejected: a mutex around a growing vector, because all threads would wait for one that was preempted
- * while it held the mutex; a ring per writer, because it costs memory per thread, and the loop would have
- * to visit thousands of idle ones.
+ * Rejected: a mutex around a growing vector, because all threads would wait for one that was
+ * preempted while it held the mutex; a ring per writer, because it costs memory per thread, and the
+ * loop would have to visit thousands of idle ones.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -63,7 +63,8 @@ bool orma_shm_arbiter_push(struct orma_shm_arbiter *arbiter, struct orma_shm_eve
 	return true;
 }
 
-/* Moves the queued events to the end of `ready`, the oldest first, and leaves `instead` in the queue. */
+/* Moves the queued events to the end of `ready`, the oldest first, and leaves `instead` in the
+ * queue. */
 static void gather(struct orma_shm_arbiter *arbiter, struct orma_shm_event *instead)
 {
 	struct orma_shm_event *head, *first = NULL, *last;

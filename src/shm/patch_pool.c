@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * patch_pool.c - the records for patches, which any thread may take and return.
  *
- * The free records are a stack of indices. Single records are popped, so the ABA problem can arise here:
- * the other half of the head is a count of changes. A record that loses the race for the head may be
- * read while its owner writes to it, which is why next_free is atomic.
+ * The free records are a stack of indices. Single records are popped, so the ABA problem can arise
+ * here: the other half of the head is a count of changes. A record that loses the race for the head
+ * may be read while its owner writes to it, which is why next_free is atomic.
  *
- * Rejected: allocating each patch, because the emit path allocates nothing; a pool per writer, because
- * few writers ever need patches.
+ * Rejected: allocating each patch, because the emit path allocates nothing; a pool per writer,
+ * because few writers ever need patches.
  */
 #include "shm/arbiter_state.h"
 

@@ -15,16 +15,16 @@
  *   - Chunks are handed over in the order of their ids.
  *   - is_losing if and only if the window is scrap; then there is no chunk in hand.
  *
- * A packet that outgrows its chunk continues in the next one. trace_writer_held.c says when the chunk that
- * it leaves is handed over.
+ * A packet that outgrows its chunk continues in the next one. trace_writer_held.c says when the
+ * chunk that it leaves is handed over.
  *
- * If a packet has to be given up in its middle, a drop marker ends the last fragment that was written. If
- * that fragment is already handed over, the missing continuation shows the loss.
+ * If a packet has to be given up in its middle, a drop marker ends the last fragment that was
+ * written. If that fragment is already handed over, the missing continuation shows the loss.
  *
- * Pace: a writer starts with fourteenths of a page. If it fills a chunk before all writers together have
- * acquired as much as the size of the whole memory, its next chunk has the next larger size, otherwise
- * the next smaller one. A packet that fills whole chunks gets whole pages. acquire.c limits the size by
- * the memory that is left.
+ * Pace: a writer starts with fourteenths of a page. If it fills a chunk before all writers together
+ * have acquired as much as the size of the whole memory, its next chunk has the next larger size,
+ * otherwise the next smaller one. A packet that fills whole chunks gets whole pages. acquire.c
+ * limits the size by the memory that is left.
  *
  * Rejected: copying each packet from a private buffer, because that takes twice the stores, and the
  * buffer's size would have no bound.
@@ -38,7 +38,8 @@
 #include "shm/arbiter_state.h"
 #include "shm/trace_writer_held.h"
 
-/* The least room in which a packet is begun: its size field, and the smallest window of the proto writer. */
+/* The least room in which a packet is begun: its size field, and the smallest window of the proto
+ * writer. */
 #define PACKET_ROOM_MIN (ORMA_SHM_FRAGMENT_SIZE_BYTES + ORMA_PROTO_SINK_MIN)
 #define CACHE_LINE      64
 #define PREFETCH_AHEAD  512
@@ -89,10 +90,10 @@ static bool is_count_full(const struct orma_shm_writer *writer)
 }
 
 /*
- * Sets the end of the fast path. Packets that end before it fit both the window and the count of packets:
- * it is the end of the window, or the place where the count would be full if all further packets had the
- * smallest size. If the next packet must report something, the fast path is closed. `pending` bytes are
- * about to be committed as a packet; 0 = none.
+ * Sets the end of the fast path. Packets that end before it fit both the window and the count of
+ * packets: it is the end of the window, or the place where the count would be full if all further
+ * packets had the smallest size. If the next packet must report something, the fast path is closed.
+ * `pending` bytes are about to be committed as a packet; 0 = none.
  */
 static void set_fast_end(struct orma_shm_writer *writer, size_t pending)
 {
@@ -180,7 +181,8 @@ static void leave_chunk(struct orma_shm_writer *writer)
 		orma_shm_writer_release_held(writer);
 }
 
-/* The rest of the open packet goes to scrap. Readers must discard the part that is already written. */
+/* The rest of the open packet goes to scrap. Readers must discard the part that is already
+ * written. */
 static void give_up_packet(struct orma_shm_writer *writer)
 {
 	const struct orma_shm_view *view = &writer->arbiter->view;
@@ -397,7 +399,8 @@ uint8_t *orma_shm_writer_reserve_slow(struct orma_shm_writer *writer, size_t siz
 			set_fast_end(writer, 1 + size);
 			return writer->proto.cursor + 1;
 		}
-		/* The caller's packet has no room for the report, so write a packet with nothing else. */
+		/* The caller's packet has no room for the report, so write a packet with nothing
+		 * else. */
 		packet_begin(writer, true);
 		orma_shm_writer_packet_end(writer);
 	}
@@ -408,8 +411,8 @@ void orma_shm_writer_flush(struct orma_shm_writer *writer)
 	if (writer->is_open)
 		return;
 	if (writer->has_lost) {
-		/* There may be no further packet to report the loss, so report it now. If there is no
-		 * room, the report stays pending. */
+		/* There may be no further packet to report the loss, so report it now. If there is
+		 * no room, the report stays pending. */
 		packet_begin(writer, false);
 		if (writer->is_losing)
 			writer->is_open = false;

@@ -13,9 +13,9 @@
  *	memcpy(at, encoded, size);
  *	orma_shm_writer_commit(writer, size);
  *
- * Neither fails. Without room the bytes go to a scrap area, the packet is counted as lost, and the next
- * good packet reports the loss (previous_packet_dropped). The first good packet of a writer says that it
- * is the first.
+ * Neither fails. Without room the bytes go to a scrap area, the packet is counted as lost, and the
+ * next good packet reports the loss (previous_packet_dropped). The first good packet of a writer
+ * says that it is the first.
  *
  * Threads: a writer belongs to one thread at a time, and packets do not interleave.
  *          orma_shm_writer_free() may be called on another thread when that thread is done with it.
@@ -87,8 +87,8 @@ struct orma_shm_writer {
 };
 
 /*
- * `target_buffer` is the service's id of the trace buffer, or a reservation. Returns 0 or -ENOMEM. If all
- * 32767 ids are taken, the writer counts every packet as lost.
+ * `target_buffer` is the service's id of the trace buffer, or a reservation. Returns 0 or -ENOMEM.
+ * If all 32767 ids are taken, the writer counts every packet as lost.
  */
 int orma_shm_writer_new(struct orma_shm_arbiter *arbiter, uint32_t target_buffer,
 			enum orma_shm_policy policy, struct orma_shm_writer **ret);
@@ -137,8 +137,8 @@ static inline uint8_t *orma_shm_writer_reserve(struct orma_shm_writer *writer, s
 }
 
 /*
- * The fast path of reserve() alone: NULL when reserve() would take the slow path. `size` may be anything,
- * but the packet that is committed must have at least ORMA_SHM_RESERVE_BYTES_MIN bytes.
+ * The fast path of reserve() alone: NULL when reserve() would take the slow path. `size` may be
+ * anything, but the packet that is committed must have at least ORMA_SHM_RESERVE_BYTES_MIN bytes.
  */
 static inline uint8_t *orma_shm_writer_try_reserve(struct orma_shm_writer *writer, size_t size)
 {
@@ -147,8 +147,8 @@ static inline uint8_t *orma_shm_writer_try_reserve(struct orma_shm_writer *write
 	return writer->proto.cursor + 1;
 }
 
-/* Commits a packet. Its bytes were written from the reserved address up to `end`, and its size into the
- * byte before. */
+/* Commits a packet. Its bytes were written from the reserved address up to `end`, and its size into
+ * the byte before. */
 static inline void orma_shm_writer_commit_sized(struct orma_shm_writer *writer, uint8_t *end)
 {
 	uint16_t packets = (uint16_t)(writer->packets + 1);
@@ -157,7 +157,8 @@ static inline void orma_shm_writer_commit_sized(struct orma_shm_writer *writer, 
 	ORMA_ASSERT(writer->is_losing || end <= writer->proto.end);
 	writer->proto.cursor = end;
 	writer->packets = packets;
-	/* Pairs with the scraper's acquire in orma_shm_view_next(), which then sees the bytes above. */
+	/* Pairs with the scraper's acquire in orma_shm_view_next(), which then sees the bytes
+	 * above. */
 	atomic_store_explicit(writer->packets_word, packets, memory_order_release);
 }
 

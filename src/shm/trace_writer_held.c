@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_writer_held.c - the chunks that the open packet has left, and the lengths that are still missing in
- * them.
+ * trace_writer_held.c - the chunks that the open packet has left, and the lengths that are still
+ * missing in them.
  *
- * When the service allows it, a chunk that the open packet has left is *held*: it stays BeingWritten while
- * the length field of an open message lies in it. At the end of the packet all lengths are in place, and
- * the held chunks go out complete. When more than an eighth of the memory is held, or no other chunk can be
- * acquired, they go out at once, marked as needing patches, and each length field that is still open moves
- * to a patch record. Patches are sent in order, each as soon as its length and all before it are known.
+ * When the service allows it, a chunk that the open packet has left is *held*: it stays
+ * BeingWritten while the length field of an open message lies in it. At the end of the packet all
+ * lengths are in place, and the held chunks go out complete. When more than an eighth of the memory
+ * is held, or no other chunk can be acquired, they go out at once, marked as needing patches, and
+ * each length field that is still open moves to a patch record. Patches are sent in order, each as
+ * soon as its length and all before it are known.
  *
- * Rejected: holding chunks without limit, because a packet that is larger than the memory would wait for
- * itself.
+ * Rejected: holding chunks without limit, because a packet that is larger than the memory would
+ * wait for itself.
  */
 #include "shm/trace_writer_held.h"
 
@@ -72,8 +73,8 @@ static struct orma_shm_patch *get_patch(struct orma_shm_writer *writer)
 	return patch;
 }
 
-/* Moves the open length fields that lie in a chunk to patch records, the innermost first. False when
- * there was none. */
+/* Moves the open length fields that lie in a chunk to patch records, the innermost first. False
+ * when there was none. */
 static bool redirect_to_patches(struct orma_shm_writer *writer, struct orma_shm_event *chunk)
 {
 	uint8_t *start = orma_shm_arbiter_chunk_start(writer->arbiter, chunk);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * view.c - the service's moves on the page words, Complete -> BeingRead -> Free, and scraping without moves.
+ * view.c - the service's moves on the page words, Complete -> BeingRead -> Free, and scraping
+ * without moves.
  *
- * Owns nothing; the producer and the service share the memory. abi.h has the picture, and says why single
- * atomic operations are enough. Invariant: every address is computed from page_count and from one local
- * copy of a page's word, whose layout and chunk index were checked against each other. So every address is
- * inside of the mapping, whatever the producer writes. The content of the memory is input: it is checked,
- * never asserted.
+ * Owns nothing; the producer and the service share the memory. abi.h has the picture, and says why
+ * single atomic operations are enough. Invariant: every address is computed from page_count and
+ * from one local copy of a page's word, whose layout and chunk index were checked against each
+ * other. So every address is inside of the mapping, whatever the producer writes. The content of
+ * the memory is input: it is checked, never asserted.
  *
- * Rejected: a compare-exchange per move, because a producer could make it fail as often as it likes;
- * copying whole pages before reading them, because that reads bytes that are being written, and costs a
- * second copy.
+ * Rejected: a compare-exchange per move, because a producer could make it fail as often as it
+ * likes; copying whole pages before reading them, because that reads bytes that are being written,
+ * and costs a second copy.
  *
  * The caller copies the bytes out of the producer's chunk once.
  */
@@ -41,8 +42,8 @@ static void snapshot(const struct orma_shm_view *view, uint32_t word, uint32_t p
 {
 	struct orma_shm_chunk_header *header = chunk_header(view, word, page_idx, chunk_idx);
 	uint32_t bytes = orma_shm_layout_chunk_bytes(orma_shm_word_layout(word), view->page_bytes);
-	/* Load this first. It pairs with the release stores of the writer, so the ids are at least as
-	 * new. */
+	/* Load this first. It pairs with the release stores of the writer, so the ids are at least
+	 * as new. */
 	uint32_t packets = atomic_load_explicit(&header->packets, memory_order_acquire);
 
 	*ret = (struct orma_shm_chunk){
@@ -92,8 +93,8 @@ int orma_shm_view_begin_read(const struct orma_shm_view *view, uint32_t page_idx
 	word = atomic_load_explicit(shared, memory_order_relaxed);
 	if (!has_state(word, chunk_idx_untrusted, ORMA_SHM_COMPLETE))
 		return -EPROTO;
-	/* Acquire pairs with the release of the producer's move to Complete. The word may have changed
-	 * since the load, but an honest producer does not change the bits of this chunk. */
+	/* Acquire pairs with the release of the producer's move to Complete. The word may have
+	 * changed since the load, but an honest producer does not change the bits of this chunk. */
 	word = atomic_fetch_and_explicit(shared, ~(1u << 2 * chunk_idx_untrusted),
 					 memory_order_acquire);
 	if (!has_state(word, chunk_idx_untrusted, ORMA_SHM_COMPLETE))
@@ -150,10 +151,10 @@ bool orma_shm_view_next(const struct orma_shm_view *view, struct orma_shm_view_p
 }
 
 /*
- * Copies whole words through volatile, because a writer may be storing to them: the compiler must neither
- * tear nor repeat the loads. The caller uses nothing after the last finished fragment. In C11 this is a data
- * race; the ABI is designed that way, and the attribute tells ThreadSanitizer so. memcpy() would not do,
- * because ThreadSanitizer intercepts it.
+ * Copies whole words through volatile, because a writer may be storing to them: the compiler must
+ * neither tear nor repeat the loads. The caller uses nothing after the last finished fragment. In
+ * C11 this is a data race; the ABI is designed that way, and the attribute tells ThreadSanitizer
+ * so. memcpy() would not do, because ThreadSanitizer intercepts it.
  */
 __attribute__((no_sanitize("thread"))) void orma_shm_chunk_copy(const struct orma_shm_chunk *chunk,
 								uint8_t *to, uint32_t size)

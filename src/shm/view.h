@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * view.h - the service's side of the shared memory: takes complete chunks, and scrapes those that are being
- * written.
+ * view.h - the service's side of the shared memory: takes complete chunks, and scrapes those that
+ * are being written.
  *
- * The memory belongs to a producer that may write anything into it at any time. Addresses are computed
- * from the service's own page count and from words that are read once. A page that breaks the rules causes
- * an error and nothing else. No function here loops on a shared word.
+ * The memory belongs to a producer that may write anything into it at any time. Addresses are
+ * computed from the service's own page count and from words that are read once. A page that breaks
+ * the rules causes an error and nothing else. No function here loops on a shared word.
  *
  * Threads: any; the service uses one.
  */
@@ -41,14 +41,14 @@ int orma_shm_view_init(struct orma_shm_view *view, void *start, size_t size_byte
 		       uint32_t page_bytes);
 
 /*
- * Complete -> BeingRead. Returns 0, or -EPROTO if there is no such page or chunk, or it is not complete;
- * the page is then unchanged. An honest producer does not change the bytes until
+ * Complete -> BeingRead. Returns 0, or -EPROTO if there is no such page or chunk, or it is not
+ * complete; the page is then unchanged. An honest producer does not change the bytes until
  * orma_shm_view_end_read().
  */
 int orma_shm_view_begin_read(const struct orma_shm_view *view, uint32_t page_idx_untrusted,
 			     uint32_t chunk_idx_untrusted, struct orma_shm_chunk *ret);
-/* BeingRead -> Free. Returns 0, or -EPROTO if the producer has changed the state or the layout meanwhile;
- * then nothing is written. */
+/* BeingRead -> Free. Returns 0, or -EPROTO if the producer has changed the state or the layout
+ * meanwhile; then nothing is written. */
 int orma_shm_view_end_read(const struct orma_shm_view *view, const struct orma_shm_chunk *chunk);
 
 /* {0} starts at the first page. */
@@ -58,21 +58,21 @@ struct orma_shm_view_position {
 };
 
 /*
- * Finds the next chunk that is Complete or BeingWritten, for scraping. Writes nothing to the page. False at
- * the end. A later orma_shm_view_begin_read() may return the same chunk with more in it.
+ * Finds the next chunk that is Complete or BeingWritten, for scraping. Writes nothing to the page.
+ * False at the end. A later orma_shm_view_begin_read() may return the same chunk with more in it.
  */
 bool orma_shm_view_next(const struct orma_shm_view *view, struct orma_shm_view_position *position,
 			struct orma_shm_chunk *ret);
-/* The same within one page, position->page_idx, which must exist. Reads no other page. Returns false when
- * the page has no more chunks; the position is then the beginning of the next page. */
+/* The same within one page, position->page_idx, which must exist. Reads no other page. Returns
+ * false when the page has no more chunks; the position is then the beginning of the next page. */
 bool orma_shm_view_next_in_page(const struct orma_shm_view *view,
 				struct orma_shm_view_position *position,
 				struct orma_shm_chunk *ret);
 
 /*
- * Copies the first `size` bytes (<= payload_bytes) of a chunk that may be written to at the same time.
- * Fragments that were finished when the chunk's header was read are copied as they were then. Bytes after
- * those may be torn.
+ * Copies the first `size` bytes (<= payload_bytes) of a chunk that may be written to at the same
+ * time. Fragments that were finished when the chunk's header was read are copied as they were then.
+ * Bytes after those may be torn.
  */
 void orma_shm_chunk_copy(const struct orma_shm_chunk *chunk, uint8_t *to, uint32_t size);
 

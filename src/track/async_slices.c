@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * async_slices.c - slices on tracks that are not a thread's.
  *
- * Such a slice may begin on one thread and end on another. As long as nothing is lost, nothing is kept
- * about these slices. From its first lost begin on, a track has a nesting (nesting.h) in a table. The nesting
- * counts the slices that began since then, and is freed when all of them have ended. The table belongs
- * to the process and is guarded by a mutex. Threads look into it only while a counter says that there
- * is something in it.
+ * Such a slice may begin on one thread and end on another. As long as nothing is lost, nothing is
+ * kept about these slices. From its first lost begin on, a track has a nesting (nesting.h) in a
+ * table. The nesting counts the slices that began since then, and is freed when all of them have
+ * ended. The table belongs to the process and is guarded by a mutex. Threads look into it only
+ * while a counter says that there is something in it.
  *
  * Rejected: a nesting in each track (tracks may be constants, made on the spot, and of any number).
  */
@@ -24,8 +24,9 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* The uuid of a track -> struct orma_track_nesting. Guarded by the mutex. */
 static struct orma_map asyncs[ORMA_INSTANCES_MAX];
-/* How many nestings there are. Written under the mutex, read relaxed by any thread: when a slice begins
- * or ends after another thread lost a begin on its track, the application has ordered the two. */
+/* How many nestings there are. Written under the mutex, read relaxed by any thread: when a slice
+ * begins or ends after another thread lost a begin on its track, the application has ordered the
+ * two. */
 static _Atomic uint32_t async_count;
 
 bool orma_track_has_async_slices(void)

@@ -10,19 +10,19 @@
  *
  *   of a counter:  00 5a LL 48 04 58 UUID...     then value, flags, time
  *
- * A site is armed at its first event, under the mutex, and then does not change as long as the process
- * lives. In the child of a fork every sequence begins anew, and the first thread that comes here gives
- * counters the child's tracks.
+ * A site is armed at its first event, under the mutex, and then does not change as long as the
+ * process lives. In the child of a fork every sequence begins anew, and the first thread that comes
+ * here gives counters the child's tracks.
  *
- * Readers take no lock. A thread reads a site's bytes only if its sequence has the site's bit, and the
- * same thread has set that bit after it was here. Only the id is read before that, relaxed. A key is
- * published by storing its text with release.
+ * Readers take no lock. A thread reads a site's bytes only if its sequence has the site's bit, and
+ * the same thread has set that bit after it was here. Only the id is read before that, relaxed. A
+ * key is published by storing its text with release.
  *
- * `id` and the keys' texts are members of structs in public headers, which C++ programs include: hence
- * the __atomic builtins instead of C11's _Atomic.
+ * `id` and the keys' texts are members of structs in public headers, which C++ programs include:
+ * hence the __atomic builtins instead of C11's _Atomic.
  *
- * Rejected: blobs on the heap (one more cache line to miss), blobs made by the macros at compile time
- * (ids are not known then).
+ * Rejected: blobs on the heap (one more cache line to miss), blobs made by the macros at compile
+ * time (ids are not known then).
  */
 #include "track/call_site.h"
 
@@ -57,7 +57,8 @@ static uint8_t *put_field(uint8_t *at, uint32_t field_id, uint64_t value)
 	return orma_proto_put_varint(at, value);
 }
 
-/* The ids of the category or of the members of the group. NULL: one has no id, or there are too many. */
+/* The ids of the category or of the members of the group. NULL: one has no id, or there are too
+ * many. */
 static uint8_t *put_categories(uint8_t *at, const struct orma_category *category)
 {
 	const char *names = category->name, *text;
@@ -207,7 +208,7 @@ bool orma_track_site_arm(const struct orma_track_event *event)
 
 void orma_track_sites_forked(void)
 {
-	/* The thread that may have held the mutex does not exist here. A site that it was arming has no id
-	 * yet. */
+	/* The thread that may have held the mutex does not exist here. A site that it was arming
+	 * has no id yet. */
 	pthread_mutex_init(&mutex, NULL);
 }

@@ -39,16 +39,16 @@ bool orma_track_site_arm(const struct orma_track_event *event);
 /* The child of a fork calls this; async-signal-safe. */
 void orma_track_sites_forked(void);
 
-/* 0 = not armed yet; ORMA_TRACK_SITES_MAX = cannot be armed. Relaxed: only the sequence's bit of the
- * id tells whether the site's bytes may be read (see call_site.c). */
+/* 0 = not armed yet; ORMA_TRACK_SITES_MAX = cannot be armed. Relaxed: only the sequence's bit of
+ * the id tells whether the site's bytes may be read (see call_site.c). */
 static inline uint32_t orma_track_site_id(const struct orma_call_site *site)
 {
 	return __atomic_load_n(&site->id, __ATOMIC_RELAXED);
 }
 
 /*
- * Whether events of the site may take the fast path in this sequence: the sequence's bit of the site
- * (see `sites`). Without a site, for the end of a slice: whether any event may.
+ * Whether events of the site may take the fast path in this sequence: the sequence's bit of the
+ * site (see `sites`). Without a site, for the end of a slice: whether any event may.
  */
 static inline bool orma_track_is_fast(const struct orma_track_sequence *sequence,
 				      const struct orma_call_site *site)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * catch_up.c - begins a sequence, and writes its pending ends and losses before anything else.
  *
- * Pending ends are written with their own times, so the sequence's time begins with the first of them.
- * Losses follow, each as an instant "events lost" of the category "orma.loss" on the thread's track:
- * which category, how many events, over which time.
+ * Pending ends are written with their own times, so the sequence's time begins with the first of
+ * them. Losses follow, each as an instant "events lost" of the category "orma.loss" on the thread's
+ * track: its category, the number of events, and their period.
  */
 #include "track/catch_up.h"
 

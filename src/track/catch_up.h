@@ -6,8 +6,8 @@
 
 #include "track/sequence_state.h"
 
-/* Begins the sequence, then writes its pending ends and reports its losses. Afterwards events can be
- * read. False: there was not enough room. */
+/* Begins the sequence, then writes its pending ends and reports its losses. Afterwards events can
+ * be read. False: there was not enough room. */
 bool orma_track_catch_up(struct orma_packet *slot, uint32_t idx, uint64_t now_ns);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * category_descriptor.c - the list of categories in the descriptor of the data source.
  *
- * A descriptor is sent whole, in one frame of 128 KiB, and each update replaces it: it cannot be sent
- * in parts. When the list does not fit, names and tags take precedence over descriptions, and newer
- * categories over older ones. Categories that do not fit even then are left out. That affects only people
- * and tools that read the list: a session enables categories by their names, whether they are listed or
- * not. Groups are not listed, as in upstream's libraries; their members are listed if they are defined.
+ * A descriptor is sent whole, in one frame of 128 KiB, and each update replaces it: it cannot be
+ * sent in parts. When the list does not fit, names and tags take precedence over descriptions, and
+ * newer categories over older ones. Categories that do not fit even then are left out. That affects
+ * only people and tools that read the list: a session enables categories by their names, whether
+ * they are listed or not. Groups are not listed, as in upstream's libraries; their members are
+ * listed if they are defined.
  *
- * Rejected: a second data source for the rest (it would be started beside the first, and every event
- * would be in the trace twice).
+ * Rejected: a second data source for the rest (it would be started beside the first, and every
+ * event would be in the trace twice).
  */
 #include "track/category_descriptor.h"
 

@@ -73,8 +73,8 @@ uint32_t orma_track_category_id(struct orma_str name, const char **ret_text)
 
 void orma_track_category_ids_forked(void)
 {
-	/* The thread that may have held the mutex does not exist here. If it was changing the map, the
-	 * map is forgotten, and its names get further ids. */
+	/* The thread that may have held the mutex does not exist here. If it was changing the map,
+	 * the map is forgotten, and its names get further ids. */
 	pthread_mutex_init(&mutex, NULL);
 	if (atomic_load_explicit(&is_changing, memory_order_relaxed))
 		ids = (struct orma_map){0};

@@ -8,9 +8,9 @@
 #include "track/track_limits.h"
 
 /*
- * Returns the id of a category by its name, which need not be a category of the program. Equal names
- * have equal ids as long as the process lives. Returns ORMA_TRACK_CATEGORIES_MAX when the name gets
- * no id. *ret_text is set to a copy of the name that is never freed.
+ * Returns the id of a category by its name, which need not be a category of the program. Equal
+ * names have equal ids as long as the process lives. Returns ORMA_TRACK_CATEGORIES_MAX when the
+ * name gets no id. *ret_text is set to a copy of the name that is never freed.
  */
 uint32_t orma_track_category_id(struct orma_str name, const char **ret_text);
 /* The child of a fork calls this; async-signal-safe. */

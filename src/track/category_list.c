@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * category_list.c - the categories of the program, and which instances enable each.
  *
- * Categories are static structs. Constructors put them into one list, before and after the data source
- * is registered, and destructors take them out. Each has a word with one bit per instance, which is
- * changed under the mutex and read relaxed by the threads that emit. instance_config.c knows what each
- * instance enables.
+ * Categories are static structs. Constructors put them into one list, before and after the data
+ * source is registered, and destructors take them out. Each has a word with one bit per instance,
+ * which is changed under the mutex and read relaxed by the threads that emit. instance_config.c
+ * knows what each instance enables.
  *
- * A category whose name has commas is a *group*: it is enabled when one of its members is. The members
- * need not exist. A member that exists is judged with its own tags, which are found by its name in an
- * index of all categories with tags.
+ * A category whose name has commas is a *group*: it is enabled when one of its members is. The
+ * members need not exist. A member that exists is judged with its own tags, which are found by its
+ * name in an index of all categories with tags.
  *
  * The service has to learn of new categories, and the program of changed bits. One piece of work on
- * the loop thread does both; it is posted when none is pending. So a million categories in a row are
- * described a few times and not a million times.
+ * the loop thread does both; it is posted when none is pending. So a million categories in a row
+ * are described a few times and not a million times.
  *
  * Rejected: calling callbacks where the bits change (a constructor inside of dlopen() would run the
  * program's code).
@@ -74,7 +74,8 @@ static uint64_t hash_of(struct orma_str name)
 	return orma_base_fnv1a(ORMA_FNV1A_INIT, name.data, name.size);
 }
 
-/* The tags of a member of a group; `group_tags` if it is not a category of the program with tags. */
+/* The tags of a member of a group; `group_tags` if it is not a category of the program with
+ * tags. */
 static const char *tags_of_locked(struct orma_str name, const char *group_tags)
 {
 	const struct orma_category *category = orma_base_map_get(&tagged, hash_of(name));
@@ -225,8 +226,8 @@ static void post(void)
 	static struct orma_client_work work = {.fn = notify};
 	bool must_post;
 
-	/* The child of a fork that exits without having emitted anything removes its categories, and must
-	 * not connect for that. */
+	/* The child of a fork that exits without having emitted anything removes its categories,
+	 * and must not connect for that. */
 	if (atomic_load_explicit(&orma_client_is_forked, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&mutex);
@@ -331,9 +332,9 @@ static struct orma_category_watch *take_watch_locked(struct orma_category *categ
 }
 
 /*
- * Takes the category's watch away and waits until its callback has returned. It does not wait when the
- * callback itself is the caller. Other threads may set a new watch meanwhile, which is taken away too.
- * Returns all of them; the caller frees them.
+ * Takes the category's watch away and waits until its callback has returned. It does not wait when
+ * the callback itself is the caller. Other threads may set a new watch meanwhile, which is taken
+ * away too. Returns all of them; the caller frees them.
  */
 static struct orma_category_watch *unwatch_locked(struct orma_category *category)
 {

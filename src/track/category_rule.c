@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * category_rule.c - which categories a config enables: upstream's rule for C++.
  *
- * There are three rounds: exact names, then patterns (one trailing '*'), then the lone '*'. Each round
- * tries enabled categories, disabled categories, disabled tags and enabled tags in this order, and the
- * first match decides. A category that nothing matches is enabled. In a config that names no tags,
- * "slow" and "debug" are disabled tags.
+ * There are three rounds: exact names, then patterns (one trailing '*'), then the lone '*'. Each
+ * round tries enabled categories, disabled categories, disabled tags and enabled tags in this
+ * order, and the first match decides. A category that nothing matches is enabled. In a config that
+ * names no tags, "slow" and "debug" are disabled tags.
  *
  * Upstream differs in groups (category_list.c): when the tags of a member disable it, upstream asks
- * once more without them. There an empty config enables "a,b" of two slow categories; here it does not.
+ * once more without them. There an empty config enables "a,b" of two slow categories; here it does
+ * not.
  *
- * Rejected: upstream's other rule, for C, where an empty config enables nothing; patterns with a '*'
- * elsewhere (upstream's services and tools do not know them, and ignore what is behind the '*').
+ * Rejected: upstream's other rule, for C, where an empty config enables nothing; patterns with a
+ * '*' elsewhere (upstream's services and tools do not know them, and ignore what is behind the
+ * '*').
  */
 #include "track/category_rule.h"
 

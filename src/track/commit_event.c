@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * commit_event.c - ends an event's packet, and remembers what became of the event.
  *
- * An event is written, lost, or not wanted. This file keeps what later events depend on: which slices are
- * open and whether their begins are in the trace, which ends are pending, how many events were lost, and
- * whether the sequence allows the fast path.
+ * An event is written, lost, or not wanted. This file keeps what later events depend on: which
+ * slices are open and whether their begins are in the trace, which ends are pending, how many
+ * events were lost, and whether the sequence allows the fast path.
  */
 #include "track/commit_event.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * config_match.c - whether a session may continue what startup tracing recorded.
  *
- * Upstream's rule: both configs have a TrackEventConfig, and the same categories and tags are enabled
- * and disabled, in any order. Other fields of the configs (clocks, filters) are not compared, because
- * they cannot change what has been recorded.
+ * Upstream's rule: both configs have a TrackEventConfig, and the same categories and tags are
+ * enabled and disabled, in any order. Other fields of the configs (clocks, filters) are not
+ * compared, because they cannot change what has been recorded.
  */
 #include "track/config_match.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * declare.c - everything that the reader has to know before it can read an event.
+ * declare.c - writes the packets that a reader needs before an event.
  *
- * Names, keys and categories are not declared here: they travel in the event's own packet, see
- * encode_event.c.
+ * These are the begin of a sequence with its clock, process and thread (catch_up.c,
+ * sequence_begin.c), and the descriptor of the event's track (track_descriptor.c). Names, keys and
+ * categories are declared in the event's own packet, see encode_event.c.
  */
 #include "track/declare.h"
 
@@ -13,7 +14,8 @@
 #include "track/track_descriptor.h"
 #include "track/track_uuid.h"
 
-/* False: the sequence has to begin anew but did not, so an event in it could not be read. */
+/* Returns false when the sequence must begin anew and could not, so that a reader could not
+ * understand the event. */
 static bool begin_if_necessary(struct orma_packet *slot, uint32_t idx,
 			       const struct orma_track_event *event,
 			       const struct orma_track_lookup *lookup)
@@ -22,8 +24,8 @@ static bool begin_if_necessary(struct orma_packet *slot, uint32_t idx,
 
 	if (!slot->needs_state)
 		return true;
-	/* With pending ends, even an event that is not wanted begins the sequence: there may be room for
-	 * them now. */
+	/* When ends are pending, even an unwanted event begins the sequence, because there may be
+	 * room for the ends now. */
 	if (!lookup->is_wanted && sequence->pending_ends.count == 0)
 		return false;
 	if (orma_track_catch_up(slot, idx, event->now_ns))
@@ -32,7 +34,7 @@ static bool begin_if_necessary(struct orma_packet *slot, uint32_t idx,
 	return false;
 }
 
-/* False: the event is a begin that must not be written; see orma_track_nesting_may_begin(). */
+/* Returns false for a begin that must not be written; see orma_track_nesting_may_begin(). */
 static bool may_write(const struct orma_track_sequence *sequence, uint32_t idx,
 		      const struct orma_track_event *event, const struct orma_track_lookup *lookup)
 {

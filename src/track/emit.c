@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * emit.c - the public functions that emit events, and the fast path from a call site into the chunk.
+ * emit.c - the public functions that emit events, and the fast path from a call site into the
+ * chunk.
  *
  *   category's bits -> slot of the instance -> room in the chunk -> sequence's bit of the site -> time
  *                   -> bytes
  *
- * Nearly every event finds one instance (index 0), a current slot, a valid clock calibration, and room
- * in its chunk. This is the common case. The public functions inline it. They call nothing before
- * they know that it applies, so that they need no stack frame. An event takes the same path through one
- * more call if its instance has another index (that of a session which began beside an earlier one), or
- * if it must ask the system for the time. Everything else goes to instances.c, which looks at everything
- * again.
+ * Nearly every event finds one instance (index 0), a current slot, a valid clock calibration, and
+ * room in its chunk. This is the common case. The public functions inline it. They call nothing
+ * before they know that it applies, so that they need no stack frame. An event takes the same path
+ * through one more call if its instance has another index (that of a session which began beside an
+ * earlier one), or if it must ask the system for the time. Everything else goes to instances.c,
+ * which looks at everything again.
  *
- * A sequence's bit of a site is set after the first packet of the slow path (commit_event.c). It stands
- * for everything that would have to be checked otherwise: the sequence can be read, has timestamps in
- * ns, has no pending ends or losses, and knows the site's names. Then the site's bytes
- * are copied, arguments and time are added, and the packet is counted (fast_encode.h).
+ * A sequence's bit of a site is set after the first packet of the slow path (commit_event.c). It
+ * stands for everything that would have to be checked otherwise: the sequence can be read, has
+ * timestamps in ns, has no pending ends or losses, and knows the site's names. Then the site's
+ * bytes are copied, arguments and time are added, and the packet is counted (fast_encode.h).
  *
- * An event in a signal handler that interrupts another event of its thread finds the slot open, and is
- * left out. There is no lock, allocation, system call or read-modify-write here. The word `enabled` is in
- * a public struct that C++ reads too, hence the __atomic builtins.
+ * An event in a signal handler that interrupts another event of its thread finds the slot open, and
+ * is left out. There is no lock, allocation, system call or read-modify-write here. The word
+ * `enabled` is in a public struct that C++ reads too, hence the __atomic builtins.
  *
- * Rejected: encoding on the stack and copying (only the end of a chunk needs it, where room is exact).
+ * Rejected: encoding on the stack and copying (only the end of a chunk needs it, where room is
+ * exact).
  */
 #include "track/fast_encode.h"
 #include "track/instances.h"
@@ -105,8 +107,8 @@ static inline INLINE bool target_open(struct target *target, uint32_t instances,
 	return true;
 }
 
-/* `asked_ns` is the time by the system's clock; 0 = take it from the sequence's clock calibration. False:
- * the calibration is not valid. */
+/* `asked_ns` is the time by the system's clock; 0 = take it from the sequence's clock calibration.
+ * False: the calibration is not valid. */
 static inline bool target_time(struct target *target, uint64_t asked_ns)
 {
 	if (asked_ns == 0)
@@ -215,7 +217,8 @@ static inline INLINE bool emit_items(struct orma_call_site *site, uint32_t insta
 		return target_close(&target, NULL);
 	end = orma_track_encode_items(target.sequence, target.begin, target.writer->fast_end, site,
 				      items, count);
-	/* The time is read last, so that it need not be kept in a register while items are encoded. */
+	/* The time is read last, so that it need not be kept in a register while items are
+	 * encoded. */
 	if (ORMA_UNLIKELY(!end || !target_time(&target, asked_ns) ||
 			  !update_nesting(target.sequence, site->type, items, count)))
 		return target_close(&target, NULL);
@@ -226,9 +229,10 @@ static inline INLINE bool emit_items(struct orma_call_site *site, uint32_t insta
 /* --- not the common case ---------------------------------------------------------------------- */
 
 /*
- * The time of an event; 0 = take it from the sequence's clock calibration. The system's clock is read for an
- * event of the first instance alone, which may be here because its calibration was not valid. It is also
- * read when the processor's counter is not used, because then no sequence has a calibration.
+ * The time of an event; 0 = take it from the sequence's clock calibration. The system's clock is
+ * read for an event of the first instance alone, which may be here because its calibration was not
+ * valid. It is also read when the processor's counter is not used, because then no sequence has a
+ * calibration.
  */
 static inline uint64_t ask_if_needed(uint32_t instances)
 {
@@ -378,7 +382,8 @@ void orma_event_scope_end(struct orma_scope *scope)
 
 	if (ORMA_UNLIKELY(instances == 0))
 		return;
-	/* Leave out instances that have stopped meanwhile: another instance may have the same index now. */
+	/* Leave out instances that have stopped meanwhile: another instance may have the same index
+	 * now. */
 	instances &= enabled(scope->category);
 	if (ORMA_UNLIKELY(!emit_end(instances, COMMON_CASE, 0)))
 		emit_end_to_any(instances);

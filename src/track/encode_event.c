@@ -4,8 +4,8 @@
  *   head | TrackEvent { type, category, name, track, arguments, flows... } | InternedData
  *
  * Names, keys and categories that the sequence's reader does not know yet are collected while the
- * event is encoded and declared behind it, in the same packet (new_ids.h). A name that has no id, or
- * no room in that list, is written out.
+ * event is encoded and declared behind it, in the same packet (new_ids.h). A name that has no id,
+ * or no room in that list, is written out.
  */
 #include "track/encode_event.h"
 

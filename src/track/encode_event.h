@@ -19,8 +19,8 @@ struct orma_track_encoder {
 	struct orma_track_new_ids ids;
 };
 
-/* Encodes the whole packet, which the caller ends with orma_track_encoder_commit(). The sequence has
- * begun, and the event's track has been described. */
+/* Encodes the whole packet, which the caller ends with orma_track_encoder_commit(). The sequence
+ * has begun, and the event's track has been described. */
 void orma_track_encode_event(struct orma_track_encoder *encoder, struct orma_packet *slot,
 			     const struct orma_track_event *event,
 			     const struct orma_track_lookup *lookup);

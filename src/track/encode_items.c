@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * encode_items.c - arguments, and items with a meaning of their own, as fields of a TrackEvent.
  *
- * Arguments may hold dictionaries and arrays, and fields of the program's own may hold messages. Both
- * are walked with a stack of limited depth, without recursion. An argument that is nested deeper is
- * replaced by a text; a field that is nested deeper is left out.
+ * Arguments may hold dictionaries and arrays, and fields of the program's own may hold messages.
+ * Both are walked with a stack of limited depth, without recursion. An argument that is nested
+ * deeper is replaced by a text; a field that is nested deeper is left out.
  */
 #include "track/encode_items.h"
 

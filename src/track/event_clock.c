@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * event_clock.c - which clock events use, which counter, and when both are compared.
  *
- * Reading the counter with a calibration (clock_calibration.h) takes no call; the system's clock takes
- * twice as long. A calibration is valid for 100 ms of ticks. The first thread that asks for the time
- * after that compares both clocks and publishes the next one. So no timer wakes an idle process, and
- * nothing is computed that nobody reads. Without a calibration, and while another thread makes one,
- * readers use the system's clock and do not wait. Each sequence ensures that its own time never
- * decreases.
+ * Reading the counter with a calibration (clock_calibration.h) takes no call; the system's clock
+ * takes twice as long. A calibration is valid for 100 ms of ticks. The first thread that asks for
+ * the time after that compares both clocks and publishes the next one. So no timer wakes an idle
+ * process, and nothing is computed that nobody reads. Without a calibration, and while another
+ * thread makes one, readers use the system's clock and do not wait. Each sequence ensures that its
+ * own time never decreases.
  *
- * The counter is used if the processor declares it invariant (CPUID; always on arm64), the process may
- * read it (PR_GET_TSC), and the kernel trusts it: the kernel watches whether all processors agree, and
- * then uses the same counter as its clock source.
+ * The counter is used if the processor declares it invariant (CPUID; always on arm64), the process
+ * may read it (PR_GET_TSC), and the kernel trusts it: the kernel watches whether all processors
+ * agree, and then uses the same counter as its clock source.
  *
- * Rejected: the frequency of CPUID leaf 15h (absent in most guests, and off by some ppm); a thread of
- * its own (would wake idle processes).
+ * Rejected: the frequency of CPUID leaf 15h (absent in most guests, and off by some ppm); a thread
+ * of its own (would wake idle processes).
  */
 #include "track/event_clock.h"
 
@@ -79,8 +79,8 @@ static void publish(const struct orma_track_calibration *calibration)
 	uint32_t seq = atomic_load_explicit(&clock->seq, memory_order_relaxed);
 
 	ORMA_ASSERT(seq % 2 == 0);
-	/* Pairs with the loads of orma_track_clock_try(): a reader that sees one of the four stores below
-	 * sees the odd number, or the next even one, when it loads `seq` again. */
+	/* Pairs with the loads of orma_track_clock_try(): a reader that sees one of the four stores
+	 * below sees the odd number, or the next even one, when it loads `seq` again. */
 	atomic_store_explicit(&clock->seq, seq + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&clock->base_ticks, calibration->base_ticks, memory_order_relaxed);

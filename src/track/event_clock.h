@@ -35,13 +35,13 @@ static inline uint64_t orma_track_ticks(void)
 #endif
 
 /*
- * The current calibration (clock_calibration.h): ns = base_ns + (ticks - base_ticks) * scale >> 32, as
- * long as ticks - base_ticks < window_ticks. It is a seqlock, written under event_clock.c's lock and
- * read by every thread. The writer makes `seq` odd (relaxed), passes a release fence, stores the rest
- * (relaxed), and makes `seq` even with release. A reader loads `seq` and then the rest with acquire, and
- * `seq` once more (relaxed). The loaded members belong to one calibration if both are the same even number. A
- * thread that only compares `seq` with that of its copy loads it relaxed. Aligned to one cache line,
- * which is written at most ten times a second.
+ * The current calibration (clock_calibration.h): ns = base_ns + (ticks - base_ticks) * scale >> 32,
+ * as long as ticks - base_ticks < window_ticks. It is a seqlock, written under event_clock.c's lock
+ * and read by every thread. The writer makes `seq` odd (relaxed), passes a release fence, stores
+ * the rest (relaxed), and makes `seq` even with release. A reader loads `seq` and then the rest
+ * with acquire, and `seq` once more (relaxed). The loaded members belong to one calibration if both
+ * are the same even number. A thread that only compares `seq` with that of its copy loads it
+ * relaxed. Aligned to one cache line, which is written at most ten times a second.
  */
 struct orma_track_clock {
 	_Atomic uint32_t seq;
@@ -51,7 +51,8 @@ struct orma_track_clock {
 
 extern struct orma_track_clock orma_track_clock;
 
-/* When the calibration is not valid: makes a new one unless another thread does, and asks the system. */
+/* When the calibration is not valid: makes a new one unless another thread does, and asks the
+ * system. */
 uint64_t orma_track_clock_slow(void) __attribute__((cold, noinline));
 
 /* False: the calibration is not valid. */
@@ -96,7 +97,8 @@ static inline bool orma_track_clock_cache_try(const struct orma_track_clock_cach
 {
 	uint64_t ticks;
 
-	/* Relaxed: a calibration that is being replaced at this moment is as good as the next one. */
+	/* Relaxed: a calibration that is being replaced at this moment is as good as the next
+	 * one. */
 	if (ORMA_UNLIKELY(atomic_load_explicit(&orma_track_clock.seq, memory_order_relaxed) !=
 			  cache->seq))
 		return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * event_items.c - reading a list of items: keys, values, and items with a meaning of their own.
  *
- * The list is on the application's stack. Every list is valid. A text where a key is expected counts as a
- * key, even if it was meant as a value, so a forgotten key is visible in the trace.
+ * The list is on the application's stack. Every list is valid. A text where a key is expected
+ * counts as a key, even if it was meant as a value, so a forgotten key is visible in the trace.
  *
  * Rejected: a marker on each key (every call would carry it).
  */

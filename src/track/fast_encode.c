@@ -5,8 +5,8 @@
  *
  * The bytes of a key are copied from the site. A value is the tag of its kind followed by a varint,
  * eight bytes or a text. Room is compared once per argument, against the largest that it may be. A
- * packet whose size would take two bytes takes the slow path, as do dictionaries, arrays, and keys that
- * are not literals.
+ * packet whose size would take two bytes takes the slow path, as do dictionaries, arrays, and keys
+ * that are not literals.
  *
  * Rejected: a table of functions by kind (most arguments are integers, and a predicted branch costs
  * nothing).

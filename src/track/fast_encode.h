@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fast_encode.h - the bytes of events that take the fast path.
  *
- * Packets are shorter than 128 bytes, so that each length is one byte. The functions here are inlined
- * into the fast path; rarer items are in fast_encode.c. An encoder gets the position where the packet
- * begins. There must be room for as many bytes as the macro named in its comment says, and one byte in
- * front of the packet, into which the encoder writes the packet's size. It returns where the packet
- * ends. Stores have fixed sizes where that is faster and may reach beyond the end: nobody reads those
- * bytes before a later packet, which overwrites them, has been counted.
+ * Packets are shorter than 128 bytes, so that each length is one byte. The functions here are
+ * inlined into the fast path; rarer items are in fast_encode.c. An encoder gets the position where
+ * the packet begins. There must be room for as many bytes as the macro named in its comment says,
+ * and one byte in front of the packet, into which the encoder writes the packet's size. It returns
+ * where the packet ends. Stores have fixed sizes where that is faster and may reach beyond the end:
+ * nobody reads those bytes before a later packet, which overwrites them, has been counted.
  *
  * The sequence must have the bit of the event's site (see emit.c).
  */
@@ -39,8 +39,8 @@ static inline uint8_t *orma_track_encode_varint2(uint8_t *at, uint64_t value)
 	return at + 2;
 }
 
-/* Most values are small. Larger ones below 2^28 take no branches. May store 4 bytes whatever the size
- * of the varint. */
+/* Most values are small. Larger ones below 2^28 take no branches. May store 4 bytes whatever the
+ * size of the varint. */
 static inline uint8_t *orma_track_encode_varint(uint8_t *at, uint64_t value)
 {
 	uint32_t bytes, size;
@@ -63,8 +63,9 @@ static inline uint8_t *orma_track_encode_varint(uint8_t *at, uint64_t value)
 
 /*
  * The time since the sequence's previous packet comes at the end of a packet. It is never negative.
- * Below 16 us it takes two bytes even if one is enough: then events are so dense that a mispredicted
- * branch counts, and this way there is none, and the size of the packet is known beforehand.
+ * Below 16 us it takes two bytes even if one is enough: then events are so dense that a
+ * mispredicted branch counts, and this way there is none, and the size of the packet is known
+ * beforehand.
  */
 static inline bool orma_track_is_dense(const struct orma_track_sequence *sequence, uint64_t now_ns)
 {
@@ -146,8 +147,8 @@ static inline uint8_t *orma_track_encode_end(struct orma_track_sequence *sequenc
 		       : orma_track_encode_time(sequence, begin, at, now_ns);
 }
 
-/* The value of a counter, the length of its event, and the packet's tail; `begin` is where the packet
- * begins. */
+/* The value of a counter, the length of its event, and the packet's tail; `begin` is where the
+ * packet begins. */
 static inline uint8_t *orma_track_encode_double(struct orma_track_sequence *sequence,
 						uint8_t *begin, uint8_t *at, double value,
 						uint64_t now_ns)
@@ -233,8 +234,8 @@ orma_track_encode_argument(uint8_t *at, const uint8_t *limit, const struct orma_
 }
 
 /*
- * A begin, end or instant of the site with its items, without the tail. Room ends at `end`. NULL: there
- * is not enough, or the event must take the slow path.
+ * A begin, end or instant of the site with its items, without the tail. Room ends at `end`. NULL:
+ * there is not enough, or the event must take the slow path.
  */
 static inline __attribute__((always_inline)) uint8_t *
 orma_track_encode_items(struct orma_track_sequence *sequence, uint8_t *begin, const uint8_t *end,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * instance_config.c - the config of each instance.
  *
- * Configs are kept decoded while their instance exists, so that a category that comes later, or that an
- * event names, is judged by the same rule (category_rule.c). An instance without a config, or with a
- * damaged one, behaves as with an empty one. When there is no memory for a config, the instance enables
- * nothing.
+ * Configs are kept decoded while their instance exists, so that a category that comes later, or
+ * that an event names, is judged by the same rule (category_rule.c). An instance without a config,
+ * or with a damaged one, behaves as with an empty one. When there is no memory for a config, the
+ * instance enables nothing.
  */
 #include "track/instance_config.h"
 
@@ -50,7 +50,8 @@ static void apply(struct orma_track_instance *instance,
 			    : unit_ns > 1  ? CLOCK_SCALED
 					   : orma_track_clock_id();
 
-	/* Relaxed: threads that emit see these values with the instance's stamp, which is set later. */
+	/* Relaxed: threads that emit see these values with the instance's stamp, which is set
+	 * later. */
 	atomic_store_explicit(&instance->unit_ns, unit_ns, memory_order_relaxed);
 	atomic_store_explicit(&instance->clock_id, clock_id, memory_order_relaxed);
 	atomic_store_explicit(&instance->is_incremental, is_incremental, memory_order_relaxed);

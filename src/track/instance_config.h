@@ -13,8 +13,9 @@
 
 /* Constant while the instance is started. */
 struct orma_track_instance {
-	/* Written by the loop thread before the instance starts, read by the threads that emit. Atomic
-	 * because such a thread may still be beginning a sequence of the previous instance. */
+	/* Written by the loop thread before the instance starts, read by the threads that emit.
+	 * Atomic because such a thread may still be beginning a sequence of the previous
+	 * instance. */
 	_Atomic uint64_t unit_ns;       /* the unit of timestamps */
 	_Atomic uint32_t clock_id;      /* the default clock of timestamps */
 	_Atomic bool is_incremental;    /* timestamps are deltas */

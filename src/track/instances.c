@@ -3,9 +3,10 @@
  *
  *   category's bits -> for each instance: slot -> sequence's bit of the site -> bytes -> chunk
  *
- * That is the case for events of several instances, events that find no room in their chunk, and events of
- * tracks that are not the thread's. The event is encoded on the stack, so that exactly its size is
- * requested from the chunk. An event that cannot be encoded this way goes to orma_track_emit_slow().
+ * That is the case for events of several instances, events that find no room in their chunk, and
+ * events of tracks that are not the thread's. The event is encoded on the stack, so that exactly
+ * its size is requested from the chunk. An event that cannot be encoded this way goes to
+ * orma_track_emit_slow().
  *
  * Rejected: encoding straight into the chunk here too (each kind of event would be written in two
  * places).
@@ -37,8 +38,8 @@ static const struct orma_track *track_of(const struct orma_track_event *event)
 	return NULL;
 }
 
-/* Whether the event begins or ends a slice of another track than the thread's. *ret_is_simple: nothing
- * need be noted of such slices at the moment; see async_slices.c. */
+/* Whether the event begins or ends a slice of another track than the thread's. *ret_is_simple:
+ * nothing need be noted of such slices at the moment; see async_slices.c. */
 static bool is_on_other_track(const struct orma_track_event *event, bool *ret_is_simple)
 {
 	const struct orma_track *track =

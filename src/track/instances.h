@@ -13,7 +13,8 @@ extern struct orma_data_source *_Atomic orma_track_source;
 /* Emits an event to the instances whose bits are set. Returns the bits of those that got it. */
 uint32_t orma_track_emit_to_instances(const struct orma_track_event *event, uint32_t instances);
 
-/* Writes packets into the calling thread's sequence of an instance, which has begun. False: lost. */
+/* Writes packets into the calling thread's sequence of an instance, which has begun. False:
+ * lost. */
 typedef bool orma_track_write_fn(const void *ctx, struct orma_packet *slot, uint64_t now_ns);
 /* Calls `fn` for each started instance. */
 void orma_track_write_to_instances(orma_track_write_fn *fn, const void *ctx);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interned_name.c - one id for each text of the process that is a name of events, a key, or the like.
+ * interned_name.c - one id for each text of the process that is a name of events, a key, or the
+ * like.
  *
- * A call site asks once, at its first event, and keeps the id. Names that are known only at run time
- * are looked up at each event. Equal texts have equal ids, whatever their addresses. The table is an
- * open-addressed array of pointers. It only grows, up to a limit, and lives as long as the process
- * (call sites are static and outlive an orma_shutdown()), so looking up takes no lock. Names known only
- * at run time must be short and may fill three quarters of the table: a program that generates names can
- * take neither all memory nor the slots of the names in its code.
+ * A call site asks once, at its first event, and keeps the id. Names that are known only at run
+ * time are looked up at each event. Equal texts have equal ids, whatever their addresses. The table
+ * is an open-addressed array of pointers. It only grows, up to a limit, and lives as long as the
+ * process (call sites are static and outlive an orma_shutdown()), so looking up takes no lock.
+ * Names known only at run time must be short and may fill three quarters of the table: a program
+ * that generates names can take neither all memory nor the slots of the names in its code.
  *
- * Rejected: ids per sequence (every thread would need a map from call sites), addresses as keys (the
- * same text in two files would be two names).
+ * Rejected: ids per sequence (every thread would need a map from call sites), addresses as keys
+ * (the same text in two files would be two names).
  */
 #include "track/interned_name.h"
 
@@ -27,8 +28,8 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t name_count; /* mutex */
-/* The names by hash and by id. Both arrays are written under the mutex with release, and read by any thread with
- * acquire. */
+/* The names by hash and by id. Both arrays are written under the mutex with release, and read by
+ * any thread with acquire. */
 static struct orma_track_name *_Atomic slots[SLOTS];
 static struct orma_track_name *_Atomic names[ORMA_TRACK_NAMES_MAX];
 
@@ -38,7 +39,8 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-/* Eight bytes at a time; the last eight overlap the ones before. Only this process uses the hash. */
+/* Eight bytes at a time; the last eight overlap the ones before. Only this process uses the
+ * hash. */
 static inline uint64_t hash_of(const char *text, size_t size)
 {
 	uint64_t hash = size * UINT64_C(0x9e3779b97f4a7c15);
@@ -132,8 +134,8 @@ uint32_t orma_track_name_intern_size(const char *text, size_t size, bool is_dyna
 	return ORMA_LIKELY(name != NULL) ? name->id : add(text, size, is_dynamic);
 }
 
-/* The thread that may have held the mutex does not exist here. A name that it was adding is there or
- * not; at worst an id is lost. */
+/* The thread that may have held the mutex does not exist here. A name that it was adding is there
+ * or not; at worst an id is lost. */
 void orma_track_interned_names_forked(void)
 {
 	pthread_mutex_init(&mutex, NULL);

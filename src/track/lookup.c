@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lookup.c - reads the items of an event, and decides whether its instance wants the event.
  *
- * Reads the items once for everything that is needed before the first byte is written. Arguments are
- * left to the encoder, which walks them in order.
+ * Reads the items once for everything that is needed before the first byte is written. Arguments
+ * are left to the encoder, which walks them in order.
  */
 #include "track/lookup.h"
 

@@ -27,8 +27,8 @@ struct orma_track_lookup {
 	bool can_learn_site; /* the site has been armed; its bit may be set after this packet */
 };
 
-/* Whether the instance enables the category of an event that names it itself; `name` and `tags` may be
- * NULL. The category of such an event is orma_category_dynamic. */
+/* Whether the instance enables the category of an event that names it itself; `name` and `tags` may
+ * be NULL. The category of such an event is orma_category_dynamic. */
 bool orma_track_named_category_is_wanted(struct orma_track_sequence *sequence, uint32_t idx,
 					 const char *name, const char *tags);
 /* Reads the items of the event. `lookup` points into itself: it must not be copied. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * loss.c - counts the events that a thread lost, by category, until it can report them.
  *
- * The counts lie in the sequence's state. catch_up.c reports them as soon as there is room. The last
- * slot counts for all categories that the other slots have no room for.
+ * The counts lie in the sequence's state. catch_up.c reports them as soon as there is room. The
+ * last slot counts for all categories that the other slots have no room for.
  */
 #include "track/loss.h"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nesting.c - gaps in a nesting: begins that are not in the trace.
  *
- * A begin that is not in the trace extends the last gap if that reaches up to the depth, and makes a
- * new gap otherwise. A gap is removed when all its slices have ended. So the gaps are a stack, and only
- * the last one ever changes.
+ * A begin that is not in the trace extends the last gap if that reaches up to the depth, and makes
+ * a new gap otherwise. A gap is removed when all its slices have ended. So the gaps are a stack,
+ * and only the last one ever changes.
  *
- * The first few gaps are embedded; further ones need the heap, up to ORMA_TRACK_GAPS_MAX. One slot is
- * always kept free, because memory may be missing when it is needed. When the last slot is taken and
- * there is no memory for more, no begin may be written until that gap has ended
- * (orma_track_nesting_may_begin()): each further begin is lost and extends the gap. Begins and ends in the
- * trace always match; only the number of lost slices depends on memory.
+ * The first few gaps are embedded; further ones need the heap, up to ORMA_TRACK_GAPS_MAX. One slot
+ * is always kept free, because memory may be missing when it is needed. When the last slot is taken
+ * and there is no memory for more, no begin may be written until that gap has ended
+ * (orma_track_nesting_may_begin()): each further begin is lost and extends the gap. Begins and ends
+ * in the trace always match; only the number of lost slices depends on memory.
  *
- * Rejected: a bit per open slice (it limits the depth, or takes memory per slice and two cache lines
- * per event even if nothing is lost); a fixed number of gaps (a recursion that alternates between an
- * enabled and a disabled category has as many gaps as levels).
+ * Rejected: a bit per open slice (it limits the depth, or takes memory per slice and two cache
+ * lines per event even if nothing is lost); a fixed number of gaps (a recursion that alternates
+ * between an enabled and a disabled category has as many gaps as levels).
  */
 #include "track/nesting.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nesting.h - which slices are open, to any depth, and which of their begins are not in the trace.
  *
- * As long as every begin is in the trace, a nesting is a number: its depth. Begins that are not in the
- * trace (they found no room, or their category is not enabled) form *gaps*: ranges of depths, in
- * ascending order. The begin of the innermost slice is in the trace if the depth is above the end of the
- * last gap. Otherwise the end of the slice is left out, too. nesting.c says what happens when there is no
- * memory for another gap.
+ * As long as every begin is in the trace, a nesting is a number: its depth. Begins that are not in
+ * the trace (they found no room, or their category is not enabled) form *gaps*: ranges of depths,
+ * in ascending order. The begin of the innermost slice is in the trace if the depth is above the
+ * end of the last gap. Otherwise the end of the slice is left out, too. nesting.c says what happens
+ * when there is no memory for another gap.
  */
 #ifndef ORMA_TRACK_NESTING_H
 #define ORMA_TRACK_NESTING_H
@@ -21,7 +21,8 @@ struct orma_track_gap {
 	uint64_t from, to;
 };
 
-/* {0}: nothing is open. Has no lock. Invariant: gap_end <= depth, and gaps ascend without touching. */
+/* {0}: nothing is open. Has no lock. Invariant: gap_end <= depth, and gaps ascend without
+ * touching. */
 struct orma_track_nesting {
 	uint64_t depth;   /* counts one by one, so it never overflows */
 	uint64_t gap_end; /* `to` of the last gap, never above the depth; 0 = there is no gap */

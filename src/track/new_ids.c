@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * new_ids.c - names, keys, categories and locations whose ids are new to the reader of a sequence.
  *
- * They are declared in the packet that uses them, so that both arrive or neither does. When the list
- * is full the encoder writes further names out.
+ * They are declared in the packet that uses them, so that both arrive or neither does. When the
+ * list is full the encoder writes further names out.
  *
  * Rejected: declaring in a packet of its own, before the event's (twice the packets at the first
  * events of each thread).
@@ -78,8 +78,8 @@ static void write_one(struct orma_proto_writer *writer, const struct orma_track_
 	const char *text;
 
 	orma_proto_nested_begin(writer, &nested, fields[new_id->kind]);
-	/* The messages of categories, names and keys have the same two fields, and that of a location
-	 * has the same id. */
+	/* The messages of categories, names and keys have the same two fields, and that of a
+	 * location has the same id. */
 	orma_proto_write_varint(writer, ORMA_PB_EVENT_NAME_IID, new_id->id);
 	if (new_id->kind == ORMA_TRACK_ID_LOCATION) {
 		orma_track_write_location(writer, location);

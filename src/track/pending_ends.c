@@ -2,18 +2,18 @@
  * pending_ends.c - ends of slices that found no room, until there is some.
  *
  * An end whose begin is in the trace must follow. It is kept with its time, its track and its
- * items, and written before anything else of the sequence (catch_up.c). Its items point into
- * the application's memory, so they are kept encoded, with their names written out: it is not known yet
+ * items, and written before anything else of the sequence (catch_up.c). Its items point into the
+ * application's memory, so they are kept encoded, with their names written out: it is not known yet
  * which ids the reader will know when the end is written.
  *
  * Memory is bounded, and the list works without any. When there is no slot for another end, the end
  * joins the last one of its track, and both get the later time. The items of an end are dropped
- * when they are too large, when all pending ends together carry too much, or without memory. The end then
- * says how many items it lost. The thread's own track always has a slot. An end of another track that has none
- * is not kept, and the caller counts it as a lost event.
+ * when they are too large, when all pending ends together carry too much, or without memory. The
+ * end then says how many items it lost. The thread's own track always has a slot. An end of another
+ * track that has none is not kept, and the caller counts it as a lost event.
  *
- * Rejected: ends that wait in the chunk (the chunk is what is missing); items kept as they are (their
- * texts may be gone by the time they are written).
+ * Rejected: ends that wait in the chunk (the chunk is what is missing); items kept as they are
+ * (their texts may be gone by the time they are written).
  */
 #include "track/pending_ends.h"
 

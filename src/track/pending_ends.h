@@ -28,8 +28,8 @@ struct orma_track_pending_end {
 	uint32_t lost_items; /* items that could not be kept */
 };
 
-/* In the order of their times, except that an end that joins another one updates its time. {0} is an
- * empty list. Has no lock. */
+/* In the order of their times, except that an end that joins another one updates its time. {0} is
+ * an empty list. Has no lock. */
 struct orma_track_pending_ends {
 	uint32_t count, grown_count;
 	uint32_t items_bytes;                 /* sum of the sizes of all `items` */
@@ -48,7 +48,8 @@ struct orma_track_end_content {
 	uint64_t time;
 };
 
-/* Remembers an end; `uuid` as above. False: it has no slot and no other end of its track to join. */
+/* Remembers an end; `uuid` as above. False: it has no slot and no other end of its track to
+ * join. */
 bool orma_track_pending_ends_add(struct orma_track_pending_ends *ends, uint64_t now_ns,
 				 uint64_t uuid, const struct orma_track_end_content *content);
 /* One of the ends of `end` has been written, with what it carried. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * process_info.c - what traces say about this process: pid, start, a uuid made of both, and texts.
  *
- * Pid and start are read once when track events are registered, so that emitting reads no files. The
- * uuid is upstream's hash of start time and pid. It is the same in all sequences of a process and in
- * all tracing libraries within it, upstream's included, and different for a later process with the
- * same pid.
+ * Pid and start are read once when track events are registered, so that emitting reads no files.
+ * The uuid is upstream's hash of start time and pid. It is the same in all sequences of a process
+ * and in all tracing libraries within it, upstream's included, and different for a later process
+ * with the same pid.
  *
  * Invariant: the mutex is held over no system call and no packet.
  */

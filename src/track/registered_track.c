@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * registered_track.c - tracks that outlive a function: registering, copying and freeing them.
  *
- * A registered track keeps its path (track_uuid.h), so that its parents are not walked again. The last
- * registered track of kind ORMA_TRACK_GLOBAL is the root of the trace, which every sequence describes.
+ * A registered track keeps its path (track_uuid.h), so that its parents are not walked again. The
+ * last registered track of kind ORMA_TRACK_GLOBAL is the root of the trace, which every sequence
+ * describes.
  */
 #include <errno.h>
 #include <string.h>

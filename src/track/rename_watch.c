@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rename_watch.c - describes threads and the process anew when they have been renamed.
  *
- * The kernel does not report renames. So while an instance runs, the loop thread compares the records
- * of threads with /proc, a few hundred at a time: every half second, at flushes, and when an instance
- * stops. It describes what has changed in its own sequence, because a track belongs to the trace and
- * not to the sequence that describes it. The threads that emit notice nothing.
+ * The kernel does not report renames. So while an instance runs, the loop thread compares the
+ * records of threads with /proc, a few hundred at a time: every half second, at flushes, and when
+ * an instance stops. It describes what has changed in its own sequence, because a track belongs to
+ * the trace and not to the sequence that describes it. The threads that emit notice nothing.
  *
- * Rejected: asking for the name at each event (a system call), wrapping pthread_setname_np() (misses
- * prctl(), and takes one of the program's symbols), marks that make threads describe themselves again
- * (a thread that no longer emits would keep its old name).
+ * Rejected: asking for the name at each event (a system call), wrapping pthread_setname_np()
+ * (misses prctl(), and takes one of the program's symbols), marks that make threads describe
+ * themselves again (a thread that no longer emits would keep its old name).
  */
 #include "track/rename_watch.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sanitize_text.c - replaces bytes that are not UTF-8.
  *
- * Strict protobuf readers refuse a whole packet if a string field in it is not UTF-8. Each byte that
- * belongs to no well-formed character (base/utf8.h) becomes one '?'. So a text keeps its size, and sizes
- * can be written before texts.
+ * Strict protobuf readers refuse a whole packet if a string field in it is not UTF-8. Each byte
+ * that belongs to no well-formed character (base/utf8.h) becomes one '?'. So a text keeps its size,
+ * and sizes can be written before texts.
  *
  * Rejected: U+FFFD (three bytes for one); guessing that the text is Latin-1.
  */

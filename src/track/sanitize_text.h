@@ -15,8 +15,8 @@
 #define ORMA_TRACK_NOT_ASCII UINT64_C(0x8080808080808080)
 
 bool orma_track_text_is_valid(const char *text, size_t size);
-/* Copies `size` bytes; each byte that belongs to no character becomes a '?'. `to` and `text` must not
- * overlap. */
+/* Copies `size` bytes; each byte that belongs to no character becomes a '?'. `to` and `text` must
+ * not overlap. */
 void orma_track_text_sanitize(char *to, const char *text, size_t size);
 /* Writes a string field of any size, sanitized. */
 void orma_track_write_text(struct orma_proto_writer *writer, uint32_t field_id, const char *text,
@@ -47,8 +47,8 @@ static inline uint64_t orma_track_text_short_word(const char *text, size_t size)
 }
 
 /*
- * Copies a text; true when all of it is ASCII. Otherwise the copy has to be sanitized. May store 8 bytes
- * beyond the end. The last word of a text of eight bytes or more overlaps the word before.
+ * Copies a text; true when all of it is ASCII. Otherwise the copy has to be sanitized. May store 8
+ * bytes beyond the end. The last word of a text of eight bytes or more overlaps the word before.
  */
 static inline bool orma_track_text_copy_ascii(uint8_t *to, const char *text, size_t size)
 {

@@ -7,14 +7,14 @@
  *   3. in the child of a fork, which process its parent is
  *   4. if the config asks for it, the descriptor of the counter of the thread's CPU time
  *
- * They are written before the first event, after each loss, and when the service asks for them, but then at
- * most once per chunk (client/thread.c). Every sequence begins with the descriptors of its thread and of the
- * process, so that its events belong to a named thread and process even if a full buffer keeps no other
- * sequence. When one of these packets is lost, the following ones are not written, and the next event
- * begins the sequence again.
+ * They are written before the first event, after each loss, and when the service asks for them, but
+ * then at most once per chunk (client/thread.c). Every sequence begins with the descriptors of its
+ * thread and of the process, so that its events belong to a named thread and process even if a full
+ * buffer keeps no other sequence. When one of these packets is lost, the following ones are not
+ * written, and the next event begins the sequence again.
  *
- * The kernel is asked for the thread's id and name only the first time. rename_watch.c notices later
- * names.
+ * The kernel is asked for the thread's id and name only the first time. rename_watch.c notices
+ * later names.
  */
 #include "track/sequence_begin.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sequence_state.c - the state of a sequence, and what each of its packets has in common.
  *
- * Timestamps are deltas to the previous packet, on clock 64, in the unit of the config. They are never
- * negative: an event whose time lies before that of the previous packet gets the same time. A config
- * may ask for absolute timestamps instead.
+ * Timestamps are deltas to the previous packet, on clock 64, in the unit of the config. They are
+ * never negative: an event whose time lies before that of the previous packet gets the same time. A
+ * config may ask for absolute timestamps instead.
  */
 #include "track/sequence_state.h"
 
@@ -17,7 +17,8 @@
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* Writes the fields of a packet that hold its time and flags; `at` has room for ORMA_TRACK_HEAD_BYTES. */
+/* Writes the fields of a packet that hold its time and flags; `at` has room for
+ * ORMA_TRACK_HEAD_BYTES. */
 static uint8_t *put_head(struct orma_track_sequence *sequence, uint8_t *at, uint64_t now_ns)
 {
 	uint64_t units;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sequence_state.h - a sequence: what one thread writes for one instance of "track_event".
  *
- * The state of a sequence says what its reader knows already: names, categories, tracks, and the time
- * of the last packet. Names and categories have one id for the whole process, so that an id means the
- * same in all sequences and "the reader knows it" is one bit.
+ * The state of a sequence says what its reader knows already: names, categories, tracks, and the
+ * time of the last packet. Names and categories have one id for the whole process, so that an id
+ * means the same in all sequences and "the reader knows it" is one bit.
  */
 #ifndef ORMA_TRACK_SEQUENCE_STATE_H
 #define ORMA_TRACK_SEQUENCE_STATE_H
@@ -27,7 +27,8 @@ struct orma_track_loss {
 	uint64_t begin_ns;
 };
 
-/* Each slot of the data source has one, which its thread owns. Zero = nothing known, nothing open. */
+/* Each slot of the data source has one, which its thread owns. Zero = nothing known, nothing
+ * open. */
 struct orma_track_sequence {
 	struct orma_track_nesting nesting; /* the thread's own slices */
 	/* Forgotten when incremental state is lost. */
@@ -36,9 +37,9 @@ struct orma_track_sequence {
 			last_ns; /* time of the last packet with a relative time; never decreases */
 		struct orma_track_clock_cache clock;
 		/*
-		 * Bit = id of a call site whose pre-encoded bytes are valid in this sequence. That means: the
-		 * reader can read the sequence, which has lost nothing since; timestamps are
-		 * incremental and in ns; nothing is added to events or filtered; and the site's
+		 * Bit = id of a call site whose pre-encoded bytes are valid in this sequence. That
+		 * means: the reader can read the sequence, which has lost nothing since; timestamps
+		 * are incremental and in ns; nothing is added to events or filtered; and the site's
 		 * name, category and remembered keys have been declared. The last bit is never set.
 		 */
 		uint64_t sites[ORMA_TRACK_SITES_MAX / ORMA_TRACK_WORD_BITS + 1];
@@ -50,8 +51,8 @@ struct orma_track_sequence {
 		uint64_t keys[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t locations[ORMA_TRACK_NAMES_MAX / ORMA_TRACK_WORD_BITS];
 		uint64_t categories[ORMA_TRACK_CATEGORIES_MAX / ORMA_TRACK_WORD_BITS];
-		/* Decisions about categories that events name: the hash of the name, with the answer
-		 * in its lowest bit. */
+		/* Decisions about categories that events name: the hash of the name, with the
+		 * answer in its lowest bit. */
 		uint64_t dynamic[1 << ORMA_TRACK_DYNAMIC_BITS];
 	} known;
 	struct orma_track_set tracks; /* forgotten together with `known` */
@@ -89,8 +90,8 @@ bool orma_track_sequence_may_use_fast_path(const struct orma_track_sequence *seq
 void orma_track_sequence_leave_fast_path(struct orma_track_sequence *sequence);
 
 #define ORMA_TRACK_HEAD_BYTES 13 /* time and flags of a packet */
-/* With `samples_time`: a field of a TrackEvent on the thread's own track, which holds the thread's CPU
- * time; `at` has room for ORMA_TRACK_TIME_BYTES. */
+/* With `samples_time`: a field of a TrackEvent on the thread's own track, which holds the thread's
+ * CPU time; `at` has room for ORMA_TRACK_TIME_BYTES. */
 uint8_t *orma_track_put_thread_time(struct orma_track_sequence *sequence, uint8_t *at,
 				    uint64_t now_ns);
 #define ORMA_TRACK_TIME_BYTES 11

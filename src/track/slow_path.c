@@ -8,12 +8,12 @@
  *
  * Each step calls only what is below it, and no step calls another one. Loss keeps the structure of
  * slices: nesting.c knows of each open slice whether its begin is in the trace. The end of a slice
- * whose begin is not in the trace is not written either. The end of one whose begin is in the trace,
- * but which finds no room, is kept with its time and what it carries (pending_ends.c), and is written
- * before anything else as soon as there is room (catch_up.c).
+ * whose begin is not in the trace is not written either. The end of one whose begin is in the
+ * trace, but which finds no room, is kept with its time and what it carries (pending_ends.c), and
+ * is written before anything else as soon as there is room (catch_up.c).
  *
- * A sequence either allows the fast path (emit.c, instances.c), and then its events take it as soon as
- * their call sites are known, or every event comes here. Any loss closes the fast path until the
+ * A sequence either allows the fast path (emit.c, instances.c), and then its events take it as soon
+ * as their call sites are known, or every event comes here. Any loss closes the fast path until the
  * sequence has begun anew.
  *
  * Rejected: telling the reader how many ends are missing (no reader knows how to use that).

@@ -2,7 +2,8 @@
  * thread_descriptor.c - how threads and the process describe themselves.
  *
  * A process that was forked by a traced one also says which process that was, as a process_tree:
- * readers take the origin of processes from there, and the descriptors of tracks have no field for it.
+ * readers take the origin of processes from there, and the descriptors of tracks have no field for
+ * it.
  */
 #include "track/thread_descriptor.h"
 

@@ -2,8 +2,8 @@
  * thread_info.c - what the threads of this process are called, and what readers were told.
  *
  * A thread has a record from its first description on: its name as the reader knows it, the longer
- * name that it gave itself, and its rank. The kernel limits names to 15 bytes and does not report when
- * a thread is renamed, so the record is compared with the kernel's name whenever the thread is
+ * name that it gave itself, and its rank. The kernel limits names to 15 bytes and does not report
+ * when a thread is renamed, so the record is compared with the kernel's name whenever the thread is
  * described, and from time to time by rename_watch.c.
  *
  * Invariant: the mutex is held over no system call and no packet.
@@ -253,8 +253,8 @@ int orma_track_thread_info_set_rank(int32_t rank)
 void orma_track_thread_infos_forked(void)
 {
 	pthread_mutex_init(&mutex, NULL);
-	/* Forget the records of threads that do not exist here: those in front of this thread's record
-	 * and those behind it. */
+	/* Forget the records of threads that do not exist here: those in front of this thread's
+	 * record and those behind it. */
 	orma_client_keep_reachable(threads.next);
 	orma_base_list_init(&threads);
 	if (self) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * track_descriptor.c - how a sequence describes tracks.
  *
- * A sequence describes a track in front of its first event there, parents first. track_set.c remembers
- * which ones it has described.
+ * A sequence describes a track in front of its first event there, parents first. track_set.c
+ * remembers which ones it has described.
  *
- * Rejected: a table of all tracks of the process (a lock on the emit path, and tracks of requests would
- * never leave it), serialized descriptors in registered tracks (a second copy of every text, although
- * describing is rare).
+ * Rejected: a table of all tracks of the process (a lock on the emit path, and tracks of requests
+ * would never leave it), serialized descriptors in registered tracks (a second copy of every text,
+ * although describing is rare).
  */
 #include "track/track_descriptor.h"
 

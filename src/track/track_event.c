@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * track_event.c - the data source "track_event": its registration and what its instances ask for.
  *
- * The data source registers itself at the end of orma_init(), or with the first category if that comes
- * later. Programs that define categories need not know of it. src/client knows nothing of src/track:
- * the constructor of the first category sets a hook that orma_init() calls.
+ * The data source registers itself at the end of orma_init(), or with the first category if that
+ * comes later. Programs that define categories need not know of it. src/client knows nothing of
+ * src/track: the constructor of the first category sets a hook that orma_init() calls.
  *
- * Rejected: a constructor of the library's own (programs that link the library for its sessions alone
- * would announce a data source).
+ * Rejected: a constructor of the library's own (programs that link the library for its sessions
+ * alone would announce a data source).
  */
 #include <errno.h>
 

@@ -6,7 +6,8 @@
 
 #include "client/client_limits.h"
 
-/* Interned names and categories, per process. Beyond these limits texts are written out each time. */
+/* Interned names and categories, per process. Beyond these limits texts are written out each
+ * time. */
 #define ORMA_TRACK_NAMES_MAX           2048
 #define ORMA_TRACK_CATEGORIES_MAX      512
 #define ORMA_TRACK_CATEGORY_NAME_BYTES 1024
@@ -20,8 +21,8 @@
 #define ORMA_TRACK_DESCRIPTION_BYTES (ORMA_CLIENT_DESCRIPTOR_MAX - 64)
 /* A sequence remembers 1 << this many decisions about categories that events name themselves. */
 #define ORMA_TRACK_DYNAMIC_BITS 4
-/* Gaps among the open slices of a thread and instance, or of a track; see nesting.h. The embedded ones
- * need no heap. Beyond the maximum, slices are lost until the last gap has ended. */
+/* Gaps among the open slices of a thread and instance, or of a track; see nesting.h. The embedded
+ * ones need no heap. Beyond the maximum, slices are lost until the last gap has ended. */
 #define ORMA_TRACK_GAPS_EMBEDDED 2
 #define ORMA_TRACK_GAPS_MAX      65536
 /* Pending ends of a thread and instance. The embedded ones need no heap. An end beyond the

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * track_set.c - the tracks that a sequence has described: a set of their uuids, with the last value of
- * each incremental counter.
+ * track_set.c - the tracks that a sequence has described: a set of their uuids, with the last value
+ * of each incremental counter.
  *
- * Open addressing with linear probing, at most three quarters full. An entry with the uuid 0 is free.
- * Entries are never removed one by one, only all at once. A few entries lie in the sequence's own
- * state, so that most threads allocate nothing. More are allocated, four times as many at a time, up to
- * a limit. A caller that finds the set full makes the sequence begin anew, which is correct at any time.
+ * Open addressing with linear probing, at most three quarters full. An entry with the uuid 0 is
+ * free. Entries are never removed one by one, only all at once. A few entries lie in the sequence's
+ * own state, so that most threads allocate nothing. More are allocated, four times as many at a
+ * time, up to a limit. A caller that finds the set full makes the sequence begin anew, which is
+ * correct at any time.
  *
- * Rejected: a small set that forgets entries when it is full (the reader relies on the last values of
- * counters), ids for tracks and bitmaps (tracks come and go with requests, and ids would run out).
+ * Rejected: a small set that forgets entries when it is full (the reader relies on the last values
+ * of counters), ids for tracks and bitmaps (tracks come and go with requests, and ids would run
+ * out).
  */
 #include "track/track_set.h"
 
@@ -32,8 +34,8 @@ static uint64_t key(uint64_t uuid)
 	return uuid ? uuid : 1;
 }
 
-/* The entry of the uuid, or the free one where it belongs. The multiplication spreads uuids that are
- * small numbers. */
+/* The entry of the uuid, or the free one where it belongs. The multiplication spreads uuids that
+ * are small numbers. */
 static struct orma_track_set_entry *probe(struct orma_track_set_entry *at, uint32_t bits,
 					  uint64_t uuid)
 {

@@ -28,8 +28,9 @@ bool orma_track_set_add(struct orma_track_set *set, uint64_t uuid);
 /* Frees memory; {0} afterwards. */
 void orma_track_set_done(struct orma_track_set *set);
 
-/* Returns what to write for a value of a counter track. That is the difference to the last value if the
- * track is incremental and in the set, which then remembers the value; else it is the value itself. */
+/* Returns what to write for a value of a counter track. That is the difference to the last value if
+ * the track is incremental and in the set, which then remembers the value; else it is the value
+ * itself. */
 int64_t orma_track_set_delta_int(struct orma_track_set *set, const struct orma_track *track,
 				 uint64_t uuid, int64_t value);
 double orma_track_set_delta_double(struct orma_track_set *set, const struct orma_track *track,

@@ -4,10 +4,10 @@
  *   uuid = base ^ hash      base: 0, the process's uuid, or that of the emitting thread
  *                           hash: the xor of name, kind and id of the track and all its parents
  *
- * Everything is combined by xor. So the part that does not depend on process and thread, the path, is
- * computed once where a track is registered, and stays valid in the child of a fork. Parents are walked
- * in a loop with a limit; a track with more of them, or with itself among them, counts as one without
- * any.
+ * Everything is combined by xor. So the part that does not depend on process and thread, the path,
+ * is computed once where a track is registered, and stays valid in the child of a fork. Parents are
+ * walked in a loop with a limit; a track with more of them, or with itself among them, counts as
+ * one without any.
  */
 #include "track/track_uuid.h"
 

@@ -23,7 +23,8 @@ uint64_t orma_track_path_uuid(const struct orma_track_path *path, int32_t tid);
 enum orma_track_base orma_track_base_of_root(enum orma_track_root root);
 
 uint64_t orma_track_thread_uuid(int32_t tid);
-/* The same as orma_track_uuid(), for a caller that knows its thread id. NULL is the thread's track. */
+/* The same as orma_track_uuid(), for a caller that knows its thread id. NULL is the thread's
+ * track. */
 uint64_t orma_track_uuid_at(int32_t tid, const struct orma_track *track);
 /* The hash of a counter track whose name is `text` and which belongs to the process. */
 uint64_t orma_track_counter_hash(const char *text);
