@@ -28,8 +28,8 @@ foreach(line ${lines} "# end")
   elseif(ORMA_WITHOUT_SERVICE AND line MATCHES "^orma_(service|producer_port|consumer_port|relay_port)_" AND
       NOT line MATCHES "^orma_service_state_")
     # This library lacks the functions of orma/service.h. Consumers still read orma_service_state.
-  elseif(ORMA_PRODUCER_ONLY AND line MATCHES "^orma_(session|config|service_state|trace_stats)_")
-    # This library lacks the functions of consumers.
+  elseif(ORMA_PRODUCER_ONLY AND line MATCHES "^orma_(session_|config_parse$|service_state_|trace_stats_)")
+    # This library lacks the functions of consumers. orma_config_free() also frees what orma_commit_encode() returns.
   elseif(line MATCHES "^orma_[a-z0-9_]+$")
     string(APPEND map "  ${line};\n")
     list(APPEND roots "LINKER:-u,${line}")

@@ -32,8 +32,8 @@
  *            (connects_later, and not connected yet), -ENOMEM, -EBUSY (inside a callback, or too
  *            many calls under way), -ENOTSUP (an old service does not know the call), and, if it
  *            waits, -ETIMEDOUT.
- * Builds: a library that was built with ORMA_PRODUCER_ONLY has none of these functions, nor those
- *            of orma/state.h and orma/stats.h.
+ * Builds:    a library that was built with ORMA_PRODUCER_ONLY has none of these functions except
+ *            orma_config_free(), nor those of orma/state.h and orma/stats.h.
  */
 #ifndef ORMA_SESSION_H
 #define ORMA_SESSION_H

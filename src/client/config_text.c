@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <orma/session.h>
 
-#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error_message.h"
@@ -43,9 +42,4 @@ int orma_config_parse(const char *name, const char *text, size_t size, void **re
 	*ret_config = buf.data;
 	*ret_size = buf.size;
 	return 0;
-}
-
-void orma_config_free(void *config)
-{
-	orma_base_free(config);
 }
