@@ -18,11 +18,15 @@
  *		switch (orma_shm_arbiter_wanted(arbiter))
  *		SOON: arm a timer, NOW or the timer: commit
  *	commit:
+ *		orma_shm_arbiter_gather(arbiter);
  *		do {
  *			orma_shm_arbiter_take_commit(arbiter, &batch);
  *			send registered writers, then batch.commit, then unregistered writers
  *			orma_shm_arbiter_commit_done(arbiter);
  *		} while (batch.has_more);
+ *
+ * The loop ends although threads push at the same time: what they push after gather() wakes the loop
+ * again.
  */
 #ifndef ORMA_SHM_ARBITER_H
 #define ORMA_SHM_ARBITER_H
@@ -98,7 +102,7 @@ enum orma_shm_wanted {
 	ORMA_SHM_WANTED_NOW = 2,  /* the memory fills up, a writer stalls, or a flush needs it */
 };
 
-/* How urgent a commit has become since the last take_commit(). Resets the wake descriptor. */
+/* How urgent a commit has become since events were gathered last. Resets the wake descriptor. */
 enum orma_shm_wanted orma_shm_arbiter_wanted(struct orma_shm_arbiter *arbiter);
 
 struct orma_shm_writer_notice {
@@ -118,8 +122,10 @@ struct orma_shm_batch {
 	bool has_more;
 };
 
-/* Takes as much as fits one message (ORMA_SHM_BATCH_BYTES_MAX when encoded). False when there is
- * nothing. */
+/* Takes the events that writers have pushed so far; take_commit() turns them into batches. */
+void orma_shm_arbiter_gather(struct orma_shm_arbiter *arbiter);
+/* Takes as much as fits one message (ORMA_SHM_BATCH_BYTES_MAX when encoded). Gathers first when there
+ * is nothing left of the events that were gathered before. False when there is nothing. */
 bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_shm_batch *ret);
 void orma_shm_arbiter_commit_done(struct orma_shm_arbiter *arbiter);
 

@@ -184,9 +184,7 @@ bool orma_shm_arbiter_wait(struct orma_shm_arbiter *arbiter, struct orma_shm_wai
  * caller's. Any thread. */
 bool orma_shm_arbiter_push(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event);
 void orma_shm_arbiter_want(struct orma_shm_arbiter *arbiter, enum orma_shm_wanted wanted);
-/* Moves the queued events to `ready`. Loop thread. */
-void orma_shm_arbiter_gather(struct orma_shm_arbiter *arbiter);
-/* The same for the last time: from now on push() fails. */
+/* Moves the queued events to `ready` for the last time: from now on push() fails. */
 void orma_shm_arbiter_close_queue(struct orma_shm_arbiter *arbiter);
 /* From now on push() fails. The queued events are left alone; for the child of a fork. */
 void orma_shm_arbiter_cut_queue(struct orma_shm_arbiter *arbiter);

@@ -235,7 +235,7 @@ static void describe_batch(struct orma_shm_arbiter *arbiter, bool has_more,
 bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_shm_batch *ret)
 {
 	orma_shm_arbiter_commit_done(arbiter);
-	if (!atomic_load_explicit(&arbiter->is_abandoned, memory_order_relaxed))
+	if (!arbiter->ready_first)
 		orma_shm_arbiter_gather(arbiter);
 	while (arbiter->ready_first) {
 		struct orma_shm_event *event = arbiter->ready_first;

@@ -91,7 +91,9 @@ static void gather(struct orma_shm_arbiter *arbiter, struct orma_shm_event *inst
 
 void orma_shm_arbiter_gather(struct orma_shm_arbiter *arbiter)
 {
-	gather(arbiter, NULL);
+	/* An abandoned arbiter's queue stays closed. */
+	if (!atomic_load_explicit(&arbiter->is_abandoned, memory_order_relaxed))
+		gather(arbiter, NULL);
 }
 
 void orma_shm_arbiter_close_queue(struct orma_shm_arbiter *arbiter)

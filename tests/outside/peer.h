@@ -21,7 +21,9 @@ struct peer {
 	int connects, disconnects, registrations, updates, unregistrations, commits, writers;
 	int refusals; /* the number of connects that fail */
 	bool is_full;
-	bool is_mute; /* orma_transport_up() is not called */
+	bool is_mute;                         /* orma_transport_up() is not called */
+	void (*in_commit)(struct peer *peer); /* may be NULL */
+	struct orma_data_source *source;      /* for in_commit */
 	int is_disabled;
 	char disabled_error[256];
 };
@@ -152,6 +154,8 @@ static inline void peer_commit(void *ctx, const struct orma_commit *commit)
 	void *data;
 	size_t size;
 
+	if (peer->in_commit)
+		peer->in_commit(peer);
 	/* Alternately as a struct and as bytes. */
 	if (peer->commits++ % 2) {
 		orma_producer_port_commit(peer->port, commit);

@@ -302,6 +302,40 @@ ORMA_TEST(without_room_commits_wait)
 	end(&peer);
 }
 
+#define COMMITS_MAX 1000 /* far more than one turn needs for the memory */
+
+/* Fills the memory again with each commit, as threads do that are faster than the service. */
+static void refill(struct peer *peer)
+{
+	if (peer->commits == COMMITS_MAX)
+		peer->in_commit = NULL;
+	for (uint64_t dropped = orma_data_source_dropped(peer->source, 0);
+	     dropped == orma_data_source_dropped(peer->source, 0);)
+		emit(peer->source, 100);
+}
+
+ORMA_TEST(a_turn_ends_although_there_is_always_more_to_commit)
+{
+	struct source_log log = {0};
+	struct peer peer;
+	int turns = 0;
+
+	peer_open(&peer, true);
+	begin(&peer);
+	peer.source = register_source(&log);
+	CHECK_INT(orma_sync(10000), 0);
+	peer_enable(&peer, CONFIG);
+	PEER_TURN_UNTIL(&peer, orma_data_source_started(peer.source) == 1);
+	refill(&peer);
+	peer.in_commit = refill;
+	while (peer.in_commit) {
+		peer_turn(&peer);
+		turns++;
+	}
+	CHECK(turns > COMMITS_MAX / 100);
+	end(&peer);
+}
+
 ORMA_TEST(options_without_a_whole_transport_are_refused)
 {
 	struct peer peer = {0};
