@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "client/client_memory.h"
 #include "shm/trace_writer.h"
 
@@ -83,5 +84,16 @@ void orma_client_instances_stop_link(struct orma_client_link *link);
 void orma_client_instances_end_source(struct orma_data_source *source);
 /* Carries out what orma_data_source_complete() has noted. */
 void orma_client_instances_complete(void);
+
+/* --- shared with instance_setup.c ------------------------------------------------------------- */
+
+/* The instance that the service knows by this id; NULL = none. */
+struct orma_client_instance *orma_client_instance_find(const struct orma_client_link *link,
+						       uint64_t service_id);
+/* The description that callbacks get. */
+struct orma_instance orma_client_instance_describe(const struct orma_client_instance *instance);
+void orma_client_instance_log(const struct orma_client_instance *instance, const char *state);
+/* SET_UP -> STARTED. */
+void orma_client_instance_begin(struct orma_client_instance *instance, struct orma_str config);
 
 #endif

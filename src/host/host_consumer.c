@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_consumer.c - ConsumerPort: each method decodes its arguments and calls the consumer's port.
- * Calls that are answered later (EnableTracing, Flush, ObserveEvents, ReadBuffers) are kept until
- * then.
+ * Calls that are answered later (EnableTracing, ObserveEvents, ReadBuffers) are kept until then;
+ * those of Flush in host_flush.c.
  */
 #include "host/host_consumer.h"
 
@@ -20,13 +20,6 @@
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
 
-#define FLUSHES_MAX 64 /* unanswered Flush calls per consumer */
-
-struct host_flush {
-	struct orma_ipc_call *call;
-	struct orma_list link;
-};
-
 /* --- lifetime --------------------------------------------------------------------------------- */
 
 static void on_tracing_disabled(void *ctx, const char *error);
@@ -43,18 +36,16 @@ static const struct orma_consumer_callbacks callbacks = {
 static void forget_consumer(struct orma_host_peer *peer)
 {
 	struct orma_host_consumer *consumer = (struct orma_host_consumer *)peer;
-	struct host_flush *flush, *next;
 
 	orma_base_list_remove(&peer->link);
 	orma_base_list_remove(&consumer->stream);
 	orma_host_query_cancel(consumer);
 	orma_host_stream_clear(consumer);
 	orma_ipc_peer_set_data(peer->ipc, NULL);
-	/* No callback follows, not even one of the flushes below. */
+	/* No callback follows, not even one of the flushes and clones below. */
 	orma_consumer_port_close(consumer->port);
 	orma_host_schedule(peer->host);
-	ORMA_LIST_FOR_EACH_SAFE (flush, next, &consumer->flushes, link)
-		orma_base_free(flush);
+	orma_host_flush_forget_all(consumer);
 	orma_host_clone_forget_all(consumer);
 	orma_base_free(consumer);
 }
@@ -308,50 +299,11 @@ static int on_free_buffers(struct orma_ipc_peer *ipc, struct orma_ipc_call *call
 	return orma_host_reply_empty(call);
 }
 
-static void on_flush_done(void *ctx, bool is_complete)
-{
-	struct host_flush *flush = ctx;
-	orma_base_list_remove(&flush->link);
-	if (is_complete)
-		(void)orma_host_reply_empty(flush->call);
-	else
-		orma_ipc_call_reject(flush->call);
-	orma_base_free(flush);
-}
-
-static bool has_flush_room(const struct orma_host_consumer *consumer)
-{
-	size_t count = 0;
-	struct host_flush *flush;
-	ORMA_LIST_FOR_EACH (flush, &consumer->flushes, link)
-		count++;
-	return count < FLUSHES_MAX;
-}
-
 static int on_flush(struct orma_ipc_peer *ipc, struct orma_ipc_call *call, const void *args,
 		    size_t size)
 {
 	struct orma_host_consumer *consumer = get_caller(ipc);
-	struct orma_proto_field timeout = {0}, flags = {0};
-	if (!consumer ||
-	    orma_proto_reader_find(args, size, ORMA_PB_FLUSH_REQUEST_TIMEOUT_MS, &timeout) < 0 ||
-	    orma_proto_reader_find(args, size, ORMA_PB_FLUSH_REQUEST_FLAGS, &flags) < 0)
-		return -EBADMSG;
-	if (!has_flush_room(consumer))
-		return -EBUSY;
-	struct host_flush *flush = orma_base_zalloc(sizeof(*flush));
-	if (!flush)
-		return -ENOMEM;
-	flush->call = call;
-	orma_base_list_append(&consumer->flushes, &flush->link);
-	int r = orma_consumer_port_flush(consumer->port,
-					 (uint32_t)ORMA_MIN(timeout.value, (uint64_t)UINT32_MAX),
-					 flags.value, on_flush_done, flush);
-	if (r) {
-		orma_base_list_remove(&flush->link);
-		orma_base_free(flush);
-	}
-	return r;
+	return consumer ? orma_host_flush(consumer, call, args, size) : -EBADMSG;
 }
 
 /* Detach and Attach have their key in field 1. */

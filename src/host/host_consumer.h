@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_consumer.h - a consumer's connection, shared by its calls (host_consumer.c), its stream
- * (host_stream.c), its query (host_query.c) and its clones (host_clone.c).
+ * (host_stream.c), its query (host_query.c), its flushes (host_flush.c) and its clones (host_clone.c).
  */
 #ifndef ORMA_HOST_HOST_CONSUMER_H
 #define ORMA_HOST_HOST_CONSUMER_H
@@ -41,6 +41,11 @@ int orma_host_query_begin(struct orma_host_consumer *consumer, struct orma_ipc_c
 void orma_host_query_continue(struct orma_host_consumer *consumer);
 /* Rejects the query, if one waits. */
 void orma_host_query_cancel(struct orma_host_consumer *consumer);
+/* Handles Flush. 0, or -errno: the caller rejects the call. */
+int orma_host_flush(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
+		    const void *args, size_t size);
+/* Drops unanswered calls of a consumer whose port is closed. */
+void orma_host_flush_forget_all(struct orma_host_consumer *consumer);
 /* Handles CloneSession. 0, or -errno: the caller rejects the call. */
 int orma_host_clone_session(struct orma_host_consumer *consumer, struct orma_ipc_call *call,
 			    const void *args, size_t size);

@@ -32,12 +32,9 @@
 #include "base/error_message.h"
 #include "base/fd.h"
 #include "base/list.h"
-#include "base/macros.h"
 #include "base/options.h"
-#include "buffer/trace_buffer.h"
 #include "proto/writer.h"
 #include "schema/gen/service_event.pb.h"
-#include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_stats.pb.h"
 #include "service/config/enable.h"
 #include "service/consumer_port.h"
@@ -46,7 +43,6 @@
 #include "service/output/output.h"
 #include "service/output/output_file.h"
 #include "service/read/service_event.h"
-#include "service/retire.h"
 #include "service/service_core.h"
 #include "service/service_limits.h"
 #include "service/session_buffer.h"
@@ -77,12 +73,7 @@ static void free_clone(struct orma_service_clone *clone)
 	orma_base_list_remove(&clone->link);
 	ORMA_ASSERT(clone->port->clone == clone);
 	clone->port->clone = NULL;
-	for (size_t i = 0; i < clone->buffer_count; i++) {
-		if (clone->buffers[i].copy)
-			orma_service_retire_buffer(clone->service, orma_trace_buffer_copy_take(
-									   clone->buffers[i].copy));
-		orma_service_retire_buffer(clone->service, clone->buffers[i].buffer);
-	}
+	orma_service_clone_retire_buffers(clone);
 	if (clone->session)
 		clone->session->clone = NULL;
 	if (clone->session && !clone->is_known)
@@ -198,58 +189,6 @@ static int new_clone(struct orma_consumer_port *port, const struct orma_clone_re
 	return 0;
 }
 
-/* Gives the buffer a new trace buffer and returns the old one. */
-static int replace_buffer(struct orma_service_session_buffer *buffer,
-			  struct orma_trace_buffer **ret_old)
-{
-	const struct orma_pb_trace_config_buffer_config *config =
-		buffer->session->config->buffers.items[buffer->idx];
-	bool discards =
-		config->fill_policy == ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_FILL_POLICY_DISCARD;
-	struct orma_trace_buffer *fresh;
-	int r = orma_trace_buffer_new((uint64_t)buffer->size_kb << 10,
-				      discards ? ORMA_TRACE_BUFFER_DISCARD : ORMA_TRACE_BUFFER_RING,
-				      &fresh);
-
-	if (r < 0)
-		return r;
-	*ret_old = buffer->trace_buffer;
-	buffer->trace_buffer = fresh;
-	return 0;
-}
-
-static int clear_buffers(struct orma_service_session *source)
-{
-	for (size_t i = 0; i < source->buffer_count; i++) {
-		struct orma_trace_buffer *old;
-		int r;
-
-		if (!source->config->buffers.items[i]->clear_before_clone ||
-		    !orma_trace_buffer_has_data(source->buffers[i].trace_buffer))
-			continue;
-		r = replace_buffer(&source->buffers[i], &old);
-		if (r < 0)
-			return r;
-		orma_service_retire_buffer(source->service, old);
-	}
-	return 0;
-}
-
-static void take_buffer(struct orma_service_clone *clone, size_t idx)
-{
-	struct orma_service_clone_buffer *buffer = &clone->buffers[idx];
-	struct orma_service_session_buffer *from = &clone->source->buffers[idx];
-	int r;
-
-	if (orma_service_flush_concerns(ORMA_SERVICE_FLUSH_TRANSFERRED, clone->source, idx))
-		r = replace_buffer(from, &buffer->buffer);
-	else
-		r = orma_trace_buffer_copy_begin(from->trace_buffer, 0, &buffer->copy);
-	buffer->boot_ns = orma_service_boot_ns(clone->service);
-	if (r < 0)
-		set_error(clone, "no memory for the clone's buffers");
-}
-
 static int add_cloned_events(struct orma_service_clone *clone)
 {
 	struct orma_service_session *session = clone->session;
@@ -324,9 +263,8 @@ static void step_soon(struct orma_service_clone *clone)
 static void take_group(struct orma_service_clone *clone, enum orma_service_flush_group group)
 {
 	ORMA_ASSERT(clone->groups_pending > 0 && clone->source);
-	for (size_t i = 0; i < clone->buffer_count && !clone->error[0]; i++)
-		if (orma_service_flush_concerns(group, clone->source, i))
-			take_buffer(clone, i);
+	if (!clone->error[0] && orma_service_clone_take_buffers(clone, group) < 0)
+		set_error(clone, "no memory for the clone's buffers");
 	if (--clone->groups_pending == 0) {
 		if (!clone->error[0])
 			take_state(clone);
@@ -340,42 +278,6 @@ void orma_service_clone_flushed(struct orma_service_clone *clone,
 {
 	clone->has_flush_failed |= !is_complete;
 	take_group(clone, group);
-}
-
-/* 1 = there is more to copy, 0 = all flushed buffers are whole, or an error. */
-static int copy_some(struct orma_service_clone *clone)
-{
-	uint64_t spent_bytes = 0;
-
-	for (; clone->buffer_idx < clone->buffer_count; clone->buffer_idx++) {
-		struct orma_service_clone_buffer *buffer = &clone->buffers[clone->buffer_idx];
-		int r;
-
-		if (!buffer->copy)
-			continue;
-		if (spent_bytes >= ORMA_SERVICE_CLONE_STEP_BYTES)
-			return 1;
-		r = orma_trace_buffer_copy_step(buffer->copy,
-						ORMA_SERVICE_CLONE_STEP_BYTES - spent_bytes);
-		if (r != 0)
-			return r;
-		buffer->buffer = orma_trace_buffer_copy_take(ORMA_TAKE(buffer->copy));
-		/* An upper bound: earlier steps may have copied a part. */
-		spent_bytes += orma_trace_buffer_used_bytes(buffer->buffer);
-	}
-	clone->buffer_idx = 0; /* another group may come */
-	return 0;
-}
-
-static int give_buffers(struct orma_service_clone *clone)
-{
-	struct orma_service_session *session = clone->session;
-	int r = 0;
-
-	for (size_t i = 0; i < clone->buffer_count && r == 0; i++)
-		r = orma_service_buffers_append(session, ORMA_TAKE(clone->buffers[i].buffer),
-						clone->buffers[i].size_kb);
-	return r;
 }
 
 static void make_known(struct orma_service_clone *clone)
@@ -396,7 +298,7 @@ static void make_known(struct orma_service_clone *clone)
 /* Does what can be done now; true = there is more to do at once. */
 static bool continue_clone(struct orma_service_clone *clone)
 {
-	int r = clone->error[0] ? 0 : copy_some(clone);
+	int r = clone->error[0] ? 0 : orma_service_clone_copy_step(clone);
 
 	if (r > 0)
 		return true;
@@ -404,7 +306,7 @@ static bool continue_clone(struct orma_service_clone *clone)
 		set_error(clone, "no memory for the clone's buffers");
 	if (clone->groups_pending && !clone->error[0])
 		return false;
-	if (!clone->error[0] && give_buffers(clone) < 0)
+	if (!clone->error[0] && orma_service_clone_give_buffers(clone) < 0)
 		set_error(clone, "the service has no buffer id left");
 	if (clone->error[0]) {
 		report(clone);
@@ -493,7 +395,7 @@ static int try_clone(struct orma_consumer_port *port, const struct orma_clone_re
 		r = new_clone(port, request, source, &clone, reterr);
 	if (r != 0)
 		return r;
-	r = clear_buffers(source);
+	r = orma_service_clone_clear_source(source);
 	if (r < 0) {
 		free_clone(clone);
 		return r;

@@ -64,4 +64,18 @@ int orma_service_clone_find_source(const struct orma_consumer_port *port,
 int orma_service_clone_copy_state(struct orma_service_session *source,
 				  struct orma_service_session *session);
 
+/* --- clone_buffers.c -------------------------------------------------------------------------- */
+
+/* Empties the source's buffers that are to be cleared before it is cloned. 0 or -ENOMEM. */
+int orma_service_clone_clear_source(struct orma_service_session *source);
+/* Fixes the buffers of a group that was flushed: transfers each, or begins its copy. 0 or -ENOMEM. */
+int orma_service_clone_take_buffers(struct orma_service_clone *clone,
+				    enum orma_service_flush_group group);
+/* Copies some bytes. 1 = there is more to copy, 0 = all flushed buffers are whole, or -ENOMEM. */
+int orma_service_clone_copy_step(struct orma_service_clone *clone);
+/* Hands the whole buffers to the clone's session. 0 or -errno. */
+int orma_service_clone_give_buffers(struct orma_service_clone *clone);
+/* Frees those that were not given. */
+void orma_service_clone_retire_buffers(struct orma_service_clone *clone);
+
 #endif
