@@ -59,8 +59,8 @@ static void send_batch(struct orma_client_link *link, const struct orma_shm_batc
 		orma_client_endpoint_unregister_writer(endpoint, batch->unregistered[i].writer_id);
 }
 
-/* Sends what was pushed before the call. What threads push meanwhile wakes the loop again, so that they
- * cannot keep it here. False: the rest has to wait for room. */
+/* Sends what was pushed before the call. Later pushes wake the loop again, so that fast threads cannot
+ * keep it here. False: the rest has to wait for room. */
 static bool send_ready(struct orma_client_link *link)
 {
 	struct orma_shm_arbiter *arbiter = link->memory->arbiter;
