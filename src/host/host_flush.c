@@ -17,7 +17,7 @@
 
 struct host_flush {
 	struct orma_ipc_call *call;
-	struct orma_list link; /* of consumer->flushes */
+	struct orma_list link; /* in consumer->flushes */
 };
 
 static void on_flush_done(void *ctx, bool is_complete)

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/macros.h"
 
 enum {
@@ -224,6 +225,8 @@ static int seal(struct orma_ipc_envelope *envelope, uint64_t request_id,
 	at = put_varint_field(at, FRAME_REQUEST_ID, request_id);
 	at = put_bytes_head(at, (uint32_t)kind, head_size + body_size + envelope->suffix_size);
 	envelope->prefix_size = (size_t)(at - outer) + head_size;
+	ORMA_ASSERT(envelope->prefix_size <= sizeof(envelope->prefix));
+	ORMA_ASSERT(envelope->suffix_size <= sizeof(envelope->suffix));
 
 	size_t frame_size = envelope->prefix_size + body_size + envelope->suffix_size;
 	if (frame_size > ORMA_IPC_FRAME_BYTES_MAX)
@@ -347,6 +350,7 @@ static size_t announced_size(const struct orma_ipc_assembler *assembler)
 
 static size_t held_size(const struct orma_ipc_assembler *assembler)
 {
+	ORMA_ASSERT(assembler->begin <= assembler->end && assembler->end <= assembler->capacity);
 	return assembler->end - assembler->begin;
 }
 
@@ -414,7 +418,9 @@ int orma_ipc_assembler_next(struct orma_ipc_assembler *assembler, const uint8_t 
 
 void orma_ipc_assembler_unget(struct orma_ipc_assembler *assembler, size_t size)
 {
+	ORMA_ASSERT(assembler->begin >= ORMA_IPC_HEADER_BYTES + size);
 	assembler->begin -= ORMA_IPC_HEADER_BYTES + size;
+	ORMA_ASSERT(announced_size(assembler) == size);
 }
 
 void orma_ipc_assembler_trim(struct orma_ipc_assembler *assembler)

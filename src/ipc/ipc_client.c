@@ -5,9 +5,8 @@
  *        |                          |                            |
  *        +----------- failure ------+------ end of stream -------+--> LOST
  *
- * Outstanding calls are in a map by request id and in a list by age. A call is in both or in
- * neither, and leaves both before its callback runs for the last time. So each call is answered
- * exactly once, whatever the callback does. LOST is entered only from the loop: by the connection's
+ * A call is no longer outstanding (ipc_outstanding.c) when its callback runs for the last time. So each
+ * call is answered exactly once, whatever the callback does. LOST is entered only from the loop: by the connection's
  * `closed`, or by a task of the client when there is no connection.
  *
  * `is_gone` points into the stack frame of the code that runs a callback. orma_ipc_client_free()
@@ -26,12 +25,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
-#include "base/map.h"
 #include "ipc/address.h"
 #include "ipc/connection.h"
+#include "ipc/ipc_outstanding.h"
 #include "ipc/trust.h"
 
 #define BIND_REQUEST_ID      1
@@ -57,38 +57,24 @@ struct orma_ipc_client {
 	bool has_connection;
 	uint64_t next_request_id;
 	uint32_t service_id;
-	struct orma_list calls; /* struct client_call, oldest first */
-	struct orma_map calls_by_id;
+	struct orma_ipc_outstanding calls;
 
 	char *error_text;
 	bool *is_gone;
 	uint32_t method_ids[]; /* 0 = the host has no such method */
 };
 
-struct client_call {
-	struct orma_list link;
-	uint64_t request_id;
-	orma_ipc_reply_fn *fn;
-	void *fn_ctx;
-};
-
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void forget_call(struct orma_ipc_client *client, struct client_call *call)
-{
-	orma_base_map_remove(&client->calls_by_id, call->request_id);
-	orma_base_list_remove(&call->link);
-	orma_base_free(call);
-}
-
 /* Runs the last callback of a call. Returns false when it freed the client. */
-static bool finish_call(struct orma_ipc_client *client, struct client_call *call,
+static bool finish_call(struct orma_ipc_client *client, struct orma_ipc_outstanding_call *call,
 			const struct orma_ipc_reply *reply)
 {
-	struct client_call copy = *call;
+	struct orma_ipc_outstanding_call copy = *call;
 	bool is_gone = false;
 
-	forget_call(client, call);
+	ORMA_ASSERT(!client->is_gone);
+	orma_ipc_outstanding_remove(&client->calls, call);
 	client->is_gone = &is_gone;
 	copy.fn(copy.fn_ctx, reply);
 	if (!is_gone)
@@ -110,12 +96,12 @@ static void lose(struct orma_ipc_client *client, int error)
 {
 	struct orma_ipc_reply reply = {.error = error < 0 ? error : -ECONNRESET};
 
+	ORMA_ASSERT(client->state != CLIENT_LOST);
 	stop_connecting(client);
 	client->state = CLIENT_LOST;
-	while (!orma_base_list_is_empty(&client->calls))
-		if (!finish_call(client,
-				 ORMA_LIST_ENTRY(client->calls.next, struct client_call, link),
-				 &reply))
+	struct orma_ipc_outstanding_call *call;
+	while ((call = orma_ipc_outstanding_oldest(&client->calls)))
+		if (!finish_call(client, call, &reply))
 			return;
 	if (client->options.disconnected)
 		client->options.disconnected(client->options.ctx, error);
@@ -123,8 +109,6 @@ static void lose(struct orma_ipc_client *client, int error)
 
 void orma_ipc_client_free(struct orma_ipc_client *client)
 {
-	struct client_call *call, *next;
-
 	if (!client)
 		return;
 	if (client->is_gone)
@@ -132,9 +116,7 @@ void orma_ipc_client_free(struct orma_ipc_client *client)
 	stop_connecting(client);
 	if (client->has_connection)
 		orma_ipc_connection_done(&client->connection);
-	ORMA_LIST_FOR_EACH_SAFE (call, next, &client->calls, link)
-		forget_call(client, call);
-	orma_base_map_done(&client->calls_by_id);
+	orma_ipc_outstanding_done(&client->calls);
 	orma_base_free(client->error_text);
 	orma_base_free(client);
 }
@@ -187,7 +169,8 @@ static void handle_bind_reply(struct orma_ipc_client *client, const struct orma_
 
 static void handle_invoke_reply(struct orma_ipc_client *client, const struct orma_ipc_frame *frame)
 {
-	struct client_call *call = orma_base_map_get(&client->calls_by_id, frame->request_id);
+	struct orma_ipc_outstanding_call *call =
+		orma_ipc_outstanding_find(&client->calls, frame->request_id);
 	struct orma_ipc_reply reply = {
 		.success = frame->u.invoke_reply.success,
 		.has_more = frame->u.invoke_reply.success && frame->u.invoke_reply.has_more,
@@ -206,7 +189,8 @@ static void handle_invoke_reply(struct orma_ipc_client *client, const struct orm
 
 static void handle_error(struct orma_ipc_client *client, const struct orma_ipc_frame *frame)
 {
-	struct client_call *call = orma_base_map_get(&client->calls_by_id, frame->request_id);
+	struct orma_ipc_outstanding_call *call =
+		orma_ipc_outstanding_find(&client->calls, frame->request_id);
 	struct orma_ipc_reply reply = {.error = -EREMOTEIO};
 	struct orma_str text = frame->u.error.text;
 
@@ -283,6 +267,7 @@ static int send_bind(struct orma_ipc_client *client)
 
 	if (r < 0)
 		return r;
+	ORMA_ASSERT(client->state == CLIENT_CONNECTING && client->has_connection);
 	client->next_request_id = BIND_REQUEST_ID + 1;
 	client->state = CLIENT_BINDING;
 	return orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), -1);
@@ -409,7 +394,7 @@ static int new_client(const struct orma_ipc_client_options *options, struct orma
 		client->options.trust = &client->trust;
 	}
 	client->connect_fd = -1;
-	orma_base_list_init(&client->calls);
+	orma_ipc_outstanding_init(&client->calls);
 	int r = orma_base_loop_arm_in(options->loop, &client->timeout_timer, timeout_ns,
 				      on_connect_timeout);
 	if (r < 0) {
@@ -482,32 +467,11 @@ const char *orma_ipc_client_error_text(const struct orma_ipc_client *client)
 	return client->error_text;
 }
 
-static int add_call(struct orma_ipc_client *client, uint64_t request_id, orma_ipc_reply_fn *fn,
-		    void *fn_ctx, struct client_call **ret)
-{
-	if (client->calls_by_id.count >= client->options.calls_max)
-		return -EBUSY;
-	struct client_call *call = orma_base_alloc(sizeof(*call));
-	if (!call)
-		return -ENOMEM;
-	int r = orma_base_map_put(&client->calls_by_id, request_id, call);
-	if (r < 0) {
-		orma_base_free(call);
-		return r;
-	}
-	call->request_id = request_id;
-	call->fn = fn;
-	call->fn_ctx = fn_ctx;
-	orma_base_list_append(&client->calls, &call->link);
-	*ret = call;
-	return 0;
-}
-
 int orma_ipc_client_invoke_fd(struct orma_ipc_client *client, size_t method_idx, const void *args,
 			      size_t size, int fd, orma_ipc_reply_fn *fn, void *fn_ctx)
 {
 	struct orma_ipc_envelope envelope;
-	struct client_call *call = NULL;
+	struct orma_ipc_outstanding_call *call = NULL;
 
 	if (!orma_ipc_client_is_connected(client))
 		return -ENOTCONN;
@@ -515,8 +479,11 @@ int orma_ipc_client_invoke_fd(struct orma_ipc_client *client, size_t method_idx,
 		return -ENOTSUP;
 	int r = orma_ipc_envelope_invoke(&envelope, client->next_request_id, client->service_id,
 					 client->method_ids[method_idx], fn == NULL, size);
+	if (r == 0 && fn && client->calls.by_id.count >= client->options.calls_max)
+		r = -EBUSY;
 	if (r == 0 && fn)
-		r = add_call(client, client->next_request_id, fn, fn_ctx, &call);
+		r = orma_ipc_outstanding_add(&client->calls, client->next_request_id, fn, fn_ctx,
+					     &call);
 	if (r < 0)
 		return r;
 	struct iovec pieces[] = {{envelope.prefix, envelope.prefix_size},
@@ -525,7 +492,7 @@ int orma_ipc_client_invoke_fd(struct orma_ipc_client *client, size_t method_idx,
 	r = orma_ipc_connection_send(&client->connection, pieces, ORMA_ARRAY_SIZE(pieces), fd);
 	if (r < 0) {
 		if (call)
-			forget_call(client, call);
+			orma_ipc_outstanding_remove(&client->calls, call);
 		return r == -ECONNRESET ? -ENOTCONN : r;
 	}
 	client->next_request_id++;
@@ -540,11 +507,7 @@ int orma_ipc_client_invoke(struct orma_ipc_client *client, size_t method_idx, co
 
 void orma_ipc_client_forget(struct orma_ipc_client *client, const void *fn_ctx)
 {
-	struct client_call *call, *next;
-
-	ORMA_LIST_FOR_EACH_SAFE (call, next, &client->calls, link)
-		if (call->fn_ctx == fn_ctx)
-			forget_call(client, call);
+	orma_ipc_outstanding_forget(&client->calls, fn_ctx);
 }
 
 bool orma_ipc_client_has_room(struct orma_ipc_client *client)

@@ -22,6 +22,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/macros.h"
 
@@ -70,19 +71,20 @@ static struct orma_ipc_user *find_user(struct orma_ipc_turns *turns, uid_t uid, 
 	return user;
 }
 
-static void release_user(struct orma_ipc_user *user)
-{
-	if (--user->turn_count > 0)
-		return;
-	orma_base_list_remove(&user->link);
-	orma_base_list_remove(&user->ready_link);
-	orma_base_free(user);
-}
-
 static bool has_waiting(const struct orma_ipc_user *user)
 {
 	return !orma_base_list_is_empty(&user->waiting[CHEAP]) ||
 	       !orma_base_list_is_empty(&user->waiting[COSTLY]);
+}
+
+static void release_user(struct orma_ipc_user *user)
+{
+	ORMA_ASSERT(user->turn_count > 0);
+	if (--user->turn_count > 0)
+		return;
+	ORMA_ASSERT(!has_waiting(user) && orma_base_list_is_empty(&user->ready_link));
+	orma_base_list_remove(&user->link);
+	orma_base_free(user);
 }
 
 static struct orma_ipc_user *pick_user(struct orma_ipc_turns *turns)
@@ -97,6 +99,7 @@ static struct orma_ipc_user *pick_user(struct orma_ipc_turns *turns)
 
 static struct orma_ipc_turn *pick_turn(struct orma_ipc_user *user)
 {
+	ORMA_ASSERT(has_waiting(user));
 	struct orma_list *cheap = &user->waiting[CHEAP], *costly = &user->waiting[COSTLY];
 	bool takes_cheap =
 		!orma_base_list_is_empty(cheap) &&
@@ -165,6 +168,7 @@ static void serve_one(struct orma_ipc_turns *turns)
 	struct orma_ipc_user *user = pick_user(turns);
 	struct orma_ipc_turn *turn = pick_turn(user);
 
+	ORMA_ASSERT(turn->is_waiting && turn->user == user);
 	turns->least_used_ns = ORMA_MAX(turns->least_used_ns, user->used_ns);
 	orma_ipc_turn_cancel(turn);
 	turn->fn(turn);
@@ -190,6 +194,7 @@ void orma_ipc_turn_wait(struct orma_ipc_turn *turn)
 
 	if (turn->is_waiting)
 		return;
+	ORMA_ASSERT(has_waiting(user) == !orma_base_list_is_empty(&user->ready_link));
 	if (!has_waiting(user)) {
 		user->used_ns = ORMA_MAX(user->used_ns, turns->least_used_ns);
 		orma_base_list_append(&turns->ready, &user->ready_link);
@@ -253,6 +258,7 @@ void orma_ipc_turns_free(struct orma_ipc_turns *turns)
 {
 	if (!turns)
 		return;
+	ORMA_ASSERT(orma_base_list_is_empty(&turns->users));
 	orma_base_task_cancel(&turns->task);
 	orma_base_free(turns);
 }

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/list.h"
 #include "tool/trace/compression.h"
 
@@ -86,6 +87,7 @@ static struct block *take_first(struct orma_list *list)
 
 static void post_locked(struct stream *stream)
 {
+	ORMA_ASSERT(stream->has_ended || !orma_base_list_is_empty(&stream->done));
 	orma_base_list_remove(&stream->event);
 	orma_base_list_append(&stream->worker->events, &stream->event);
 	orma_base_loop_wake(stream->worker->loop);
@@ -107,6 +109,7 @@ static void *run_stream(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&worker->mutex);
+		ORMA_ASSERT(orma_base_list_is_empty(&block->link));
 		block->result = orma_tool_compress(stream->compressor, block->input.data,
 						   block->input.size, &block->output);
 		pthread_mutex_lock(&worker->mutex);
@@ -262,6 +265,7 @@ struct orma_compressor_ops orma_compress_worker_ops(void)
 static void join(struct stream *stream)
 {
 	pthread_join(stream->thread, NULL);
+	ORMA_ASSERT(stream->is_closing && stream->has_ended);
 	free_stream(stream);
 }
 
@@ -316,6 +320,8 @@ void orma_compress_worker_free(struct orma_compress_worker *worker)
 		close_stream(worker, stream);
 	ORMA_LIST_FOR_EACH_SAFE (stream, next, &worker->streams, link)
 		join(stream);
+	ORMA_ASSERT(orma_base_list_is_empty(&worker->streams));
+	ORMA_ASSERT(orma_base_list_is_empty(&worker->events));
 	pthread_mutex_destroy(&worker->mutex);
 	orma_base_free(worker);
 }

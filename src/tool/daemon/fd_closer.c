@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/list.h"
 #include "base/macros.h"
@@ -57,6 +58,7 @@ static struct closer *of(struct orma_fd_closer *base)
 
 static void destroy(struct closer *closer)
 {
+	ORMA_ASSERT(closer->threads == 0 && orma_base_list_is_empty(&closer->in_hand));
 	pthread_mutex_destroy(&closer->mutex);
 	pthread_cond_destroy(&closer->has_closed);
 	orma_base_free(closer);
@@ -76,6 +78,7 @@ static struct item *take_locked(struct closer *closer)
 {
 	struct item *item;
 
+	ORMA_ASSERT(closer->threads > 0 && closer->threads <= ORMA_FD_CLOSER_THREADS_MAX);
 	ORMA_LIST_FOR_EACH (item, &closer->queue, link) {
 		if (is_in_hand_locked(closer, item->owner))
 			continue;
@@ -159,6 +162,7 @@ bool orma_fd_closer_is_idle(struct orma_fd_closer *base)
 	if (closer->handed == closer->seen_closed)
 		return true;
 	pthread_mutex_lock(&closer->mutex);
+	ORMA_ASSERT(closer->closed <= closer->handed && closer->seen_closed <= closer->closed);
 	closer->seen_closed = closer->closed;
 	pthread_mutex_unlock(&closer->mutex);
 	return closer->handed == closer->seen_closed;
