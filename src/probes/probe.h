@@ -40,6 +40,7 @@ struct orma_probe;
 
 /* Each registers its data source: 0, -ENOMEM, or what orma_data_source_register() returns. The
  * strings of `env` must outlive the probe. */
+int orma_probe_cgroup_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_process_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_sysfs_power_new(const struct orma_probe_env *env, struct orma_probe **ret);

@@ -11,9 +11,11 @@
  */
 #include "probes/probe_files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -160,7 +162,8 @@ struct dir_entry {
 	char name[];
 };
 
-typedef int entry_fn(void *ctx, const char *name);
+/* `folder` is the descriptor of the folder that has the entry. */
+typedef int entry_fn(void *ctx, int folder, const struct dir_entry *entry);
 
 static int for_each_entry(int dirfd, const char *path, entry_fn *fn, void *ctx)
 {
@@ -174,7 +177,7 @@ static int for_each_entry(int dirfd, const char *path, entry_fn *fn, void *ctx)
 			return got < 0 ? -errno : 0;
 		for (long at = 0; at < got;) {
 			const struct dir_entry *entry = (const void *)(buf + at);
-			int r = entry->name[0] == '.' ? 0 : fn(ctx, entry->name);
+			int r = entry->name[0] == '.' ? 0 : fn(ctx, fd, entry);
 			if (r < 0)
 				return r;
 			at += entry->size;
@@ -202,8 +205,10 @@ int orma_probes_numbers_add(struct orma_probes_numbers *numbers, uint32_t number
 	return 0;
 }
 
-static int add_number(void *ctx, const char *name)
+static int add_number(void *ctx, int folder, const struct dir_entry *entry)
 {
+	(void)folder;
+	const char *name = entry->name;
 	struct number_ctx *c = ctx;
 	struct orma_probes_numbers *numbers = c->numbers;
 	size_t prefix_size = strlen(c->prefix);
@@ -247,16 +252,39 @@ bool orma_probes_numbers_has(const struct orma_probes_numbers *numbers, uint32_t
 					     sizeof(*numbers->items), compare_u32) != NULL;
 }
 
-static int add_name(void *ctx, const char *name)
+static int add_name(void *ctx, int folder, const struct dir_entry *entry)
 {
-	return orma_base_buf_append(ctx, name, strlen(name) + 1);
+	(void)folder;
+	return orma_base_buf_append(ctx, entry->name, strlen(entry->name) + 1);
+}
+
+static int list_names(int dirfd, const char *path, entry_fn *fn, struct orma_buf *ret)
+{
+	ret->size = 0;
+	int r = for_each_entry(dirfd, path, fn, ret);
+	if (r < 0)
+		ret->size = 0;
+	return r;
 }
 
 int orma_probes_dir_names(int dirfd, const char *path, struct orma_buf *ret)
 {
-	ret->size = 0;
-	int r = for_each_entry(dirfd, path, add_name, ret);
-	if (r < 0)
-		ret->size = 0;
-	return r;
+	return list_names(dirfd, path, add_name, ret);
+}
+
+static int add_folder(void *ctx, int folder, const struct dir_entry *entry)
+{
+	struct stat status;
+	bool is_folder = entry->type == DT_DIR;
+
+	/* Some file systems do not tell the type of an entry. */
+	if (entry->type == DT_UNKNOWN)
+		is_folder = fstatat(folder, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+			    S_ISDIR(status.st_mode);
+	return is_folder ? add_name(ctx, folder, entry) : 0;
+}
+
+int orma_probes_dir_folders(int dirfd, const char *path, struct orma_buf *ret)
+{
+	return list_names(dirfd, path, add_folder, ret);
 }

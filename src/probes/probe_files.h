@@ -53,5 +53,7 @@ int orma_probes_dir_numbers(int dirfd, const char *path, const char *prefix,
 /* Lists all entries except hidden ones, each ending in a NUL, in the folder's order. 0 or
  * -errno. */
 int orma_probes_dir_names(int dirfd, const char *path, struct orma_buf *ret);
+/* The same for the folders among them. */
+int orma_probes_dir_folders(int dirfd, const char *path, struct orma_buf *ret);
 
 #endif

@@ -41,6 +41,7 @@ static const union orma_proto_type data_source_config_types[] = {
 	{.message = &orma_pb_frozen_ftrace_config_desc},
 	{.message = &orma_pb_systemd_journald_config_desc},
 	{.message = &orma_pb_test_config_desc},
+	{.message = &orma_pb_cgroup_stats_config_desc},
 };
 static const struct orma_proto_field_desc data_source_config_fields[] = {
 	{1, 17, offsetof(struct orma_pb_data_source_config, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
@@ -73,6 +74,7 @@ static const struct orma_proto_field_desc data_source_config_fields[] = {
 	{141, 541, offsetof(struct orma_pb_data_source_config, journald_config), 0, 19, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 	{1000, 557, offsetof(struct orma_pb_data_source_config, legacy_config), 10, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
 	{1001, 571, offsetof(struct orma_pb_data_source_config, for_testing), 0, 20, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{9900, 583, offsetof(struct orma_pb_data_source_config, cgroup_stats_config), 0, 21, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
 };
 static const char data_source_config_names[] = {
 	"DataSourceConfig"
@@ -105,10 +107,11 @@ static const char data_source_config_names[] = {
 	"\0frozen_ftrace_config"
 	"\0journald_config"
 	"\0legacy_config"
-	"\0for_testing"};
+	"\0for_testing"
+	"\0cgroup_stats_config"};
 const struct orma_proto_desc orma_pb_data_source_config_desc = {
 	data_source_config_names,
 	data_source_config_fields, data_source_config_types, NULL,
-	sizeof(struct orma_pb_data_source_config), 30, 1,
+	sizeof(struct orma_pb_data_source_config), 31, 1,
 };
 _Static_assert(sizeof(struct orma_pb_data_source_config) <= UINT16_MAX, "fits struct_size");

@@ -10,6 +10,7 @@
 #include "schema/gen/android_log_config.pb.h"
 #include "schema/gen/android_poll_config.pb.h"
 #include "schema/gen/android_power_config.pb.h"
+#include "schema/gen/cgroup_stats_config.pb.h"
 #include "schema/gen/frozen_ftrace_config.pb.h"
 #include "schema/gen/ftrace_config.pb.h"
 #include "schema/gen/heapprofd_config.pb.h"
@@ -69,6 +70,7 @@ struct orma_pb_data_source_config {
 	struct orma_pb_systemd_journald_config *journald_config;
 	struct orma_str legacy_config;
 	struct orma_pb_test_config *for_testing;
+	struct orma_pb_cgroup_stats_config *cgroup_stats_config;
 	uint32_t target_buffer;
 	uint32_t trace_duration_ms;
 	uint32_t stop_timeout_ms;
@@ -108,6 +110,7 @@ enum {
 	ORMA_PB_DATA_SOURCE_CONFIG_JOURNALD_CONFIG = 141,
 	ORMA_PB_DATA_SOURCE_CONFIG_LEGACY_CONFIG = 1000,
 	ORMA_PB_DATA_SOURCE_CONFIG_FOR_TESTING = 1001,
+	ORMA_PB_DATA_SOURCE_CONFIG_CGROUP_STATS_CONFIG = 9900,
 };
 static inline struct orma_pb_data_source_config *orma_pb_data_source_config_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_data_source_config_desc, arena); }
 static inline int orma_pb_data_source_config_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_data_source_config **ret) { return orma_proto_decode(&orma_pb_data_source_config_desc, data, size, arena, ret); }
@@ -190,5 +193,8 @@ static inline void orma_pb_data_source_config_set_legacy_config(struct orma_pb_d
 static inline bool orma_pb_data_source_config_has_for_testing(const struct orma_pb_data_source_config *m) { return m->for_testing != NULL; }
 static inline void orma_pb_data_source_config_set_for_testing(struct orma_pb_data_source_config *m, struct orma_pb_test_config *v) { m->for_testing = v; }
 static inline struct orma_pb_test_config *orma_pb_data_source_config_set_new_for_testing(struct orma_pb_data_source_config *m, struct orma_arena *arena) { return m->for_testing = orma_proto_new(&orma_pb_test_config_desc, arena); }
+static inline bool orma_pb_data_source_config_has_cgroup_stats_config(const struct orma_pb_data_source_config *m) { return m->cgroup_stats_config != NULL; }
+static inline void orma_pb_data_source_config_set_cgroup_stats_config(struct orma_pb_data_source_config *m, struct orma_pb_cgroup_stats_config *v) { m->cgroup_stats_config = v; }
+static inline struct orma_pb_cgroup_stats_config *orma_pb_data_source_config_set_new_cgroup_stats_config(struct orma_pb_data_source_config *m, struct orma_arena *arena) { return m->cgroup_stats_config = orma_proto_new(&orma_pb_cgroup_stats_config_desc, arena); }
 
 #endif

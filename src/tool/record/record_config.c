@@ -46,6 +46,7 @@ static const struct source_text {
 	 "      stat_period_ms: 250\n"
 	 "    }\n"},
 	{"linux.system_info", true, ""},
+	{"linux.cgroup_stats", true, ""},
 	{"linux.sysfs_power", true, ""},
 	{"linux.systemd_journald", true, ""},
 	{"track_event", false,

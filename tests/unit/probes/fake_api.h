@@ -123,6 +123,11 @@ void orma_packet_float(struct orma_packet *packet, uint32_t field_id, float valu
 	orma_proto_write_float(&packet->heap.writer, field_id, value);
 }
 
+void orma_packet_double(struct orma_packet *packet, uint32_t field_id, double value)
+{
+	orma_proto_write_double(&packet->heap.writer, field_id, value);
+}
+
 void orma_packet_string(struct orma_packet *packet, uint32_t field_id, const char *text)
 {
 	orma_proto_write_string(&packet->heap.writer, field_id, text);
