@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-static int take_varint(struct wire_span *span, uint64_t *ret_value)
+int wire_take_varint(struct wire_span *span, uint64_t *ret_value)
 {
 	uint64_t value = 0;
 	unsigned int shift;
@@ -45,7 +45,7 @@ static int take_bytes(struct wire_span *span, struct wire_span *ret_bytes)
 {
 	uint64_t size;
 
-	if (take_varint(span, &size) < 0 || size > (uint64_t)(span->end - span->at))
+	if (wire_take_varint(span, &size) < 0 || size > (uint64_t)(span->end - span->at))
 		return -EBADMSG;
 	ret_bytes->at = span->at;
 	ret_bytes->end = span->at + size;
@@ -61,13 +61,13 @@ int wire_next(struct wire_span *span, struct wire_field *ret_field)
 
 	if (span->at == span->end)
 		return 0;
-	if (take_varint(span, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
+	if (wire_take_varint(span, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
 		return -EBADMSG;
 	field.id = (uint32_t)(tag >> 3);
 	field.type = (enum wire_type)(tag & 7);
 	switch (field.type) {
 	case WIRE_VARINT:
-		r = take_varint(span, &field.value);
+		r = wire_take_varint(span, &field.value);
 		break;
 	case WIRE_FIXED64:
 		r = take_fixed(span, 8, &field.value);

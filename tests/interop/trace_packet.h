@@ -52,6 +52,8 @@ struct wire_field {
 	struct wire_span bytes; /* WIRE_BYTES only */
 };
 
+/* Takes a varint off the span, as in a packed field. Returns 0 or -EBADMSG. */
+int wire_take_varint(struct wire_span *span, uint64_t *ret_value);
 /* Takes the next field off the span. Returns 1, 0 at its end, or -EBADMSG. */
 int wire_next(struct wire_span *span, struct wire_field *ret_field);
 /* Returns the last value of a varint field, or fallback when there is none. */
