@@ -256,7 +256,7 @@ static int check_output(const struct command_line *line, const struct orma_recor
 	return -1;
 }
 
-static int run(struct command_line *line, const struct orma_record_config *config)
+static int run(struct command_line *line, struct orma_record_config *config)
 {
 	int status = check_output(line, config);
 	if (status >= 0)

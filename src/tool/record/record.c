@@ -296,8 +296,7 @@ static int run_session(struct orma_recorder *recorder)
 	if (r)
 		return r;
 	if (options->config && !options->is_quiet)
-		orma_record_warn_of_missing(recorder->session, options->config,
-					    options->app_argv != NULL);
+		orma_record_warn_of_missing(recorder->session, options);
 	wait_ready(recorder);
 	if (options->app_argv && start_app(recorder))
 		return -ECANCELED;
@@ -392,6 +391,8 @@ int orma_record_run(const struct orma_record_options *options)
 		status = delay_start(&recorder);
 	if (status == ORMA_EXIT_OK)
 		status = connect_or_serve(&recorder);
+	if (status == ORMA_EXIT_OK && recorder.embedded)
+		orma_record_leave_out_ftrace(options);
 	if (status == ORMA_EXIT_OK && wants_snapshots(&recorder))
 		status = prepare_snapshots(&recorder);
 	if (status == ORMA_EXIT_OK) {

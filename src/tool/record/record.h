@@ -30,8 +30,14 @@ struct orma_record_wish {
 	uint64_t buffer_kb;
 	uint64_t file_limit_kb;     /* stream into the file, up to this size */
 	bool is_streaming;          /* write into the file while recording */
-	const char *const *sources; /* names of data sources, or ftrace events "group/name" */
+	const char *const *sources; /* data sources, groups, and ftrace events "group/name" */
 	int source_count;
+	const char *const *categories; /* for track_event: no other is enabled */
+	int category_count;
+	uint32_t ring_ms;        /* choose a buffer for so much time */
+	uint32_t file_count;     /* with output_path and file_limit_kb: keep so many files */
+	const char *output_path; /* the service creates the file */
+	bool compresses;
 	const char *const *attributes; /* "key=value" */
 	int attribute_count;
 	bool is_deferred;
@@ -58,6 +64,8 @@ struct orma_record_config {
 /* 0 or a negative errno value with `reterr`. */
 int orma_record_config_make(const struct orma_record_wish *wish, struct orma_record_config *ret,
 			    struct orma_error *reterr);
+/* Removes a data source. 0 or -errno. */
+int orma_record_config_drop_source(struct orma_record_config *config, const char *name);
 void orma_record_config_done(struct orma_record_config *config);
 /* Appends the text of the config that a wish without a file stands for. 0 or -errno. */
 int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf *text);
@@ -66,7 +74,7 @@ int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf
 void orma_record_print_sources(void);
 
 struct orma_record_options {
-	const struct orma_record_config *config;
+	struct orma_record_config *config;
 	const char *out_path; /* "-" = standard output; NULL = none (detached sessions with an
 				 output of their own) */
 	bool no_clobber;
@@ -85,13 +93,19 @@ struct orma_record_options {
 	uint64_t clone_id;
 	const char *clone_name;
 	bool is_for_bugreport;
+	/* The words of the command line that need ftrace ("sched, freq"; NULL = none), and the
+	 * command that records them as root. */
+	const char *ftrace_words, *root_command;
 };
 
 /* Warns at the beginning of data sources in the config that no producer offers, and names those
  * that are offered. The recording asks for them all the same, because a program that has them may
  * still connect, in particular the one that the recorder is about to start. */
 void orma_record_warn_of_missing(struct orma_session *session,
-				 const struct orma_record_config *config, bool starts_program);
+				 const struct orma_record_options *options);
+/* For a recorder with probes of its own: when they cannot record the events of the kernel that the
+ * command line names, says so, with the command that can, and removes them from the config. */
+void orma_record_leave_out_ftrace(const struct orma_record_options *options);
 /* Warns at the end when programs' own events (track_event) are missing. */
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,

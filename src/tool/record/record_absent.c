@@ -6,6 +6,7 @@
  * is missing, before an hour is spent on it. Programs' own events (track_event) differ, because
  * programs come and go: the recorder reports at the end when the trace has none of them.
  */
+#include <errno.h>
 #include <orma/session.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "schema/gen/service_state.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "tool/record/record.h"
+#include "tool/record/record_groups.h"
 #include "tool/tool.h"
 
 static bool is_recorded(const struct orma_tool_summary *summary, struct orma_str name)
@@ -42,20 +44,9 @@ static bool is_offered(const struct orma_pb_tracing_service_state *state, struct
 #define TRACK_EVENT "track_event"
 #define FTRACE      "linux.ftrace"
 
-/* The data sources of orma's and of Perfetto's probes. */
-static const char *const known_sources[] = {
-	TRACK_EVENT, "linux.process_stats", "linux.sys_stats",      "linux.system_info",
-	FTRACE,      "linux.perf",          "linux.inode_file_map",
-};
-
-/* Returns the name that was probably meant, or NULL. */
-static const char *find_meant(const char *name)
-{
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(known_sources); i++)
-		if (strcmp(name, known_sources[i]) == 0)
-			return NULL;
-	return orma_tool_closest(name, known_sources, ORMA_ARRAY_SIZE(known_sources));
-}
+/* Where the kernel has its tracing; the second is that of kernels before 4.1, and of old mounts. */
+static const char *const tracefs_files[] = {"/sys/kernel/tracing/set_event",
+					    "/sys/kernel/debug/tracing/set_event"};
 
 #define LISTED_MAX 8
 
@@ -93,26 +84,93 @@ static const char *list_offered(const struct orma_pb_tracing_service_state *stat
 	return listed ? orma_base_buf_cstr(ret) : "nothing";
 }
 
-/* `needs_program`: only events of programs are recorded, and no program is about to be started. */
-static void warn_of_missing(const char *name, bool needs_program,
-			    const struct orma_pb_tracing_service_state *state)
+/* Names for orma_tool_closest(): the data sources that are offered, and the groups. */
+#define MEANT_MAX 64
+
+/* Returns the name that was probably meant, or NULL. Producers choose names, and only printable ones are suggested. */
+static const char *find_meant(const char *name, const struct orma_pb_tracing_service_state *state,
+			      struct orma_arena *arena)
+{
+	const char *names[MEANT_MAX];
+	size_t count = 0;
+
+	for (; count < orma_record_group_count; count++)
+		names[count] = orma_record_groups[count].name;
+	for (size_t i = 0; i < state->data_sources.count && count < MEANT_MAX; i++) {
+		if (!is_first_of_name(state, i))
+			continue;
+		char *copy = orma_base_arena_strdup(
+			arena, state->data_sources.items[i]->ds_descriptor->name);
+		if (copy)
+			names[count++] = copy;
+	}
+	return orma_tool_closest(name, names, count);
+}
+
+/* Returns 0, or why this process cannot record events of the kernel. */
+static int check_tracefs(void)
+{
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(tracefs_files) && r == -ENOENT; i++)
+		r = access(tracefs_files[i], R_OK | W_OK) ? -errno : 0;
+	return r;
+}
+
+void orma_record_leave_out_ftrace(const struct orma_record_options *options)
+{
+	int r = options->ftrace_words ? check_tracefs() : 0;
+
+	if (r == 0)
+		return;
+	if (geteuid() != 0 && options->root_command)
+		orma_tool_warn("left out: %s, which only root may record; `%s` does",
+			       options->ftrace_words, options->root_command);
+	else if (r == -ENOENT)
+		orma_tool_warn("left out: %s, because tracefs is not mounted; `mount -t tracefs "
+			       "tracefs /sys/kernel/tracing` mounts it",
+			       options->ftrace_words);
+	else
+		orma_tool_warn("left out: %s, because %s cannot be written: %s",
+			       options->ftrace_words, tracefs_files[0], strerror(-r));
+	r = orma_record_config_drop_source(options->config, FTRACE);
+	if (r < 0)
+		orma_tool_warn("%s", strerror(-r));
+}
+
+/* The facts that are known when a recording begins. */
+struct beginning {
+	const struct orma_record_options *options;
+	const struct orma_pb_tracing_service_state *state;
+	bool needs_program; /* only events of programs are recorded, and no program is about to start */
+};
+
+static void warn_of_missing(const struct beginning *beginning, const char *name)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf list = {0};
-	const char *meant = find_meant(name), *offered = list_offered(state, &list);
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	const char *words = beginning->options->ftrace_words;
 
+	if (strcmp(name, FTRACE) == 0) {
+		orma_tool_warn("left out: %s, because no producer offers " FTRACE
+			       "; `sudo %s probes` does",
+			       words ? words : "events of the kernel", orma_tool_path());
+		return;
+	}
+	if (strcmp(name, TRACK_EVENT) == 0) {
+		if (beginning->needs_program)
+			orma_tool_warn("no program that uses the library is connected yet; those "
+				       "that start from now on are recorded");
+		return;
+	}
+	const char *meant = find_meant(name, beginning->state, &arena);
+	const char *offered = list_offered(beginning->state, &list);
 	if (meant)
-		orma_tool_warn("\"%s\" is not a data source of this system; did you mean \"%s\"?",
+		orma_tool_warn("no producer offers the data source \"%s\"; did you mean \"%s\"?",
 			       name, meant);
-	else if (strcmp(name, FTRACE) == 0)
-		orma_tool_warn("nobody offers \"" FTRACE
-			       "\", where ftrace events come from; start Perfetto's "
-			       "traced_probes, as root, and it joins in");
-	else if (strcmp(name, TRACK_EVENT) != 0)
-		orma_tool_warn("nobody offers the data source \"%s\" yet; offered are: %s", name,
-			       offered ? offered : "?");
-	else if (needs_program)
-		orma_tool_warn("no program that uses the library is connected yet; those that "
-			       "start from now on are recorded");
+	else
+		orma_tool_warn("no producer offers the data source \"%s\" yet; offered are: %s",
+			       name, offered ? offered : "?");
 }
 
 /* Programs are connected, but may have emitted nothing. */
@@ -142,18 +200,16 @@ static bool copy_name(const struct orma_pb_trace_config *config, size_t i, struc
 	       orma_base_buf_cstr(ret);
 }
 
-static void warn_of_all_missing(const struct orma_pb_trace_config *config,
-				const struct orma_pb_tracing_service_state *state,
-				bool starts_program)
+static void warn_of_all_missing(const struct beginning *beginning,
+				const struct orma_pb_trace_config *config)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf name = {0};
-	bool needs_program = config->data_sources.count == 1 && !starts_program;
 
 	for (size_t i = 0; i < config->data_sources.count; i++)
 		if (copy_name(config, i, &name) &&
-		    !is_offered(state, config->data_sources.items[i]->config->name))
-			warn_of_missing(orma_base_buf_cstr(&name), needs_program, state);
-	if (config->data_sources.count == 0)
+		    !is_offered(beginning->state, config->data_sources.items[i]->config->name))
+			warn_of_missing(beginning, orma_base_buf_cstr(&name));
+	if (!beginning->options->config->has_sources)
 		orma_tool_warn("the config names no data source: there is nothing to record");
 }
 
@@ -186,13 +242,20 @@ static void free_hints(struct hints *hints)
 }
 
 void orma_record_warn_of_missing(struct orma_session *session,
-				 const struct orma_record_config *config, bool starts_program)
+				 const struct orma_record_options *options)
 {
 	struct hints hints = {0};
 
 	/* A service that has refused the config reports that before it answers the query. */
-	if (load_hints(session, config, &hints) && !orma_session_is_stopped(session))
-		warn_of_all_missing(hints.config, hints.state, starts_program);
+	if (load_hints(session, options->config, &hints) && !orma_session_is_stopped(session)) {
+		struct beginning beginning = {
+			.options = options,
+			.state = hints.state,
+			.needs_program =
+				hints.config->data_sources.count == 1 && !options->app_argv,
+		};
+		warn_of_all_missing(&beginning, hints.config);
+	}
 	free_hints(&hints);
 }
 

@@ -1,22 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_command.c - the command line of `orma record`.
  */
+#include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log_message.h"
+#include "base/str.h"
 #include "tool/control/trigger_command.h"
 #include "tool/print.h"
 #include "tool/record/record_app.h"
+#include "tool/record/record_groups.h"
 #include "tool/record/record_options.h"
 #include "tool/tool.h"
+
+#define DEFAULT_PATH       "trace.pftrace"
+#define CATEGORIES_MAX     64
+#define ROTATION_FILES_MAX 100
 
 struct command_line {
 	struct orma_record_line base;
 	bool prints_config;
+	const char *categories[CATEGORIES_MAX];
+	char output_path[PATH_MAX]; /* with --rotate: the absolute name of the file */
+	struct orma_buf ftrace_words, root_command; /* see record.h */
 };
 
-enum { OPTION_PRINT_CONFIG = ORMA_OPTION_OTHERS, OPTION_STREAM, OPTION_UNTIL_STOPPED };
+enum {
+	OPTION_PRINT_CONFIG = ORMA_OPTION_OTHERS,
+	OPTION_STREAM,
+	OPTION_UNTIL_STOPPED,
+	OPTION_RING,
+	OPTION_COMPRESS,
+	OPTION_ROTATE,
+	OPTION_CLONE,
+	OPTION_DETACH,
+	OPTION_ATTACH,
+	OPTION_STOP,
+};
 
 static const struct orma_tool_option option_table[] = {
 	{'o', "out", "FILE",
@@ -28,15 +50,29 @@ static const struct orma_tool_option option_table[] = {
 	 "it ends.",
 	 NULL},
 	{OPTION_UNTIL_STOPPED, "until-stopped", NULL, "The same as --time 0.", NULL},
+	{'e', "categories", "NAME",
+	 "Record only events of programs whose category is NAME, or begins with it if it ends with "
+	 "*; may be repeated.",
+	 NULL},
 	{'b', "buffer", "SIZE",
 	 "Size of the trace buffer: 4096k, 32mb or 1g; a number without a unit means kilobytes. "
 	 "Default: 32mb.",
+	 NULL},
+	{OPTION_RING, "ring", "TIME",
+	 "Record until it is stopped, and keep about the last TIME. Without --buffer the buffer "
+	 "has "
+	 "4mb for each second of TIME, at most 1g.",
 	 NULL},
 	{OPTION_STREAM, "stream", NULL,
 	 "Write the file while recording, instead of keeping the newest data in memory until the "
 	 "end.",
 	 NULL},
 	{'s', "size", "SIZE", "The same, and stop when the file has that SIZE.", NULL},
+	{OPTION_ROTATE, "rotate", "SIZExN",
+	 "The same, but go on in a new file when one has SIZE, and keep N files: 100mx5, or 100m x "
+	 "5. Older files are called FILE.1, FILE.2 and so on.",
+	 NULL},
+	{OPTION_COMPRESS, "compress", NULL, "Compress the trace with deflate.", NULL},
 	{'c', "config", "FILE",
 	 "Record by the TraceConfig in FILE, in text or binary form; - is standard input. --time, "
 	 "--buffer, --size and --stream override it.",
@@ -52,6 +88,17 @@ static const struct orma_tool_option option_table[] = {
 	 NULL},
 	{'D', "background-wait", NULL,
 	 "The same, but return when all data sources have started, or after 30 seconds.", NULL},
+	{OPTION_CLONE, "clone", "SESSION",
+	 "Write a snapshot of a running session, by its id or its unique_session_name as orma "
+	 "status shows them. The session goes on.",
+	 NULL},
+	{OPTION_DETACH, "detach", "KEY",
+	 "Leave the session running in the daemon under KEY, and return. The daemon writes the "
+	 "file.",
+	 NULL},
+	{OPTION_ATTACH, "attach", "KEY",
+	 "Take over the session that runs under KEY, and wait for its end.", NULL},
+	{OPTION_STOP, "stop", NULL, "With --attach: end the session.", NULL},
 	{'q', "quiet", NULL, "Print no progress and no summary.", NULL},
 	{0},
 };
@@ -61,6 +108,107 @@ static bool is_zero_duration(const char *value)
 	uint32_t ms;
 
 	return orma_tool_parse_duration_ms(value, &ms) == 0 && ms == 0;
+}
+
+static int take_category(struct command_line *line, const char *value)
+{
+	int count = line->base.wish.category_count;
+
+	if (*value == '\0')
+		return orma_tool_usage_error("--categories: the name is empty");
+	if (count == CATEGORIES_MAX)
+		return orma_tool_usage_error("--categories can be given %d times at most",
+					     CATEGORIES_MAX);
+	line->categories[count] = value;
+	line->base.wish.categories = line->categories;
+	line->base.wish.category_count = count + 1;
+	return -1;
+}
+
+static int take_ring(struct command_line *line, const char *value)
+{
+	uint32_t ms = 0;
+
+	if (orma_tool_parse_duration_ms(value, &ms) || ms == 0)
+		return orma_tool_usage_error("\"%s\" is not a duration; try --ring 30s", value);
+	line->base.wish.ring_ms = ms;
+	line->base.wish.is_endless = true;
+	line->base.wish.duration_ms = 0;
+	return -1;
+}
+
+/* Takes "100mx5" or "100m x 5". */
+static int take_rotation(struct command_line *line, char *value)
+{
+	char *times = strchr(value, 'x');
+	uint64_t kb = 0, count = 0;
+	int r = times ? 0 : -EINVAL;
+
+	if (r == 0) {
+		char *end = times;
+		*times++ = '\0';
+		while (end > value && end[-1] == ' ')
+			*--end = '\0';
+		times += strspn(times, " ");
+		r = orma_tool_parse_size_kb(value, &kb);
+	}
+	if (r == 0)
+		r = orma_base_parse_u64(times, 10, &count);
+	if (r || kb == 0 || kb > UINT64_MAX >> 10 || count < 2 || count > ROTATION_FILES_MAX)
+		return orma_tool_usage_error(
+			"--rotate takes a size and a number of files from 2 to "
+			"%d, like 100mx5",
+			ROTATION_FILES_MAX);
+	line->base.wish.file_limit_kb = kb;
+	line->base.wish.file_count = (uint32_t)count;
+	return -1;
+}
+
+static int take_session(struct command_line *line, const char *value)
+{
+	struct orma_record_options *options = &line->base.options;
+
+	if (orma_base_parse_u64(value, 10, &options->clone_id) || options->clone_id == 0)
+		options->clone_name = value;
+	return *value ? -1 : orma_tool_usage_error("--clone: name a session");
+}
+
+/* Takes an option that `perfetto` does not have, or calls otherwise. */
+static int take_own_option(struct command_line *line, int option, char *value)
+{
+	switch (option) {
+	case OPTION_PRINT_CONFIG:
+		line->prints_config = true;
+		return -1;
+	case OPTION_STREAM:
+		line->base.wish.is_streaming = true;
+		return -1;
+	case OPTION_COMPRESS:
+		line->base.wish.compresses = true;
+		return -1;
+	case OPTION_DETACH:
+		line->base.options.detach_key = value;
+		return -1;
+	case OPTION_ATTACH:
+		line->base.options.attach_key = value;
+		return -1;
+	case OPTION_STOP:
+		line->base.options.stops_attached = true;
+		return -1;
+	case OPTION_RING:
+		return take_ring(line, value);
+	case OPTION_ROTATE:
+		return take_rotation(line, value);
+	case OPTION_CLONE:
+		return take_session(line, value);
+	case 'e':
+		return take_category(line, value);
+	case 'q':
+		line->base.options.is_quiet = true;
+		return -1;
+	default:
+		return ORMA_EXIT_USAGE;
+	}
 }
 
 static int take_option(void *ctx, int option, char *value)
@@ -81,19 +229,7 @@ static int take_option(void *ctx, int option, char *value)
 		return orma_tool_usage_error("%s", error.message);
 	if (r > 0)
 		return -1;
-	switch (option) {
-	case OPTION_PRINT_CONFIG:
-		line->prints_config = true;
-		return -1;
-	case OPTION_STREAM:
-		line->base.wish.is_streaming = true;
-		return -1;
-	case 'q':
-		line->base.options.is_quiet = true;
-		return -1;
-	default:
-		return ORMA_EXIT_USAGE;
-	}
+	return take_own_option(line, option, value);
 }
 
 static int print_config(const struct orma_record_wish *wish)
@@ -124,7 +260,7 @@ static int record(struct orma_record_line *line)
 		status = orma_tool_fail("the config names an output_path, so --out has no meaning");
 	} else {
 		if (!line->options.out_path && !config.output_path)
-			line->options.out_path = "trace.pftrace";
+			line->options.out_path = DEFAULT_PATH;
 		status = orma_record_start(line, &config);
 	}
 	orma_record_config_done(&config);
@@ -161,42 +297,197 @@ static int take_program(struct orma_record_line *line, char **argv)
 	return -1;
 }
 
+/* Makes one word of "--rotate SIZE x N". Returns the new number of words. */
+static int join_rotation(int argc, char **argv, char *joined, size_t size)
+{
+	for (int i = 1; i + 3 < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--rotate") != 0 || strcmp(argv[i + 2], "x") != 0)
+			continue;
+		int length = snprintf(joined, size, "%s x %s", argv[i + 1], argv[i + 3]);
+		if (length < 0 || (size_t)length >= size)
+			break; /* too long to be right: the option is refused */
+		argv[i + 1] = joined;
+		memmove(argv + i + 2, argv + i + 4, (size_t)(argc - i - 3) * sizeof(*argv));
+		return argc - 2;
+	}
+	return argc;
+}
+
+/* The service writes the files of a rotation, and may have another working directory. */
+static int name_rotation(struct command_line *line)
+{
+	struct orma_record_options *options = &line->base.options;
+	const char *path = options->out_path ? options->out_path : DEFAULT_PATH;
+	char folder[PATH_MAX] = "";
+
+	if (line->base.wish.file_count == 0)
+		return -1;
+	if (strcmp(path, "-") == 0 || options->no_clobber)
+		return orma_tool_usage_error("--rotate goes with neither --out - nor --no-clobber");
+	if (*path != '/' && !getcwd(folder, sizeof(folder)))
+		return orma_tool_fail("the working directory: %s", strerror(errno));
+	int length = snprintf(line->output_path, sizeof(line->output_path), "%s%s%s", folder,
+			      *folder ? "/" : "", path);
+	if (length < 0 || (size_t)length >= sizeof(line->output_path))
+		return orma_tool_fail("%s: %s", path, strerror(ENAMETOOLONG));
+	line->base.wish.output_path = line->output_path;
+	options->out_path = NULL;
+	return -1;
+}
+
+/* An existing session is attached or cloned; nothing is said about what to record. */
+static int check_existing(const struct command_line *line, bool has_program)
+{
+	const struct orma_record_options *options = &line->base.options;
+	const struct orma_record_wish *wish = &line->base.wish;
+
+	if (options->detach_key ||
+	    (options->attach_key && (options->clone_id || options->clone_name)))
+		return orma_tool_usage_error("--clone, --attach and --detach exclude each other");
+	if (wish->config_path || wish->source_count || wish->duration_ms || wish->is_endless ||
+	    wish->buffer_kb || wish->file_limit_kb || wish->category_count || wish->is_streaming ||
+	    wish->compresses || has_program)
+		return orma_tool_usage_error(
+			"--clone and --attach take a session as it is; they go "
+			"with --out, --stop, --quiet and --background only");
+	return -1;
+}
+
+/* Refuses options that contradict each other. Returns -1 to go on, else the exit status. */
+static int check(const struct command_line *line, bool has_program)
+{
+	const struct orma_record_options *options = &line->base.options;
+	const struct orma_record_wish *wish = &line->base.wish;
+
+	if (options->stops_attached && !options->attach_key)
+		return orma_tool_usage_error("--stop goes with --attach");
+	if (options->attach_key || options->clone_id || options->clone_name)
+		return check_existing(line, has_program);
+	if (options->detach_key && (options->in_background || has_program))
+		return orma_tool_usage_error(
+			"--detach goes with neither --background nor a program");
+	if (wish->config_path && (wish->source_count || wish->category_count || wish->ring_ms))
+		return orma_tool_usage_error(
+			"name data sources either on the command line or in a config");
+	if (wish->ring_ms && (wish->is_streaming || wish->file_limit_kb))
+		return orma_tool_usage_error(
+			"--ring keeps the trace in memory; it does not go with "
+			"--stream, --size or --rotate");
+	return -1;
+}
+
+/* Appends a word as a shell reads it. */
+static int append_word(struct orma_buf *text, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./:-+,=@%";
+	bool is_plain = *word && word[strspn(word, plain)] == '\0';
+	int r = orma_base_buf_append_str(text, is_plain ? " " : " '");
+
+	for (; *word && r == 0; word++)
+		r = *word == '\'' ? orma_base_buf_append_str(text, "'\\''")
+				  : orma_base_buf_append(text, word, 1);
+	return r || is_plain ? r : orma_base_buf_append_str(text, "'");
+}
+
+static bool needs_ftrace(const char *source)
+{
+	return strchr(source, '/') || orma_record_group_find(source) ||
+	       strcmp(source, "linux.ftrace") == 0;
+}
+
+/* Remembers what needs ftrace, and the command that root would give. */
+static int describe_ftrace(struct command_line *line, int argc, char **argv)
+{
+	const struct orma_record_wish *wish = &line->base.wish;
+	int r = 0;
+
+	for (int i = 0; i < wish->source_count && r == 0; i++)
+		if (needs_ftrace(wish->sources[i]))
+			r = orma_base_buf_printf(&line->ftrace_words, "%s%s",
+						 line->ftrace_words.size ? ", " : "",
+						 wish->sources[i]);
+	if (r == 0)
+		r = orma_base_buf_printf(&line->root_command, "sudo %s record", orma_tool_path());
+	for (int i = 1; i < argc && r == 0; i++)
+		r = append_word(&line->root_command, argv[i]);
+	if (r == 0 && line->ftrace_words.size)
+		line->base.options.ftrace_words = orma_base_buf_cstr(&line->ftrace_words);
+	line->base.options.root_command = r == 0 ? orma_base_buf_cstr(&line->root_command) : NULL;
+	return r;
+}
+
+static int start(struct command_line *line)
+{
+	struct orma_record_options *options = &line->base.options;
+	int status = name_rotation(line);
+
+	if (status >= 0)
+		return status;
+	/* Another process has to keep a session that outlives its recorder. */
+	if (options->detach_key) {
+		line->base.wish.is_streaming = true;
+		options->may_serve = false;
+	}
+	if (line->prints_config)
+		return print_config(&line->base.wish);
+	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
+	if (!options->attach_key && !options->clone_id && !options->clone_name)
+		return record(&line->base);
+	options->may_serve = false;
+	options->must_record = false;
+	if (!options->out_path && !options->attach_key)
+		options->out_path = DEFAULT_PATH;
+	return orma_record_start(&line->base, NULL);
+}
+
+static int run_line(struct command_line *line, int argc, char **argv)
+{
+	int program = find_program(argc, argv);
+	bool has_program = program > 1 && strcmp(argv[program - 1], "--") == 0;
+	int own_argc = has_program ? program - 1 : argc;
+	int status =
+		orma_tool_read_options(&orma_record_command, own_argc, argv, take_option, line);
+
+	if (status >= 0)
+		return status;
+	line->base.wish.sources = (const char *const *)argv + optind;
+	line->base.wish.source_count = own_argc - optind;
+	status = check(line, has_program);
+	if (status < 0 && has_program)
+		status = take_program(&line->base, argv + program);
+	if (status >= 0)
+		return status;
+	if (describe_ftrace(line, argc, argv))
+		return orma_tool_fail("%s", strerror(ENOMEM));
+	return start(line);
+}
+
 static int run(int argc, char **argv)
 {
 	struct command_line line = {
 		.base.options = {.may_serve = true, .must_record = true, .ready_fd = -1},
 	};
-	int program = find_program(argc, argv);
-	bool has_program = program > 1 && strcmp(argv[program - 1], "--") == 0;
-	int own_argc = has_program ? program - 1 : argc;
-	int status =
-		orma_tool_read_options(&orma_record_command, own_argc, argv, take_option, &line);
+	char rotation[64];
+	int status = run_line(&line, join_rotation(argc, argv, rotation, sizeof(rotation)), argv);
 
-	if (status >= 0)
-		return status;
-	line.base.wish.sources = (const char *const *)argv + optind;
-	line.base.wish.source_count = own_argc - optind;
-	if (line.base.wish.config_path && line.base.wish.source_count)
-		return orma_tool_usage_error(
-			"name data sources either on the command line or in a config");
-	status = has_program ? take_program(&line.base, argv + program) : -1;
-	if (status >= 0)
-		return status;
-	if (line.prints_config)
-		return print_config(&line.base.wish);
-	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
-	return record(&line.base);
+	orma_base_buf_done(&line.ftrace_words);
+	orma_base_buf_done(&line.root_command);
+	return status;
 }
 
 const struct orma_tool_command orma_record_command = {
 	.name = "record",
 	.summary = "record a trace of this machine into a file",
 	.usage = "[OPTIONS] [SOURCE...] [-- PROGRAM [ARGUMENT...]]",
-	.about = "Records a trace. Uses the tracing daemon when one runs; without one it is its "
-		 "own, with this machine's probes, and other programs can join in. A SOURCE is a "
-		 "data source's name (linux.process_stats, linux.sys_stats, linux.system_info, "
-		 "track_event, ...) or an ftrace event (sched/sched_switch); without any, those "
-		 "four are recorded.\n\n"
+	.about = "Records a trace: events of programs, what the probes poll, and with groups also "
+		 "events of the kernel. A SOURCE is one of the groups sched, freq, idle, irq, "
+		 "syscalls, block, net, memory and power, an event of the kernel "
+		 "(sched/sched_switch), or a data source (linux.process_stats, linux.sys_stats, "
+		 "linux.system_info, track_event, ...). With a data source, only what is named is "
+		 "recorded; without any, those four, which need no root.\n\n"
+		 "Uses the tracing daemon when one runs; without one it is its own, with this "
+		 "machine's probes, and other programs and recorders join in.\n\n"
 		 "With a PROGRAM, the recorder starts it, records until it ends, and exits with "
 		 "its status.",
 	.options = option_table,

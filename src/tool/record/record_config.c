@@ -14,169 +14,8 @@
 #include "proto/codec.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
-#include "tool/print.h"
 #include "tool/record/record.h"
 #include "tool/tool.h"
-
-#define DEFAULT_BUFFER_KB 32768u
-/* Limits on the buffer for sources that poll, which has a quarter of the other buffer's size. */
-#define POLLED_BUFFER_KB_MIN 1024u
-#define POLLED_BUFFER_KB_MAX 16384u
-#define DEFAULT_DURATION_MS  10000
-
-/* Recorded when no source is named: everything that this machine shows without root, and the events
- * of all programs. */
-static const char *const default_sources[] = {"linux.process_stats", "linux.sys_stats",
-					      "linux.system_info", "track_event"};
-
-static const struct source_text {
-	const char *name;
-	bool is_polled;     /* writes a little at intervals, so it has a buffer of its own */
-	const char *config; /* inside config { ... } */
-} source_texts[] = {
-	{"linux.process_stats", true,
-	 "    process_stats_config {\n"
-	 "      scan_all_processes_on_start: true\n"
-	 "      proc_stats_poll_ms: 500\n"
-	 "    }\n"},
-	{"linux.sys_stats", true,
-	 "    sys_stats_config {\n"
-	 "      meminfo_period_ms: 250\n"
-	 "      vmstat_period_ms: 250\n"
-	 "      stat_period_ms: 250\n"
-	 "    }\n"},
-	{"linux.system_info", true, ""},
-	{"linux.cgroup_stats", true, ""},
-	{"linux.sysfs_power", true, ""},
-	{"linux.systemd_journald", true, ""},
-	{"track_event", false,
-	 "    track_event_config {\n"
-	 "      enabled_categories: \"*\"\n"
-	 "    }\n"},
-};
-
-/* Appends a string literal of the text format. */
-static int append_quoted(struct orma_buf *text, const char *value)
-{
-	int r = orma_base_buf_append_str(text, "\"");
-	for (const char *at = value; *at && r == 0; at++) {
-		unsigned char c = (unsigned char)*at;
-		if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f)
-			r = orma_base_buf_printf(text, "\\%03o", c);
-		else
-			r = orma_base_buf_append(text, at, 1);
-	}
-	return r ? r : orma_base_buf_append_str(text, "\"");
-}
-
-/* Returns NULL for a source that orma does not know. */
-static const struct source_text *find_source_text(const char *name)
-{
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(source_texts); i++)
-		if (strcmp(source_texts[i].name, name) == 0)
-			return &source_texts[i];
-	return NULL;
-}
-
-static bool is_polled(const char *name)
-{
-	const struct source_text *source = find_source_text(name);
-	return source && source->is_polled;
-}
-
-static int append_source(struct orma_buf *text, const char *name, bool has_polled_buffer)
-{
-	const struct source_text *source = find_source_text(name);
-	int r = orma_base_buf_append_str(text, "data_sources {\n  config {\n    name: ");
-	if (r == 0)
-		r = append_quoted(text, name);
-	if (r == 0 && has_polled_buffer && is_polled(name))
-		r = orma_base_buf_append_str(text, "\n    target_buffer: 1");
-	if (r == 0)
-		r = orma_base_buf_printf(text, "\n%s  }\n}\n", source ? source->config : "");
-	return r;
-}
-
-static int append_buffer(struct orma_buf *text, uint64_t size_kb)
-{
-	return orma_base_buf_printf(text,
-				    "buffers {\n  size_kb: %llu\n  fill_policy: RING_BUFFER\n}\n",
-				    (unsigned long long)size_kb);
-}
-
-/* Appends one buffer, and a second one when some sources poll and others do not: the busy ones
- * could push the polled data out of a common ring within seconds. */
-static int append_buffers(struct orma_buf *text, uint64_t size_kb, const char *const *sources,
-			  int count, bool *ret_has_polled_buffer)
-{
-	int polled_count = 0;
-	for (int i = 0; i < count; i++)
-		polled_count += is_polled(sources[i]);
-	*ret_has_polled_buffer = polled_count > 0 && polled_count < count;
-	int r = append_buffer(text, size_kb);
-	if (r == 0 && *ret_has_polled_buffer)
-		r = append_buffer(text, ORMA_MIN(ORMA_MAX(size_kb / 4, POLLED_BUFFER_KB_MIN),
-						 POLLED_BUFFER_KB_MAX));
-	return r;
-}
-
-/* Names with a slash are ftrace events, which share one data source. */
-static int append_ftrace(const struct orma_record_wish *wish, struct orma_buf *text)
-{
-	bool is_open = false;
-	int r = 0;
-	for (int i = 0; i < wish->source_count && r == 0; i++) {
-		if (!strchr(wish->sources[i], '/'))
-			continue;
-		if (!is_open)
-			r = orma_base_buf_append_str(
-				text, "data_sources {\n  config {\n    name: \"linux.ftrace\"\n"
-				      "    ftrace_config {\n");
-		is_open = true;
-		if (r == 0)
-			r = orma_base_buf_append_str(text, "      ftrace_events: ");
-		if (r == 0)
-			r = append_quoted(text, wish->sources[i]);
-		if (r == 0)
-			r = orma_base_buf_append_str(text, "\n");
-	}
-	if (is_open && r == 0)
-		r = orma_base_buf_append_str(text, "      symbolize_ksyms: true\n    }\n  }\n}\n");
-	return r;
-}
-
-int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf *text)
-{
-	const char *const *sources = wish->source_count ? wish->sources : default_sources;
-	int count = wish->source_count ? wish->source_count : (int)ORMA_ARRAY_SIZE(default_sources);
-	uint64_t buffer_kb = wish->buffer_kb ? wish->buffer_kb : DEFAULT_BUFFER_KB;
-	bool has_polled_buffer;
-	int r = append_buffers(text, buffer_kb, sources, count, &has_polled_buffer);
-	for (int i = 0; i < count && r == 0; i++)
-		if (!strchr(sources[i], '/'))
-			r = append_source(text, sources[i], has_polled_buffer);
-	if (r == 0 && wish->source_count)
-		r = append_ftrace(wish, text);
-	if (r == 0 && !wish->is_endless)
-		r = orma_base_buf_printf(text, "duration_ms: %u\n",
-					 wish->duration_ms ? wish->duration_ms
-							   : DEFAULT_DURATION_MS);
-	if (r == 0 && (wish->is_streaming || wish->file_limit_kb))
-		r = orma_base_buf_append_str(text,
-					     "write_into_file: true\nfile_write_period_ms: 1000\n");
-	if (r == 0 && wish->file_limit_kb)
-		r = orma_base_buf_printf(text, "max_file_size_bytes: %llu\n",
-					 (unsigned long long)wish->file_limit_kb * 1024);
-	return r;
-}
-
-void orma_record_print_sources(void)
-{
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(default_sources); i++) {
-		fputs("source\t", stdout);
-		orma_tool_print_line(stdout, "%s", default_sources[i]);
-	}
-}
 
 static bool looks_like_text(const struct orma_buf *content)
 {
@@ -208,6 +47,16 @@ static int parse_config(const struct orma_record_wish *wish, const char *name,
 	return r;
 }
 
+static int compress(struct orma_pb_trace_config *config, struct orma_arena *arena)
+{
+	config->compression = orma_proto_new(&orma_pb_trace_config_compression_config_desc, arena);
+	if (!config->compression)
+		return -ENOMEM;
+	config->compression->deflate =
+		orma_proto_new(&orma_pb_trace_config_compression_config_deflate_desc, arena);
+	return config->compression->deflate ? 0 : -ENOMEM;
+}
+
 /* Applies options that override a config file. */
 static int apply_overrides(const struct orma_record_wish *wish, struct orma_arena *arena,
 			   struct orma_pb_trace_config *config)
@@ -222,6 +71,12 @@ static int apply_overrides(const struct orma_record_wish *wish, struct orma_aren
 		orma_pb_trace_config_set_write_into_file(config, true);
 	if (wish->config_path && wish->file_limit_kb)
 		orma_pb_trace_config_set_max_file_size_bytes(config, wish->file_limit_kb * 1024);
+	if (wish->config_path && wish->file_count) {
+		orma_pb_trace_config_set_max_file_count(config, wish->file_count);
+		orma_pb_trace_config_set_output_path(config, orma_base_str(wish->output_path));
+	}
+	if (wish->config_path && wish->compresses && compress(config, arena))
+		return -ENOMEM;
 	if (wish->is_deferred)
 		orma_pb_trace_config_set_deferred_start(config, true);
 	if (wish->attribute_count == 0)
@@ -356,6 +211,35 @@ int orma_record_config_make(const struct orma_record_wish *wish, struct orma_rec
 		orma_record_config_done(ret);
 	orma_base_arena_done(&arena);
 	orma_base_buf_done(&content);
+	return r;
+}
+
+int orma_record_config_drop_source(struct orma_record_config *config, const char *name)
+{
+	struct orma_arena arena = {0};
+	struct orma_buf bytes = {0};
+	struct orma_pb_trace_config *decoded;
+	size_t kept = 0;
+	int r = orma_proto_decode_copy(&orma_pb_trace_config_desc, config->bytes.data,
+				       config->bytes.size, &arena, &decoded);
+
+	for (size_t i = 0; r == 0 && i < decoded->data_sources.count; i++) {
+		struct orma_pb_trace_config_data_source *source = decoded->data_sources.items[i];
+
+		if (!source->config || !orma_base_str_is(source->config->name, name))
+			decoded->data_sources.items[kept++] = source;
+	}
+	if (r == 0) {
+		decoded->data_sources.count = kept;
+		r = orma_proto_encode(decoded, &bytes);
+	}
+	if (r == 0) {
+		orma_base_buf_done(&config->bytes);
+		config->bytes = bytes;
+	} else {
+		orma_base_buf_done(&bytes);
+	}
+	orma_base_arena_done(&arena);
 	return r;
 }
 

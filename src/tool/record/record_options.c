@@ -90,7 +90,7 @@ int orma_record_take_option(struct orma_record_line *line, int option, const cha
 	}
 }
 
-int orma_record_start(struct orma_record_line *line, const struct orma_record_config *config)
+int orma_record_start(struct orma_record_line *line, struct orma_record_config *config)
 {
 	const char *out_path = line->options.out_path;
 	int status;

@@ -24,6 +24,6 @@ struct orma_record_line {
 int orma_record_take_option(struct orma_record_line *line, int option, const char *value,
 			    struct orma_error *reterr);
 /* Records; returns the exit status. */
-int orma_record_start(struct orma_record_line *line, const struct orma_record_config *config);
+int orma_record_start(struct orma_record_line *line, struct orma_record_config *config);
 
 #endif
