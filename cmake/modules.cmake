@@ -1,17 +1,19 @@
-# Sources that run per event, per chunk or per message are optimised for speed; the rest of the library is optimised for size.
+# Sources that run per event, or that touch the bytes of each chunk or packet, are optimised for speed. The rest of the
+# library is optimised for size.
 # Small code leaves more of the caches to the traced program.
 set(ORMA_HOT_SOURCES
-  "base/(alloc|arena|buf|clock_ns|list|map|str)"
+  "base/(buf|clock_ns|list|map|str)"
   "proto/(writer|reader|wire)"
-  "shm/.*"
-  "ipc/(frame|connection)"
+  "shm/(acquire|event_queue|patch_pool|trace_writer|trace_writer_held|view)"
   "buffer/trace_buffer_(index|read|walk|write)"
   "service/(packet_sequence|producer/chunk_commit|producer/chunk_store|read/batch|read/packet_check|read/read)"
   "host/host_commit"
-  "client/(packet|thread|commit_encode)")
-# All of src/track is hot, except these files, which run once per session or thread.
+  "client/(packet|thread)")
+# All of src/track is hot, except these files, which run once per session, thread or beginning of a sequence.
 set(ORMA_COLD_TRACK
-  "category_(descriptor|id|list)|config_match|instance_config|process_info|registered_track|rename_watch|thread_descriptor|thread_info")
+  "announce|category_(descriptor|id|list|rule)|config_match|instance_config|process_info|registered_track|rename_watch"
+  "sequence_begin|thread_descriptor|thread_info|track_event")
+list(JOIN ORMA_COLD_TRACK "|" ORMA_COLD_TRACK)
 list(JOIN ORMA_HOT_SOURCES "|" ORMA_HOT_SOURCES)
 
 # orma_is_hot(path ret)
