@@ -122,20 +122,29 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool orma_probes_text_hex32(struct orma_str text, uint32_t *ret)
+bool orma_probes_text_hex64(struct orma_str text, uint64_t *ret)
 {
 	if (orma_probes_text_has_prefix(text, "0x") || orma_probes_text_has_prefix(text, "0X"))
 		skip(&text, 2);
-	if (text.size == 0 || text.size > 8)
+	if (text.size == 0 || text.size > 16)
 		return false;
-	uint32_t value = 0;
+	uint64_t value = 0;
 	for (size_t i = 0; i < text.size; i++) {
 		int digit = hex_digit(text.data[i]);
 		if (digit < 0)
 			return false;
-		value = value << 4 | (uint32_t)digit;
+		value = value << 4 | (uint64_t)digit;
 	}
 	*ret = value;
+	return true;
+}
+
+bool orma_probes_text_hex32(struct orma_str text, uint32_t *ret)
+{
+	uint64_t value;
+	if (!orma_probes_text_hex64(text, &value) || value > UINT32_MAX)
+		return false;
+	*ret = (uint32_t)value;
 	return true;
 }
 

@@ -29,6 +29,7 @@ bool orma_probes_text_u64(struct orma_str text, uint64_t *ret);
 bool orma_probes_text_i64(struct orma_str text, int64_t *ret);
 bool orma_probes_text_u32(struct orma_str text, uint32_t *ret);
 /* Reads a hexadecimal number, with or without "0x". */
+bool orma_probes_text_hex64(struct orma_str text, uint64_t *ret);
 bool orma_probes_text_hex32(struct orma_str text, uint32_t *ret);
 /* Reads the next word as a number. Returns false when there is none, or it is not a number. */
 bool orma_probes_text_next_u64(struct orma_str *rest, uint64_t *ret);

@@ -32,7 +32,8 @@ struct orma_ftrace_event {
 	const struct orma_event_plan *plan;
 };
 
-/* `tracefs_path` is the root of the instance, for example /sys/kernel/tracing; it is copied. 0 or -ENOMEM. */
+/* `tracefs_path` is the root of the instance, for example /sys/kernel/tracing; it is borrowed for the call. 0, -ENOMEM,
+ * or the errno of opening its folder `events`. */
 int orma_ftrace_events_new(const char *tracefs_path, struct orma_ftrace_events **ret);
 void orma_ftrace_events_free(struct orma_ftrace_events *events);
 

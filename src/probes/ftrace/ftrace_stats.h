@@ -43,6 +43,7 @@ struct orma_ftrace_session_stats {
 	uint32_t parse_errors;                         /* orma_ftrace_sink_parse_errors() */
 	struct orma_str unknown_events, failed_events; /* names, each ending in a NUL */
 	struct orma_str exclusive_feature_error;
+	struct orma_str atrace_errors; /* any other problem of the set-up */
 	bool preserve_buffer;
 };
 

@@ -138,6 +138,11 @@ void orma_packet_bytes(struct orma_packet *packet, uint32_t field_id, const void
 	orma_proto_write_bytes(&packet->heap.writer, field_id, data, size);
 }
 
+void orma_packet_raw(struct orma_packet *packet, const void *data, size_t size)
+{
+	orma_proto_write_raw(&packet->heap.writer, data, size);
+}
+
 _Static_assert(sizeof(struct orma_proto_nested) <= sizeof(struct orma_nested), "fits");
 
 void orma_packet_nested_begin(struct orma_packet *packet, struct orma_nested *nested,

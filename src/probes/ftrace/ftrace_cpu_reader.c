@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ftrace_cpu_reader.c - reads one CPU's ring buffer.
+ *
+ *	trace_pipe_raw --read()--> pages[0 .. 32) --page_parse.c--> records --> each sink
+ *
+ * Each read() takes one page. A page that the kernel has filled is taken whole; of the one that it is writing, read()
+ * gives what is complete so far. Pages are read in batches and only then parsed, so that neither the kernel's code nor
+ * the parser's is evicted by the other for each page.
+ *
+ * Caught up: a page less than half full is what the kernel was writing. The first page of a round may be the rest of one
+ * that the last round had begun, so it does not count. (The kernel's files that tell how full a buffer is cost more than
+ * the read that finds nothing.)
+ *
+ * Invariant: no bundle is open between two calls of drain().
+ */
+#include "probes/ftrace/ftrace_cpu_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "probes/ftrace/page_parse.h"
+#include "probes/ftrace/sink_state.h"
+#include "probes/probe_files.h"
+
+#define BATCH_PAGES      32
+#define RECORDS_MAX      512
+#define HEADER_BYTES_MAX 65536
+
+struct orma_ftrace_cpu_reader {
+	uint32_t cpu;
+	int fd;
+	uint64_t lost_count;
+};
+
+/* --- the shared part --------------------------------------------------------------------- */
+
+/* The layout of kernels whose header_page cannot be read. */
+static struct orma_ftrace_page_layout usual_layout(void)
+{
+	struct utsname system;
+	bool is_64_bit = sizeof(long) == 8 ||
+			 (uname(&system) == 0 &&
+			  (strstr(system.machine, "64") || strstr(system.machine, "armv8")));
+	uint16_t commit_bytes = is_64_bit ? 8 : 4;
+
+	return (struct orma_ftrace_page_layout){
+		.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
+		.commit_bytes = commit_bytes,
+		.commit_offset = 8,
+		.data_offset = (uint16_t)(8 + commit_bytes),
+	};
+}
+
+static int read_layout(const char *tracefs_path, struct orma_ftrace_page_layout *ret)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0}, text = {0};
+
+	int r = orma_base_buf_printf(&path, "%s/events/header_page", tracefs_path);
+	const char *name = r == 0 ? orma_base_buf_cstr(&path) : NULL;
+	if (!name)
+		return -ENOMEM;
+	r = orma_base_file_read(AT_FDCWD, name, HEADER_BYTES_MAX, &text);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		*ret = usual_layout();
+		return 0;
+	}
+	return orma_ftrace_page_layout_parse((struct orma_str){(const char *)text.data, text.size},
+					     ret);
+}
+
+int orma_ftrace_drain_init(struct orma_ftrace_drain *drain, const char *tracefs_path)
+{
+	*drain = (struct orma_ftrace_drain){0};
+	int r = read_layout(tracefs_path, &drain->layout);
+	if (r < 0)
+		return r;
+	drain->pages = orma_base_alloc_array(BATCH_PAGES, drain->layout.page_bytes);
+	return drain->pages ? 0 : -ENOMEM;
+}
+
+void orma_ftrace_drain_done(struct orma_ftrace_drain *drain)
+{
+	orma_base_free(drain->pages);
+	*drain = (struct orma_ftrace_drain){0};
+}
+
+/* --- parsing -------------------------------------------------------------------------------- */
+
+static void error_to_sinks(const struct orma_ftrace_drain *drain, int status,
+			   const struct orma_ftrace_page *page, const uint8_t *data)
+{
+	for (uint32_t i = 0; i < drain->sink_count; i++)
+		orma_sink_error(drain->sinks[i], status, page->begin_ns, data,
+				drain->layout.page_bytes);
+}
+
+static void parse_page(struct orma_ftrace_cpu_reader *reader, const struct orma_ftrace_drain *drain,
+		       const uint8_t *data)
+{
+	struct orma_ftrace_record records[RECORDS_MAX];
+	struct orma_ftrace_page page;
+	int status = orma_ftrace_page_begin(&drain->layout, data, &page);
+	size_t count = RECORDS_MAX;
+
+	reader->lost_count += page.lost_count;
+	for (uint32_t i = 0; i < drain->sink_count; i++)
+		orma_sink_page(drain->sinks[i], reader->cpu, &drain->clock, page.has_lost_events);
+	while (status == ORMA_FTRACE_STATUS(OK) && count == RECORDS_MAX) {
+		status = orma_ftrace_page_records(&page, records, RECORDS_MAX, &count);
+		for (uint32_t i = 0; i < drain->sink_count; i++)
+			orma_sink_records(drain->sinks[i], records, count);
+	}
+	if (status != ORMA_FTRACE_STATUS(OK))
+		error_to_sinks(drain, status, &page, data);
+}
+
+static void parse_batch(struct orma_ftrace_cpu_reader *reader,
+			const struct orma_ftrace_drain *drain, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		parse_page(reader, drain, drain->pages + (size_t)i * drain->layout.page_bytes);
+	for (uint32_t i = 0; i < drain->sink_count; i++)
+		orma_sink_end(drain->sinks[i]);
+}
+
+/* --- reading -------------------------------------------------------------------------------- */
+
+/* Errors that are part of normal life: nothing to read, no page to spare, the buffer is being resized, the CPU is
+ * offline. */
+static bool is_expected(int error)
+{
+	return error == EAGAIN || error == ENOMEM || error == EBUSY || error == ENODEV;
+}
+
+/* Returns true when it has read a whole page. */
+static bool read_page(struct orma_ftrace_cpu_reader *reader, const struct orma_ftrace_drain *drain,
+		      uint8_t *page)
+{
+	int status = 0;
+	ssize_t size;
+
+	do {
+		size = read(reader->fd, page, drain->layout.page_bytes);
+	} while (size < 0 && errno == EINTR);
+	if (size == (ssize_t)drain->layout.page_bytes)
+		return true;
+	if (size < 0 && !is_expected(errno))
+		status = ORMA_FTRACE_STATUS(UNEXPECTED_READ_ERROR);
+	else if (size > 0)
+		status = ORMA_FTRACE_STATUS(PARTIAL_PAGE_READ);
+	for (uint32_t i = 0; status != 0 && i < drain->sink_count; i++)
+		orma_sink_count_error(drain->sinks[i], status);
+	return false;
+}
+
+/* Reads up to `max` pages; sets *ret_is_caught_up when there is no more. */
+static uint32_t read_batch(struct orma_ftrace_cpu_reader *reader,
+			   const struct orma_ftrace_drain *drain, uint32_t max, bool is_first_batch,
+			   bool *ret_is_caught_up)
+{
+	const struct orma_ftrace_page_layout *layout = &drain->layout;
+	uint32_t count = 0;
+
+	while (count < max) {
+		uint8_t *page = drain->pages + (size_t)count * layout->page_bytes;
+		if (!read_page(reader, drain, page)) {
+			*ret_is_caught_up = true;
+			break;
+		}
+		bool may_be_rest = is_first_batch && count == 0;
+		count++;
+		if (!may_be_rest &&
+		    orma_ftrace_page_used_bytes(layout, page) < layout->page_bytes / 2) {
+			*ret_is_caught_up = true;
+			break;
+		}
+	}
+	return count;
+}
+
+uint32_t orma_ftrace_cpu_reader_drain(struct orma_ftrace_cpu_reader *reader,
+				      struct orma_ftrace_drain *drain, uint32_t limit)
+{
+	uint32_t total = 0;
+	bool is_caught_up = false;
+
+	while (!is_caught_up && total < limit) {
+		uint32_t max = ORMA_MIN(limit - total, (uint32_t)BATCH_PAGES);
+		uint32_t count = read_batch(reader, drain, max, total == 0, &is_caught_up);
+		if (count > 0)
+			parse_batch(reader, drain, count);
+		total += count;
+	}
+	/* A page that was the last one and the limit at once must not look like a page of many. */
+	return is_caught_up && total == limit && total > 0 ? total - 1 : total;
+}
+
+int orma_ftrace_cpu_reader_new(const char *tracefs_path, uint32_t cpu, bool may_map,
+			       struct orma_ftrace_cpu_reader **ret)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
+	struct orma_ftrace_cpu_reader *reader;
+
+	(void)may_map;
+	int r = orma_base_buf_printf(&path, "%s/per_cpu/cpu%u/trace_pipe_raw", tracefs_path, cpu);
+	const char *name = r == 0 ? orma_base_buf_cstr(&path) : NULL;
+	if (!name)
+		return -ENOMEM;
+	int fd = orma_base_fd_avoid_standard(open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+	if (fd < 0)
+		return -errno;
+	reader = orma_base_zalloc(sizeof(*reader));
+	if (!reader) {
+		orma_base_fd_close(fd);
+		return -ENOMEM;
+	}
+	reader->cpu = cpu;
+	reader->fd = fd;
+	*ret = reader;
+	return 0;
+}
+
+void orma_ftrace_cpu_reader_free(struct orma_ftrace_cpu_reader *reader)
+{
+	if (!reader)
+		return;
+	orma_base_fd_close(reader->fd);
+	orma_base_free(reader);
+}
+
+int orma_ftrace_cpu_reader_fd(const struct orma_ftrace_cpu_reader *reader)
+{
+	return reader->fd;
+}
+
+uint64_t orma_ftrace_cpu_reader_lost(const struct orma_ftrace_cpu_reader *reader)
+{
+	return reader->lost_count;
+}

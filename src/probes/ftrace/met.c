@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * met.c - collects tasks and inodes for the data sources that look them up.
+ *
+ * A task is in most events, so what the encoder asks first is a table of 1024 slots, indexed by the low bits of the
+ * number, that holds the task met last in each. Only a task that is not there is put on a list; the list is delivered
+ * when a CPU has been drained. Invariant: a slot's task is on the list, or was delivered since the slots were cleared.
+ * Two tasks with the same low bits may both be delivered more than once, which their receivers allow for.
+ *
+ * Rejected: a bitmap of all possible numbers (512 KiB that the encoder would keep in the cache); a set without false
+ * repetitions (a receiver knows for longer than a drain which tasks it has looked up).
+ */
+#include "probes/ftrace/met.h"
+
+#include <string.h>
+
+static struct orma_str comm_of(const struct orma_met_task *task)
+{
+	return (struct orma_str){task->comm,
+				 task->has_comm ? strnlen(task->comm, sizeof(task->comm)) : 0};
+}
+
+static void deliver_tasks(struct orma_met *met)
+{
+	for (uint32_t i = 0; i < met->task_count; i++) {
+		const struct orma_met_task *task = &met->tasks[i];
+		if (!task->is_rename && met->on_task)
+			met->on_task(met->ctx, task->tid, comm_of(task));
+		else if (task->is_rename && met->on_task_renamed)
+			met->on_task_renamed(met->ctx, task->tid, comm_of(task));
+	}
+	met->task_count = 0;
+}
+
+static void deliver_inodes(struct orma_met *met)
+{
+	for (uint32_t i = 0; i < met->inode_count && met->on_inode; i++)
+		met->on_inode(met->ctx, met->inodes[i].device, met->inodes[i].inode);
+	met->inode_count = 0;
+}
+
+void orma_met_deliver(struct orma_met *met)
+{
+	deliver_tasks(met);
+	deliver_inodes(met);
+	memset(met->task_slots, 0, sizeof(met->task_slots));
+	if (met->on_inode)
+		memset(met->inode_slots, 0, sizeof(met->inode_slots));
+}
+
+static void append_task(struct orma_met *met, int32_t tid, bool is_rename, const uint8_t *comm)
+{
+	if (met->task_count == ORMA_MET_MAX)
+		deliver_tasks(met);
+	struct orma_met_task *task = &met->tasks[met->task_count++];
+	task->tid = tid;
+	task->is_rename = is_rename;
+	task->has_comm = comm != NULL;
+	if (comm)
+		memcpy(task->comm, comm, sizeof(task->comm));
+}
+
+void orma_met_add_task(struct orma_met *met, int32_t tid, const uint8_t *comm)
+{
+	met->task_slots[(uint32_t)tid % ORMA_MET_SLOTS] = (uint32_t)tid * 2 + (comm != NULL);
+	if (tid > 0 && met->on_task)
+		append_task(met, tid, false, comm);
+}
+
+void orma_met_rename(struct orma_met *met, int32_t tid, const uint8_t *comm)
+{
+	if (tid > 0 && met->on_task_renamed)
+		append_task(met, tid, true, comm);
+}
+
+void orma_met_add_inode(struct orma_met *met, uint64_t device, uint64_t inode)
+{
+	struct orma_met_inode new_inode = {device, inode};
+
+	met->inode_slots[inode % ORMA_MET_SLOTS] = new_inode;
+	if (!met->on_inode || inode == 0)
+		return;
+	if (met->inode_count == ORMA_MET_MAX)
+		deliver_inodes(met);
+	met->inodes[met->inode_count++] = new_inode;
+}

@@ -1,0 +1,825 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ftrace_sink_test.c - raw pages become bundles.
+ */
+#include "ftrace_fixture.h"
+#include "probes/ftrace/page_parse.h"
+
+ORMA_TEST(a_switch_becomes_a_typed_event)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, sink, "sched", "sched_switch");
+	new_page(&pages, 1000000000);
+	put_switch(&pages, 500, 7, "bash", 1234, "a name of 16 by.");
+	put_switch(&pages, 250, 1234, "a name of 16 by.", -1, "swapper/0");
+	CHECK_INT(drain_pages(&session, &pages), 1);
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_STR(
+		fake_text(bundle_at(0)),
+		"cpu: 2 "
+		"event { timestamp: 1000000500 pid: 7 sched_switch { prev_comm: \"bash\" prev_pid: "
+		"7 "
+		"prev_prio: 120 prev_state: 1 next_comm: \"a name of 16 by.\" next_pid: 1234 "
+		"next_prio: 110 } } "
+		"event { timestamp: 1000000750 pid: 1234 sched_switch { prev_comm: \"a name of 16 "
+		"by.\" prev_pid: 1234 prev_prio: 120 prev_state: 1 next_comm: \"swapper/0\" "
+		"next_pid: "
+		"-1 next_prio: 110 } } "
+		"previous_bundle_end_timestamp: 0");
+	close_session(&session);
+}
+
+ORMA_TEST(compact_sched_has_columns)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	want(&session, sink, "sched", "sched_waking");
+	want(&session, sink, "sched", "sched_switch");
+	new_page(&pages, 1000000000);
+	put_waking(&pages, 100, 0, 1234, "worker");
+	put_switch(&pages, 400, 0, "swapper/0", 1234, "worker");
+	put_waking(&pages, 10, 1234, 9, "other");
+	put_switch(&pages, 240, 1234, "worker", 0, "swapper/0");
+	drain_pages(&session, &pages);
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_STR(fake_text(bundle_at(0)),
+		  "cpu: 2 compact_sched { "
+		  "switch_timestamp: 1000000500 switch_timestamp: 250 "
+		  "switch_prev_state: 1 switch_prev_state: 1 "
+		  "switch_next_pid: 1234 switch_next_pid: 0 "
+		  "switch_next_prio: 110 switch_next_prio: 110 "
+		  "intern_table: \"worker\" intern_table: \"other\" intern_table: \"swapper/0\" "
+		  "switch_next_comm_index: 0 switch_next_comm_index: 2 "
+		  "waking_timestamp: 1000000100 waking_timestamp: 410 "
+		  "waking_pid: 1234 waking_pid: 9 "
+		  "waking_target_cpu: 3 waking_target_cpu: 3 "
+		  "waking_prio: 100 waking_prio: 100 "
+		  "waking_comm_index: 0 waking_comm_index: 1 "
+		  "waking_common_flags: 1 waking_common_flags: 1 "
+		  "} previous_bundle_end_timestamp: 0");
+	close_session(&session);
+}
+
+/* The bundles as text, without what they all have. */
+static const char *events_of(size_t at)
+{
+	struct orma_pb_ftrace_event_bundle *bundle = bundle_at(at);
+	CHECK_INT(bundle->cpu, 2);
+	bundle->base.desc = &orma_pb_ftrace_event_bundle_desc;
+	return fake_text(bundle);
+}
+
+static bool has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		orma_test_fail(__FILE__, __LINE__, "%s is not in %s", part, text);
+	return true;
+}
+
+/* ---- typed events ---- */
+
+ORMA_TEST(arrays_texts_of_any_length_and_dynamic_texts_are_typed_fields)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, sink, "raw_syscalls", "sys_enter");
+	want(&session, sink, "ftrace", "print");
+	want(&session, sink, "sched", "sched_process_exec");
+	new_page(&pages, 0);
+	struct __attribute__((packed)) {
+		struct test_common common;
+		int64_t id;
+		uint64_t args[6];
+	} enter = {{ID_SYS_ENTER, 0, 0, 5}, -1, {1, 2, UINT64_MAX, 0, 5, 6}};
+	put_event(&pages, 1, &enter, sizeof(enter));
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint64_t ip;
+		char text[300];
+	} print = {{ID_PRINT, 0, 0, 5}, 9, {0}};
+	memset(print.text, 'x', 290);
+	put_event(&pages, 1, &print, sizeof(print));
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint16_t offset, size;
+		int32_t pid, old_pid;
+		char name[12];
+	} exec = {{ID_EXEC, 0, 0, 5}, 20, 9, 6, 7, "/bin/ls"};
+	put_event(&pages, 1, &exec, sizeof(exec));
+	exec.offset = 25;
+	put_event(&pages, 1, &exec, sizeof(exec)); /* ends outside of the record */
+	drain_pages(&session, &pages);
+	struct orma_pb_ftrace_event_bundle *bundle = bundle_at(0);
+	CHECK_INT(bundle->event.count, 4);
+	CHECK_STR(fake_text(bundle->event.items[0]->sys_enter),
+		  "id: -1 args: 1 args: 2 args: 18446744073709551615 args: 0 args: 5 args: 6");
+	CHECK_INT(bundle->event.items[1]->print->buf.size, 290);
+	CHECK_STR(fake_text(bundle->event.items[2]->sched_process_exec),
+		  "filename: \"/bin/ls\" pid: 6 old_pid: 7");
+	CHECK_STR(fake_text(bundle->event.items[3]->sched_process_exec),
+		  "filename: \"\" pid: 6 old_pid: 7");
+	CHECK_INT(bundle->event.items[3]->timestamp, 4);
+	CHECK_INT(orma_ftrace_sink_parse_errors(sink), 0);
+	close_session(&session);
+}
+
+ORMA_TEST(a_changed_format_keeps_what_fits)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	/* Moved, of other sizes, new fields, and prev_state of a type that is not a number. */
+	fake_put("t/events/sched/sched_switch/format",
+		 FORMAT("sched_switch", 314,
+			FIELD("u64 new_one", 8, 8, 0) FIELD("char next_comm[8]", 16, 8, 0)
+				FIELD("short next_pid", 24, 2, 1) FIELD("u8 next_prio", 26, 1, 0)
+					FIELD("struct state prev_state", 28, 12, 0)));
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	CHECK(!orma_ftrace_events_fit_compact_sched(session.events));
+	want(&session, sink, "sched", "sched_switch");
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint64_t new_one;
+		char comm[8];
+		int16_t pid;
+		uint8_t prio, padding, state[12];
+	} event = {{ID_SWITCH, 0, 0, 5}, 1, "12345678", -2, 200, 0, {1}};
+	memcpy(event.comm, "12345678", 8);
+	new_page(&pages, 0);
+	put_event(&pages, 1, &event, sizeof(event));
+	drain_pages(&session, &pages);
+	CHECK_STR(fake_text(bundle_at(0)->event.items[0]->sched_switch),
+		  "next_comm: \"12345678\" next_pid: -2 next_prio: 200");
+	close_session(&session);
+}
+
+ORMA_TEST(an_event_without_a_field_in_common_is_generic)
+{
+	struct test_session session = {0};
+	const struct orma_ftrace_event *event;
+	put_tracefs();
+	fake_put("t/events/sched/sched_waking/format",
+		 FORMAT("sched_waking", 317, FIELD("u64 other", 8, 8, 0)));
+	fake_put("t/events/other/sched_switch/format",
+		 FORMAT("sched_switch", 1999, FIELD("pid_t next_pid", 8, 4, 1)));
+	open_session(&session);
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "sched_waking", &event), 0);
+	CHECK_INT(event->encoding, ORMA_FTRACE_GENERIC);
+	CHECK_INT(event->field_id, ORMA_FTRACE_GENERIC_FIELD_ID);
+	/* The same name in another group. */
+	CHECK_INT(orma_ftrace_events_load(session.events, "other", "sched_switch", &event), 0);
+	CHECK_INT(event->encoding, ORMA_FTRACE_GENERIC);
+	CHECK_INT(event->field_id, ORMA_FTRACE_GENERIC_FIELD_ID + 1);
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "sched_switch", &event), 0);
+	CHECK_INT(event->encoding, ORMA_FTRACE_TYPED);
+	CHECK_INT(event->field_id, 4);
+	close_session(&session);
+}
+
+/* ---- generic events ---- */
+
+struct __attribute__((packed)) made_up {
+	struct test_common common;
+	uint32_t count;
+	int8_t level;
+	uint8_t padding[3];
+	uint16_t label_offset, label_size;
+	uint8_t mac[6];
+	uint16_t ports[3];
+	uint8_t whole[12];
+	uint16_t words_offset, words_size;
+	char label[8];
+	uint32_t words[2];
+};
+
+static void put_made_up(struct test_pages *pages)
+{
+	struct made_up event = {
+		.common = {ID_GENERIC, 0, 0, 5},
+		.count = 7,
+		.level = -3,
+		.label_offset = offsetof(struct made_up, label) - 20, /* from the field's end */
+		.label_size = 8,
+		.mac = {1, 2, 3, 4, 5, 6},
+		.ports = {80, 443, 65535},
+		.whole = {0xff},
+		.words_offset = offsetof(struct made_up, words),
+		.words_size = 8,
+		.label = "label",
+		.words = {1, UINT32_MAX},
+	};
+	put_event(pages, 1, &event, sizeof(event));
+}
+
+/* Prints the event's own message as unknown fields. */
+static const char *generic_fields(const struct orma_pb_ftrace_event *event)
+{
+	CHECK(event->base.unknown != NULL);
+	return fake_text(event);
+}
+
+ORMA_TEST(a_generic_event_is_described_by_its_bundle)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.describe_generic = true});
+	want(&session, sink, "vendor", "made_up");
+	for (int i = 0; i < 2; i++) {
+		new_page(&pages, 0);
+		put_made_up(&pages);
+		put_made_up(&pages);
+		set_commit(&pages, UINT64_C(1) << 31);
+	}
+	drain_pages(&session, &pages);
+	/* Each of the two pages begins a bundle, because events were lost before. */
+	CHECK_INT(fake_packet_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		struct orma_pb_ftrace_event_bundle *bundle = bundle_at(i);
+		CHECK_INT(bundle->event.count, 2);
+		CHECK_STR(
+			generic_fields(bundle->event.items[1]),
+			"timestamp: 2 pid: 5 65536 { 1: 7 2: 18446744073709551613 5: 80 5: 443 5: "
+			"65535 3: \"label\" 4: \"\\001\\002\\003\\004\\005\\006\" 6: "
+			"\"\\377\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\" 7: 1 7: "
+			"4294967295 }");
+		CHECK_INT(bundle->generic_event_descriptors.count, 1);
+		CHECK_INT(bundle->generic_event_descriptors.items[0]->field_id, 65536);
+		CHECK(orma_base_str_is(bundle->generic_event_descriptors.items[0]->group_name,
+				       "vendor"));
+	}
+	/* DescriptorProto: name, and fields with name, number, label and type. */
+	static const char expected[] = "\n\7made_up"
+				       "\x12\x13\n\5count\x18\1\x20\1\x28\4";
+	struct orma_str descriptor =
+		bundle_at(0)->generic_event_descriptors.items[0]->event_descriptor;
+	CHECK(descriptor.size > 20);
+	CHECK_MEM(descriptor.data, 9, expected, 9);
+	CHECK(memmem(descriptor.data, descriptor.size, "\n\5count\x18\1\x20\1\x28\4", 13));
+	CHECK(memmem(descriptor.data, descriptor.size, "\n\5level\x18\2\x20\1\x28\3", 13));
+	CHECK(memmem(descriptor.data, descriptor.size, "\n\5label\x18\3\x20\1\x28\x9", 13));
+	CHECK(memmem(descriptor.data, descriptor.size, "\n\3mac\x18\4\x20\1\x28\xc", 11));
+	CHECK(memmem(descriptor.data, descriptor.size, "\n\5ports\x18\5\x20\3\x28\4", 13));
+	CHECK(memmem(descriptor.data, descriptor.size, "\n\5whole\x18\6\x20\1\x28\xc", 13));
+	CHECK(memmem(descriptor.data, descriptor.size, "\n\5words\x18\7\x20\3\x28\4", 13));
+	close_session(&session);
+}
+
+ORMA_TEST(the_legacy_form_names_everything_in_each_event)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, sink, "vendor", "made_up");
+	new_page(&pages, 0);
+	put_made_up(&pages);
+	drain_pages(&session, &pages);
+	struct orma_pb_ftrace_event_bundle *bundle = bundle_at(0);
+	CHECK_INT(bundle->generic_event_descriptors.count, 0);
+	CHECK_STR(fake_text(bundle->event.items[0]),
+		  "timestamp: 1 pid: 5 generic { event_name: \"made_up\" field { name: \"count\" "
+		  "uint_value: 7 } field { name: \"level\" int_value: -3 } field { name: \"label\" "
+		  "str_value: \"label\" } }");
+	close_session(&session);
+}
+
+/* ---- bundles ---- */
+
+ORMA_TEST(lost_events_begin_a_bundle_that_says_so)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	want(&session, sink, "sched", "sched_switch");
+	new_page(&pages, 1000);
+	put_switch(&pages, 1, 1, "a", 2, "b");
+	new_page(&pages, 2000);
+	put_switch(&pages, 1, 2, "b", 1, "a");
+	set_commit(&pages, UINT64_C(1) << 31);
+	new_page(&pages, 3000);
+	put_switch(&pages, 1, 1, "a", 2, "b");
+	CHECK_INT(drain_pages(&session, &pages), 2); /* the last page was not full */
+	CHECK_INT(fake_packet_count, 2);
+	CHECK(!bundle_at(0)->lost_events);
+	CHECK_INT(bundle_at(0)->previous_bundle_end_timestamp, 0);
+	CHECK(bundle_at(1)->lost_events);
+	CHECK_INT(bundle_at(1)->previous_bundle_end_timestamp, 1001);
+	new_page(&pages, 5000);
+	put_switch(&pages, 1, 1, "a", 2, "b");
+	drain_pages(&session, &pages);
+	CHECK_INT(bundle_at(2)->previous_bundle_end_timestamp, 2001);
+	CHECK(!bundle_at(2)->lost_events);
+	close_session(&session);
+}
+
+ORMA_TEST(columns_with_many_names_are_divided)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	char comm[24] = "";
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	want(&session, sink, "sched", "sched_switch");
+	int next = 0;
+	for (int page = 0; page < 2; page++) {
+		new_page(&pages, 1000);
+		for (int i = 0; i < 55; i++, next++) {
+			snprintf(comm, sizeof(comm), "task %d", next);
+			put_switch(&pages, 1, 0, "", next + 1, comm);
+		}
+	}
+	CHECK_INT(drain_pages(&session, &pages), 2);
+	CHECK_INT(fake_packet_count, 2);
+	CHECK_INT(bundle_at(0)->compact_sched->intern_table.count, 64);
+	CHECK_INT(bundle_at(0)->compact_sched->switch_next_pid.count, 64);
+	CHECK_INT(bundle_at(1)->compact_sched->intern_table.count, 46);
+	CHECK_INT(bundle_at(1)->compact_sched->switch_next_comm_index.items[45], 45);
+	CHECK_INT(bundle_at(1)->compact_sched->switch_timestamp.items[0], 1010);
+	close_session(&session);
+}
+
+ORMA_TEST(names_differ_in_what_is_before_their_nul_only)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	static const char names[][16] = {"abc\0old bytes",  "abc\0older bytes", "abcdefgh",
+					 "abcdefgh\0later", "abcdefghi",        ""};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	want(&session, sink, "sched", "sched_switch");
+	new_page(&pages, 1000);
+	for (size_t i = 0; i < 6; i++) {
+		struct test_switch event = {.common = {ID_SWITCH, 0, 0, 1}};
+		memcpy(event.next_comm, names[i], 16);
+		put_event(&pages, 1, &event, sizeof(event));
+	}
+	drain_pages(&session, &pages);
+	has(events_of(0), "intern_table: \"abc\" intern_table: \"abcdefgh\" intern_table: "
+			  "\"abcdefghi\" intern_table: \"\" switch_next_comm_index: 0 "
+			  "switch_next_comm_index: 0 switch_next_comm_index: 1 "
+			  "switch_next_comm_index: 1 switch_next_comm_index: 2 "
+			  "switch_next_comm_index: 3");
+	close_session(&session);
+}
+
+ORMA_TEST(wakings_alone_are_messages)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	want(&session, sink, "sched", "sched_waking");
+	const struct orma_ftrace_event *sched_switch =
+		want(&session, sink, "sched", "sched_switch");
+	orma_ftrace_sink_unwant(sink, sched_switch->id);
+	CHECK(!orma_ftrace_sink_wants(sink, ID_SWITCH));
+	CHECK(orma_ftrace_sink_wants(sink, ID_WAKING));
+	new_page(&pages, 1000);
+	put_waking(&pages, 1, 0, 77, "woken");
+	put_switch(&pages, 1, 0, "", 77, "woken");
+	drain_pages(&session, &pages);
+	CHECK_STR(events_of(0),
+		  "cpu: 2 event { timestamp: 1001 pid: 0 sched_waking { comm: \"woken\" pid: 77 "
+		  "prio: 100 target_cpu: 3 } } previous_bundle_end_timestamp: 0");
+	close_session(&session);
+}
+
+ORMA_TEST(two_sessions_get_what_each_wants)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *first =
+		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	struct orma_ftrace_sink *second = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	struct orma_ftrace_sink *third = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, first, "sched", "sched_switch");
+	want(&session, second, "sched", "sched_waking");
+	want(&session, second, "sched", "sched_switch");
+	want(&session, third, "ftrace", "print");
+	new_page(&pages, 1000);
+	put_waking(&pages, 1, 0, 77, "woken");
+	put_switch(&pages, 1, 0, "", 77, "woken");
+	drain_pages(&session, &pages);
+	CHECK_INT(fake_packet_count, 2);
+	CHECK_INT(fake_packets[0].idx, 0);
+	CHECK_INT(bundle_at(0)->event.count, 0);
+	CHECK_INT(bundle_at(0)->compact_sched->switch_next_pid.items[0], 77);
+	CHECK_INT(bundle_at(0)->compact_sched->waking_pid.count, 0);
+	CHECK_INT(fake_packets[1].idx, 1);
+	CHECK_INT(bundle_at(1)->event.count, 2);
+	CHECK(!bundle_at(1)->compact_sched);
+	close_session(&session);
+}
+
+ORMA_TEST(bundles_have_the_pair_of_clocks_unless_the_clock_is_boot)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, sink, "sched", "sched_switch");
+	session.drain.clock = (struct orma_ftrace_clock_pair){
+		ORMA_PB_FTRACE_CLOCK_FTRACE_CLOCK_LOCAL, 5000, 7000};
+	new_page(&pages, 1000);
+	put_switch(&pages, 1, 0, "", 77, "woken");
+	drain_pages(&session, &pages);
+	has(events_of(0), "ftrace_clock: FTRACE_CLOCK_LOCAL ftrace_timestamp: 5000 boot_timestamp: "
+			  "7000");
+	close_session(&session);
+}
+
+/* ---- errors ---- */
+
+ORMA_TEST(a_short_record_is_an_error_and_the_others_are_kept)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *first =
+		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	struct orma_ftrace_sink *second = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, first, "sched", "sched_switch");
+	want(&session, second, "sched", "sched_switch");
+	new_page(&pages, 1000);
+	struct test_common event = {ID_SWITCH, 0, 0, 1};
+	put_event(&pages, 1, &event, sizeof(event));
+	put_switch(&pages, 1, 0, "", 77, "woken");
+	drain_pages(&session, &pages);
+	has(events_of(0), "switch_next_pid: 77");
+	has(events_of(0), "error { timestamp: 1001 status: FTRACE_STATUS_SHORT_COMPACT_EVENT }");
+	has(events_of(1), "next_pid: 77");
+	has(events_of(1), "error { timestamp: 1001 status: FTRACE_STATUS_INVALID_EVENT }");
+	CHECK_INT(orma_ftrace_sink_parse_errors(first), 1u << 16);
+	CHECK_INT(orma_ftrace_sink_parse_errors(second), 1u << 17);
+	close_session(&session);
+}
+
+ORMA_TEST(a_broken_page_is_reported_and_kept_if_asked)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.keep_broken_pages = true});
+	want(&session, sink, "sched", "sched_switch");
+	new_page(&pages, 1000);
+	put_switch(&pages, 1, 0, "", 77, "woken");
+	put_u32(&pages, DELTA(20, 1));
+	set_commit(&pages, 0);
+	drain_pages(&session, &pages);
+	struct orma_pb_ftrace_event_bundle *bundle = bundle_at(0);
+	CHECK_INT(bundle->event.count, 1);
+	CHECK_INT(bundle->error.count, 1);
+	CHECK_INT(bundle->error.items[0]->status, ORMA_FTRACE_STATUS(ABI_END_OVERFLOW));
+	CHECK_INT(bundle->error.items[0]->timestamp, 1000);
+	CHECK_INT(bundle->broken_abi_trace_page.size, 4096);
+	close_session(&session);
+}
+
+ORMA_TEST(a_partial_page_and_an_unreadable_buffer_are_counted)
+{
+	struct test_session session = {0};
+	struct orma_ftrace_cpu_reader *reader;
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	fake_put("t/per_cpu/cpu0/trace_pipe_raw", "too short");
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 0, false, &reader), 0);
+	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 0);
+	orma_ftrace_cpu_reader_free(reader);
+	CHECK_INT(orma_ftrace_sink_parse_errors(sink), 1u << ORMA_FTRACE_STATUS(PARTIAL_PAGE_READ));
+	fake_put("t/per_cpu/cpu1/trace_pipe_raw/is_a_folder", "");
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 1, false, &reader), 0);
+	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 0);
+	orma_ftrace_cpu_reader_free(reader);
+	CHECK_INT(orma_ftrace_sink_parse_errors(sink),
+		  1u << ORMA_FTRACE_STATUS(PARTIAL_PAGE_READ) |
+			  1u << ORMA_FTRACE_STATUS(UNEXPECTED_READ_ERROR));
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 3, false, &reader), -ENOENT);
+	CHECK_INT(fake_packet_count, 0);
+	close_session(&session);
+}
+
+/* ---- tasks, inodes, addresses, kprobes, prints ---- */
+
+static struct orma_buf seen;
+
+static void on_task(void *ctx, int32_t tid, struct orma_str comm)
+{
+	CHECK(ctx == &seen);
+	orma_base_buf_printf(&seen, "task %d %.*s;", tid, (int)comm.size, comm.data);
+}
+
+static void on_task_renamed(void *ctx, int32_t tid, struct orma_str comm)
+{
+	CHECK(ctx == &seen);
+	orma_base_buf_printf(&seen, "rename %d %.*s;", tid, (int)comm.size, comm.data);
+}
+
+static void on_inode(void *ctx, uint64_t device, uint64_t inode)
+{
+	CHECK(ctx == &seen);
+	orma_base_buf_printf(&seen, "inode %llx %llu;", (unsigned long long)device,
+			     (unsigned long long)inode);
+}
+
+ORMA_TEST(tasks_renames_and_inodes_are_reported_once_per_drain)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(
+		&session, (struct orma_ftrace_sink_options){.ctx = &seen,
+							    .on_task = on_task,
+							    .on_task_renamed = on_task_renamed,
+							    .on_inode = on_inode});
+	want(&session, sink, "sched", "sched_switch");
+	want(&session, sink, "task", "task_rename");
+	want(&session, sink, "filemap", "mm_filemap_add_to_page_cache");
+	new_page(&pages, 1000);
+	put_switch(&pages, 1, 5, "five", 0, "swapper/0");
+	put_switch(&pages, 1, 0, "swapper/0", 5, "five");
+	put_switch(&pages, 1, 5, "five", 5 + 1024, "same slot");
+	struct __attribute__((packed)) {
+		struct test_common common;
+		int32_t pid;
+		char old_name[16], new_name[16];
+		int16_t score;
+	} rename = {{ID_RENAME, 0, 0, 9}, 9, "before", "after", 0};
+	put_event(&pages, 1, &rename, 46);
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint64_t pfn, inode, index;
+		uint32_t device;
+	} inode = {{ID_INODE, 0, 0, 9}, 1, 4711, 3, 8u << 20 | 17};
+	put_event(&pages, 1, &inode, sizeof(inode));
+	put_event(&pages, 1, &inode, sizeof(inode));
+	drain_pages(&session, &pages);
+	CHECK_STR(orma_base_buf_cstr(&seen),
+		  "task 5 ;task 5 five;task 1029 same slot;task 9 ;rename 9 after;inode 811 4711;");
+	has(events_of(0), "i_ino: 4711");
+	has(events_of(0), "s_dev: 2065");
+	orma_base_buf_done(&seen);
+	close_session(&session);
+}
+
+static const char *symbols_of(size_t at)
+{
+	struct orma_pb_trace_packet *packet = fake_packet(at);
+	return packet->interned_data ? fake_text(packet->interned_data) : "none";
+}
+
+ORMA_TEST(addresses_become_indexes_with_names)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	struct orma_kallsyms *kallsyms;
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, sink, "workqueue", "workqueue_execute_start");
+	CHECK_INT(orma_kallsyms_parse(ORMA_STR("ffffffff81000000 T first\n"
+					       "ffffffff81000100 T second\n"),
+				      &kallsyms),
+		  0);
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint64_t work, function;
+	} event = {{ID_WORK, 0, 0, 9}, 0xffff888000001000, 0xffffffff81000010};
+	for (int i = 0; i < 5; i++) {
+		new_page(&pages, 1000);
+		put_event(&pages, 1, &event, sizeof(event));
+		if (i == 3)
+			event.function = 0xffffffff81000110;
+		put_event(&pages, 1, &event, sizeof(event));
+		if (i == 1)
+			orma_ftrace_sink_set_kallsyms(sink, kallsyms);
+		if (i == 4)
+			fake_source.needs_state = 1;
+		drain_pages(&session, &pages);
+		has(events_of((size_t)i), i < 4 ? "work: 1 function: 2" : "work: 1 function: 3");
+	}
+	/* Without names; all names when they are there; nothing new; a new one; all after a loss. */
+	CHECK_STR(symbols_of(0), "none");
+	CHECK_STR(symbols_of(1), "kernel_symbols { iid: 2 str: \"first\" }");
+	CHECK_INT(fake_packet(1)->sequence_flags, 1);
+	CHECK_STR(symbols_of(2), "none");
+	CHECK_INT(fake_packet(2)->sequence_flags, 0);
+	CHECK_STR(symbols_of(3), "kernel_symbols { iid: 3 str: \"second\" }");
+	CHECK_INT(fake_packet(3)->sequence_flags, 0);
+	CHECK_STR(symbols_of(4), "kernel_symbols { iid: 2 str: \"first\" } kernel_symbols { iid: 3 "
+				 "str: \"second\" }");
+	CHECK_INT(fake_packet(4)->sequence_flags, 1);
+	close_session(&session);
+	orma_kallsyms_free(kallsyms);
+}
+
+ORMA_TEST(a_kprobe_has_its_name_and_the_type_of_the_session)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	const struct orma_ftrace_event *event;
+	put_tracefs();
+	fake_put("t/events/perfetto_kprobes/do_thing/format",
+		 FORMAT("do_thing", 1500, FIELD("unsigned long __probe_ip", 8, 8, 0)));
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	CHECK_INT(orma_ftrace_events_load_kprobe(session.events, "perfetto_kprobes", "do_thing",
+						 &event),
+		  0);
+	CHECK_INT(orma_ftrace_sink_want(sink, event), 0);
+	CHECK_INT(orma_ftrace_sink_set_kprobe_type(sink, event->id, 1), 0);
+	CHECK_INT(orma_ftrace_sink_set_kprobe_type(sink, event->id, 3), 0);
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint64_t ip;
+	} record = {{1500, 0, 0, 9}, 1};
+	new_page(&pages, 1000);
+	put_event(&pages, 1, &record, sizeof(record));
+	drain_pages(&session, &pages);
+	has(events_of(0), "event { timestamp: 1001 pid: 9 kprobe_event { name: \"do_thing\" type: "
+			  "KPROBE_TYPE_INSTANT } }");
+	close_session(&session);
+}
+
+ORMA_TEST(prints_that_the_filter_refuses_are_left_out)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	struct orma_pb_ftrace_config_print_filter *filter;
+	struct orma_error error;
+	static const char rules[] = "rules { prefix: \"no\" allow: false }";
+	put_tracefs();
+	open_session(&session);
+	CHECK_INT(orma_proto_text_parse(&orma_pb_ftrace_config_print_filter_desc, "f", rules,
+					strlen(rules), 0, &fake_arena, &filter, &error),
+		  0);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.print_filter = filter});
+	want(&session, sink, "ftrace", "print");
+	new_page(&pages, 1000);
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint64_t ip;
+		char text[12];
+	} print = {{ID_PRINT, 0, 0, 5}, 9, "no, thanks"};
+	put_event(&pages, 1, &print, sizeof(print));
+	memcpy(print.text, "yes", 4);
+	put_event(&pages, 1, &print, sizeof(print));
+	drain_pages(&session, &pages);
+	CHECK_INT(bundle_at(0)->event.count, 1);
+	has(events_of(0), "buf: \"yes\"");
+	close_session(&session);
+}
+
+/* ---- the table of events ---- */
+
+static void check_names(const struct orma_buf *names, const char *expected)
+{
+	struct orma_buf text = {0};
+	for (size_t at = 0; at < names->size; at += strlen((const char *)names->data + at) + 1)
+		orma_base_buf_printf(&text, "%s ", names->data + at);
+	CHECK_STR(orma_base_buf_cstr(&text), expected);
+	orma_base_buf_done(&text);
+}
+
+ORMA_TEST(events_are_found_by_group_and_name)
+{
+	struct test_session session = {0};
+	const struct orma_ftrace_event *event, *again;
+	struct orma_buf names = {0};
+	put_tracefs();
+	fake_put("t/events/a_group/sched_waking/format", FORMAT_WAKING);
+	open_session(&session);
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "sched_switch", &event), 0);
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "sched_switch", &again), 0);
+	CHECK(event == again);
+	CHECK(orma_ftrace_events_by_id(session.events, ID_SWITCH) == event);
+	CHECK(!orma_ftrace_events_by_id(session.events, ID_WAKING));
+	CHECK(!orma_ftrace_events_by_id(session.events, 65535));
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "none", &event), -ENOENT);
+	CHECK_INT(orma_ftrace_events_load(session.events, "..", "none", &event), -EINVAL);
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched/x", "none", &event), -EINVAL);
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "", &event), -EINVAL);
+	fake_put("t/events/sched/broken/format", "name: broken\n");
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "broken", &event), -EBADMSG);
+	CHECK_INT(orma_ftrace_events_groups_of(session.events, "sched_waking", &names), 0);
+	check_names(&names, "sched a_group ");
+	CHECK_INT(orma_ftrace_events_groups_of(session.events, "none", &names), 0);
+	CHECK_INT(names.size, 0);
+	CHECK_INT(orma_ftrace_events_names_in(session.events, "task", &names), 0);
+	check_names(&names, "task_rename ");
+	CHECK_INT(orma_ftrace_events_names_in(session.events, "none", &names), -ENOENT);
+	orma_base_buf_done(&names);
+	close_session(&session);
+}
+
+ORMA_TEST(an_id_that_the_kernel_gives_away_again_is_the_new_event)
+{
+	struct test_session session = {0};
+	const struct orma_ftrace_event *event;
+	put_tracefs();
+	fake_put("t/events/kprobes/one/format", FORMAT("one", 2000, FIELD("u32 x", 8, 4, 0)));
+	fake_put("t/events/kprobes/two/format", FORMAT("two", 2000, FIELD("u64 x", 8, 8, 0)));
+	open_session(&session);
+	CHECK_INT(orma_ftrace_events_load(session.events, "kprobes", "one", &event), 0);
+	CHECK_INT(orma_ftrace_events_load(session.events, "kprobes", "two", &event), 0);
+	CHECK_STR(orma_ftrace_events_by_id(session.events, 2000)->name, "two");
+	orma_ftrace_events_unload(session.events, 2000);
+	CHECK(!orma_ftrace_events_by_id(session.events, 2000));
+	orma_ftrace_events_unload(session.events, 2000);
+	CHECK_INT(orma_ftrace_events_load(session.events, "kprobes", "one", &event), 0);
+	CHECK_INT(event->field_id, ORMA_FTRACE_GENERIC_FIELD_ID + 2);
+	close_session(&session);
+}
+
+ORMA_TEST(no_memory_is_an_error_and_nothing_else)
+{
+	struct test_session session = {0};
+	const struct orma_ftrace_event *event;
+	struct orma_ftrace_sink *sink;
+	struct orma_ftrace_sink_options options = {
+		.source = &fake_source, .cpu_count = 4, .compact_sched = true};
+	put_tracefs();
+	open_session(&session);
+	for (uint64_t nth = 1;; nth++) {
+		orma_test_fail_allocation(nth);
+		int r = orma_ftrace_events_load(session.events, "vendor", "made_up", &event);
+		if (r == 0)
+			break;
+		CHECK_INT(r, -ENOMEM);
+	}
+	orma_test_fail_allocation(1);
+	CHECK_INT(orma_ftrace_sink_new(session.events, &options, &sink), -ENOMEM);
+	orma_test_fail_allocation(2);
+	CHECK_INT(orma_ftrace_sink_new(session.events, &options, &sink), -ENOMEM);
+	orma_test_fail_allocation(0);
+	CHECK_INT(orma_ftrace_sink_new(session.events, &options, &sink), 0);
+	CHECK(orma_ftrace_events_fit_compact_sched(session.events));
+	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "sched_switch", &event), 0);
+	for (uint64_t nth = 1;; nth++) {
+		orma_test_fail_allocation(nth);
+		int r = orma_ftrace_sink_want(sink, event);
+		if (r == 0)
+			break;
+		CHECK_INT(r, -ENOMEM);
+		CHECK(!orma_ftrace_sink_wants(sink, ID_SWITCH));
+	}
+	orma_test_fail_allocation(0);
+	orma_ftrace_sink_free(sink);
+	close_session(&session);
+}
+
+ORMA_TEST(events_without_memory_are_reported_as_lost)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, sink, "sched", "sched_switch");
+	struct orma_ftrace_cpu_reader *reader;
+	new_page(&pages, 1000);
+	put_switch(&pages, 1, 0, "", 77, "woken");
+	fake_put_bytes("t/per_cpu/cpu2/trace_pipe_raw", pages.bytes.data, pages.bytes.size);
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 2, false, &reader), 0);
+	orma_test_fail_allocation(1);
+	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 1);
+	CHECK(orma_test_allocation_failed());
+	orma_ftrace_cpu_reader_free(reader);
+	CHECK_INT(fake_packet_count, 0);
+	drain_pages(&session, &pages);
+	CHECK(bundle_at(0)->lost_events);
+	close_session(&session);
+}
