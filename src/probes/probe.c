@@ -94,14 +94,15 @@ static void on_start(void *ctx, const struct orma_instance *from)
 
 static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
 {
+	struct orma_probe *probe = ctx;
 	struct orma_probe_instance *instance = from->instance_ctx;
 
-	(void)ctx;
-	if (instance) {
-		orma_base_timer_disarm(&instance->timer);
-		instance->is_due_now = false;
-	}
-	return ORMA_COMPLETE;
+	if (!instance)
+		return ORMA_COMPLETE;
+	orma_base_timer_disarm(&instance->timer);
+	instance->is_due_now = false;
+	return probe->ops->begin_stop ? probe->ops->begin_stop(instance, from->completion)
+				      : ORMA_COMPLETE;
 }
 
 /* Runs an instance that has been started and has not run yet. Most probes read nothing else in a
@@ -117,6 +118,8 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *from
 	}
 	if (instance && probe->ops->flush)
 		probe->ops->flush(instance);
+	if (instance && probe->ops->begin_flush)
+		return probe->ops->begin_flush(instance, from->completion);
 	orma_data_source_flush_thread(probe->source, from->idx);
 	return ORMA_COMPLETE;
 }

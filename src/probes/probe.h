@@ -28,6 +28,8 @@ struct orma_probe_env {
 	struct orma_loop *loop;
 	const char *proc_path; /* "/proc"; tests point it at a made-up tree */
 	const char *sys_path;  /* "/sys" */
+	/* Where tracefs is mounted, and the folder for its state files; NULL = the usual places. */
+	const char *tracefs_path, *ftrace_state_path;
 	/* Tasks and inodes that ftrace has seen (sightings.h); NULL = no probe tells another. */
 	struct orma_sightings_list *sightings;
 	/* Finds the functions that read the journal; NULL = orma_journal_library_load(). */
@@ -46,6 +48,7 @@ int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe
 int orma_probe_sysfs_power_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_systemd_journald_new(const struct orma_probe_env *env, struct orma_probe **ret);
+int orma_probe_ftrace_new(const struct orma_probe_env *env, struct orma_probe **ret);
 /* Unregisters the data source, which destroys its instances. */
 void orma_probe_free(struct orma_probe *probe);
 
@@ -66,10 +69,17 @@ struct orma_probe_ops {
 	int (*setup)(struct orma_probe_instance *instance, const void *config, size_t size);
 	/* Returns true when there is work to be done in the loop's next turn. */
 	bool (*start)(struct orma_probe_instance *instance);
-	/* Does the work that is due: once soon after the start, then every period_ms. */
+	/* Does the work that is due: once soon after the start, then every period_ms. NULL = there is never such
+	 * work. */
 	void (*run)(struct orma_probe_instance *instance);
 	/* Writes what is not written yet, before a flush is acknowledged; may be NULL. */
 	void (*flush)(struct orma_probe_instance *instance);
+	/* A probe that cannot complete a stop or a flush at once begins it here; `completion` is for
+	 * orma_data_source_complete(). May be NULL. */
+	enum orma_completion (*begin_stop)(struct orma_probe_instance *instance,
+					   uint64_t completion);
+	enum orma_completion (*begin_flush)(struct orma_probe_instance *instance,
+					    uint64_t completion);
 	void (*clear)(
 		struct orma_probe_instance *instance); /* the incremental state; may be NULL */
 	void (*destroy)(struct orma_probe_instance *instance); /* may be NULL */

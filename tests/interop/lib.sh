@@ -303,6 +303,8 @@ run_one() {
 	trap 'exit 1' INT TERM HUP
 	export ORMA_INTEROP_DIR=$dir
 	export PERFETTO_PRODUCER_SOCK_NAME=$dir/producer PERFETTO_CONSUMER_SOCK_NAME=$dir/consumer
+	# The kernel's tracing belongs to this machine, not to a test.
+	export ORMA_TRACEFS=$dir/tracefs
 	# Producers of other users must be able to connect.
 	umask 000
 	ours=$dir/ours

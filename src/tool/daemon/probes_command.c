@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/loop.h"
+#include "probes/ftrace/ftrace_reset.h"
 #include "tool/daemon/daemon_options.h"
 #include "tool/daemon/probes_run.h"
 #include "tool/print.h"
@@ -61,7 +62,6 @@ static int serve(int *parent_fd, void *ctx)
 	return r ? orma_tool_fail("the probes failed: %s", strerror(-r)) : ORMA_EXIT_OK;
 }
 
-/* Two of them are Perfetto's, and have no meaning here. */
 enum { OPTION_RESET = ORMA_OPTION_DAEMON_OTHERS, OPTION_CLEANUP };
 
 static const struct orma_tool_option option_table[] = {
@@ -70,18 +70,31 @@ static const struct orma_tool_option option_table[] = {
 	 "without a daemon.",
 	 NULL},
 	{OPTION_RESET, "reset-ftrace", NULL,
-	 "Accepted without effect, because these probes do not use ftrace.", NULL},
-	{OPTION_CLEANUP, "cleanup-after-crash", NULL,
-	 "Accepted without effect, because these probes leave nothing behind.", NULL},
+	 "First end all tracing of the kernel, whichever program began it: restore what a killed "
+	 "orma "
+	 "has left, and switch events, tracer and buffers off.",
+	 NULL},
+	{OPTION_CLEANUP, "cleanup-after-crash", NULL, "Do what --reset-ftrace does, and exit.",
+	 NULL},
 	ORMA_TOOL_VERSION_OPTION,
 	{0},
 };
 
+/* A failed reset is no reason to offer nothing. */
 static int take_option(void *ctx, int option, char *value)
 {
+	struct orma_error error;
+
 	(void)ctx;
 	(void)value;
-	return option == OPTION_RESET || option == OPTION_CLEANUP ? -1 : ORMA_EXIT_USAGE;
+	if (option != OPTION_RESET && option != OPTION_CLEANUP)
+		return ORMA_EXIT_USAGE;
+	int r = orma_ftrace_reset(getenv("ORMA_TRACEFS"), &error);
+	if (r < 0)
+		orma_tool_warn("ftrace was not reset: %s", error.message);
+	if (option == OPTION_RESET)
+		return -1;
+	return r < 0 ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
 }
 
 static int run(int argc, char **argv)
@@ -103,11 +116,12 @@ const struct orma_tool_command orma_probes_command = {
 	.name = "probes",
 	.summary = "the operating system's data sources, for a daemon",
 	.usage = "[OPTIONS]",
-	.about = "Offers this machine's data sources (linux.process_stats, linux.sys_stats, "
-		 "linux.system_info) to a tracing daemon. It waits for a daemon, and connects "
+	.about = "Offers this machine's data sources (linux.ftrace, linux.process_stats, "
+		 "linux.sys_stats, linux.system_info and others) to a tracing daemon. It waits for "
+		 "a daemon, and connects "
 		 "again when the daemon restarts.",
 	.options = option_table,
 	.notes = "Environment: PERFETTO_PRODUCER_SOCK_NAME, TRACED_PROBES_NOTIFY_FD (gets \"1\" "
-		 "when the daemon knows them).",
+		 "when the daemon knows them), ORMA_TRACEFS (where tracefs is mounted).",
 	.run = run,
 };

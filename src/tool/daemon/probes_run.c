@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <orma/init.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "probes/probe.h"
@@ -20,8 +21,9 @@
 #define PAGE_BYTES (32u << 10)
 
 static int (*const makers[])(const struct orma_probe_env *env, struct orma_probe **ret) = {
-	orma_probe_cgroup_stats_new, orma_probe_process_stats_new, orma_probe_sys_stats_new,
-	orma_probe_sysfs_power_new,  orma_probe_system_info_new,   orma_probe_systemd_journald_new,
+	orma_probe_cgroup_stats_new,     orma_probe_ftrace_new,      orma_probe_process_stats_new,
+	orma_probe_sys_stats_new,        orma_probe_sysfs_power_new, orma_probe_system_info_new,
+	orma_probe_systemd_journald_new,
 };
 
 struct orma_probes {
@@ -74,8 +76,10 @@ static int start(struct orma_probes *probes, const struct orma_probes_options *o
 	if (r)
 		return r;
 	orma_base_loop_set_wake_handler(probes->loop, on_wake, probes);
-	probes->env = (struct orma_probe_env){
-		.loop = probes->loop, .proc_path = "/proc", .sys_path = "/sys"};
+	probes->env = (struct orma_probe_env){.loop = probes->loop,
+					      .proc_path = "/proc",
+					      .sys_path = "/sys",
+					      .tracefs_path = getenv("ORMA_TRACEFS")};
 	r = orma_sightings_list_new(&probes->env.sightings);
 	if (r)
 		return r;

@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <orma/session.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/macros.h"
+#include "probes/ftrace/tracefs.h"
 #include "proto/codec.h"
 #include "schema/gen/service_state.pb.h"
 #include "schema/gen/trace_config.pb.h"
@@ -43,10 +45,6 @@ static bool is_offered(const struct orma_pb_tracing_service_state *state, struct
 
 #define TRACK_EVENT "track_event"
 #define FTRACE      "linux.ftrace"
-
-/* Where the kernel has its tracing; the second is that of kernels before 4.1, and of old mounts. */
-static const char *const tracefs_files[] = {"/sys/kernel/tracing/set_event",
-					    "/sys/kernel/debug/tracing/set_event"};
 
 #define LISTED_MAX 8
 
@@ -108,31 +106,27 @@ static const char *find_meant(const char *name, const struct orma_pb_tracing_ser
 }
 
 /* Returns 0, or why this process cannot record events of the kernel. */
-static int check_tracefs(void)
+static int check_tracefs(struct orma_error *reterr)
 {
-	int r = -ENOENT;
+	struct orma_tracefs fs = {.fd = -1};
+	int r = orma_tracefs_open(getenv("ORMA_TRACEFS"), (struct orma_str){0}, &fs, reterr);
 
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(tracefs_files) && r == -ENOENT; i++)
-		r = access(tracefs_files[i], R_OK | W_OK) ? -errno : 0;
+	orma_tracefs_close(&fs);
 	return r;
 }
 
 void orma_record_leave_out_ftrace(const struct orma_record_options *options)
 {
-	int r = options->ftrace_words ? check_tracefs() : 0;
+	struct orma_error error;
+	int r = options->ftrace_words ? check_tracefs(&error) : 0;
 
 	if (r == 0)
 		return;
 	if (geteuid() != 0 && options->root_command)
 		orma_tool_warn("left out: %s, which only root may record; `%s` does",
 			       options->ftrace_words, options->root_command);
-	else if (r == -ENOENT)
-		orma_tool_warn("left out: %s, because tracefs is not mounted; `mount -t tracefs "
-			       "tracefs /sys/kernel/tracing` mounts it",
-			       options->ftrace_words);
 	else
-		orma_tool_warn("left out: %s, because %s cannot be written: %s",
-			       options->ftrace_words, tracefs_files[0], strerror(-r));
+		orma_tool_warn("left out: %s, because %s", options->ftrace_words, error.message);
 	r = orma_record_config_drop_source(options->config, FTRACE);
 	if (r < 0)
 		orma_tool_warn("%s", strerror(-r));

@@ -34,7 +34,8 @@ static const struct payload {
 	{ORMA_PB_TRACE_PACKET_CPU_INFO, "linux.system_info"},
 	{ORMA_PB_TRACE_PACKET_INTERRUPT_INFO, "linux.system_info"},
 	{ORMA_PB_TRACE_PACKET_FTRACE_EVENTS, "linux.ftrace"},
-	{ORMA_PB_TRACE_PACKET_FTRACE_STATS, "linux.ftrace"},
+	/* Counted like the service's own statistics: they are written even when there are no events. */
+	{ORMA_PB_TRACE_PACKET_FTRACE_STATS, ORMA_TOOL_SOURCE_SERVICE},
 	{ORMA_PB_TRACE_PACKET_TRACK_EVENT, "track_event"},
 	{ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR, "track_event"},
 };

@@ -69,6 +69,15 @@ void orma_data_source_unregister(struct orma_data_source *source)
 	CHECK(source == &fake_source);
 }
 
+/* The last flush or stop that was completed later. */
+static uint64_t fake_completed;
+
+void orma_data_source_complete(struct orma_data_source *source, uint64_t completion)
+{
+	CHECK(source == &fake_source);
+	fake_completed = completion;
+}
+
 void orma_data_source_flush_thread(struct orma_data_source *source, uint32_t idx)
 {
 	CHECK(idx < ORMA_INSTANCES_MAX);

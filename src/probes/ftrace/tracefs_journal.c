@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tracefs_journal.c - the record of what orma has changed in a tracefs folder.
+ *
+ * The kernel has one set of tracing files for everybody, and keeps what is written there when the writer dies. So each
+ * change goes through a journal. It holds one undo per file or list entry: which file, what to write, and whether to
+ * replace or to append. Restoring walks the undos from the newest to the oldest, so an event is off before its probe is
+ * removed, and tracing_on, which is the first change, is the last to return.
+ *
+ * INVARIANT: a file of tracefs differs from what was found only if its undo is in the state file. The undo is written
+ * first (write-ahead). A kill between the two writes leaves an undo without a change, which is harmless.
+ *
+ * The state file is text: a header "orma-ftrace 1 BOOT_ID PID", then one line per undo, oldest first: "w FILE VALUE" or
+ * "a FILE VALUE", with \n and \\ escaped. Its owner holds a lock on it (flock) as long as the instance is in use. A
+ * process that gets the lock and finds lines knows that their writer has died, and restores. The file stays afterwards,
+ * empty: unlinking it would let two processes lock two files of one name.
+ *
+ * WHERE: in /run, which is memory. The file must survive its process but not the boot, since a boot resets tracefs; the
+ * boot id guards the places that survive it. So no fsync is needed either. Rejected: a file beside the socket (the probes
+ * of a recorder without a daemon have none), and the runtime folder of a service (systemd removes it with the service).
+ *
+ * A state file is foreign text. The folder and the file must belong to this user and be writable by nobody else, and
+ * every line is checked: known files only, no "..", a bounded size. A line that does not pass is logged and skipped. A
+ * last line without its newline was never acted upon, and is ignored.
+ */
+#include "probes/ftrace/tracefs_journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error_message.h"
+#include "base/fd.h"
+#include "base/log_message.h"
+#include "base/macros.h"
+#include "probes/probe_files.h"
+#include "probes/probe_text.h"
+
+#define BOOT_ID_BYTES 64
+
+struct orma_tracefs_undo {
+	struct orma_tracefs_undo *before; /* NULL = this is the oldest */
+	const char *file;
+	struct orma_str value;
+	bool must_append;
+};
+
+/* --- where state files are -------------------------------------------------------------------- */
+
+static bool is_own(int fd, mode_t type)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+	       (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static int open_folder(const char *path, bool may_make)
+{
+	if (may_make && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	int fd = orma_base_fd_avoid_standard(
+		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	if (fd < 0)
+		return -errno;
+	if (is_own(fd, S_IFDIR))
+		return fd;
+	orma_base_fd_close(fd);
+	return -EPERM;
+}
+
+int orma_tracefs_state_folder_open(const char *wanted, bool may_make)
+{
+	if (wanted)
+		return open_folder(wanted, may_make);
+	int fd = open_folder("/run/orma-ftrace", may_make);
+	char path[ORMA_TRACEFS_PATH_BYTES];
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	if (fd < 0 && runtime && runtime[0] == '/' &&
+	    snprintf(path, sizeof(path), "%s/orma-ftrace", runtime) < (int)sizeof(path))
+		fd = open_folder(path, may_make);
+	if (fd < 0) {
+		snprintf(path, sizeof(path), "/tmp/orma-ftrace-%u", (unsigned)geteuid());
+		fd = open_folder(path, may_make);
+	}
+	return fd;
+}
+
+const char *orma_tracefs_state_name(char name[ORMA_TRACEFS_FILE_BYTES], struct orma_str instance)
+{
+	if (instance.size == 0)
+		snprintf(name, ORMA_TRACEFS_FILE_BYTES, "root");
+	else
+		snprintf(name, ORMA_TRACEFS_FILE_BYTES, "instance.%.*s", (int)instance.size,
+			 instance.data);
+	return name;
+}
+
+static void read_boot_id(const char *proc_path, char ret[BOOT_ID_BYTES])
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_str text = {0};
+	char path[ORMA_TRACEFS_PATH_BYTES];
+
+	snprintf(path, sizeof(path), "%s/sys/kernel/random/boot_id", proc_path);
+	(void)orma_probes_file_read(AT_FDCWD, path, &buf, &text);
+	struct orma_str id = {0};
+	(void)orma_probes_text_word(&text, &id);
+	if (orma_probes_text_has_suffix(id, "\n"))
+		id.size--;
+	snprintf(ret, BOOT_ID_BYTES, "%.*s", (int)id.size, id.size > 0 ? id.data : "");
+	if (ret[0] == '\0')
+		snprintf(ret, BOOT_ID_BYTES, "unknown");
+}
+
+/* --- undos ------------------------------------------------------------------------------------ */
+
+static uint64_t file_key(const char *file)
+{
+	return orma_base_fnv1a(ORMA_FNV1A_INIT, file, strlen(file));
+}
+
+static int push_undo(struct orma_tracefs_journal *journal, struct orma_str file,
+		     struct orma_str value, bool must_append)
+{
+	struct orma_tracefs_undo *undo = orma_base_arena_alloc(&journal->arena, sizeof(*undo));
+	char *name = orma_base_arena_strdup(&journal->arena, file);
+	char *text = orma_base_arena_strdup(&journal->arena, value);
+
+	if (!undo || !name || !text)
+		return -ENOMEM;
+	*undo = (struct orma_tracefs_undo){
+		.before = journal->last,
+		.file = name,
+		.value = {text, value.size},
+		.must_append = must_append,
+	};
+	if (!must_append) {
+		int r = orma_base_map_put(&journal->by_file, file_key(name), undo);
+		if (r < 0)
+			return r;
+	}
+	journal->last = undo;
+	return 0;
+}
+
+static void forget_undos(struct orma_tracefs_journal *journal)
+{
+	journal->last = NULL;
+	orma_base_map_done(&journal->by_file);
+	journal->by_file = (struct orma_map){0};
+	orma_base_arena_clear(&journal->arena);
+}
+
+static int append_escaped(struct orma_buf *buf, struct orma_str value)
+{
+	int r = orma_base_buf_reserve(buf, value.size * 2 + 1);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < value.size; i++) {
+		char c = value.data[i];
+
+		if (c == '\n' || c == '\\')
+			buf->data[buf->size++] = '\\';
+		buf->data[buf->size++] = c == '\n' ? 'n' : (uint8_t)c;
+	}
+	buf->data[buf->size++] = '\n';
+	return 0;
+}
+
+/* Writes the undo to the state file. */
+static int save_undo(struct orma_tracefs_journal *journal, const char *file, struct orma_str value,
+		     bool must_append)
+{
+	struct orma_buf *line = &journal->text;
+
+	if (journal->state_fd < 0)
+		return 0;
+	line->size = 0;
+	int r = orma_base_buf_printf(line, "%c %s ", must_append ? 'a' : 'w', file);
+	if (r >= 0)
+		r = append_escaped(line, value);
+	if (r < 0)
+		return r;
+	off_t end = lseek(journal->state_fd, 0, SEEK_CUR);
+	r = orma_base_fd_write_all(journal->state_fd, line->data, line->size);
+	/* Half a line must not stay in front of the next one. */
+	if (r < 0 && end >= 0 && ftruncate(journal->state_fd, end) == 0)
+		(void)lseek(journal->state_fd, end, SEEK_SET);
+	return r;
+}
+
+static int remember(struct orma_tracefs_journal *journal, const char *file, struct orma_str value,
+		    bool must_append)
+{
+	int r = push_undo(journal, orma_base_str(file), value, must_append);
+
+	return r < 0 ? r : save_undo(journal, file, value, must_append);
+}
+
+/* --- changing --------------------------------------------------------------------------------- */
+
+int orma_tracefs_journal_set_from(struct orma_tracefs_journal *journal, const char *file,
+				  struct orma_str old, struct orma_str value)
+{
+	if (!orma_base_map_get(&journal->by_file, file_key(file))) {
+		int r = remember(journal, file, old, false);
+
+		if (r < 0)
+			return r;
+	}
+	return orma_tracefs_write(journal->fs, file, value);
+}
+
+int orma_tracefs_journal_set(struct orma_tracefs_journal *journal, const char *file,
+			     struct orma_str value)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_str old = {0};
+
+	if (!orma_base_map_get(&journal->by_file, file_key(file))) {
+		int r = orma_tracefs_value(journal->fs, file, &buf, &old);
+
+		if (r < 0)
+			return r;
+	}
+	return orma_tracefs_journal_set_from(journal, file, old, value);
+}
+
+int orma_tracefs_journal_append(struct orma_tracefs_journal *journal, const char *file,
+				struct orma_str line, struct orma_str undo)
+{
+	int r = remember(journal, file, undo, true);
+
+	return r < 0 ? r : orma_tracefs_append(journal->fs, file, line);
+}
+
+/* --- restoring -------------------------------------------------------------------------------- */
+
+static void restore(struct orma_tracefs_journal *journal)
+{
+	for (struct orma_tracefs_undo *undo = journal->last; undo; undo = undo->before) {
+		int r = undo->must_append
+				? orma_tracefs_append(journal->fs, undo->file, undo->value)
+				: orma_tracefs_write(journal->fs, undo->file, undo->value);
+
+		/* A list entry whose change was refused is not there; a file may have gone with its module. */
+		if (r < 0 && r != -ENOENT)
+			orma_base_log(ORMA_LOG_WARNING,
+				      "linux.ftrace: cannot restore %s/%s to \"%.*s\": %s",
+				      journal->fs->path, undo->file,
+				      (int)ORMA_MIN(undo->value.size, (size_t)64), undo->value.data,
+				      orma_base_error_words(r));
+	}
+	forget_undos(journal);
+	if (journal->state_fd >= 0 && ftruncate(journal->state_fd, 0) == 0)
+		(void)lseek(journal->state_fd, 0, SEEK_SET);
+}
+
+/* --- left-overs of a killed process ------------------------------------------------------------ */
+
+static bool is_known_file(struct orma_str file)
+{
+	static const char *const files[] = {
+		"tracing_on",         "trace",
+		"trace_clock",        "buffer_size_kb",
+		"buffer_percent",     "current_tracer",
+		"set_event_pid",      "tracing_cpumask",
+		"kprobe_events",      "uprobe_events",
+		"synthetic_events",   "max_graph_depth",
+		"snapshot",           "set_ftrace_filter",
+		"set_graph_function",
+	};
+	struct orma_str part;
+	size_t parts = 0;
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(files); i++)
+		if (orma_base_str_is(file, files[i]))
+			return true;
+	if (!orma_probes_text_has_prefix(file, "events/") &&
+	    !orma_probes_text_has_prefix(file, "options/") &&
+	    !orma_probes_text_has_prefix(file, "per_cpu/"))
+		return false;
+	for (struct orma_str rest = file; orma_probes_text_until(&rest, '/', &part); file = rest) {
+		if (!orma_tracefs_is_name(part))
+			return false;
+		parts++;
+	}
+	return parts <= 3 && orma_tracefs_is_name(file);
+}
+
+/* Undoes append_escaped(), in place. */
+static bool unescape(struct orma_buf *buf, struct orma_str *value)
+{
+	size_t at = (size_t)((const uint8_t *)value->data - buf->data), size = 0;
+
+	for (size_t i = 0; i < value->size; i++) {
+		char c = value->data[i];
+
+		if (c == '\0' || (c == '\\' && i + 1 == value->size))
+			return false;
+		if (c == '\\') {
+			c = value->data[++i];
+			if (c != 'n' && c != '\\')
+				return false;
+			if (c == 'n')
+				c = '\n';
+		}
+		buf->data[at + size++] = (uint8_t)c;
+	}
+	value->size = size;
+	return true;
+}
+
+static int parse_undo(struct orma_tracefs_journal *journal, struct orma_buf *buf,
+		      struct orma_str line)
+{
+	struct orma_str kind, file;
+
+	if (!orma_probes_text_until(&line, ' ', &kind) ||
+	    !orma_probes_text_until(&line, ' ', &file) ||
+	    (!orma_base_str_is(kind, "w") && !orma_base_str_is(kind, "a")) ||
+	    file.size >= ORMA_TRACEFS_FILE_BYTES || !is_known_file(file) || !unescape(buf, &line)) {
+		orma_base_log(ORMA_LOG_WARNING,
+			      "linux.ftrace: the state file has a line that orma does not write; "
+			      "it is skipped");
+		return 0;
+	}
+	return push_undo(journal, file, line, kind.data[0] == 'a');
+}
+
+/* Returns true, and the lines after the header, for a state file of this boot. */
+static bool take_header(struct orma_str *text, const char *boot_id)
+{
+	struct orma_str header, word, id = {0};
+
+	return orma_probes_text_until(text, '\n', &header) &&
+	       orma_probes_text_word(&header, &word) && orma_base_str_is(word, "orma-ftrace") &&
+	       orma_probes_text_word(&header, &word) && orma_base_str_is(word, "1") &&
+	       orma_probes_text_word(&header, &id) && orma_base_str_is(id, boot_id);
+}
+
+static int restore_leftovers(struct orma_tracefs_journal *journal, const char *boot_id)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	int r = orma_base_fd_read_all(journal->state_fd, ORMA_TRACEFS_STATE_BYTES_MAX, &buf);
+
+	if (r == -EFBIG) {
+		orma_base_log(ORMA_LOG_WARNING,
+			      "linux.ftrace: the state file is too large to be orma's; it is "
+			      "ignored");
+		return 0;
+	}
+	struct orma_str text = {(const char *)buf.data, buf.size}, line;
+	if (r < 0 || !take_header(&text, boot_id))
+		return r;
+	while (r == 0 && orma_probes_text_until(&text, '\n', &line))
+		r = parse_undo(journal, &buf, line);
+	if (r == 0 && journal->last) {
+		orma_base_log(ORMA_LOG_INFO,
+			      "linux.ftrace: restoring %s, which a process that was killed had "
+			      "changed",
+			      journal->fs->path);
+		restore(journal);
+	}
+	return r;
+}
+
+/* --- opening and closing ----------------------------------------------------------------------- */
+
+static int fail_locked(int fd, const struct orma_tracefs *fs, struct orma_error *reterr)
+{
+	char header[BOOT_ID_BYTES + 64];
+	ssize_t size = pread(fd, header, sizeof(header), 0);
+	struct orma_str text = {header, size > 0 ? (size_t)size : 0}, line = {0}, word = {0};
+
+	(void)orma_probes_text_line(&text, &line);
+	while (orma_probes_text_word(&line, &word))
+		;
+	uint32_t pid = 0;
+	(void)orma_probes_text_u32(word, &pid);
+	return orma_base_error_set(
+		reterr, -EBUSY,
+		"another orma (process %u) records from %s; end that recording, or record "
+		"through its daemon",
+		pid, fs->path);
+}
+
+static int lock_state_file(int folder_fd, const char *name, const struct orma_tracefs *fs,
+			   struct orma_error *reterr)
+{
+	int fd = orma_base_fd_avoid_standard(
+		openat(folder_fd, name,
+		       O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
+
+	if (fd < 0)
+		return orma_base_error_set(reterr, -errno, "cannot open the state file \"%s\": %s",
+					   name, orma_base_error_words(errno));
+	int r = 0;
+	if (!is_own(fd, S_IFREG))
+		r = orma_base_error_set(reterr, -EPERM,
+					"the state file \"%s\" belongs to somebody else", name);
+	else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		r = fail_locked(fd, fs, reterr);
+	if (r < 0)
+		orma_base_fd_close(fd);
+	return r < 0 ? r : fd;
+}
+
+static int begin_state_file(struct orma_tracefs_journal *journal, const char *boot_id,
+			    struct orma_error *reterr)
+{
+	struct orma_buf *header = &journal->text;
+	int r = restore_leftovers(journal, boot_id);
+
+	forget_undos(journal);
+	if (r == 0 &&
+	    (ftruncate(journal->state_fd, 0) < 0 || lseek(journal->state_fd, 0, SEEK_SET) < 0))
+		r = -errno;
+	header->size = 0;
+	if (r == 0)
+		r = orma_base_buf_printf(header, "orma-ftrace 1 %s %d\n", boot_id, (int)getpid());
+	if (r >= 0)
+		r = orma_base_fd_write_all(journal->state_fd, header->data, header->size);
+	return r < 0 ? orma_base_error_set(reterr, r, "cannot write the state file: %s",
+					   orma_base_error_words(r))
+		     : 0;
+}
+
+int orma_tracefs_journal_open(struct orma_tracefs_journal *journal, const struct orma_tracefs *fs,
+			      int folder_fd, const char *state_name, const char *proc_path,
+			      struct orma_error *reterr)
+{
+	char boot_id[BOOT_ID_BYTES];
+
+	*journal = (struct orma_tracefs_journal){.fs = fs, .state_fd = -1};
+	if (folder_fd < 0)
+		return 0;
+	int r = lock_state_file(folder_fd, state_name, fs, reterr);
+	if (r < 0)
+		return r;
+	journal->state_fd = r;
+	read_boot_id(proc_path, boot_id);
+	r = begin_state_file(journal, boot_id, reterr);
+	if (r < 0)
+		orma_tracefs_journal_close(journal);
+	return r;
+}
+
+void orma_tracefs_journal_close(struct orma_tracefs_journal *journal)
+{
+	if (!journal->fs)
+		return;
+	restore(journal);
+	journal->state_fd = orma_base_fd_close(journal->state_fd);
+	orma_base_map_done(&journal->by_file);
+	orma_base_arena_done(&journal->arena);
+	orma_base_buf_done(&journal->text);
+	*journal = (struct orma_tracefs_journal){.state_fd = -1};
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tracefs_journal.h - changes files of one tracefs folder, and restores them: at the end, after an error, and after a
+ * crash.
+ */
+#ifndef ORMA_PROBES_TRACEFS_JOURNAL_H
+#define ORMA_PROBES_TRACEFS_JOURNAL_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "probes/ftrace/tracefs.h"
+
+#define ORMA_TRACEFS_STATE_BYTES_MAX (4u << 20) /* a longer state file is not ours */
+
+struct orma_tracefs_undo;
+
+struct orma_tracefs_journal {
+	const struct orma_tracefs *fs;  /* borrowed */
+	int state_fd;                   /* locked; -1 = changes are not kept for the next start */
+	struct orma_tracefs_undo *last; /* newest first; in the arena */
+	struct orma_map by_file; /* hash of the file's name -> its struct orma_tracefs_undo */
+	struct orma_arena arena;
+	struct orma_buf text; /* scratch */
+};
+
+/*
+ * Opens the folder for state files: `wanted`, or NULL = /run/orma-ftrace, or what this user may use instead. `may_make`: it
+ * is made if it does not exist. Returns a descriptor or -errno.
+ */
+int orma_tracefs_state_folder_open(const char *wanted, bool may_make);
+/* The name of an instance's state file: "root" or "instance.NAME". */
+const char *orma_tracefs_state_name(char name[ORMA_TRACEFS_FILE_BYTES], struct orma_str instance);
+
+/*
+ * Takes the instance for this process, and restores what a process that was killed has left changed. `folder_fd` -1 =
+ * without a state file. 0, -EBUSY (another process of orma records from it; the message names it), -ENOMEM, or the errno
+ * of opening the state file. `fs` must outlive the journal.
+ */
+int orma_tracefs_journal_open(struct orma_tracefs_journal *journal, const struct orma_tracefs *fs,
+			      int folder_fd, const char *state_name, const char *proc_path,
+			      struct orma_error *reterr);
+/*
+ * Sets a file. The first change of a file saves its value, in the state file before tracefs. 0 or -errno; after an error
+ * the file is as it was, as far as the kernel says.
+ */
+int orma_tracefs_journal_set(struct orma_tracefs_journal *journal, const char *file,
+			     struct orma_str value);
+/* The same for a file that cannot be read, or that is restored to another value. */
+int orma_tracefs_journal_set_from(struct orma_tracefs_journal *journal, const char *file,
+				  struct orma_str old, struct orma_str value);
+/* Adds a line to a list; `undo` is the line that removes it. */
+int orma_tracefs_journal_append(struct orma_tracefs_journal *journal, const char *file,
+				struct orma_str line, struct orma_str undo);
+/* Restores everything, the newest change first, logs what cannot be restored, and gives the instance up. Does nothing for
+ * a zeroed journal. */
+void orma_tracefs_journal_close(struct orma_tracefs_journal *journal);
+
+#endif
