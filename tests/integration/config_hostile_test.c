@@ -213,7 +213,7 @@ ORMA_TEST(a_config_of_a_whole_frame_reaches_the_producer_or_is_refused_at_once)
 			const char *error = orma_raw_consumer_await_disabled(&consumer);
 
 			CHECK_INT(strncmp(error, "data_sources[0].config: ", 24), 0);
-			CHECK(strstr(error, "the maximum of 130912 "));
+			CHECK(strstr(error, "the limit of 130912 "));
 			CHECK_INT(started, 0);
 			refused++;
 			continue;
