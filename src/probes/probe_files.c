@@ -7,7 +7,7 @@
  * pieces of a page, however large the buffer is. A poll of a big machine opens tens of thousands of
  * files, so all paths are relative to a folder that stays open (openat()), they are composed
  * without printf(), and the caller keeps the buffers. Rejected: opendir(), which allocates 32 KiB
- * each time; keeping the files of all processes open, which would exceed the limit on descriptors.
+ * each time; keeping all files open, which would exceed the limit on descriptors.
  */
 #include "probes/probe_files.h"
 
@@ -44,7 +44,7 @@ const char *orma_probes_path(char path[ORMA_PROBES_PATH_BYTES], const char *pref
 	return path;
 }
 
-static int file_open(int dirfd, const char *path)
+int orma_probes_file_open(int dirfd, const char *path)
 {
 	int fd = orma_base_fd_avoid_standard(openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
 	return fd < 0 ? -errno : fd;
@@ -56,6 +56,23 @@ int orma_probes_file_read(int dirfd, const char *path, struct orma_buf *buf, str
 	int r = orma_base_file_read(dirfd, path, ORMA_PROBES_FILE_BYTES_MAX, buf);
 	if (r < 0)
 		return r;
+	*ret = (struct orma_str){(const char *)buf->data, buf->size};
+	return 0;
+}
+
+int orma_probes_file_pread(int fd, struct orma_buf *buf, struct orma_str *ret)
+{
+	buf->size = 0;
+	int r = orma_base_buf_reserve(buf, RECORD_STEP_BYTES);
+	if (r < 0)
+		return r;
+	ssize_t got;
+	do
+		got = pread(fd, buf->data, RECORD_STEP_BYTES, 0);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	buf->size = (size_t)got;
 	*ret = (struct orma_str){(const char *)buf->data, buf->size};
 	return 0;
 }
@@ -95,7 +112,7 @@ static int read_record(int fd, struct orma_buf *buf)
 int orma_probes_file_read_record(int dirfd, const char *path, struct orma_buf *buf,
 				 struct orma_str *ret)
 {
-	ORMA_AUTO(orma_base_fd_closep) int fd = file_open(dirfd, path);
+	ORMA_AUTO(orma_base_fd_closep) int fd = orma_probes_file_open(dirfd, path);
 	if (fd < 0)
 		return fd;
 	buf->size = 0;
@@ -108,7 +125,7 @@ int orma_probes_file_read_record(int dirfd, const char *path, struct orma_buf *b
 
 static int read_value(int dirfd, const char *path, char value[VALUE_BYTES], struct orma_str *ret)
 {
-	ORMA_AUTO(orma_base_fd_closep) int fd = file_open(dirfd, path);
+	ORMA_AUTO(orma_base_fd_closep) int fd = orma_probes_file_open(dirfd, path);
 	if (fd < 0)
 		return fd;
 	ssize_t got;

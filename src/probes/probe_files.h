@@ -28,6 +28,10 @@ const char *orma_probes_path(char path[ORMA_PROBES_PATH_BYTES], const char *pref
 int orma_probes_file_read(int dirfd, const char *path, struct orma_buf *buf, struct orma_str *ret);
 int orma_probes_file_read_record(int dirfd, const char *path, struct orma_buf *buf,
 				 struct orma_str *ret);
+/* Opens a file for reading. Returns its descriptor or -errno. */
+int orma_probes_file_open(int dirfd, const char *path);
+/* Reads the first page of a descriptor that stays open: a file of one short record. */
+int orma_probes_file_pread(int fd, struct orma_buf *buf, struct orma_str *ret);
 /* Reads from the beginning of a descriptor that stays open. */
 int orma_probes_file_reread(int fd, struct orma_buf *buf, struct orma_str *ret);
 /* Reads a file that holds one number, with an optional newline. -EBADMSG when it does not. */

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "base/clock_ns.h"
 #include "base/fd.h"
@@ -100,11 +101,22 @@ static void destroy(struct orma_probe_instance *base)
 	orma_probes_process_forget_all(instance);
 }
 
+/* Half of the descriptors that this process may have. The other half is for everything else. */
+static uint32_t kept_fd_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	return (uint32_t)ORMA_MIN(limit.rlim_cur / 2, (rlim_t)ORMA_PROBES_PROCESS_GUARDS_MAX);
+}
+
 static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 {
 	struct orma_probes_process_probe *probe = to_probe(base);
 
 	probe->ns_per_tick = orma_probe_ns_per_tick();
+	probe->kept_fd_max = kept_fd_max();
 	probe->sightings = env->sightings;
 	return probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
 }

@@ -12,6 +12,7 @@
 #include "probes/sightings.h"
 
 #define ORMA_PROBES_PROCESS_POLL_MS_MIN 100
+#define ORMA_PROBES_PROCESS_GUARDS_MAX  16384 /* files of processes that stay open */
 #define ORMA_PROBES_PROCESS_PACKET_BYTES                                                           \
 	32768 /* a packet that has this much is followed by another */
 #define ORMA_PROBES_PROCESS_CMDLINE_BYTES 65536 /* limit per process; the rest is cut off */
@@ -39,6 +40,10 @@ struct orma_probes_process {
 	uint32_t changed;       /* bit per value: to be written in this poll */
 	struct orma_probes_process_sample sample;
 	struct orma_probes_numbers fds; /* descriptors that were written, as of the last poll */
+	/* The guard (process_poll.c). */
+	int guard_fd; /* -1 = not open */
+	uint32_t polls_asleep;
+	uint64_t guard_hash;
 };
 
 enum orma_probes_process_packet { ORMA_PROCESS_NO_PACKET, ORMA_PROCESS_TREE, ORMA_PROCESS_STATS };
@@ -48,6 +53,7 @@ struct orma_probes_process_probe {
 	int proc_fd;
 	uint64_t ns_per_tick;
 	struct orma_sightings_list *sightings;
+	uint32_t kept_fd_count, kept_fd_max; /* guards of all instances */
 	/* Reused by all instances; nothing in them outlives a call into the probe. */
 	struct orma_buf status_text, other_text;
 	struct orma_probes_numbers pids, tids, fds;
@@ -79,6 +85,9 @@ struct orma_probes_process_instance {
 /* Returns the entry of a process, and makes one if there is none; NULL when there is no memory. */
 struct orma_probes_process *orma_probes_process_get(struct orma_probes_process_instance *instance,
 						    uint32_t pid);
+/* Makes an entry as if it were new. */
+void orma_probes_process_restart(struct orma_probes_process_probe *probe,
+				 struct orma_probes_process *process);
 /* Frees the entries of processes that the current poll did not find. */
 void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance);
 /* Counts a poll, and empties the cache of written values when its time is over. */
@@ -91,8 +100,16 @@ void orma_probes_process_forget_all(struct orma_probes_process_instance *instanc
 
 /* Writes records of all processes and threads. */
 void orma_probes_process_scan(struct orma_probes_process_instance *instance);
+/* Reads /proc/PID<name>. 0 or -errno. */
+int orma_probes_process_read_file(struct orma_probes_process_probe *probe, uint32_t pid,
+				  const char *name, struct orma_buf *buf, struct orma_str *ret);
 /* Reads /proc/PID/status; the id may be that of a thread. `sample` may be NULL. */
 int orma_probes_process_read_status(struct orma_probes_process_instance *instance, uint32_t pid,
+				    struct orma_probes_process_status *ret,
+				    struct orma_probes_process_sample *sample);
+/* The same for a process. Since the folder was listed, it may have ended and a thread may have its
+ * id: -ESRCH. */
+int orma_probes_process_read_leader(struct orma_probes_process_instance *instance, uint32_t pid,
 				    struct orma_probes_process_status *ret,
 				    struct orma_probes_process_sample *sample);
 /* Writes the record of a process from its status, which was read last. `times` may be NULL. */
@@ -103,6 +120,9 @@ void orma_probes_process_record(struct orma_probes_process_instance *instance, u
 /* Is the record missing that tells this name? */
 bool orma_probes_process_is_news(const struct orma_probes_process *process,
 				 const struct orma_probes_process_status *status);
+
+/* ---- polling (process_poll.c) ---- */
+
 /* Writes the values that changed, and before them records of processes that are new. */
 void orma_probes_process_poll(struct orma_probes_process_instance *instance);
 

@@ -5,6 +5,7 @@
  * that the poll has found, unless memory ran out. So when an id is used again, it has a new entry.
  */
 #include "base/alloc.h"
+#include "base/fd.h"
 #include "base/macros.h"
 #include "probes/process_stats/process_stats.h"
 
@@ -23,11 +24,22 @@ void orma_probes_process_forget(struct orma_probes_process_instance *instance)
 	orma_sightings_forget_tasks(instance->seen);
 }
 
-static void process_free(struct orma_probes_process *process)
+void orma_probes_process_restart(struct orma_probes_process_probe *probe,
+				 struct orma_probes_process *process)
+{
+	if (process->guard_fd >= 0)
+		probe->kept_fd_count--;
+	orma_base_fd_close(process->guard_fd);
+	orma_probes_numbers_done(&process->fds);
+	*process = (struct orma_probes_process){.generation = process->generation, .guard_fd = -1};
+}
+
+static void process_free(struct orma_probes_process_probe *probe,
+			 struct orma_probes_process *process)
 {
 	if (!process)
 		return;
-	orma_probes_numbers_done(&process->fds);
+	orma_probes_process_restart(probe, process);
 	orma_base_free(process);
 }
 
@@ -36,7 +48,7 @@ void orma_probes_process_forget_all(struct orma_probes_process_instance *instanc
 	struct orma_map_slot *slot;
 	size_t position = 0;
 	while ((slot = orma_base_map_next(&instance->processes, &position)))
-		process_free(slot->value);
+		process_free(instance->probe, slot->value);
 	orma_base_map_done(&instance->processes);
 	instance->processes = (struct orma_map){0};
 }
@@ -48,8 +60,11 @@ struct orma_probes_process *orma_probes_process_get(struct orma_probes_process_i
 	if (process)
 		return process;
 	process = orma_base_zalloc(sizeof(*process));
-	if (process && orma_base_map_put(&instance->processes, pid, process) < 0) {
-		process_free(process);
+	if (!process)
+		return NULL;
+	process->guard_fd = -1;
+	if (orma_base_map_put(&instance->processes, pid, process) < 0) {
+		process_free(instance->probe, process);
 		return NULL;
 	}
 	return process;
@@ -69,7 +84,8 @@ void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance
 			break; /* out of memory: the next poll drops the others */
 	}
 	for (size_t i = 0; i < gone->count; i++)
-		process_free(orma_base_map_remove(&instance->processes, gone->items[i]));
+		process_free(instance->probe,
+			     orma_base_map_remove(&instance->processes, gone->items[i]));
 }
 
 void orma_probes_process_expire_cache(struct orma_probes_process_instance *instance)

@@ -15,12 +15,15 @@
 #include "base/loop.h"
 #include "probes/ftrace/ftrace_reset.h"
 #include "tool/daemon/daemon_options.h"
+#include "tool/daemon/descriptor_limit.h"
 #include "tool/daemon/probes_run.h"
 #include "tool/print.h"
 #include "tool/tool.h"
 
 #define SYNC_TIMEOUT_MS 30000
 #define PARENT_SYNC_MS  1000
+/* linux.process_stats keeps a file of each process open, up to half of the limit. */
+#define DESCRIPTORS_WANTED 32768
 
 static void on_signal(struct orma_watch *watch, unsigned ready)
 {
@@ -42,6 +45,7 @@ static int serve(int *parent_fd, void *ctx)
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	ORMA_AUTO(orma_base_fd_closep) int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	orma_tool_raise_descriptor_limit(DESCRIPTORS_WANTED);
 	int r = fd < 0 ? -errno : orma_tool_probes_new(&options, &probes);
 	if (r)
 		return orma_tool_fail("the probes failed: %s", strerror(-r));

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "base/log_message.h"
 #include "ipc/address.h"
 #include "tool/daemon/daemon.h"
+#include "tool/daemon/descriptor_limit.h"
 #include "tool/daemon/traced.h"
 #include "tool/tool.h"
 
@@ -184,17 +184,6 @@ static int watch_signals(struct traced *traced)
  * one for the memory of a producer. A single user could use up the usual limit of 1,024. */
 #define DESCRIPTORS_WANTED 8192
 
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS_WANTED)
-		return;
-	limit.rlim_cur = ORMA_MIN(limit.rlim_max, (rlim_t)DESCRIPTORS_WANTED);
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		orma_base_log(ORMA_LOG_DEBUG, "no more descriptors: %s", strerror(errno));
-}
-
 static int apply_filter(const struct orma_traced_options *options)
 {
 	int r = orma_seccomp_apply(options->seccomp);
@@ -245,7 +234,7 @@ int orma_traced_serve(const struct orma_traced_options *options, int *parent_fd)
 				.parent_fd = parent_fd,
 				.output_folder = ORMA_OUTPUT_FOLDER_NONE};
 
-	raise_descriptor_limit();
+	orma_tool_raise_descriptor_limit(DESCRIPTORS_WANTED);
 	orma_systemd_open(&traced.systemd);
 	int status = open_sockets(&traced);
 	if (status == ORMA_EXIT_OK)

@@ -670,6 +670,106 @@ ORMA_TEST(a_probe_that_cannot_register_leaves_nothing_behind)
 	CHECK(probe == NULL);
 }
 
+/* ---- guards ---- */
+
+static struct orma_probes_process *process_of(uint32_t pid)
+{
+	return orma_base_map_get(&instance(0)->processes, pid);
+}
+
+/* Replaces the memory in status, and nothing else. */
+static void put_memory(const char *memory)
+{
+	struct person person = cat;
+	person.memory = memory;
+	put_status("proc/10", &person);
+}
+
+ORMA_TEST(a_process_that_sleeps_is_read_again_when_its_guard_changes)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_put("proc/10/statm", "25 12 3 1 0 8 0\n");
+	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
+	put_memory("VmSize:\t100 kB\nVmRSS:\t60 kB\n");
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 0);
+	fake_put("proc/10/statm", "25 15 3 1 0 8 0\n");
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_STR(stats_text(0), "processes { pid: 10 vm_rss_kb: 60 }");
+	/* Another process may set the adjustment of one that sleeps. */
+	fake_put("proc/10/oom_score_adj", "5\n");
+	for (int i = 0; i < 15; i++)
+		orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 2);
+	CHECK_STR(stats_text(1), "processes { pid: 10 oom_score_adj: 5 }");
+	fake_close();
+}
+
+ORMA_TEST(known_values_of_a_process_that_sleeps_are_repeated_after_the_cache_time_and_a_clearing)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	start_polling(CONFIG("proc_stats_poll_ms: 1000 record_process_runtime: true"));
+	fake_remove("proc/10/status");
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_STR(stats_text(0),
+		  "processes { pid: 10 vm_size_kb: 100 vm_rss_kb: 50 oom_score_adj: -17 "
+		  "runtime_user_mode: 1500000000 runtime_kernel_mode: 250000000 }");
+	put_person(&cat);
+	fake_clear(0);
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 3);
+	CHECK(strstr(tree_text(1), "pid: 10") != NULL);
+	CHECK_STR(stats_text(2), stats_text(0));
+	fake_close();
+}
+
+ORMA_TEST(a_guard_of_a_process_that_has_ended_is_closed_and_its_id_starts_from_nothing)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_put("proc/10/statm", "25 12 3 1 0 8 0\n");
+	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
+	struct orma_probes_process_probe *probe = (void *)fake_probe;
+	CHECK_INT(probe->kept_fd_count, 1);
+	CHECK(process_of(10)->guard_fd >= 0);
+	/* A descriptor that cannot be read stands for one of a process that has ended. */
+	CHECK(dup3(probe->proc_fd, process_of(10)->guard_fd, O_CLOEXEC) >= 0);
+	struct person other = cat;
+	other.name = "other";
+	other.cmdline = NULL;
+	other.cmdline_size = 0;
+	put_person(&other);
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 2);
+	CHECK(strstr(tree_text(0), "cmdline: \"other\"") != NULL);
+	CHECK(strstr(stats_text(1), "vm_size_kb: 100") != NULL);
+	CHECK_INT(probe->kept_fd_count, 1);
+	fake_close();
+}
+
+ORMA_TEST(without_descriptors_to_spare_guards_are_opened_for_each_read)
+{
+	fake_open(orma_probe_process_stats_new);
+	struct orma_probes_process_probe *probe = (void *)fake_probe;
+	CHECK(probe->kept_fd_max > 0);
+	probe->kept_fd_max = 0;
+	put_person(&cat);
+	fake_put("proc/10/statm", "25 12 3 1 0 8 0\n");
+	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
+	CHECK_INT(process_of(10)->guard_fd, -1);
+	put_memory("VmSize:\t100 kB\nVmRSS:\t60 kB\n");
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 0);
+	fake_put("proc/10/statm", "25 15 3 1 0 8 0\n");
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 1);
+	fake_close();
+}
+
 /* ---- tasks that ftrace has seen ---- */
 
 #define SEEN_CONFIG(text)                                                                          \
