@@ -17,9 +17,10 @@
 
 /* `orma --help` lists them in this order. */
 static const struct orma_tool_command *const commands[] = {
-	&orma_record_command,  &orma_status_command,   &orma_dump_command,
-	&orma_trigger_command, &orma_protogen_command, &orma_traced_command,
-	&orma_probes_command,  &orma_perfetto_command, &orma_trigger_perfetto_command,
+	&orma_record_command,   &orma_status_command,   &orma_dump_command,
+	&orma_trigger_command,  &orma_protogen_command, &orma_traced_command,
+	&orma_probes_command,   &orma_perfetto_command, &orma_trigger_perfetto_command,
+	&orma_tracebox_command,
 };
 
 /* Earlier names, and those of Perfetto's programs that take the same options. */
@@ -48,7 +49,8 @@ static void print_help(FILE *out)
 	      "\n"
 	      "`orma COMMAND --help` and `orma help COMMAND` say more. Called through a link "
 	      "named\n"
-	      "traced, traced_probes, perfetto or trigger_perfetto, it takes those programs' "
+	      "traced, traced_probes, perfetto, trigger_perfetto or tracebox, it takes those "
+	      "programs'\n"
 	      "options.\n\n"
 	      "Try:  orma record -t 2s -o trace.pftrace\n",
 	      out);
@@ -73,6 +75,7 @@ static int run_command(const struct orma_tool_command *command, const char *name
 
 	snprintf(title, sizeof(title), "%s%s", is_link ? "" : "orma ", name);
 	orma_tool_set_name(title);
+	orma_tool_set_drop_in(is_link);
 	argv[0] = title;
 	return command->run(argc, argv);
 }

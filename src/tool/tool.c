@@ -29,6 +29,7 @@
 
 static const char *program_name = "orma", *program_path = "orma";
 static int log_threshold;
+static bool is_drop_in_name;
 
 void orma_tool_set_name(const char *name)
 {
@@ -43,6 +44,16 @@ void orma_tool_set_path(const char *path)
 const char *orma_tool_path(void)
 {
 	return program_path;
+}
+
+void orma_tool_set_drop_in(bool is_drop_in)
+{
+	is_drop_in_name = is_drop_in;
+}
+
+bool orma_tool_is_drop_in(void)
+{
+	return is_drop_in_name;
 }
 
 void orma_tool_print_version(const char *program)

@@ -33,7 +33,7 @@ enum { ORMA_EXIT_OK = 0, ORMA_EXIT_FAILURE = 1, ORMA_EXIT_USAGE = 2 };
 
 extern const struct orma_tool_command orma_dump_command, orma_perfetto_command, orma_probes_command,
 	orma_protogen_command, orma_record_command, orma_status_command, orma_traced_command,
-	orma_trigger_command, orma_trigger_perfetto_command;
+	orma_tracebox_command, orma_trigger_command, orma_trigger_perfetto_command;
 
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 
@@ -41,6 +41,9 @@ void orma_tool_set_name(const char *name);
 /* Sets how the binary was called, for messages that suggest a command: "orma", or its path. */
 void orma_tool_set_path(const char *path);
 const char *orma_tool_path(void);
+/* Says whether the binary was called by the name of one of Perfetto's programs. Some habits differ. */
+void orma_tool_set_drop_in(bool is_drop_in);
+bool orma_tool_is_drop_in(void);
 /* Prints the version, and the optional libraries that are built in: "orma 0.2.0 +zstd +deflate
  * -pcre2". */
 void orma_tool_print_version(const char *program);

@@ -27,7 +27,9 @@ int orma_daemon_take_options(struct orma_daemon_command *command, int argc, char
 
 int orma_daemon_serve(const struct orma_daemon_command *command)
 {
-	int parent_fd = command->in_background ? orma_tool_background(false, -1) : -1;
+	/* Scripts that call Perfetto's programs read the process id. */
+	int parent_fd =
+		command->in_background ? orma_tool_background(orma_tool_is_drop_in(), -1) : -1;
 
 	if (command->in_background && parent_fd < 0)
 		return orma_tool_fail("cannot go into the background: %s", strerror(-parent_fd));

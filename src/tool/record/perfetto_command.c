@@ -14,10 +14,16 @@
 #include "tool/control/status_command.h"
 #include "tool/control/trigger_command.h"
 #include "tool/print.h"
+#include "tool/record/perfetto_command.h"
+#include "tool/record/perfetto_sources.h"
 #include "tool/record/record_options.h"
 #include "tool/tool.h"
 
 #define EXIT_ATTACH_FAILED 2
+/* The id that selects the session with the highest bugreport_score. */
+#define HIGHEST_SCORE  UINT64_MAX
+#define BUGREPORT_PATH "/tmp/bugreport.pftrace"
+#define TEST_CONFIG    ":test"
 
 enum {
 	OPTION_TXT_LOSSY = ORMA_OPTION_OTHERS,
@@ -33,6 +39,11 @@ enum {
 	OPTION_CLONE,
 	OPTION_CLONE_BY_NAME,
 	OPTION_CLONE_FOR_BUGREPORT,
+	OPTION_NOTE,
+	OPTION_ANDROID,       /* needs an Android system: refused */
+	OPTION_ANDROID_VALUE, /* says something to an Android system: skipped */
+	OPTION_BUGREPORT,
+	OPTION_RESET_GUARDRAILS,
 	OPTION_IGNORED,
 };
 
@@ -77,8 +88,22 @@ static const struct orma_tool_option option_table[] = {
 	{'b', "buffer", "SIZE", "Without a config: size of the buffer. Default: 32mb.", NULL},
 	{'s', "size", "SIZE",
 	 "Without a config: write the file while recording, and stop when it has that SIZE.", NULL},
+	{OPTION_NOTE, "add-note", "KEY[=VALUE]", "The earlier name of --add-attribute.", NULL},
+	{OPTION_BUGREPORT, "save-for-bugreport", NULL,
+	 "Write a snapshot of the session with the highest bugreport_score, without its "
+	 "trace_filter. Default of --out: /tmp/bugreport.pftrace.",
+	 NULL},
 	{OPTION_IGNORED, "no-guardrails", NULL, "Accepted without effect.", NULL},
-	{OPTION_IGNORED, "reset-guardrails", NULL, "Accepted without effect.", NULL},
+	{OPTION_RESET_GUARDRAILS, "reset-guardrails", NULL, "Exit without effect.", NULL},
+	{'a', "app", "NAME", "For Android: skipped with a warning.", NULL},
+	{OPTION_ANDROID_VALUE, "alert-id", "ID", "For Android: skipped with a warning.", NULL},
+	{OPTION_ANDROID_VALUE, "config-id", "ID", "For Android: skipped with a warning.", NULL},
+	{OPTION_ANDROID_VALUE, "config-uid", "UID", "For Android: skipped with a warning.", NULL},
+	{OPTION_ANDROID_VALUE, "subscription-id", "ID", "For Android: skipped with a warning.",
+	 NULL},
+	{OPTION_ANDROID, "upload", NULL, "For Android: refused.", NULL},
+	{OPTION_ANDROID, "dropbox", "TAG", "For Android: refused.", NULL},
+	{OPTION_ANDROID, "save-all-for-bugreport", NULL, "For Android: refused.", NULL},
 	ORMA_TOOL_VERSION_OPTION,
 	{0},
 };
@@ -91,6 +116,7 @@ struct command_line {
 	const char *is_detached_key;
 	bool queries, queries_raw, is_long;
 	bool has_light_option;
+	bool is_text, is_lossy_text;
 };
 
 /* Returns -1 to go on, else the exit status. */
@@ -118,6 +144,7 @@ static int take_flag(struct command_line *line, int option)
 	switch (option) {
 	case OPTION_TXT_LOSSY:
 		line->base.wish.format = ORMA_CONFIG_TEXT_LOSSY;
+		line->is_lossy_text = true;
 		return -1;
 	case OPTION_QUERY:
 		line->queries = true;
@@ -134,6 +161,13 @@ static int take_flag(struct command_line *line, int option)
 	case OPTION_CLONE_FOR_BUGREPORT:
 		line->base.options.is_for_bugreport = true;
 		return -1;
+	case OPTION_BUGREPORT:
+		line->base.options.clone_id = HIGHEST_SCORE;
+		line->base.options.is_for_bugreport = true;
+		return -1;
+	case OPTION_RESET_GUARDRAILS:
+		orma_tool_warn("there are no guardrails any more; --reset-guardrails does nothing");
+		return ORMA_EXIT_OK;
 	case OPTION_IGNORED:
 		return -1;
 	default:
@@ -141,20 +175,43 @@ static int take_flag(struct command_line *line, int option)
 	}
 }
 
+/* Takes an option that has a meaning on Android alone. */
+static int take_android(struct command_line *line, int option)
+{
+	if (option == OPTION_ANDROID)
+		return orma_tool_fail("--upload, --dropbox and --save-all-for-bugreport are for "
+				      "Android; --out writes a file");
+	if (option == 'a') {
+		line->has_light_option = true;
+		orma_tool_warn("--app names an app of Android's atrace; it is left out");
+		return -1;
+	}
+	orma_tool_warn("--alert-id, --config-id, --config-uid and --subscription-id are for "
+		       "Android's statsd; the number is left out");
+	return -1;
+}
+
 static int take_option(void *ctx, int option, char *value)
 {
 	struct command_line *line = ctx;
 	struct orma_error error = {0};
-	int r = orma_record_take_option(&line->base, option, value, &error);
+	uint32_t ms = 1;
+
+	line->has_light_option |= option == 't' || option == 'b' || option == 's';
+	line->is_text |= option == ORMA_OPTION_TXT;
+	if (option == 't') /* the last one counts; 0 is without end */
+		line->base.wish.is_endless =
+			orma_tool_parse_duration_ms(value, &ms) == 0 && ms == 0;
+	int r = ms ? orma_record_take_option(&line->base, option, value, &error) : 1;
 	if (r < 0)
 		return orma_tool_fail("%s", error.message);
-	line->has_light_option |= option == 't' || option == 'b' || option == 's';
 	if (r > 0)
 		return -1;
 	switch (option) {
 	case OPTION_NOTIFY_FD:
 		return take_fd(line, value);
 	case OPTION_ATTRIBUTE:
+	case OPTION_NOTE:
 		return take_attribute(line, value);
 	case OPTION_DETACH:
 		line->base.options.detach_key = value;
@@ -166,7 +223,6 @@ static int take_option(void *ctx, int option, char *value)
 		line->is_detached_key = value;
 		return -1;
 	case OPTION_CLONE:
-		/* All ones selects the session with the highest bugreport_score. */
 		if (orma_base_parse_u64(value, 10, &line->base.options.clone_id) ||
 		    line->base.options.clone_id == 0)
 			return orma_tool_fail("\"%s\" is not the id of a session", value);
@@ -174,6 +230,10 @@ static int take_option(void *ctx, int option, char *value)
 	case OPTION_CLONE_BY_NAME:
 		line->base.options.clone_name = value;
 		return -1;
+	case 'a':
+	case OPTION_ANDROID:
+	case OPTION_ANDROID_VALUE:
+		return take_android(line, option);
 	default:
 		return take_flag(line, option);
 	}
@@ -199,6 +259,8 @@ static int check(const struct command_line *line)
 {
 	const struct orma_record_options *options = &line->base.options;
 	bool makes_config = line->has_light_option || line->base.wish.source_count > 0;
+	if (line->is_text && line->is_lossy_text)
+		return orma_tool_fail("--txt and --txt-lossy exclude each other");
 	if (is_clone(line))
 		return check_clone(line, makes_config);
 	if (options->is_for_bugreport)
@@ -216,31 +278,9 @@ static int check(const struct command_line *line)
 	if (line->base.wish.config_path && makes_config)
 		return orma_tool_fail(
 			"name events and sizes either in a config or as options, not both");
-	if (!line->base.wish.config_path && line->base.wish.source_count == 0)
+	if (!line->base.wish.config_path && !makes_config)
 		return orma_tool_fail(
 			"name a config (-c) or at least one event; --help shows the options");
-	return -1;
-}
-
-/* Light configs also record these sources. Names without a slash (Android's atrace categories) have
- * no meaning here. */
-static int add_light_sources(const char *const *names, int count, const char ***ret)
-{
-	static const char *const always[] = {"linux.process_stats", "linux.system_info"};
-	const char **sources = orma_base_alloc_array((size_t)count + 2, sizeof(*sources));
-	if (!sources)
-		return orma_tool_fail("no memory");
-	for (int i = 0; i < count; i++) {
-		if (!strchr(names[i], '/')) {
-			orma_base_free(sources);
-			return orma_tool_fail(
-				"\"%s\" is an atrace category; those exist on Android alone",
-				names[i]);
-		}
-		sources[i] = names[i];
-	}
-	memcpy(sources + count, always, sizeof(always));
-	*ret = sources;
 	return -1;
 }
 
@@ -271,20 +311,21 @@ static int record(struct command_line *line)
 	struct orma_record_config config;
 	struct orma_error error = {0};
 	const char **sources = NULL;
+	int r = 0;
 	/* Upstream's recorder accepts a config with a clone, and ignores it. */
 	if (line->base.options.attach_key || is_clone(line))
 		return run(line, NULL);
-	if (!line->base.wish.config_path) {
-		int status = add_light_sources(line->base.wish.sources,
-					       line->base.wish.source_count, &sources);
-		if (status >= 0)
-			return status;
-		line->base.wish.sources = sources;
-		line->base.wish.source_count += 2;
-	} else if (line->base.wish.format == ORMA_CONFIG_GUESS) {
+	const char *path = line->base.wish.config_path;
+	if (path && strcmp(path, TEST_CONFIG) == 0)
+		r = orma_perfetto_add_test(&line->base.wish, &sources);
+	else if (!path)
+		r = orma_perfetto_add_sources(line->base.wish.sources, line->base.wish.source_count,
+					      &line->base.wish, &sources);
+	else if (line->base.wish.format == ORMA_CONFIG_GUESS)
 		line->base.wish.format = ORMA_CONFIG_BINARY;
-	}
-	int r = orma_record_config_make(&line->base.wish, &config, &error);
+	if (r < 0)
+		return orma_tool_fail("%s", strerror(-r));
+	r = orma_record_config_make(&line->base.wish, &config, &error);
 	int status;
 	if (r)
 		status = orma_tool_fail_in_text(&error);
@@ -298,9 +339,10 @@ static int record(struct command_line *line)
 	return status;
 }
 
-static int run_command(int argc, char **argv)
+int orma_perfetto_run(int argc, char **argv, bool may_serve)
 {
-	struct command_line line = {.base.options = {.ready_fd = -1}};
+	struct command_line line = {
+		.base.options = {.ready_fd = -1, .may_serve = may_serve, .mixes_output = true}};
 	int status = orma_tool_read_options(&orma_perfetto_command, argc, argv, take_option, &line);
 
 	if (status >= 0)
@@ -309,21 +351,32 @@ static int run_command(int argc, char **argv)
 	line.base.wish.sources = (const char *const *)argv + optind;
 	line.base.wish.source_count = argc - optind;
 	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
+	if (line.is_long && !line.queries && !line.queries_raw)
+		return orma_tool_fail("--long goes with --query");
 	if (line.queries || line.queries_raw)
 		return orma_tool_print_query(line.queries_raw ? ORMA_QUERY_RAW
 					     : line.is_long   ? ORMA_QUERY_LONG
 							      : ORMA_QUERY_SHORT);
 	if (line.is_detached_key)
 		return orma_record_is_detached(line.is_detached_key);
+	if (line.base.options.clone_id == HIGHEST_SCORE && !line.base.options.out_path)
+		line.base.options.out_path = BUGREPORT_PATH;
 	status = check(&line);
 	return status >= 0 ? status : record(&line);
 }
 
+static int run_command(int argc, char **argv)
+{
+	return orma_perfetto_run(argc, argv, false);
+}
+
 const struct orma_tool_command orma_perfetto_command = {
 	.name = "perfetto",
-	.usage = "[OPTIONS] -c CONFIG -o TRACE\n[OPTIONS] -o TRACE GROUP/EVENT...",
-	.about = "Perfetto's recorder. It needs a daemon. The second form records ftrace events, "
-		 "linux.process_stats and linux.system_info.",
+	.usage = "[OPTIONS] -c CONFIG -o TRACE\n[OPTIONS] -o TRACE EVENT...",
+	.about = "Perfetto's recorder. It needs a daemon. The second form records "
+		 "linux.process_stats, linux.system_info and the events: GROUP/EVENT, a group of "
+		 "orma record (sched, freq, ...), disk or hyp. -c :test stands for a config of two "
+		 "seconds with events of scheduling and power.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_SOURCE,
 	.run = run_command,

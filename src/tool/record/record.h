@@ -38,6 +38,7 @@ struct orma_record_wish {
 	uint32_t file_count;     /* with output_path and file_limit_kb: keep so many files */
 	const char *output_path; /* the service creates the file */
 	bool compresses;
+	const char *hypervisor; /* name of the kernel's buffer of hypervisor events; NULL = none */
 	const char *const *attributes; /* "key=value" */
 	int attribute_count;
 	bool is_deferred;
@@ -81,6 +82,8 @@ struct orma_record_options {
 	bool may_serve;   /* without a daemon, run a service of its own */
 	bool is_quiet;    /* no progress, no summary */
 	bool must_record; /* a trace without any data is a failure */
+	/* In the background, standard output gets the process id and then also the trace. */
+	bool mixes_output;
 	/* Continues in the background and prints the process id. The parent waits this long for the
 	 * data sources; 0 = it does not wait. */
 	bool in_background;

@@ -194,13 +194,26 @@ static bool copy_name(const struct orma_pb_trace_config *config, size_t i, struc
 	       orma_base_buf_cstr(ret);
 }
 
+/* A config may have a data source several times. */
+static bool is_new_name(const struct orma_pb_trace_config *config, size_t at)
+{
+	const struct orma_pb_data_source_config *source = config->data_sources.items[at]->config;
+
+	for (size_t i = 0; i < at && source; i++)
+		if (config->data_sources.items[i]->config &&
+		    orma_base_str_is_equal(config->data_sources.items[i]->config->name,
+					   source->name))
+			return false;
+	return source;
+}
+
 static void warn_of_all_missing(const struct beginning *beginning,
 				const struct orma_pb_trace_config *config)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf name = {0};
 
 	for (size_t i = 0; i < config->data_sources.count; i++)
-		if (copy_name(config, i, &name) &&
+		if (is_new_name(config, i) && copy_name(config, i, &name) &&
 		    !is_offered(beginning->state, config->data_sources.items[i]->config->name))
 			warn_of_missing(beginning, orma_base_buf_cstr(&name));
 	if (!beginning->options->config->has_sources)

@@ -95,7 +95,8 @@ int orma_record_start(struct orma_record_line *line, struct orma_record_config *
 	const char *out_path = line->options.out_path;
 	int status;
 
-	if (line->options.in_background && out_path && strcmp(out_path, "-") == 0)
+	if (line->options.in_background && !line->options.mixes_output && out_path &&
+	    strcmp(out_path, "-") == 0)
 		return orma_tool_fail("in the background the trace needs a file: standard output "
 				      "gets the process id");
 	line->options.is_quiet |= line->options.in_background;

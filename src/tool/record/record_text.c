@@ -295,6 +295,16 @@ static int append_ftrace(const struct selection *selection, struct orma_buf *tex
 		 : orma_base_buf_append_str(text, "      symbolize_ksyms: true\n    }\n  }\n}\n");
 }
 
+/* Appends all events of the hypervisor, which have a buffer of their own in the kernel. */
+static int append_hypervisor(const char *name, struct orma_buf *text)
+{
+	return orma_base_buf_printf(text,
+				    "data_sources {\n  config {\n    name: \"" FTRACE
+				    "\"\n    ftrace_config {\n      instance_name: \"%s\"\n"
+				    "      ftrace_events: \"%s/*\"\n    }\n  }\n}\n",
+				    name, name);
+}
+
 static uint64_t get_buffer_kb(const struct orma_record_wish *wish)
 {
 	uint64_t ring_kb = (uint64_t)wish->ring_ms * RING_KB_PER_SECOND / 1000;
@@ -353,6 +363,8 @@ int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf
 		r = append_source(&selection, selection.sources[i], text);
 	if (r == 0 && selection.has_ftrace)
 		r = append_ftrace(&selection, text);
+	if (r == 0 && wish->hypervisor)
+		r = append_hypervisor(wish->hypervisor, text);
 	if (r == 0 && !wish->is_endless)
 		r = orma_base_buf_printf(text, "duration_ms: %u\n",
 					 wish->duration_ms ? wish->duration_ms
