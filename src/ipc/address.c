@@ -340,6 +340,10 @@ int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags)
 	r = remove_stale_socket(address, flags);
 	if (r < 0)
 		return r;
+	/* On Linux, bind() creates the file with the mode of the socket. */
+	if (flags & ORMA_IPC_LISTEN_PRIVATE && orma_ipc_address_path(address) &&
+	    fchmod(fd, S_IRUSR | S_IWUSR) < 0)
+		return -errno;
 	if (bind(fd, (const struct sockaddr *)&address->storage, address->size) < 0 ||
 	    listen(fd, SOMAXCONN) < 0)
 		return -errno;

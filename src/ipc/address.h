@@ -39,6 +39,8 @@ enum {
 	/* Fails with -EADDRINUSE when a process listens on that path, instead of taking the path
 	 * over. */
 	ORMA_IPC_LISTEN_KEEP_LIVE = 1,
+	/* Gives the rights on a socket file to this user alone, whatever the umask is. */
+	ORMA_IPC_LISTEN_PRIVATE = 2,
 };
 
 /* Returns a listening descriptor or -errno. Removes a stale socket file first, but never a file of

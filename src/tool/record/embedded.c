@@ -4,10 +4,17 @@
  *
  * It is the daemon itself, on a thread: programs find it at the default producer address while the
  * recording lasts. Programs of other users do not connect to it, unless root records and they trust
- * root's service (src/ipc/trust.c). Its consumer socket lies in a folder that only this user can
- * enter. The probes are an ordinary producer on a second thread. Rejected: forking a daemon (it
- * could outlive a recorder that is killed), and calling the service without sockets (a second
- * variant of each of the recorder's calls).
+ * root's service (src/ipc/trust.c). The probes are an ordinary producer on a second thread.
+ *
+ * It has two consumer sockets. One lies in a folder that only this user can enter, and always works:
+ * it is the recorder's own. The other is the usual one, where this user's other recorders and
+ * `orma status` look for a daemon, with rights for this user alone. A recorder that joins in loses
+ * its service with this process, so this one waits until the others have ended
+ * (orma_recorder_await_others()).
+ *
+ * Rejected: forking a daemon (it could outlive a recorder that is killed), calling the service
+ * without sockets (a second variant of each of the recorder's calls), and handing the service over to
+ * the next recorder (its memory and all connections would have to move).
  */
 #include <errno.h>
 #include <orma/init.h>
@@ -59,6 +66,21 @@ static int start_thread(pthread_t *thread, bool *has_thread, const char *name, v
 	return -r;
 }
 
+/* Also listens where other recorders look for a daemon. Without that place (another user's daemon
+ * has it, or it is not a file) there is one recorder alone. */
+static void listen_for_others(struct orma_embedded *embedded)
+{
+	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	const char *list = orma_ipc_consumer_address();
+	struct orma_ipc_address address;
+
+	while (orma_ipc_address_list_next(&list, item) > 0)
+		if (orma_ipc_address_parse(item, &address) == 0 && orma_ipc_address_path(&address))
+			(void)orma_host_listen_consumers(embedded->daemon.host, item,
+							 ORMA_IPC_LISTEN_KEEP_LIVE |
+								 ORMA_IPC_LISTEN_PRIVATE);
+}
+
 static int start_daemon(struct orma_embedded *embedded, struct orma_error *reterr)
 {
 	struct orma_daemon_options options = {
@@ -73,13 +95,13 @@ static int start_daemon(struct orma_embedded *embedded, struct orma_error *reter
 		 "%s/" ORMA_PRIVATE_FOLDER_SOCKET, embedded->folder.path);
 	r = orma_daemon_init(&embedded->daemon, &options, reterr);
 	if (r == -EADDRINUSE)
-		return orma_base_error_set(reterr, r,
-					   "%s is taken: another recording runs without a daemon; "
-					   "with `orma traced` there can be several at once",
-					   orma_ipc_producer_address());
+		return orma_base_error_set(
+			reterr, r, "another tracing service has %s, but none answers at %s",
+			orma_ipc_producer_address(), orma_ipc_consumer_address());
 	if (r)
 		return r;
 	embedded->has_daemon = true;
+	listen_for_others(embedded);
 	r = start_thread(&embedded->daemon_thread, &embedded->has_daemon_thread, "orma-service",
 			 run_daemon, embedded);
 	return r ? orma_base_error_set(reterr, r, "cannot start a thread: %s", strerror(-r)) : 0;

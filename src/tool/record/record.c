@@ -26,6 +26,8 @@
 #define FILE_WAIT_MS      11000 /* a service gives up creating the file after 10 s */
 #define APP_WAIT_MS       2000  /* for data sources that start slowly */
 #define STUCK_MS          1000
+#define JOIN_TRIES        20
+#define JOIN_PAUSE_MS     50
 #define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
 static bool begins_with(const char *text, const char *beginning)
 {
@@ -87,20 +89,31 @@ static bool is_absent(int r)
 	return r == -ECONNREFUSED || r == -ENOENT;
 }
 
+static int serve(struct orma_recorder *recorder, struct orma_error *reterr)
+{
+	int r = orma_embedded_start(&recorder->embedded, reterr);
+
+	if (r < 0)
+		return r;
+	recorder->snapshots.consumer_address = orma_embedded_consumer_address(recorder->embedded);
+	return connect_session(recorder, recorder->snapshots.consumer_address, reterr);
+}
+
 static int connect_or_serve(struct orma_recorder *recorder)
 {
-	struct orma_error error = {0};
+	struct orma_error error = {0}, absence;
 	int r = connect_session(recorder, NULL, &error);
+
 	if (is_absent(r) && recorder->options->may_serve) {
 		error = (struct orma_error){0};
-		r = orma_embedded_start(&recorder->embedded, &error);
-		if (r == 0)
-			r = connect_session(recorder,
-					    orma_embedded_consumer_address(recorder->embedded),
-					    &error);
-		if (r == 0)
-			recorder->snapshots.consumer_address =
-				orma_embedded_consumer_address(recorder->embedded);
+		r = serve(recorder, &error);
+	}
+	/* Another recorder has begun at the same time, and is about to open its socket. */
+	for (int i = 0; r == -EADDRINUSE && i < JOIN_TRIES; i++) {
+		poll(NULL, 0, JOIN_PAUSE_MS);
+		absence = (struct orma_error){0};
+		if (connect_session(recorder, NULL, &absence) == 0)
+			return ORMA_EXIT_OK;
 	}
 	if (r)
 		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-r));
@@ -295,6 +308,7 @@ static int run_session(struct orma_recorder *recorder)
 		return orma_session_detach(recorder->session, options->detach_key);
 	if (r)
 		return r;
+	orma_recorder_note_losses(recorder);
 	if (options->config && !options->is_quiet)
 		orma_record_warn_of_missing(recorder->session, options);
 	wait_ready(recorder);
@@ -408,6 +422,9 @@ int orma_record_run(const struct orma_record_options *options)
 	if (status == ORMA_EXIT_OK) /* the still empty file of a detached session stays */
 		recorder.output.is_new = false;
 	orma_trace_output_done(&recorder.output);
+	/* A second signal says that nothing is worth waiting for. */
+	if (recorder.embedded && recorder.is_accepted && recorder.signal_count < 2)
+		orma_recorder_await_others(&recorder);
 	orma_embedded_stop(recorder.embedded);
 	orma_recorder_await_app(&recorder);
 	orma_last_resort_stop(&recorder.last_resort);

@@ -28,8 +28,8 @@ struct report {
 	struct orma_error error;
 };
 
-/* Asks the service for the losses, when this process may not read the file. */
-static int take_stats(struct orma_recorder *recorder, struct report *ret)
+/* Asks the service for its statistics of the session. 0 or -errno. */
+static int query_stats(struct orma_recorder *recorder, struct orma_tool_summary *ret)
 {
 	struct orma_tool_counter counter = {0};
 	void *data;
@@ -41,8 +41,29 @@ static int take_stats(struct orma_recorder *recorder, struct report *ret)
 	r = orma_tool_counter_add_stats(&counter, data, size);
 	orma_config_free(data);
 	orma_tool_counter_done(&counter);
-	ret->summary = counter.summary;
+	*ret = counter.summary;
 	return r;
+}
+
+void orma_recorder_note_losses(struct orma_recorder *recorder)
+{
+	struct orma_tool_summary summary;
+
+	if (!recorder->options->is_quiet && query_stats(recorder, &summary) == 0)
+		recorder->earlier_discarded = summary.service_discarded;
+}
+
+/* The file may lack the statistics: it was full (--size), or may not be read. The service has them
+ * until the session is freed. */
+static void complete_stats(struct orma_recorder *recorder, struct orma_tool_summary *summary)
+{
+	struct orma_tool_summary stats;
+
+	if (!summary->has_stats && query_stats(recorder, &stats) == 0)
+		orma_tool_summary_take_losses(summary, &stats);
+	/* The service counts chunks that it could not store for all sessions, from its start on. */
+	summary->service_discarded -=
+		ORMA_MIN(summary->service_discarded, recorder->earlier_discarded);
 }
 
 /* Reads the files of output_path. */
@@ -76,7 +97,7 @@ static int read_file(struct orma_recorder *recorder, struct report *ret)
 	struct stat info;
 
 	if (!orma_trace_output_is_file(&recorder->output))
-		return take_stats(recorder, ret);
+		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", recorder->output.fd);
 	ORMA_AUTO(orma_base_fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &info) < 0)
@@ -174,9 +195,11 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 	if (get_report(recorder, &report)) {
 		orma_tool_warn("%s: %s: its content is not known", report.path,
 			       report.error.message);
-		if (take_stats(recorder, &report))
-			return ORMA_EXIT_OK;
+		report.has_packets = false;
 	}
+	complete_stats(recorder, &report.summary);
+	if (!report.has_packets && !report.summary.has_stats)
+		return ORMA_EXIT_OK;
 	if (report.has_packets && report.summary.packets == 0)
 		return report_no_beginning(recorder, seconds);
 	if (!recorder->options->is_quiet && strcmp(report.path, "-") != 0)

@@ -12,15 +12,20 @@
 #include <orma/session.h>
 #include <poll.h>
 
+#include "base/arena.h"
 #include "base/clock_ns.h"
+#include "base/error_message.h"
 #include "base/macros.h"
+#include "proto/codec.h"
+#include "schema/gen/service_state.pb.h"
 #include "tool/print.h"
 #include "tool/record/recorder.h"
 #include "tool/tool.h"
 
-#define TICK_MS 200
-#define LATE_MS 75000 /* for flush, stop and read-back, beyond the duration */
-#define CUT_MS  8000  /* a service waits 5 s for data sources that do not stop */
+#define TICK_MS   200
+#define LATE_MS   75000 /* for flush, stop and read-back, beyond the duration */
+#define OTHERS_MS 200   /* between two looks at other recordings */
+#define CUT_MS    8000  /* a service waits 5 s for data sources that do not stop */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
 #define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
 
@@ -164,6 +169,49 @@ int orma_recorder_cut_short(struct orma_recorder *recorder)
 		"interrupted twice: data that the data sources had not handed over is missing");
 	int r = orma_session_stop(recorder->session);
 	return r == 0 && config && config->writes_into_file ? await_service_file(recorder) : r;
+}
+
+/* Returns how many sessions the service has; 0 when that is not known. */
+static int32_t count_sessions(struct orma_session *session)
+{
+	struct orma_arena arena = {0};
+	struct orma_pb_tracing_service_state *state;
+	int32_t count = 0;
+	void *data = NULL;
+	size_t size;
+
+	if (orma_session_query_state(session, true, &data, &size) == 0 &&
+	    orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state) == 0)
+		count = state->num_sessions;
+	orma_config_free(data);
+	orma_base_arena_done(&arena);
+	return count;
+}
+
+void orma_recorder_await_others(struct orma_recorder *recorder)
+{
+	struct orma_session_options options = {
+		.struct_size = sizeof(options),
+		.consumer_socket = orma_embedded_consumer_address(recorder->embedded),
+	};
+	unsigned signal_count = recorder->signal_count;
+	struct orma_session *session = NULL;
+	bool has_told = false;
+
+	if (orma_session_new(&options, &session, NULL) < 0)
+		return;
+	for (int32_t count;
+	     recorder->signal_count == signal_count && (count = count_sessions(session)) > 0;) {
+		struct pollfd fd = {recorder->signal_fd, POLLIN, 0};
+
+		if (!has_told)
+			orma_tool_warn("goes on serving %d other %s; Ctrl-C ends at once", count,
+				       orma_base_noun((uint64_t)count, "recording", "recordings"));
+		has_told = true;
+		(void)poll(&fd, 1, OTHERS_MS);
+		orma_recorder_count_signals(recorder);
+	}
+	orma_session_free(session);
 }
 
 /* The recording may end before the program does, whose exit status is to be passed on. */

@@ -25,10 +25,11 @@ struct orma_recorder {
 	uint64_t begin_ns, end_ns; /* begin and end of the recording; end 0 = not ended */
 	bool shows_progress;
 	bool is_ready;
-	bool was_read_back;   /* the recorder wrote the trace itself, and counted it */
-	ino_t old_inode;      /* the file at output_path before the session; 0 = none */
-	int stop_error;       /* the result of asking for the stop */
-	bool makes_snapshots; /* the service reports triggers that want a snapshot */
+	uint64_t earlier_discarded; /* chunks that the service had discarded before the session */
+	bool was_read_back;         /* the recorder wrote the trace itself, and counted it */
+	ino_t old_inode;            /* the file at output_path before the session; 0 = none */
+	int stop_error;             /* the result of asking for the stop */
+	bool makes_snapshots;       /* the service reports triggers that want a snapshot */
 	struct orma_snapshots snapshots;
 	struct orma_last_resort last_resort;
 	char error[512]; /* why the service ended or refused the session */
@@ -49,6 +50,10 @@ int orma_recorder_wait(struct orma_recorder *recorder);
 int orma_recorder_cut_short(struct orma_recorder *recorder);
 /* Waits for the end of the recorded program, whose exit status the recorder passes on. */
 void orma_recorder_await_app(struct orma_recorder *recorder);
+/* For a recorder with a service of its own: waits while other recorders use it. */
+void orma_recorder_await_others(struct orma_recorder *recorder);
+/* Remembers the losses that the service counted before the session. */
+void orma_recorder_note_losses(struct orma_recorder *recorder);
 /* Reports what is in the trace, or what is wrong, when the recording has ended with `result`.
  * Returns the exit status. */
 int orma_recorder_report(struct orma_recorder *recorder, int result, double seconds);

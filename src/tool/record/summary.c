@@ -157,7 +157,8 @@ static int take_stats(struct orma_tool_counter *counter, struct orma_str bytes)
 				  &stats);
 	if (r == 0) {
 		summary->has_stats = true;
-		summary->lost_chunks = stats->chunks_discarded;
+		summary->service_discarded = stats->chunks_discarded;
+		summary->lost_chunks = 0;
 		summary->lost_packets = 0;
 		summary->invalid_packets = stats->invalid_packets;
 		summary->late_flushes = stats->flushes_failed;
@@ -296,6 +297,19 @@ void orma_tool_counter_done(struct orma_tool_counter *counter)
 	orma_tool_unpacker_done(&counter->unpacker);
 }
 
+void orma_tool_summary_take_losses(struct orma_tool_summary *summary,
+				   const struct orma_tool_summary *stats)
+{
+	summary->has_stats = stats->has_stats;
+	summary->service_discarded = stats->service_discarded;
+	summary->lost_chunks = stats->lost_chunks;
+	summary->lost_packets = stats->lost_packets;
+	summary->invalid_packets = stats->invalid_packets;
+	summary->late_flushes = stats->late_flushes;
+	memcpy(summary->buffers, stats->buffers, sizeof(summary->buffers));
+	summary->buffer_count = stats->buffer_count;
+}
+
 int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr)
 {
 	struct orma_tool_counter counter = {0};
@@ -374,7 +388,8 @@ void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 		{summary->lost_packets, "packet that found no room in shared memory",
 		 "packets that found no room in shared memory"},
 		{count_overwritten(summary), "chunk overwritten", "chunks overwritten"},
-		{summary->lost_chunks, "chunk discarded", "chunks discarded"},
+		{summary->lost_chunks + summary->service_discarded, "chunk discarded",
+		 "chunks discarded"},
 		{summary->full_gaps, "gap where shared memory was full",
 		 "gaps where shared memory was full"},
 		{summary->gaps, "gap", "gaps"},

@@ -56,8 +56,10 @@ struct orma_tool_summary {
 	size_t source_count;
 	struct orma_tool_buffer buffers[ORMA_TOOL_BUFFERS_MAX];
 	size_t buffer_count;
-	bool is_streamed;      /* the config says write_into_file */
-	bool has_stats;        /* there are trace_stats; without them most losses are not known */
+	bool is_streamed; /* the config says write_into_file */
+	bool has_stats;   /* there are trace_stats; without them most losses are not known */
+	/* trace_stats: discarded before a session was known; of all sessions, since the service began */
+	uint64_t service_discarded;
 	uint64_t lost_chunks;  /* trace_stats: discarded before they were read */
 	uint64_t lost_packets; /* trace_stats: trace_writer_packet_loss */
 	/* Packets flagged previous_packet_dropped, except those where a ring was overwritten. */
@@ -68,6 +70,9 @@ struct orma_tool_summary {
 };
 
 int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr);
+/* Takes the losses, and the sizes of buffers, of another summary of the same session. */
+void orma_tool_summary_take_losses(struct orma_tool_summary *summary,
+				   const struct orma_tool_summary *stats);
 void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out);
 
 #endif
