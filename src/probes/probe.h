@@ -48,6 +48,7 @@ int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe
 int orma_probe_sysfs_power_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_systemd_journald_new(const struct orma_probe_env *env, struct orma_probe **ret);
+int orma_probe_frozen_ftrace_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_ftrace_new(const struct orma_probe_env *env, struct orma_probe **ret);
 /* Unregisters the data source, which destroys its instances. */
 void orma_probe_free(struct orma_probe *probe);

@@ -365,8 +365,10 @@ static size_t number_room(const struct orma_ftrace_format *format)
 
 	for (uint16_t i = format->common_count; i < format->field_count; i++) {
 		const struct orma_ftrace_field *field = &format->fields[i];
-		uint32_t elements =
-			field->kind == ORMA_FTRACE_ARRAY ? field->size / field->element_bytes : 1u;
+		uint32_t elements = 1;
+
+		if (field->kind == ORMA_FTRACE_ARRAY)
+			elements = (uint32_t)(field->size / field->element_bytes);
 		room += ORMA_MIN(elements, (uint32_t)ELEMENTS_MAX);
 	}
 	return room;
