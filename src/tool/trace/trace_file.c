@@ -5,6 +5,12 @@
  * The window is a buffer that holds at least the current packet; it grows to the size of the
  * largest one. mmap() would be shorter, but cannot read a pipe, and raises SIGBUS when the file
  * shrinks. Reading the whole file would need memory of the trace's size.
+ *
+ * Behind damage, a packet is told from other bytes by its frame (it ends where another begins, or with
+ * the file), by its fields (all can be read), and by its two trusted fields, which the service appends to
+ * every packet and which no message inside of a packet has. Only packets that hold compressed ones lack
+ * them, and are told by the first bytes of their codec. Rejected: the synchronization marker, which
+ * only some configs ask for, every few seconds.
  */
 #include "tool/trace/trace_file.h"
 
@@ -14,12 +20,15 @@
 
 #include "base/buf.h"
 #include "base/error_message.h"
-#include "proto/wire.h"
+#include "proto/reader.h"
+#include "schema/gen/trace_packet.pb.h"
 #include "tool/trace/foreign_file.h"
 #include "tool/trace/trace_unpack.h"
 
 #define WINDOW_BYTES ((size_t)1 << 20)
 #define PACKET_TAG   0x0a /* field 1, length-delimited */
+/* A packet behind damage is looked for up to this size. A longer one is skipped with the damage. */
+#define FOUND_PACKET_MAX_BYTES ((size_t)4 << 20)
 
 struct window {
 	int fd;
@@ -27,6 +36,7 @@ struct window {
 	size_t at;       /* bytes of buf that are consumed */
 	uint64_t offset; /* position of buf.data[0] in the file */
 	bool is_at_end;
+	bool has_packets;                          /* one was read */
 	char beginning[ORMA_TOOL_BEGINNING_BYTES]; /* first bytes of the file */
 	size_t beginning_size;
 	struct orma_tool_unpacker unpacker;
@@ -170,22 +180,144 @@ static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx
 			r = read_packet(window, header, (size_t)size, fn, ctx, reterr);
 			if (r)
 				return r;
+			window->has_packets = true;
 		}
 		window->at += header + (size_t)size;
 	}
+}
+
+/* Names the kind of a file that is no trace, or returns NULL. */
+static const char *foreign_words(const struct window *window)
+{
+	return orma_tool_foreign_file_words(
+		(struct orma_str){window->beginning, window->beginning_size});
+}
+
+/* Releases the window, after the walk ended with `r`. */
+static void window_done(struct window *window, int r, struct orma_error *reterr)
+{
+	const char *words = r == -EBADMSG ? foreign_words(window) : NULL;
+
+	if (words)
+		orma_base_error_set(reterr, r, "%s", words);
+	orma_base_buf_done(&window->buf);
+	orma_tool_unpacker_done(&window->unpacker);
+}
+
+/* --- damaged files ---------------------------------------------------------------------------- */
+
+static bool is_compressed(const struct orma_proto_field *field)
+{
+	struct orma_str content = field->bytes;
+
+	return (field->id == ORMA_PB_TRACE_PACKET_COMPRESSED_PACKETS && content.size > 2 &&
+		content.data[0] == 0x78) ||
+	       (field->id == ORMA_PB_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS && content.size > 4 &&
+		memcmp(content.data, "\x28\xb5\x2f\xfd", 4) == 0);
+}
+
+static bool has_fields_of_a_packet(const uint8_t *data, size_t size)
+{
+	unsigned uids = 0, sequences = 0;
+	bool has_compressed = false;
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int more;
+
+	orma_proto_reader_init(&reader, data, size);
+	while ((more = orma_proto_reader_next(&reader, &field)) > 0) {
+		if (field.type == ORMA_PROTO_BYTES)
+			has_compressed |= is_compressed(&field);
+		if (field.type != ORMA_PROTO_VARINT)
+			continue;
+		uids += field.id == ORMA_PB_TRACE_PACKET_TRUSTED_UID;
+		sequences += field.id == ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID;
+	}
+	return more == 0 && (has_compressed || (uids == 1 && sequences == 1));
+}
+
+/* Does a packet begin here? Returns 1, 0 or -errno. */
+static int is_packet(struct window *window)
+{
+	uint64_t size = 0;
+	int r = window_need(window, 1 + ORMA_PROTO_VARINT_MAX);
+
+	if (r < 0)
+		return r;
+	const uint8_t *begin = window->buf.data + window->at;
+	const uint8_t *content =
+		orma_proto_get_varint(begin + 1, window->buf.data + window->buf.size, &size);
+	if (*begin != PACKET_TAG || !content || size > FOUND_PACKET_MAX_BYTES)
+		return 0;
+	size_t header = (size_t)(content - begin);
+	r = window_need(window, header + (size_t)size + 1);
+	if (r < 0 || window->buf.size - window->at < header + (size_t)size)
+		return r < 0 ? r : 0;
+	begin = window->buf.data + window->at;
+	if (r > 0 && begin[header + size] != PACKET_TAG)
+		return 0;
+	return has_fields_of_a_packet(begin + header, (size_t)size);
+}
+
+/* Leaves the damage that begins here: moves to the next packet, or to the end. 0 or -errno. */
+static int leave_damage(struct window *window)
+{
+	int r;
+
+	do {
+		window->at++;
+		r = window_need(window, 1);
+		if (r <= 0)
+			return r;
+		const uint8_t *begin = window->buf.data + window->at;
+		size_t left = window->buf.size - window->at;
+		const uint8_t *tag = memchr(begin, PACKET_TAG, left);
+		/* The last byte is looked at again, so that the loop's step leaves it. */
+		window->at += tag ? (size_t)(tag - begin) : left - 1;
+		r = is_packet(window);
+	} while (r == 0);
+	return r < 0 ? r : 0;
+}
+
+static int repair_fields(struct window *window, orma_tool_packet_fn *fn, orma_tool_gap_fn *gap_fn,
+			 void *ctx, struct orma_error *reterr)
+{
+	bool has_gaps = false;
+	int r;
+
+	while ((r = read_fields(window, fn, ctx, reterr)) == -EBADMSG) {
+		uint64_t begin = window->offset + window->at;
+
+		if (!window->has_packets && foreign_words(window))
+			return r;
+		has_gaps = true;
+		r = leave_damage(window);
+		bool is_cut = window->is_at_end && window->at == window->buf.size;
+		if (r == 0)
+			r = gap_fn(ctx, begin, window->offset + window->at, is_cut);
+		if (r)
+			return r;
+	}
+	if (r == 0 && has_gaps && !window->has_packets)
+		return orma_base_error_set(reterr, -EBADMSG, "there is no packet in it");
+	return r;
+}
+
+int orma_tool_trace_repair(int fd, orma_tool_packet_fn *fn, orma_tool_gap_fn *gap_fn, void *ctx,
+			   struct orma_error *reterr)
+{
+	struct window window = {.fd = fd};
+	int r = repair_fields(&window, fn, gap_fn, ctx, reterr);
+
+	window_done(&window, r, reterr);
+	return r;
 }
 
 int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr)
 {
 	struct window window = {.fd = fd};
 	int r = read_fields(&window, fn, ctx, reterr);
-	const char *words = r == -EBADMSG ? orma_tool_foreign_file_words((struct orma_str){
-						    window.beginning, window.beginning_size})
-					  : NULL;
-	if (words)
-		orma_base_error_set(reterr, r, "%s", words);
-	orma_base_buf_done(&window.buf);
-	orma_tool_unpacker_done(&window.unpacker);
+	window_done(&window, r, reterr);
 	return r;
 }
 

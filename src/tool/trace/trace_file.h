@@ -26,6 +26,16 @@ typedef int orma_tool_packet_fn(void *ctx, const void *data, size_t size);
  */
 int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr);
 
+/* Learns that these bytes of the file were skipped: they are no whole packets. `is_cut` at its end. */
+typedef int orma_tool_gap_fn(void *ctx, uint64_t begin, uint64_t end, bool is_cut);
+/*
+ * Does the same with a file that may be damaged: skips to the next packet that can be told from other
+ * bytes, calls `gap_fn`, and goes on. Both functions get `ctx` and end the walk alike. -EBADMSG: the
+ * file is something else than a trace; `reterr` says what.
+ */
+int orma_tool_trace_repair(int fd, orma_tool_packet_fn *fn, orma_tool_gap_fn *gap_fn, void *ctx,
+			   struct orma_error *reterr);
+
 /* Returns how many of these bytes, which begin with a packet of a trace, are whole packets. */
 size_t orma_tool_trace_whole_bytes(const void *data, size_t size);
 /* Returns the packet that begins there, and the number of bytes up to the next one; 0 = it is not

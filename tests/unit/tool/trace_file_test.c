@@ -584,3 +584,123 @@ ORMA_TEST(the_callback_can_end_the_walk_inside_of_a_compressed_packet)
 	orma_base_buf_done(&trace);
 	orma_base_buf_done(&inner);
 }
+
+/* --- damaged files ---------------------------------------------------------------------------- */
+
+struct repaired {
+	struct seen seen;
+	int gaps;
+	uint64_t begin, end; /* the last gap */
+	bool is_cut;
+};
+
+static int note_gap(void *ctx, uint64_t begin, uint64_t end, bool is_cut)
+{
+	struct repaired *repaired = ctx;
+
+	repaired->gaps++;
+	repaired->begin = begin;
+	repaired->end = end;
+	repaired->is_cut = is_cut;
+	return repaired->seen.answer;
+}
+
+static int repair_bytes(const void *data, size_t size, struct repaired *ret,
+			struct orma_error *error)
+{
+	int fd = file_of(data, size), r;
+
+	*ret = (struct repaired){.seen.answer = ret->seen.answer};
+	r = orma_tool_trace_repair(fd, count, note_gap, ret, error);
+	close(fd);
+	return r;
+}
+
+/* Three packets of 15 bytes with the trusted fields. */
+static const char three_packets[] = "\x0a\x0d\x18\x01\x50\x01\x3a\x07\x22\x05\x08\x01\x0a\x01x"
+				    "\x0a\x0d\x18\x01\x50\x01\x3a\x07\x22\x05\x08\x02\x0a\x01y"
+				    "\x0a\x0d\x18\x01\x50\x01\x3a\x07\x22\x05\x08\x03\x0a\x01z";
+
+ORMA_TEST(a_whole_trace_needs_no_repair)
+{
+	struct repaired repaired = {0};
+
+	CHECK_INT(repair_bytes(three_packets, 45, &repaired, NULL), 0);
+	CHECK_INT(repaired.seen.packets, 3);
+	CHECK_INT(repaired.gaps, 0);
+}
+
+ORMA_TEST(packets_behind_a_damaged_one_are_found_again)
+{
+	static const uint8_t wrong[] = {0x00, 0x07, 0xff};
+
+	for (size_t i = 0; i < sizeof(wrong); i++) {
+		struct repaired repaired = {0};
+		char damaged[45];
+
+		memcpy(damaged, three_packets, 45);
+		damaged[15] = (char)wrong[i];
+		CHECK_INT(repair_bytes(damaged, 45, &repaired, NULL), 0);
+		CHECK_INT(repaired.seen.packets, 2);
+		CHECK_INT(repaired.gaps, 1);
+		CHECK_INT(repaired.begin, 15);
+		CHECK_INT(repaired.end, 30);
+		CHECK(!repaired.is_cut);
+	}
+}
+
+ORMA_TEST(a_cut_trace_loses_its_last_packet_alone)
+{
+	for (size_t size = 31; size < 45; size++) {
+		struct repaired repaired = {0};
+
+		CHECK_INT(repair_bytes(three_packets, size, &repaired, NULL), 0);
+		CHECK_INT(repaired.seen.packets, 2);
+		CHECK_INT(repaired.gaps, 1);
+		CHECK_INT(repaired.begin, 30);
+		CHECK_INT(repaired.end, size);
+		CHECK(repaired.is_cut);
+	}
+}
+
+ORMA_TEST(a_hole_of_zeros_larger_than_the_window_is_skipped)
+{
+	size_t hole = (size_t)5 << 20;
+	struct repaired repaired = {0};
+	char *bytes = calloc(1, 45 + hole);
+
+	memcpy(bytes, three_packets, 15);
+	memcpy(bytes + 15 + hole, three_packets + 15, 30);
+	CHECK_INT(repair_bytes(bytes, 45 + hole, &repaired, NULL), 0);
+	CHECK_INT(repaired.seen.packets, 3);
+	CHECK_INT(repaired.gaps, 1);
+	CHECK_INT(repaired.begin, 15);
+	CHECK_INT(repaired.end, 15 + hole);
+	free(bytes);
+}
+
+ORMA_TEST(what_has_no_packet_cannot_be_repaired)
+{
+	struct orma_error error = {0};
+	struct repaired repaired = {0};
+
+	CHECK_INT(repair_bytes("root:x:0:0", 10, &repaired, &error), -EBADMSG);
+	CHECK(strstr(error.message, "this is text"));
+	CHECK_INT(repair_bytes("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12, &repaired,
+			       &error),
+		  -EBADMSG);
+	CHECK_STR(error.message, "there is no packet in it");
+	CHECK_INT(repair_bytes("", 0, &repaired, NULL), 0);
+}
+
+ORMA_TEST(both_callbacks_can_end_a_repair)
+{
+	struct repaired repaired = {.seen.answer = 7};
+
+	CHECK_INT(repair_bytes(three_packets, 45, &repaired, NULL), 7);
+	CHECK_INT(repaired.seen.packets, 1);
+	CHECK_INT(repair_bytes("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12, &repaired,
+			       NULL),
+		  7);
+	CHECK_INT(repaired.gaps, 1);
+}

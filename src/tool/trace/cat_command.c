@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cat_command.c - `orma cat`: copies traces, or parts of them, into one trace.
+ *
+ *   file -> trace_file.c: packets, unpacked -> packet_cut.c: what stays of each -> batch -> output
+ *
+ * Memory holds a packet, a batch and the state of each sequence, whatever the size of the traces. The
+ * output grows by whole packets: when it takes no more, a file is cut back to the last whole batch.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "proto/wire.h"
+#include "tool/print.h"
+#include "tool/tool.h"
+#include "tool/trace/file_write.h"
+#include "tool/trace/packet_cut.h"
+#include "tool/trace/packet_select.h"
+#include "tool/trace/trace_file.h"
+
+#define BATCH_BYTES ((size_t)256 << 10)
+#define PACKET_TAG  0x0a
+
+struct cat {
+	struct orma_packet_select select;
+	struct orma_packet_cut cut;
+	bool repairs;
+	const char *input;       /* its name for messages */
+	const char *output_path; /* NULL = standard output */
+	int fd;
+	int output_error; /* -errno */
+	uint64_t packet_count;
+	struct orma_buf batch; /* whole packets */
+};
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+static const char *output_name(const struct cat *cat)
+{
+	return cat->output_path ? cat->output_path : "standard output";
+}
+
+static int flush(struct cat *cat)
+{
+	size_t written = 0;
+
+	while (written < cat->batch.size) {
+		ssize_t r = write(cat->fd, cat->batch.data + written, cat->batch.size - written);
+
+		if (r < 0 && errno != EINTR) {
+			cat->output_error = -errno;
+			orma_file_cut_tail(cat->fd, written);
+			return cat->output_error;
+		}
+		written += r > 0 ? (size_t)r : 0;
+	}
+	cat->batch.size = 0;
+	return 0;
+}
+
+static int write_packet(struct cat *cat, struct orma_str packet)
+{
+	uint8_t header[1 + ORMA_PROTO_VARINT_MAX] = {PACKET_TAG};
+	size_t size = (size_t)(orma_proto_put_varint(header + 1, packet.size) - header);
+	int r = orma_base_buf_append(&cat->batch, header, size);
+
+	if (r == 0)
+		r = orma_base_buf_append(&cat->batch, packet.data, packet.size);
+	cat->packet_count++;
+	return r == 0 && cat->batch.size >= BATCH_BYTES ? flush(cat) : r;
+}
+
+/* Is this the file that descriptor is of? */
+static bool is_same_file(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static int open_output(struct cat *cat, char **inputs, int input_count)
+{
+	cat->fd = STDOUT_FILENO;
+	if (!cat->output_path || strcmp(cat->output_path, "-") == 0) {
+		cat->output_path = NULL;
+		return isatty(STDOUT_FILENO)
+			       ? orma_tool_usage_error("a trace is not for a terminal: name a file "
+						       "with --out, or a pipe")
+			       : ORMA_EXIT_OK;
+	}
+	cat->fd = open(cat->output_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (cat->fd < 0)
+		return orma_tool_fail("cannot write %s: %s", cat->output_path, strerror(errno));
+	for (int i = 0; i < input_count; i++)
+		if (is_same_file(cat->fd, inputs[i]))
+			return orma_tool_fail("%s would be overwritten while it is read",
+					      cat->output_path);
+	if (ftruncate(cat->fd, 0) < 0 && errno != EINVAL)
+		return orma_tool_fail("cannot write %s: %s", cat->output_path, strerror(errno));
+	return ORMA_EXIT_OK;
+}
+
+/* Returns `status`, or that of writing if that failed. */
+static int close_output(struct cat *cat, int status)
+{
+	if (cat->output_error == 0 && cat->batch.size > 0)
+		flush(cat);
+	if (cat->fd != STDOUT_FILENO && cat->fd >= 0 && close(cat->fd) < 0 &&
+	    cat->output_error == 0)
+		cat->output_error = -errno;
+	if (cat->output_error == -EPIPE)
+		return ORMA_EXIT_OK; /* the reader has seen enough */
+	if (cat->output_error)
+		return orma_tool_fail("cannot write to %s: %s", output_name(cat),
+				      strerror(-cat->output_error));
+	return status;
+}
+
+/* --- input ------------------------------------------------------------------------------------ */
+
+static int take_packet(void *ctx, const void *data, size_t size)
+{
+	struct orma_str packet;
+	struct cat *cat = ctx;
+	int r = cat->repairs && !orma_packet_is_intact(data, size)
+			? -EBADMSG
+			: orma_packet_cut_take(&cat->cut, data, size, &packet);
+
+	return r > 0 ? write_packet(cat, packet) : r;
+}
+
+static int take_gap(void *ctx, uint64_t begin, uint64_t end, bool is_cut)
+{
+	struct cat *cat = ctx;
+
+	orma_packet_cut_note_gap(&cat->cut);
+	if (is_cut)
+		orma_tool_warn("%s: the last %" PRIu64 " bytes, from byte %" PRIu64
+			       ", are not a whole packet and are left out",
+			       cat->input, end - begin, begin);
+	else
+		orma_tool_warn("%s: the %" PRIu64 " bytes from byte %" PRIu64
+			       " are damaged and are left out",
+			       cat->input, end - begin, begin);
+	return 0;
+}
+
+static int tell_failure(const struct cat *cat, int r, const struct orma_error *error)
+{
+	if (r == -EOVERFLOW)
+		return orma_tool_fail("%s: there are no ids left for the sequences of this trace",
+				      cat->input);
+	orma_tool_warn("%s: %s", cat->input, error->message[0] ? error->message : strerror(-r));
+	if (r == -EBADMSG && !cat->repairs && cat->packet_count > 0)
+		orma_tool_warn("what is before is copied; --repair also copies what is behind");
+	return ORMA_EXIT_FAILURE;
+}
+
+static int copy_trace(struct cat *cat, const char *path)
+{
+	struct orma_error error = {0};
+	bool is_stdin = strcmp(path, "-") == 0;
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return orma_tool_fail("cannot open %s: %s", path, strerror(errno));
+	cat->input = is_stdin ? "standard input" : path;
+	orma_packet_cut_begin_trace(&cat->cut);
+	int status = orma_packet_select_prepare(&cat->select, fd, cat->input);
+	if (status == ORMA_EXIT_OK) {
+		int r = cat->repairs
+				? orma_tool_trace_repair(fd, take_packet, take_gap, cat, &error)
+				: orma_tool_trace_read(fd, take_packet, cat, &error);
+		if (r < 0 && cat->output_error == 0)
+			status = tell_failure(cat, r, &error);
+	}
+	if (!is_stdin)
+		orma_base_fd_close(fd);
+	return status;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static const struct orma_tool_option option_table[] = {
+	{'o', "out", "FILE", "Write to FILE; - is standard output, the default.",
+	 ORMA_COMPLETE_FILE},
+	{'r', "repair", NULL,
+	 "Skip what is damaged or cut in a trace, say what that is, and copy all other packets.",
+	 NULL},
+	ORMA_SELECT_TIME_OPTIONS,
+	{'f', "field", "NAME",
+	 "Of what happened, copy only packets with this field, for example ftrace_events. What "
+	 "describes the machine and its processes is always copied. May be given several times.",
+	 NULL},
+	{'p', "process", "PROCESS",
+	 "Of what programs wrote about themselves, copy only what this process wrote: an id, or a "
+	 "pattern for names. Kernel events and samples of the machine are always copied. May be "
+	 "given several times.",
+	 NULL},
+	{ORMA_SELECT_SEQUENCE, "sequence", "ID",
+	 "Copy only packets of this trusted_packet_sequence_id. May be given several times.", NULL},
+	{0},
+};
+
+static int take_option(void *ctx, int id, char *value)
+{
+	struct cat *cat = ctx;
+
+	switch (id) {
+	case 'o':
+		cat->output_path = value;
+		return -1;
+	case 'r':
+		cat->repairs = true;
+		return -1;
+	case 'f':
+		return orma_packet_select_add_kind(&cat->select, value);
+	case 'p':
+		return orma_packet_select_add_process(&cat->select, value);
+	default:
+		return orma_packet_select_take(&cat->select, id, value);
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	struct cat cat = {.fd = -1};
+	int status = orma_tool_read_options(&orma_cat_command, argc, argv, take_option, &cat);
+
+	if (status >= 0)
+		return status;
+	if (optind == argc)
+		return orma_tool_usage_error("name one trace file or more");
+	cat.cut.select = &cat.select;
+	status = open_output(&cat, argv + optind, argc - optind);
+	if (status == ORMA_EXIT_OK) {
+		for (int i = optind; i < argc && status == ORMA_EXIT_OK; i++)
+			status = copy_trace(&cat, argv[i]);
+		status = close_output(&cat, status);
+	} else if (cat.fd > STDOUT_FILENO) {
+		orma_base_fd_close(cat.fd);
+	}
+	orma_packet_cut_done(&cat.cut);
+	orma_packet_select_done(&cat.select);
+	orma_base_buf_done(&cat.batch);
+	return status;
+}
+
+const struct orma_tool_command orma_cat_command = {
+	.name = "cat",
+	.summary = "copy traces, or parts of them, into one",
+	.usage = "[OPTIONS] TRACE...",
+	.about = "Copies traces (- is standard input) into one trace, decompressed. With options, "
+		 "it copies a part of them, which decodes like the whole: packets that declare "
+		 "names, clocks or tracks are kept.\n"
+		 "\n"
+		 "Several traces become one if they are of one machine and boot, such as the files "
+		 "of a rotation.",
+	.options = option_table,
+	.completes = ORMA_COMPLETE_FILE,
+	.run = run,
+};
