@@ -329,7 +329,7 @@ static void run_case(const struct bench_case *bench, unsigned rounds)
 	if (bench->second_event)
 		want(events, drain.sinks[0], bench->group, bench->second_event);
 	for (unsigned i = 0; i < rounds; i++) {
-		if (orma_ftrace_cpu_reader_new(root, 0, false, &reader) < 0)
+		if (orma_ftrace_cpu_reader_new(root, 0, &reader) < 0)
 			abort();
 		packet_bytes = 0;
 		uint64_t begin_ns = now_ns();

@@ -220,28 +220,32 @@ static uint8_t *put_others(const struct orma_event_plan *plan,
 
 /* --- tasks ---------------------------------------------------------------------------------- */
 
-static void meet_tasks(const struct orma_event_plan *plan, const uint8_t *data,
-		       struct orma_met *met)
-{
-	const struct orma_plan_task *end = plan->tasks + plan->task_count;
-
-	for (const struct orma_plan_task *task = plan->tasks; task < end; task++) {
-		int32_t tid = (int32_t)load_u32(data + task->tid_offset);
-		const uint8_t *comm = task->comm_offset ? data + task->comm_offset : NULL;
-		if (ORMA_UNLIKELY(task->is_rename))
-			orma_met_rename(met, tid, comm);
-		else
-			orma_met_task(met, tid, comm);
-	}
-}
-
-/* --- the event ------------------------------------------------------------------------------ */
-
 static inline int32_t record_pid(const struct orma_event_plan *plan,
 				 const struct orma_ftrace_record *record)
 {
 	return plan->pid_offset > 0 ? (int32_t)load_u32(record->data + plan->pid_offset) : 0;
 }
+
+static void meet_tasks(const struct orma_event_plan *plan, const struct orma_ftrace_record *record,
+		       struct orma_met *met)
+{
+	const uint8_t *data = record->data;
+	const struct orma_plan_task *end = plan->tasks + plan->task_count;
+
+	for (const struct orma_plan_task *task = plan->tasks; task < end; task++) {
+		int32_t tid = (int32_t)load_u32(data + task->tid_offset);
+		const uint8_t *comm = task->comm_offset ? data + task->comm_offset : NULL;
+		if (ORMA_LIKELY(task->kind == ORMA_MET_SEEN))
+			orma_met_task(met, tid, comm);
+		else if (task->kind == ORMA_MET_RENAMED)
+			orma_met_rename(met, tid, comm);
+		else
+			orma_met_new_task(met, record_pid(plan, record), tid,
+					  load_u64(data + task->clone_flags_offset), comm);
+	}
+}
+
+/* --- the event ------------------------------------------------------------------------------ */
 
 static inline uint8_t *put_head(const struct orma_event_plan *plan,
 				const struct orma_ftrace_record *record, struct orma_met *met,
@@ -269,7 +273,7 @@ static inline uint8_t *put_fields(const struct orma_event_plan *plan,
 		memcpy(at, plan->constant, plan->constant_bytes);
 		at += plan->constant_bytes;
 	}
-	meet_tasks(plan, record->data, met);
+	meet_tasks(plan, record, met);
 	return at;
 }
 

@@ -333,19 +333,42 @@ static uint16_t comm_offset_beside(const struct orma_ftrace_format *format, stru
 	return comm_offset(format, (struct orma_str){name, prefix + strlen("comm")});
 }
 
+/* The task renames itself; not all kernels also have a field for it. */
+static void add_rename(struct builder *builder, const struct orma_ftrace_format *format)
+{
+	builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
+		.kind = ORMA_MET_RENAMED,
+		.tid_offset = builder->plan->pid_offset,
+		.comm_offset = comm_offset(format, ORMA_STR("newcomm")),
+	};
+}
+
+/* Returns false when a field is missing. */
+static bool add_new_task(struct builder *builder, const struct orma_ftrace_format *format)
+{
+	const struct orma_ftrace_field *pid = find_field(format, ORMA_STR("pid"));
+	const struct orma_ftrace_field *flags = find_field(format, ORMA_STR("clone_flags"));
+	uint16_t comm = comm_offset(format, ORMA_STR("comm"));
+
+	if (!pid || pid->kind != ORMA_FTRACE_PID || !flags || flags->size != 8 || comm == 0)
+		return false;
+	builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
+		.kind = ORMA_MET_NEW,
+		.tid_offset = pid->offset,
+		.comm_offset = comm,
+		.clone_flags_offset = flags->offset,
+	};
+	return true;
+}
+
 static void add_tasks(struct builder *builder, const struct orma_ftrace_format *format)
 {
-	bool is_rename = orma_base_str_is(format->name, "task_rename");
-
-	if (is_rename) {
-		/* The task renames itself; not all kernels also have a field for it. */
-		builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
-			.tid_offset = builder->plan->pid_offset,
-			.comm_offset = comm_offset(format, ORMA_STR("newcomm")),
-			.is_rename = true,
-		};
+	if (orma_base_str_is(format->name, "task_rename")) {
+		add_rename(builder, format);
 		return;
 	}
+	if (orma_base_str_is(format->name, "task_newtask") && add_new_task(builder, format))
+		return;
 	for (uint16_t i = format->common_count; i < format->field_count; i++) {
 		const struct orma_ftrace_field *field = &format->fields[i];
 		if (field->kind != ORMA_FTRACE_PID)

@@ -11,10 +11,9 @@
 
 #include "base/arena.h"
 #include "probes/ftrace/ftrace_format.h"
+#include "probes/ftrace/met.h"
 #include "probes/ftrace/page_parse.h"
 #include "proto/codec.h"
-
-struct orma_met;
 
 /* A number of at most 8 bytes that becomes a varint. */
 struct orma_plan_number {
@@ -56,9 +55,10 @@ struct orma_plan_other {
 
 /* A field that names a task. */
 struct orma_plan_task {
+	enum orma_met_kind kind;
 	uint16_t tid_offset;
-	uint16_t comm_offset; /* 0 = the record does not have the task's name */
-	bool is_rename;
+	uint16_t comm_offset;        /* 0 = the record does not have the task's name */
+	uint16_t clone_flags_offset; /* 8 bytes; of new tasks */
 };
 
 struct orma_event_plan {

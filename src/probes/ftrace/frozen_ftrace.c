@@ -188,7 +188,7 @@ static int open_readers(struct frozen_instance *instance)
 	if (r == 0 && (!instance->readers || !instance->pages_left))
 		r = -ENOMEM;
 	for (size_t i = 0; i < cpus.count && r == 0; i++) {
-		r = orma_ftrace_cpu_reader_new(instance->fs.path, cpus.items[i], false,
+		r = orma_ftrace_cpu_reader_new(instance->fs.path, cpus.items[i],
 					       &instance->readers[instance->reader_count]);
 		if (r < 0)
 			break;

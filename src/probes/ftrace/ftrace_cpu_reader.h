@@ -33,9 +33,8 @@ struct orma_ftrace_drain {
 int orma_ftrace_drain_init(struct orma_ftrace_drain *drain, const char *tracefs_path);
 void orma_ftrace_drain_done(struct orma_ftrace_drain *drain);
 
-/* Opens per_cpu/cpuN/trace_pipe_raw. With `may_map`, the ring buffer is mapped if the kernel can; it cannot be resized
- * meanwhile. 0, -ENOMEM, or the errno of opening. */
-int orma_ftrace_cpu_reader_new(const char *tracefs_path, uint32_t cpu, bool may_map,
+/* Opens per_cpu/cpuN/trace_pipe_raw. 0, -ENOMEM, or the errno of opening. */
+int orma_ftrace_cpu_reader_new(const char *tracefs_path, uint32_t cpu,
 			       struct orma_ftrace_cpu_reader **ret);
 void orma_ftrace_cpu_reader_free(struct orma_ftrace_cpu_reader *reader);
 /* Returns the descriptor for polling; the reader keeps it. */
@@ -48,7 +47,5 @@ int orma_ftrace_cpu_reader_fd(const struct orma_ftrace_cpu_reader *reader);
  */
 uint32_t orma_ftrace_cpu_reader_drain(struct orma_ftrace_cpu_reader *reader,
 				      struct orma_ftrace_drain *drain, uint32_t limit);
-/* Events that the kernel said were overwritten before they were read, as far as it has counted them. */
-uint64_t orma_ftrace_cpu_reader_lost(const struct orma_ftrace_cpu_reader *reader);
 
 #endif

@@ -317,7 +317,7 @@ static int open_readers(struct orma_ftrace_buffer *buffer)
 	for (uint32_t cpu = 0; cpu < buffer->cpu_count && r == 0; cpu++) {
 		struct orma_ftrace_cpu_reader **at = &drainer->readers[drainer->reader_count];
 
-		r = orma_ftrace_cpu_reader_new(buffer->fs.path, cpu, true, at);
+		r = orma_ftrace_cpu_reader_new(buffer->fs.path, cpu, at);
 		if (r == 0)
 			drainer->reader_count++;
 		/* The numbers of the CPUs may have gaps. */

@@ -40,6 +40,15 @@ static void on_task_renamed(void *ctx, int32_t tid, struct orma_str comm)
 		orma_sightings_note_rename(session->seen, (uint32_t)tid, comm);
 }
 
+static void on_new_task(void *ctx, int32_t parent_tid, int32_t tid, uint64_t clone_flags,
+			struct orma_str comm)
+{
+	struct orma_ftrace_session *session = ctx;
+
+	orma_sightings_note_new_task(session->seen, (uint32_t)parent_tid, (uint32_t)tid,
+				     clone_flags, comm);
+}
+
 static void on_inode(void *ctx, uint64_t device, uint64_t inode)
 {
 	struct orma_ftrace_session *session = ctx;
@@ -63,6 +72,7 @@ static int make_sink(struct orma_ftrace_session *session)
 		.ctx = session,
 		.on_task = on_task,
 		.on_task_renamed = on_task_renamed,
+		.on_new_task = on_new_task,
 		.on_inode = on_inode,
 	};
 

@@ -91,14 +91,6 @@ int orma_ftrace_sink_want(struct orma_ftrace_sink *sink, const struct orma_ftrac
 	return 0;
 }
 
-void orma_ftrace_sink_unwant(struct orma_ftrace_sink *sink, uint16_t id)
-{
-	if (!orma_ftrace_sink_wants(sink, id))
-		return;
-	sink->actions[id] = ORMA_SINK_IGNORE;
-	choose_columns(sink);
-}
-
 int orma_ftrace_sink_set_kprobe_type(struct orma_ftrace_sink *sink, uint16_t id, int32_t type)
 {
 	struct orma_sink_kprobe kprobe = {id, (uint8_t)(type & 0x7f)};
@@ -316,6 +308,7 @@ int orma_ftrace_sink_new(struct orma_ftrace_events *events,
 	sink->met.ctx = options->ctx;
 	sink->met.on_task = options->on_task;
 	sink->met.on_task_renamed = options->on_task_renamed;
+	sink->met.on_new_task = options->on_new_task;
 	sink->met.on_inode = options->on_inode;
 	sink->met.own_tid = (int32_t)syscall(SYS_gettid);
 	sink->met.printk_formats = &events->printk_formats;

@@ -35,6 +35,8 @@ struct orma_ftrace_sink_options {
 	 * not say it. */
 	void (*on_task)(void *ctx, int32_t tid, struct orma_str comm);
 	void (*on_task_renamed)(void *ctx, int32_t tid, struct orma_str comm);
+	void (*on_new_task)(void *ctx, int32_t parent_tid, int32_t tid, uint64_t clone_flags,
+			    struct orma_str comm);
 	/* `device` is as stat() has it. Events of this process are left out. */
 	void (*on_inode)(void *ctx, uint64_t device, uint64_t inode);
 };
@@ -48,7 +50,6 @@ void orma_ftrace_sink_free(struct orma_ftrace_sink *sink);
 /* The set of wanted events, by the kernel's id. */
 int orma_ftrace_sink_want(struct orma_ftrace_sink *sink,
 			  const struct orma_ftrace_event *event); /* 0 or -ENOMEM */
-void orma_ftrace_sink_unwant(struct orma_ftrace_sink *sink, uint16_t id);
 bool orma_ftrace_sink_wants(const struct orma_ftrace_sink *sink, uint16_t id);
 /* KprobeEvent.type of a wanted kprobe (enum orma_pb_kprobe_event_kprobe_type). 0 or -ENOMEM. */
 int orma_ftrace_sink_set_kprobe_type(struct orma_ftrace_sink *sink, uint16_t id, int32_t type);

@@ -23,10 +23,13 @@ static void deliver_tasks(struct orma_met *met)
 {
 	for (uint32_t i = 0; i < met->task_count; i++) {
 		const struct orma_met_task *task = &met->tasks[i];
-		if (!task->is_rename && met->on_task)
+		if (task->kind == ORMA_MET_SEEN)
 			met->on_task(met->ctx, task->tid, comm_of(task));
-		else if (task->is_rename && met->on_task_renamed)
+		else if (task->kind == ORMA_MET_RENAMED)
 			met->on_task_renamed(met->ctx, task->tid, comm_of(task));
+		else
+			met->on_new_task(met->ctx, task->parent_tid, task->tid, task->clone_flags,
+					 comm_of(task));
 	}
 	met->task_count = 0;
 }
@@ -47,29 +50,39 @@ void orma_met_deliver(struct orma_met *met)
 		memset(met->inode_slots, 0, sizeof(met->inode_slots));
 }
 
-static void append_task(struct orma_met *met, int32_t tid, bool is_rename, const uint8_t *comm)
+static struct orma_met_task *append_task(struct orma_met *met, enum orma_met_kind kind, int32_t tid,
+					 const uint8_t *comm)
 {
 	if (met->task_count == ORMA_MET_MAX)
 		deliver_tasks(met);
 	struct orma_met_task *task = &met->tasks[met->task_count++];
-	task->tid = tid;
-	task->is_rename = is_rename;
-	task->has_comm = comm != NULL;
+	*task = (struct orma_met_task){.kind = kind, .tid = tid, .has_comm = comm != NULL};
 	if (comm)
 		memcpy(task->comm, comm, sizeof(task->comm));
+	return task;
 }
 
 void orma_met_add_task(struct orma_met *met, int32_t tid, const uint8_t *comm)
 {
 	met->task_slots[(uint32_t)tid % ORMA_MET_SLOTS] = (uint32_t)tid * 2 + (comm != NULL);
 	if (tid > 0 && met->on_task)
-		append_task(met, tid, false, comm);
+		append_task(met, ORMA_MET_SEEN, tid, comm);
 }
 
 void orma_met_rename(struct orma_met *met, int32_t tid, const uint8_t *comm)
 {
 	if (tid > 0 && met->on_task_renamed)
-		append_task(met, tid, true, comm);
+		append_task(met, ORMA_MET_RENAMED, tid, comm);
+}
+
+void orma_met_new_task(struct orma_met *met, int32_t parent_tid, int32_t tid, uint64_t clone_flags,
+		       const uint8_t *comm)
+{
+	if (tid <= 0 || !met->on_new_task)
+		return;
+	struct orma_met_task *task = append_task(met, ORMA_MET_NEW, tid, comm);
+	task->parent_tid = parent_tid;
+	task->clone_flags = clone_flags;
 }
 
 void orma_met_add_inode(struct orma_met *met, uint64_t device, uint64_t inode)

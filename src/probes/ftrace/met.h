@@ -14,9 +14,13 @@
 
 #define ORMA_MET_COMM_BYTES 16
 
+enum orma_met_kind { ORMA_MET_SEEN, ORMA_MET_RENAMED, ORMA_MET_NEW };
+
 struct orma_met_task {
-	int32_t tid;
-	bool is_rename, has_comm;
+	enum orma_met_kind kind;
+	int32_t tid, parent_tid;
+	uint64_t clone_flags;
+	bool has_comm;
 	char comm[ORMA_MET_COMM_BYTES];
 };
 
@@ -32,6 +36,8 @@ struct orma_met {
 	void *ctx;
 	void (*on_task)(void *ctx, int32_t tid, struct orma_str comm);
 	void (*on_task_renamed)(void *ctx, int32_t tid, struct orma_str comm);
+	void (*on_new_task)(void *ctx, int32_t parent_tid, int32_t tid, uint64_t clone_flags,
+			    struct orma_str comm);
 	void (*on_inode)(void *ctx, uint64_t device, uint64_t inode);
 	int32_t own_tid; /* inodes that this thread touches are left out */
 
@@ -66,6 +72,8 @@ static inline void orma_met_task(struct orma_met *met, int32_t tid, const uint8_
 }
 
 void orma_met_rename(struct orma_met *met, int32_t tid, const uint8_t *comm);
+void orma_met_new_task(struct orma_met *met, int32_t parent_tid, int32_t tid, uint64_t clone_flags,
+		       const uint8_t *comm);
 
 static inline void orma_met_inode(struct orma_met *met, int32_t tid, uint64_t device,
 				  uint64_t inode)

@@ -7,7 +7,7 @@
  *	 +-----------+-----------+------+------+------ ... ------+----------+-----
  *
  * commit: bits 0-26 are the size of the records, bit 31 says that events before this page were overwritten, and bit 30
- * that their number follows the records. A record is a 32-bit word, of which the low 5 bits are its type and the high 27
+ * that their number follows the records (FtraceStats has the sums, and a bundle only has a flag). A record is a 32-bit word, of which the low 5 bits are its type and the high 27
  * bits the time since the record before, and then
  *
  *	type 1-28   4 * type bytes of an event
@@ -36,9 +36,8 @@
 
 enum { TYPE_LENGTH_MAX = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
 
-#define COMMIT_SIZE_MASK      ((UINT32_C(1) << 27) - 1)
-#define COMMIT_HAS_LOST_COUNT (UINT32_C(1) << 30)
-#define COMMIT_LOST           (UINT32_C(1) << 31)
+#define COMMIT_SIZE_MASK ((UINT32_C(1) << 27) - 1)
+#define COMMIT_LOST      (UINT32_C(1) << 31)
 
 #define DELTA_BITS 27
 /* An absolute timestamp has no room for these bits. */
@@ -81,7 +80,6 @@ int orma_ftrace_page_begin(const struct orma_ftrace_page_layout *layout, const u
 {
 	uint32_t commit = load_commit(layout, data);
 	uint32_t size = orma_ftrace_page_used_bytes(layout, data);
-	uint32_t room = layout->page_bytes - layout->data_offset - size;
 	const uint8_t *begin = data + layout->data_offset;
 
 	ret->begin_ns = load_u64(data + layout->timestamp_offset);
@@ -89,14 +87,8 @@ int orma_ftrace_page_begin(const struct orma_ftrace_page_layout *layout, const u
 	ret->at = begin;
 	ret->end = begin + size;
 	ret->has_lost_events = (commit & COMMIT_LOST) != 0;
-	ret->lost_count = 0;
 	if (size == 0)
 		return ORMA_FTRACE_STATUS(ABI_INVALID_PAGE_HEADER);
-	/* The kernel writes an `unsigned long`, which has the size of commit. */
-	if (ret->has_lost_events && (commit & COMMIT_HAS_LOST_COUNT) &&
-	    room >= layout->commit_bytes)
-		ret->lost_count =
-			layout->commit_bytes == 8 ? load_u64(ret->end) : load_u32(ret->end);
 	return ORMA_FTRACE_STATUS(OK);
 }
 

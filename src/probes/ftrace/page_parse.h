@@ -27,7 +27,6 @@ struct orma_ftrace_page {
 	uint64_t begin_ns;       /* the page's own timestamp */
 	uint64_t now_ns;         /* the time of the record before `at` */
 	bool has_lost_events;    /* the kernel overwrote events before this page */
-	uint64_t lost_count;     /* how many; 0 = it does not say */
 };
 
 /*

@@ -37,6 +37,7 @@ enum {
 	ID_PRINT = 5,
 	ID_SWITCH = 314,
 	ID_WAKING = 317,
+	ID_NEWTASK = 119,
 	ID_RENAME = 120,
 	ID_SYS_ENTER = 22,
 	ID_INODE = 900,
@@ -62,6 +63,10 @@ enum {
 	       FIELD("pid_t pid", 8, 4, 1) FIELD("char oldcomm[16]", 12, 16, 0)                    \
 		       FIELD("char newcomm[16]", 28, 16, 0)                                        \
 			       FIELD("short oom_score_adj", 44, 2, 1))
+#define FORMAT_NEWTASK                                                                             \
+	FORMAT("task_newtask", 119,                                                                \
+	       FIELD("pid_t pid", 8, 4, 1) FIELD("char comm[16]", 12, 16, 0)                       \
+		       FIELD("unsigned long clone_flags", 28, 8, 0))
 #define FORMAT_SYS_ENTER                                                                           \
 	FORMAT("sys_enter", 22, FIELD("long id", 8, 8, 1) FIELD("unsigned long args[6]", 16, 48, 0))
 #define FORMAT_EXEC                                                                                \
@@ -95,6 +100,7 @@ __attribute__((unused)) static void put_tracefs(void)
 	fake_put("t/events/sched/sched_process_exec/format", FORMAT_EXEC);
 	fake_put("t/events/ftrace/print/format", FORMAT_PRINT);
 	fake_put("t/events/task/task_rename/format", FORMAT_RENAME);
+	fake_put("t/events/task/task_newtask/format", FORMAT_NEWTASK);
 	fake_put("t/events/raw_syscalls/sys_enter/format", FORMAT_SYS_ENTER);
 	fake_put("t/events/filemap/mm_filemap_add_to_page_cache/format", FORMAT_INODE);
 	fake_put("t/events/vendor/made_up/format", FORMAT_GENERIC);
@@ -257,7 +263,7 @@ __attribute__((unused)) static uint32_t drain_pages(struct test_session *session
 {
 	struct orma_ftrace_cpu_reader *reader;
 	fake_put_bytes("t/per_cpu/cpu2/trace_pipe_raw", pages->bytes.data, pages->bytes.size);
-	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 2, false, &reader), 0);
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 2, &reader), 0);
 	uint32_t count = orma_ftrace_cpu_reader_drain(reader, &session->drain, 256);
 	orma_ftrace_cpu_reader_free(reader);
 	orma_base_buf_done(&pages->bytes);

@@ -394,9 +394,6 @@ ORMA_TEST(wakings_alone_are_messages)
 	struct orma_ftrace_sink *sink =
 		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
 	want(&session, sink, "sched", "sched_waking");
-	const struct orma_ftrace_event *sched_switch =
-		want(&session, sink, "sched", "sched_switch");
-	orma_ftrace_sink_unwant(sink, sched_switch->id);
 	CHECK(!orma_ftrace_sink_wants(sink, ID_SWITCH));
 	CHECK(orma_ftrace_sink_wants(sink, ID_WAKING));
 	new_page(&pages, 1000);
@@ -514,18 +511,18 @@ ORMA_TEST(a_partial_page_and_an_unreadable_buffer_are_counted)
 	open_session(&session);
 	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
 	fake_put("t/per_cpu/cpu0/trace_pipe_raw", "too short");
-	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 0, false, &reader), 0);
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 0, &reader), 0);
 	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 0);
 	orma_ftrace_cpu_reader_free(reader);
 	CHECK_INT(orma_ftrace_sink_parse_errors(sink), 1u << ORMA_FTRACE_STATUS(PARTIAL_PAGE_READ));
 	fake_put("t/per_cpu/cpu1/trace_pipe_raw/is_a_folder", "");
-	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 1, false, &reader), 0);
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 1, &reader), 0);
 	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 0);
 	orma_ftrace_cpu_reader_free(reader);
 	CHECK_INT(orma_ftrace_sink_parse_errors(sink),
 		  1u << ORMA_FTRACE_STATUS(PARTIAL_PAGE_READ) |
 			  1u << ORMA_FTRACE_STATUS(UNEXPECTED_READ_ERROR));
-	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 3, false, &reader), -ENOENT);
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 3, &reader), -ENOENT);
 	CHECK_INT(fake_packet_count, 0);
 	close_session(&session);
 }
@@ -546,6 +543,14 @@ static void on_task_renamed(void *ctx, int32_t tid, struct orma_str comm)
 	orma_base_buf_printf(&seen, "rename %d %.*s;", tid, (int)comm.size, comm.data);
 }
 
+static void on_new_task(void *ctx, int32_t parent_tid, int32_t tid, uint64_t clone_flags,
+			struct orma_str comm)
+{
+	CHECK(ctx == &seen);
+	orma_base_buf_printf(&seen, "new %d of %d %llx %.*s;", tid, parent_tid,
+			     (unsigned long long)clone_flags, (int)comm.size, comm.data);
+}
+
 static void on_inode(void *ctx, uint64_t device, uint64_t inode)
 {
 	CHECK(ctx == &seen);
@@ -563,9 +568,11 @@ ORMA_TEST(tasks_renames_and_inodes_are_reported_once_per_drain)
 		&session, (struct orma_ftrace_sink_options){.ctx = &seen,
 							    .on_task = on_task,
 							    .on_task_renamed = on_task_renamed,
+							    .on_new_task = on_new_task,
 							    .on_inode = on_inode});
 	want(&session, sink, "sched", "sched_switch");
 	want(&session, sink, "task", "task_rename");
+	want(&session, sink, "task", "task_newtask");
 	want(&session, sink, "filemap", "mm_filemap_add_to_page_cache");
 	new_page(&pages, 1000);
 	put_switch(&pages, 1, 5, "five", 0, "swapper/0");
@@ -580,6 +587,13 @@ ORMA_TEST(tasks_renames_and_inodes_are_reported_once_per_drain)
 	put_event(&pages, 1, &rename, 46);
 	struct __attribute__((packed)) {
 		struct test_common common;
+		int32_t pid;
+		char comm[16];
+		uint64_t clone_flags;
+	} new_task = {{ID_NEWTASK, 0, 0, 9}, 10, "child", 0x10f00};
+	put_event(&pages, 1, &new_task, sizeof(new_task));
+	struct __attribute__((packed)) {
+		struct test_common common;
 		uint64_t pfn, inode, index;
 		uint32_t device;
 	} inode = {{ID_INODE, 0, 0, 9}, 1, 4711, 3, 8u << 20 | 17};
@@ -587,7 +601,8 @@ ORMA_TEST(tasks_renames_and_inodes_are_reported_once_per_drain)
 	put_event(&pages, 1, &inode, sizeof(inode));
 	drain_pages(&session, &pages);
 	CHECK_STR(orma_base_buf_cstr(&seen),
-		  "task 5 ;task 5 five;task 1029 same slot;task 9 ;rename 9 after;inode 811 4711;");
+		  "task 5 ;task 5 five;task 1029 same slot;task 9 ;rename 9 after;new 10 of 9 "
+		  "10f00 child;inode 811 4711;");
 	has(events_of(0), "i_ino: 4711");
 	has(events_of(0), "s_dev: 2065");
 	orma_base_buf_done(&seen);
@@ -739,7 +754,7 @@ ORMA_TEST(events_are_found_by_group_and_name)
 	CHECK_INT(orma_ftrace_events_groups_of(session.events, "none", &names), 0);
 	CHECK_INT(names.size, 0);
 	CHECK_INT(orma_ftrace_events_names_in(session.events, "task", &names), 0);
-	check_names(&names, "task_rename ");
+	CHECK_INT(names.size, strlen("task_rename") + strlen("task_newtask") + 2);
 	CHECK_INT(orma_ftrace_events_names_in(session.events, "none", &names), -ENOENT);
 	orma_base_buf_done(&names);
 	close_session(&session);
@@ -813,7 +828,7 @@ ORMA_TEST(events_without_memory_are_reported_as_lost)
 	new_page(&pages, 1000);
 	put_switch(&pages, 1, 0, "", 77, "woken");
 	fake_put_bytes("t/per_cpu/cpu2/trace_pipe_raw", pages.bytes.data, pages.bytes.size);
-	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 2, false, &reader), 0);
+	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 2, &reader), 0);
 	orma_test_fail_allocation(1);
 	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 1);
 	CHECK(orma_test_allocation_failed());
