@@ -66,7 +66,7 @@ static int connect_error(const struct orma_session *session, int error, const ch
 			return orma_base_error_set(
 				reterr, error,
 				"%s runs the service at %s, and is neither you, root nor the "
-				"system; ORMA_TRUST_SERVICE=any connects all the same",
+				"system; ORMA_TRUST_SERVICE=any connects anyway",
 				said, address);
 		__attribute__((fallthrough));
 	case -EACCES:

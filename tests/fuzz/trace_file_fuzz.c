@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_file_fuzz.c - any bytes as a trace file. The file is summed up, and each packet is decoded
- * and printed. The file is also copied by each of the ways of `orma cat`; what a cut leaves of a packet
- * must be a packet.
+ * trace_file_fuzz.c - any bytes as a trace file. The file is summed up, each packet is decoded and
+ * printed, and the doctor examines it. The file is also copied by each of the ways of `orma cat`; a cut
+ * packet must still be a packet.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "proto/codec.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "tool/doctor/doctor.h"
 #include "tool/trace/packet_cut.h"
 #include "tool/trace/trace_file.h"
 
@@ -77,6 +78,8 @@ static void copy(int fd)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct orma_tool_summary summary;
+	struct orma_findings findings = {0};
+	struct orma_buf json = {0};
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -86,6 +89,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lseek(fd, 0, SEEK_SET);
 		(void)orma_tool_trace_read(fd, print_packet, NULL, NULL);
 		copy(fd);
+		lseek(fd, 0, SEEK_SET);
+		orma_doctor_examine_trace(fd, &findings);
+		(void)orma_findings_append_json(&findings, "trace", &json);
+		orma_findings_done(&findings);
+		orma_base_buf_done(&json);
 	}
 	close(fd);
 	return 0;

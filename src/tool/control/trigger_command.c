@@ -187,7 +187,7 @@ int orma_tool_activate_triggers(const char *const *names, size_t count, bool mus
 				      address);
 	case -EPERM:
 		return orma_tool_fail("another user than you, root or the system runs the service "
-				      "at %s; ORMA_TRUST_SERVICE=any connects all the same",
+				      "at %s; ORMA_TRUST_SERVICE=any connects anyway",
 				      address);
 	case -EACCES:
 		return orma_tool_fail("no permission to connect to %s; `traced "

@@ -115,6 +115,13 @@ void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_tool_summary *summary, bool is_embedded);
 struct orma_pb_track_event_config;
 struct orma_pb_tracing_service_state;
+/* Calls `fn` for each category in the config that no connected program has declared, with the
+ * declared one that was probably meant (NULL = none is similar). `config` may be NULL. Does nothing
+ * when no category is declared. */
+typedef void orma_record_category_fn(void *ctx, const char *wanted, const char *closest);
+void orma_record_find_unknown_categories(const struct orma_pb_track_event_config *config,
+					 const struct orma_pb_tracing_service_state *state,
+					 orma_record_category_fn *fn, void *ctx);
 /* Warns of categories in the config that no connected program has declared. Returns true when there
  * was one. `config` may be NULL. */
 bool orma_record_warn_of_categories(const struct orma_pb_track_event_config *config,

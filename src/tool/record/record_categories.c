@@ -76,33 +76,46 @@ static bool is_declared(const struct names *names, const char *wanted)
 	return false;
 }
 
-static bool warn_of_unknown(const struct names *names, const char *wanted, bool has_events)
+void orma_record_find_unknown_categories(const struct orma_pb_track_event_config *config,
+					 const struct orma_pb_tracing_service_state *state,
+					 orma_record_category_fn *fn, void *ctx)
 {
-	if (!names->is_whole || is_declared(names, wanted))
-		return false;
-	const char *closest = orma_tool_closest(wanted, names->items, names->count);
+	struct orma_arena arena = {0};
+	struct names names = {.arena = &arena, .is_whole = true};
+
+	collect(&names, state);
+	for (size_t i = 0;
+	     names.count > 0 && names.is_whole && config && i < config->enabled_categories.count;
+	     i++) {
+		char *wanted = orma_base_arena_strdup(&arena, config->enabled_categories.items[i]);
+		if (wanted && !is_declared(&names, wanted))
+			fn(ctx, wanted, orma_tool_closest(wanted, names.items, names.count));
+	}
+	orma_base_arena_done(&arena);
+}
+
+struct warning {
+	bool has_events, has_warned;
+};
+
+static void warn_of_unknown(void *ctx, const char *wanted, const char *closest)
+{
+	struct warning *warning = ctx;
+
 	if (closest)
 		orma_tool_warn("no program has declared the category \"%s\"; did you mean \"%s\"?",
 			       wanted, closest);
-	else if (!has_events)
+	else if (!warning->has_events)
 		orma_tool_warn("no program has declared the category \"%s\"", wanted);
-	return closest || !has_events;
+	warning->has_warned |= closest || !warning->has_events;
 }
 
 bool orma_record_warn_of_categories(const struct orma_pb_track_event_config *config,
 				    const struct orma_pb_tracing_service_state *state,
 				    bool has_events)
 {
-	struct orma_arena arena = {0};
-	struct names names = {.arena = &arena, .is_whole = true};
-	bool has_warned = false;
+	struct warning warning = {.has_events = has_events};
 
-	collect(&names, state);
-	for (size_t i = 0; names.count > 0 && config && i < config->enabled_categories.count; i++) {
-		char *wanted = orma_base_arena_strdup(&arena, config->enabled_categories.items[i]);
-		if (wanted && warn_of_unknown(&names, wanted, has_events))
-			has_warned = true;
-	}
-	orma_base_arena_done(&arena);
-	return has_warned;
+	orma_record_find_unknown_categories(config, state, warn_of_unknown, &warning);
+	return warning.has_warned;
 }

@@ -40,6 +40,22 @@ static const struct payload {
 	{ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR, "track_event"},
 };
 
+const char *orma_tool_source_of(uint32_t field_id)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(payloads); i++)
+		if (payloads[i].field_id == field_id)
+			return payloads[i].source;
+	return NULL;
+}
+
+bool orma_tool_is_known_source(struct orma_str name)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(payloads); i++)
+		if (orma_base_str_is(name, payloads[i].source))
+			return true;
+	return false;
+}
+
 #define SERVICE_SEQUENCE_ID 1
 
 struct packet_facts {
@@ -91,9 +107,10 @@ static int get_facts(const void *data, size_t size, struct packet_facts *facts)
 			facts->has_defaults = true;
 		else if (field.id == ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC)
 			facts->is_clock_sync = true;
-		for (size_t i = 0; i < ORMA_ARRAY_SIZE(payloads); i++)
-			if (payloads[i].field_id == field.id && field.type == ORMA_PROTO_BYTES)
-				facts->source = payloads[i].source;
+		const char *source =
+			field.type == ORMA_PROTO_BYTES ? orma_tool_source_of(field.id) : NULL;
+		if (source)
+			facts->source = source;
 	}
 	return r;
 }
@@ -134,7 +151,10 @@ static void take_buffers(struct orma_tool_counter *counter, const struct orma_pb
 	for (size_t i = 0; i < summary->buffer_count; i++)
 		summary->buffers[i] = (struct orma_tool_buffer){
 			.size_bytes = stats->buffer_stats.items[i]->buffer_size,
+			.written_bytes = stats->buffer_stats.items[i]->bytes_written,
 			.overwritten_chunks = stats->buffer_stats.items[i]->chunks_overwritten,
+			.discarded_chunks = stats->buffer_stats.items[i]->chunks_discarded,
+			.lost_packets = stats->buffer_stats.items[i]->trace_writer_packet_loss,
 		};
 	for (size_t i = 0; i < stats->writer_stats.count; i++) {
 		const struct orma_pb_trace_stats_writer_stats *writer =
@@ -212,13 +232,23 @@ static int count_in_sequence(struct orma_tool_counter *counter, const struct pac
 	return 0;
 }
 
-static void count_gap(struct orma_tool_summary *summary, uint64_t reasons)
+enum orma_tool_gap orma_tool_gap_of(uint64_t reasons)
 {
 	if (reasons & ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_SMB_FULL)
-		summary->full_gaps++;
-	else if (reasons > 1 &&
-		 !(reasons & ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_OVERWRITE))
-		summary->gaps++;
+		return ORMA_TOOL_GAP_FULL;
+	if (reasons & ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_OVERWRITE)
+		return ORMA_TOOL_GAP_OVERWRITTEN;
+	return reasons > ORMA_PB_TRACE_PACKET_DATA_LOSS_REASON_DATA_LOSS_PRESENT
+		       ? ORMA_TOOL_GAP_OTHER
+		       : ORMA_TOOL_GAP_NONE;
+}
+
+static void count_gap(struct orma_tool_summary *summary, uint64_t reasons)
+{
+	enum orma_tool_gap gap = orma_tool_gap_of(reasons);
+
+	summary->full_gaps += gap == ORMA_TOOL_GAP_FULL;
+	summary->gaps += gap == ORMA_TOOL_GAP_OTHER;
 }
 
 static void take_config(struct orma_tool_summary *summary, struct orma_str bytes)

@@ -53,7 +53,9 @@ struct orma_tool_source_count {
 
 /* One buffer of the session, as described by the trace. */
 struct orma_tool_buffer {
-	uint64_t size_bytes, overwritten_chunks;
+	uint64_t size_bytes, written_bytes;
+	uint64_t overwritten_chunks, discarded_chunks;
+	uint64_t lost_packets; /* trace_writer_packet_loss */
 	/* The packets that are left lie in this period of CLOCK_BOOTTIME; 0 = not known. */
 	uint64_t first_ns, last_ns;
 };
@@ -78,6 +80,20 @@ struct orma_tool_summary {
 	uint64_t invalid_packets;
 	uint64_t late_flushes; /* trace_stats: flushes that some data source did not answer */
 };
+
+/* The meaning of TracePacket.previous_packet_dropped. */
+enum orma_tool_gap {
+	ORMA_TOOL_GAP_NONE, /* nothing is lost, or this is the first packet of its sequence */
+	ORMA_TOOL_GAP_FULL, /* shared memory was full */
+	ORMA_TOOL_GAP_OVERWRITTEN,
+	ORMA_TOOL_GAP_OTHER,
+	ORMA_TOOL_GAP_KINDS,
+};
+enum orma_tool_gap orma_tool_gap_of(uint64_t previous_packet_dropped);
+/* Returns the data source that writes this field of TracePacket, or NULL. */
+const char *orma_tool_source_of(uint32_t field_id);
+/* Returns true when packets of this data source can be told from those of others. */
+bool orma_tool_is_known_source(struct orma_str name);
 
 int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr);
 /* Takes the losses, and the sizes of buffers, of another summary of the same session. */

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * doctor_system.c - examines the machine: would a recording see what it is asked for?
+ *
+ * The examination only reads. The kernel's files are read below a root folder, so that a container
+ * or a saved copy can be examined, too; sockets and limits are always those of this process. Facts
+ * that concern few users are notes, which do not make the exit status 1.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ipc/address.h"
+#include "probes/probe_text.h"
+#include "tool/doctor/doctor.h"
+#include "tool/doctor/system_files.h"
+
+/* The default buffer is 32 MiB, and shared memory and the recorder come in addition. */
+#define MEMORY_WANTED_KB 65536u
+
+/* --- the daemon ------------------------------------------------------------------------------- */
+
+/* Returns the path of the first socket in a list of addresses, or NULL. */
+static const char *socket_path(const char *addresses, struct orma_ipc_address *address,
+			       char item[ORMA_IPC_ADDRESS_TEXT_BYTES])
+{
+	if (orma_ipc_address_list_next(&addresses, item) <= 0 ||
+	    orma_ipc_address_parse(item, address))
+		return NULL;
+	return orma_ipc_address_path(address);
+}
+
+/* Copies the name of a group, or its number. */
+static void name_group(const char *root, gid_t gid, char *ret, size_t size)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	struct orma_str line, text, name, password, number;
+	uint64_t value;
+
+	snprintf(ret, size, "%u", (unsigned)gid);
+	if (orma_system_file_read(root, "/etc/group", &content))
+		return;
+	text = (struct orma_str){(const char *)content.data, content.size};
+	while (orma_probes_text_line(&text, &line))
+		if (orma_probes_text_until(&line, ':', &name) &&
+		    orma_probes_text_until(&line, ':', &password) &&
+		    orma_probes_text_until(&line, ':', &number) &&
+		    orma_probes_text_u64(number, &value) && value == gid) {
+			snprintf(ret, size, "%.*s", (int)name.size, name.data);
+			return;
+		}
+}
+
+static void report_permission(const char *root, const char *id, const char *path,
+			      struct orma_findings *findings)
+{
+	struct stat info;
+	char group[64];
+
+	if (stat(path, &info)) {
+		orma_findings_add(findings, id, "No permission to reach the socket %s.", path);
+		orma_findings_advise(findings, "Run orma as root: sudo orma record");
+		return;
+	}
+	name_group(root, info.st_gid, group, sizeof(group));
+	orma_findings_add(findings, id,
+			  "No permission to connect to %s (user id %u, group %s, mode %04o).", path,
+			  (unsigned)info.st_uid, group, (unsigned)info.st_mode & 07777);
+	if (info.st_gid != 0 && info.st_mode & S_IWGRP)
+		orma_findings_advise(findings,
+				     "Join the group: sudo usermod -aG %s $USER, and log in again.",
+				     group);
+	else
+		orma_findings_advise(findings,
+				     "Run orma as root, or let a group connect: orma traced "
+				     "--set-socket-permissions GROUP:0666:GROUP:0660");
+}
+
+static const char *daemon_text(const struct orma_doctor_daemon *daemon)
+{
+	return daemon->message.message[0] ? daemon->message.message : strerror(-daemon->error);
+}
+
+static void report_no_daemon(const char *root, const struct orma_doctor_daemon *daemon,
+			     struct orma_findings *findings)
+{
+	const char *addresses = orma_ipc_consumer_address();
+	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	struct orma_ipc_address address;
+	const char *path = socket_path(addresses, &address, item);
+
+	if (daemon->error == -EACCES && path) {
+		report_permission(root, "no_permission", path, findings);
+	} else if (daemon->error == -ENOENT || daemon->error == -ECONNREFUSED) {
+		orma_findings_add(findings, "no_daemon", "No tracing daemon listens at %s%s.",
+				  addresses,
+				  daemon->error == -ECONNREFUSED && path
+					  ? ": the one that made this socket has ended"
+					  : "");
+		orma_findings_advise(findings,
+				     "`orma record` also works without one, for programs of this "
+				     "user. To start one: sudo orma traced --background && sudo "
+				     "orma probes --background");
+	} else if (daemon->error == -EPERM) {
+		orma_findings_add(findings, "untrusted_daemon", "The daemon is not trusted: %s.",
+				  daemon_text(daemon));
+	} else {
+		orma_findings_add(findings, "daemon_failed",
+				  "The daemon at %s does not answer: %s.", addresses,
+				  daemon_text(daemon));
+		orma_findings_advise(findings, "Restart it: sudo systemctl restart orma-traced");
+	}
+}
+
+static void report_daemon(const char *root, const struct orma_doctor_daemon *daemon,
+			  struct orma_findings *findings)
+{
+	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	struct orma_ipc_address address;
+	const char *path;
+
+	if (!daemon->state) {
+		report_no_daemon(root, daemon, findings);
+	} else if (daemon->state->data_sources.count == 0) {
+		orma_findings_add(findings, "no_producer",
+				  "The daemon at %s runs, but no program offers it a data source.",
+				  orma_ipc_consumer_address());
+		orma_findings_advise(findings,
+				     "Start this machine's: sudo orma probes --background");
+	} else {
+		size_t producers = daemon->state->producers.count;
+		size_t sources = daemon->state->data_sources.count;
+		orma_findings_add_note(findings, "daemon",
+				       "The daemon at %s has %zu %s and %zu %s.",
+				       orma_ipc_consumer_address(), producers,
+				       orma_base_noun(producers, "producer", "producers"), sources,
+				       orma_base_noun(sources, "data source", "data sources"));
+	}
+	path = socket_path(orma_ipc_producer_address(), &address, item);
+	if (path && access(path, F_OK) == 0 && access(path, W_OK) && errno == EACCES)
+		report_permission(root, "no_producer_permission", path, findings);
+}
+
+/* --- the kernel ------------------------------------------------------------------------------- */
+
+static void report_current_tracer(const char *root, const char *tracefs,
+				  struct orma_findings *findings)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/current_tracer", tracefs) >= (int)sizeof(path) ||
+	    orma_system_file_read(root, path, &content))
+		return;
+	struct orma_str name = orma_probes_text_trim((struct orma_str){
+		(const char *)content.data, strnlen((const char *)content.data, content.size)});
+	if (name.size > 0 && name.data[name.size - 1] == '\n')
+		name.size--;
+	if (name.size == 0 || orma_base_str_is(name, "nop"))
+		return;
+	orma_findings_add(findings, "tracer_in_use",
+			  "Another tool uses ftrace: its tracer \"%.*s\" is active.",
+			  (int)name.size, name.data);
+	orma_findings_advise(findings, "Stop that tool, or: echo nop | sudo tee %s", path);
+}
+
+static void report_tracefs(const char *root, const struct orma_doctor_daemon *daemon,
+			   struct orma_findings *findings)
+{
+	char tracefs[PATH_MAX], events[PATH_MAX + sizeof("/events")];
+
+	if (orma_doctor_daemon_offers(daemon, ORMA_STR("linux.ftrace")))
+		return;
+	if (!orma_system_find_tracefs(root, tracefs)) {
+		orma_findings_add(findings, "tracefs_not_mounted",
+				  "tracefs is not mounted, so kernel events (sched, irq, syscalls) "
+				  "cannot be recorded.");
+		orma_findings_advise(findings, "sudo mount -t tracefs nodev /sys/kernel/tracing");
+		return;
+	}
+	snprintf(events, sizeof(events), "%s/events", tracefs);
+	if (!orma_system_file_is_readable(root, events)) {
+		orma_findings_add(findings, "tracefs_unreadable",
+				  "This user may not read %s, so kernel events (sched, irq, "
+				  "syscalls) cannot be recorded.",
+				  tracefs);
+		orma_findings_advise(findings,
+				     "Record as root: sudo orma record. Or let a daemon's probes "
+				     "record them: sudo orma probes --background");
+		return;
+	}
+	report_current_tracer(root, tracefs, findings);
+}
+
+static void report_settings(const char *root, struct orma_findings *findings)
+{
+	uint64_t value;
+
+	if (orma_system_file_read_u64(root, "/proc/sys/kernel/kptr_restrict", &value) &&
+	    value >= 2) {
+		orma_findings_add(findings, "kptr_restrict",
+				  "kernel.kptr_restrict is %" PRIu64
+				  ", so kernel functions appear as addresses, even for root.",
+				  value);
+		orma_findings_advise(findings, "sudo sysctl kernel.kptr_restrict=1");
+	}
+	if (orma_system_file_read_u64(root, "/proc/sys/kernel/perf_event_paranoid", &value) &&
+	    value >= 2) {
+		orma_findings_add_note(findings, "perf_event_paranoid",
+				       "kernel.perf_event_paranoid is %" PRIu64
+				       ", so only root can sample with linux.perf (Perfetto's "
+				       "traced_perf).",
+				       value);
+		orma_findings_advise(findings, "sudo sysctl kernel.perf_event_paranoid=1");
+	}
+}
+
+/* --- clocks ----------------------------------------------------------------------------------- */
+
+/* Returns false when the processor is not an x86, or its flags are not known. */
+static bool find_flags(const char *root, struct orma_buf *content, struct orma_str *ret)
+{
+	struct orma_str text, line, key;
+
+	if (orma_system_file_read(root, "/proc/cpuinfo", content))
+		return false;
+	text = (struct orma_str){(const char *)content->data, content->size};
+	while (orma_probes_text_line(&text, &line))
+		if (orma_probes_text_until(&line, ':', &key) &&
+		    orma_base_str_is(orma_probes_text_trim(key), "flags")) {
+			*ret = line;
+			return true;
+		}
+	return false;
+}
+
+static bool has_flag(struct orma_str flags, const char *wanted)
+{
+	struct orma_str flag;
+
+	while (orma_probes_text_word(&flags, &flag))
+		if (orma_base_str_is(flag, wanted))
+			return true;
+	return false;
+}
+
+static void report_source(struct orma_str name, struct orma_findings *findings)
+{
+	static const char *const slow[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies"};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(slow); i++)
+		if (orma_base_str_is(name, slow[i])) {
+			orma_findings_add(
+				findings, "slow_clocksource",
+				"The kernel's clock source is %s, so each timestamp takes "
+				"a microsecond or more.",
+				slow[i]);
+			orma_findings_advise(findings,
+					     "The kernel's log has the reason: sudo dmesg "
+					     "| grep -i -e tsc -e clocksource");
+			return;
+		}
+	if (!orma_base_str_is(name, "tsc") && !orma_base_str_is(name, "arch_sys_counter"))
+		orma_findings_add_note(
+			findings, "clocksource",
+			"The kernel's clock source is %.*s, so events use the system's "
+			"clock and not the cycle counter; ORMA_CLOCK=tsc overrides "
+			"this.",
+			(int)name.size, name.data);
+}
+
+static void report_clocks(const char *root, struct orma_findings *findings)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	struct orma_str flags, text, line;
+
+	if (find_flags(root, &content, &flags) &&
+	    !(has_flag(flags, "constant_tsc") && has_flag(flags, "nonstop_tsc")))
+		orma_findings_add_note(
+			findings, "no_invariant_tsc",
+			"The processor's cycle counter is not invariant, so events use "
+			"the system's clock, which is slower.");
+	if (orma_system_file_read(
+		    root, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		    &content))
+		return;
+	text = (struct orma_str){(const char *)content.data, content.size};
+	if (orma_probes_text_line(&text, &line))
+		report_source(line, findings);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* Finds the limit of this process's cgroup (v2) and its use, in KB. */
+static bool find_cgroup_memory(const char *root, uint64_t *ret_limit_kb, uint64_t *ret_used_kb)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	char path[PATH_MAX];
+	struct orma_str text, line;
+
+	if (orma_system_file_read(root, "/proc/self/cgroup", &content))
+		return false;
+	text = (struct orma_str){(const char *)content.data, content.size};
+	while (orma_probes_text_line(&text, &line)) {
+		if (!orma_probes_text_has_prefix(line, "0::/"))
+			continue;
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/memory.max", (int)line.size - 3,
+			 line.data + 3);
+		if (!orma_system_file_read_u64(root, path, ret_limit_kb))
+			return false;
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/memory.current",
+			 (int)line.size - 3, line.data + 3);
+		if (!orma_system_file_read_u64(root, path, ret_used_kb))
+			*ret_used_kb = 0;
+		*ret_limit_kb /= 1024;
+		*ret_used_kb /= 1024;
+		return true;
+	}
+	return false;
+}
+
+static void report_memory(const char *root, struct orma_findings *findings)
+{
+	uint64_t available_kb, limit_kb, used_kb;
+	struct rlimit limit;
+
+	if (orma_system_file_find_u64(root, "/proc/meminfo", "MemAvailable:", &available_kb) &&
+	    available_kb < MEMORY_WANTED_KB) {
+		orma_findings_add(findings, "low_memory",
+				  "Only %" PRIu64 " KB of memory are available.", available_kb);
+		orma_findings_advise(findings, "Record with a smaller buffer: orma record -b 4m");
+	}
+	if (find_cgroup_memory(root, &limit_kb, &used_kb) &&
+	    limit_kb < used_kb + MEMORY_WANTED_KB) {
+		orma_findings_add(findings, "cgroup_memory",
+				  "The limit of this control group (memory.max) is %" PRIu64
+				  " KB, and %" PRIu64 " KB of it are in use.",
+				  limit_kb, used_kb);
+		orma_findings_advise(findings,
+				     "Raise the limit (MemoryMax= of the systemd unit), or "
+				     "record with a smaller buffer: orma record -b 4m");
+	}
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur / 1024 < (rlim_t)MEMORY_WANTED_KB * 4) {
+		orma_findings_add(findings, "address_space_limit",
+				  "The address space of a process is limited to %" PRIu64 " KB.",
+				  (uint64_t)limit.rlim_cur / 1024);
+		orma_findings_advise(findings, "ulimit -v unlimited");
+	}
+}
+
+void orma_doctor_examine_system(const char *root, const struct orma_doctor_daemon *daemon,
+				struct orma_findings *findings)
+{
+	report_daemon(root, daemon, findings);
+	report_tracefs(root, daemon, findings);
+	report_settings(root, findings);
+	report_clocks(root, findings);
+	report_memory(root, findings);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * doctor_trace.c - examines a trace: finds losses, their causes, and settings that would have
+ * prevented them.
+ *
+ *   packets --+--> trace_counter.h    losses that the service has counted, buffers, data sources
+ *             +--> decodability.h     gaps per sequence, undecodable events, slices, clocks
+ *             +--> ftrace_losses.h    losses in the kernel
+ *
+ * A loss usually shows twice: as a number in the statistics, and as gaps of the sequences that lost
+ * data. Both are reported: the number shows the amount, and the sequence shows the program. Slices
+ * whose begin a full ring has overwritten are notes, because a ring is meant to drop its oldest
+ * data.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock_ns.h"
+#include "proto/reader.h"
+#include "schema/gen/trace_config.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "tool/doctor/decodability.h"
+#include "tool/doctor/doctor.h"
+#include "tool/doctor/ftrace_losses.h"
+#include "tool/record/trace_counter.h"
+
+#define LISTED_MAX            10
+#define FILE_WRITE_MS_DEFAULT 5000u
+#define BUFFER_KB_MAX         (UINT64_C(4) << 20)
+
+struct examination {
+	struct orma_tool_counter counter;
+	struct orma_decodability decodability;
+	struct orma_ftrace_losses ftrace;
+	struct orma_arena arena;
+	struct orma_pb_trace_config *config; /* NULL = the trace has none */
+	bool is_damaged;
+};
+
+static int take_config(struct examination *examination, struct orma_str bytes)
+{
+	if (examination->config)
+		return 0;
+	/* The packet's memory is reused, but the config is needed later. */
+	void *copy = orma_base_arena_memdup(&examination->arena, bytes.data, bytes.size);
+	return copy ? orma_proto_decode(&orma_pb_trace_config_desc, copy, bytes.size,
+					&examination->arena, &examination->config)
+		    : -ENOMEM;
+}
+
+static int take_packet(void *ctx, const void *data, size_t size)
+{
+	struct examination *examination = ctx;
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int r = orma_decodability_add(&examination->decodability, data, size);
+
+	if (r)
+		return r;
+	orma_tool_counter_add(&examination->counter, data, size);
+	orma_proto_reader_init(&reader, data, size);
+	while (r == 0 && orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.type != ORMA_PROTO_BYTES)
+			continue;
+		if (field.id == ORMA_PB_TRACE_PACKET_FTRACE_EVENTS)
+			r = orma_ftrace_losses_add_bundle(&examination->ftrace, field.bytes);
+		else if (field.id == ORMA_PB_TRACE_PACKET_FTRACE_STATS)
+			r = orma_ftrace_losses_add_stats(&examination->ftrace, field.bytes);
+		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_CONFIG)
+			r = take_config(examination, field.bytes);
+	}
+	return r;
+}
+
+/* --- buffers ---------------------------------------------------------------------------------- */
+
+/* Returns the size that would have kept everything: the data of the whole recording, or of two
+ * write periods when the trace is streamed into a file; with a quarter to spare. */
+static uint64_t sufficient_kb(const struct examination *examination,
+			      const struct orma_tool_buffer *buffer, double seconds)
+{
+	uint64_t kb = buffer->size_bytes / 1024 * 2, wanted_kb;
+	double bytes = (double)buffer->written_bytes * 1.25;
+
+	if (examination->counter.summary.is_streamed && seconds > 0) {
+		uint32_t period_ms =
+			examination->config ? examination->config->file_write_period_ms : 0;
+		bytes *= 2 * (period_ms ? period_ms : FILE_WRITE_MS_DEFAULT) / 1000.0 / seconds;
+	}
+	wanted_kb = (uint64_t)(bytes / 1024) + 1;
+	kb = kb ? kb : 4;
+	while (kb < wanted_kb && kb < BUFFER_KB_MAX)
+		kb *= 2;
+	return ORMA_MIN(kb, BUFFER_KB_MAX - 4);
+}
+
+static void advise_size(const struct examination *examination, size_t idx, double seconds,
+			struct orma_findings *findings)
+{
+	const struct orma_tool_summary *summary = &examination->counter.summary;
+	uint64_t kb = sufficient_kb(examination, &summary->buffers[idx], seconds);
+
+	if (summary->is_streamed)
+		orma_findings_advise(findings,
+				     "At this rate buffers[%zu] needs size_kb: %" PRIu64
+				     " (`orma record -b %" PRIu64
+				     "k --stream`), or a shorter file_write_period_ms.",
+				     idx, kb, kb);
+	else
+		orma_findings_advise(findings,
+				     "To keep all of it, buffers[%zu] needs size_kb: %" PRIu64
+				     " (`orma record -b %" PRIu64
+				     "k`); `orma record --stream` writes it to the file meanwhile.",
+				     idx, kb, kb);
+}
+
+static void report_buffer(const struct examination *examination, size_t idx,
+			  struct orma_findings *findings)
+{
+	const struct orma_decodability *times = &examination->decodability;
+	const struct orma_tool_buffer *buffer = &examination->counter.summary.buffers[idx];
+	double seconds = (double)(times->last_ns - times->first_ns) / ORMA_NS_PER_SEC;
+	uint64_t size_kb = buffer->size_bytes / 1024, written_kb = buffer->written_bytes / 1024;
+
+	if (buffer->overwritten_chunks) {
+		orma_findings_add(findings, "buffer_overwritten",
+				  "Buffer %zu was too small and overwrote its oldest data: %" PRIu64
+				  " KB were written in %.1f s, and it has %" PRIu64 " KB.",
+				  idx, written_kb, seconds, size_kb);
+		advise_size(examination, idx, seconds, findings);
+	}
+	if (buffer->discarded_chunks) {
+		orma_findings_add(findings, "buffer_discarded",
+				  "Buffer %zu (%" PRIu64 " KB) discarded %" PRIu64
+				  " %s of data: it was full, or they came too late.",
+				  idx, size_kb, buffer->discarded_chunks,
+				  orma_base_noun(buffer->discarded_chunks, "chunk", "chunks"));
+		advise_size(examination, idx, seconds, findings);
+	}
+	if (buffer->lost_packets) {
+		orma_findings_add(findings, "shared_memory_full",
+				  "%" PRIu64
+				  " %s of buffer %zu found no room in a program's shared memory.",
+				  buffer->lost_packets,
+				  orma_base_noun(buffer->lost_packets, "packet", "packets"), idx);
+		orma_findings_advise(
+			findings,
+			"Give the program more shared memory: producers { producer_name: \"NAME\" "
+			"shm_size_kb: 4096 } in the config, or shm_size_bytes of "
+			"orma_init_options; or record fewer events.");
+	}
+}
+
+static void report_statistics(const struct examination *examination, struct orma_findings *findings)
+{
+	const struct orma_tool_summary *summary = &examination->counter.summary;
+
+	if (!summary->has_stats && summary->packets > 0)
+		orma_findings_add_note(findings, "no_statistics",
+				       "The trace has no statistics of its service, so not every "
+				       "loss is known.");
+	for (size_t i = 0; i < summary->buffer_count; i++)
+		report_buffer(examination, i, findings);
+	if (summary->invalid_packets)
+		orma_findings_add(findings, "invalid_packets",
+				  "The service refused %" PRIu64
+				  " %s, because a program wrote invalid data.",
+				  summary->invalid_packets,
+				  orma_base_noun(summary->invalid_packets, "packet", "packets"));
+	if (summary->late_flushes) {
+		orma_findings_add(
+			findings, "late_flushes",
+			"%" PRIu64 " %s not answered in time, so the last data of a "
+			"program may be missing.",
+			summary->late_flushes,
+			orma_base_noun(summary->late_flushes, "flush was", "flushes were"));
+		orma_findings_advise(findings, "A stopped or overloaded program answers late; a "
+					       "longer flush_timeout_ms waits for it.");
+	}
+}
+
+/* --- sequences -------------------------------------------------------------------------------- */
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct orma_doctor_sequence *const *x = a, *const *y = b;
+
+	return (*x)->id < (*y)->id ? -1 : (*x)->id > (*y)->id;
+}
+
+/* Returns the sequences in the order of their ids, in the arena; NULL when there is no memory. */
+static const struct orma_doctor_sequence **sort_sequences(struct examination *examination)
+{
+	const struct orma_map *map = &examination->decodability.sequences;
+	const struct orma_doctor_sequence **sorted = orma_base_arena_alloc(
+		&examination->arena, (map->count + 1) * sizeof(struct orma_doctor_sequence *));
+	struct orma_map_slot *slot;
+	size_t position = 0, count = 0;
+
+	while (sorted && (slot = orma_base_map_next(map, &position)))
+		sorted[count++] = slot->value;
+	if (sorted)
+		qsort(sorted, count, sizeof(sorted[0]), compare_ids);
+	return sorted;
+}
+
+/* "Sequence 5 (track_event, process 123)" */
+static void name_sequence(const struct orma_doctor_sequence *sequence, char *ret, size_t size)
+{
+	int at = snprintf(ret, size, "Sequence %" PRIu64 " (%s", sequence->id,
+			  sequence->source ? sequence->source : "other data");
+
+	if (at > 0 && (size_t)at < size)
+		snprintf(ret + at, size - (size_t)at,
+			 sequence->pid ? ", process %" PRIu64 ")" : ")", sequence->pid);
+}
+
+static void report_gaps(const struct orma_doctor_sequence *sequence, const char *name,
+			struct orma_findings *findings)
+{
+	static const char *const causes[ORMA_TOOL_GAP_KINDS] = {
+		[ORMA_TOOL_GAP_FULL] = "because shared memory was full",
+		[ORMA_TOOL_GAP_OVERWRITTEN] = "because newer data overwrote it in the buffer",
+		[ORMA_TOOL_GAP_OTHER] = "because chunks are missing or damaged",
+	};
+
+	for (size_t kind = ORMA_TOOL_GAP_FULL; kind < ORMA_TOOL_GAP_KINDS; kind++)
+		if (sequence->gaps[kind])
+			orma_findings_add(findings, "sequence_gaps",
+					  "%s lost data at %" PRIu64 " %s, %s.", name,
+					  sequence->gaps[kind],
+					  orma_base_noun(sequence->gaps[kind], "place", "places"),
+					  causes[kind]);
+}
+
+static void report_undecodable(const struct orma_doctor_sequence *sequence, const char *name,
+			       struct orma_findings *findings)
+{
+	if (sequence->stateless_packets)
+		orma_findings_add(findings, "missing_state",
+				  "%s has %" PRIu64 " %s that cannot be decoded, because earlier "
+				  "packets are lost.",
+				  name, sequence->stateless_packets,
+				  orma_base_noun(sequence->stateless_packets, "packet", "packets"));
+	if (sequence->nameless_events)
+		orma_findings_add(findings, "unknown_names",
+				  "%s has %" PRIu64 " %s whose names, categories or arguments are "
+				  "not declared (unknown interned ids).",
+				  name, sequence->nameless_events,
+				  orma_base_noun(sequence->nameless_events, "event", "events"));
+	if (sequence->clockless_packets)
+		orma_findings_add(
+			findings, "unknown_clock",
+			"%s has %" PRIu64 " %s in a clock of its own that has no snapshot, "
+			"so their times are not known.",
+			name, sequence->clockless_packets,
+			orma_base_noun(sequence->clockless_packets, "timestamp", "timestamps"));
+}
+
+static bool is_bad(const struct orma_doctor_sequence *sequence)
+{
+	return sequence->gaps[ORMA_TOOL_GAP_FULL] || sequence->gaps[ORMA_TOOL_GAP_OVERWRITTEN] ||
+	       sequence->gaps[ORMA_TOOL_GAP_OTHER] || sequence->stateless_packets ||
+	       sequence->nameless_events || sequence->clockless_packets;
+}
+
+static void report_sequences(struct examination *examination, struct orma_findings *findings)
+{
+	const struct orma_doctor_sequence **sorted = sort_sequences(examination);
+	size_t bad = 0;
+	char name[128];
+
+	for (size_t i = 0; sorted && sorted[i]; i++) {
+		if (!is_bad(sorted[i]) || bad++ >= LISTED_MAX)
+			continue;
+		name_sequence(sorted[i], name, sizeof(name));
+		report_gaps(sorted[i], name, findings);
+		report_undecodable(sorted[i], name, findings);
+	}
+	if (bad > LISTED_MAX)
+		orma_findings_add(findings, "more_sequences",
+				  "%zu more %s lost data or cannot be decoded in part.",
+				  bad - LISTED_MAX,
+				  orma_base_noun(bad - LISTED_MAX, "sequence", "sequences"));
+}
+
+static bool has_overwritten(const struct orma_tool_summary *summary)
+{
+	for (size_t i = 0; i < summary->buffer_count; i++)
+		if (summary->buffers[i].overwritten_chunks)
+			return true;
+	return false;
+}
+
+static void report_slices(const struct examination *examination, struct orma_findings *findings)
+{
+	const struct orma_tool_summary *summary = &examination->counter.summary;
+	struct orma_map_slot *slot;
+	size_t position = 0;
+	uint64_t open = 0, lossy = 0, beginless = 0;
+
+	while ((slot = orma_base_map_next(&examination->decodability.tracks, &position))) {
+		const struct orma_doctor_track *track = slot->value;
+		bool is_lossy = is_bad(track->sequence) || examination->is_damaged;
+		lossy += is_lossy ? track->open_slices : 0;
+		open += is_lossy ? 0 : track->open_slices;
+		beginless += track->ends_without_begin;
+	}
+	if (lossy)
+		orma_findings_add(findings, "unclosed_slices",
+				  "%" PRIu64 " %s no end, and their sequences lost data.", lossy,
+				  orma_base_noun(lossy, "slice has", "slices have"));
+	if (open)
+		orma_findings_add_note(findings, "unclosed_slices",
+				       "%" PRIu64 " %s still open when the recording ended.", open,
+				       orma_base_noun(open, "slice was", "slices were"));
+	if (beginless && has_overwritten(summary))
+		orma_findings_add_note(findings, "ends_without_begin",
+				       "%" PRIu64 " %s no begin, because the buffer overwrote it.",
+				       beginless,
+				       orma_base_noun(beginless, "slice has", "slices have"));
+	else if (beginless)
+		orma_findings_add(findings, "ends_without_begin", "%" PRIu64 " %s no begin.",
+				  beginless, orma_base_noun(beginless, "slice has", "slices have"));
+}
+
+/* --- clocks, and what is there ---------------------------------------------------------------- */
+
+static const char *clock_name(unsigned id)
+{
+	static const char *const names[] = {
+		"",          "REALTIME",         "REALTIME_COARSE",
+		"MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW",
+		"BOOTTIME",
+	};
+
+	return id < ORMA_ARRAY_SIZE(names) ? names[id] : "another clock";
+}
+
+static void report_clocks(const struct examination *examination, struct orma_findings *findings)
+{
+	const struct orma_decodability *clocks = &examination->decodability;
+	uint64_t unknown = clocks->used_clocks & ~clocks->snapshot_clocks & ~(UINT64_C(1) << 6);
+	char list[160] = "";
+	size_t at = 0;
+
+	for (unsigned id = 1; id < 64; id++) {
+		if (unknown >> id & 1)
+			orma_findings_add(
+				findings, "unknown_clock",
+				"Timestamps are in %s (clock %u), of which the trace has no "
+				"snapshot, so they cannot be compared with others.",
+				clock_name(id), id);
+		if ((clocks->snapshot_clocks >> id & 1) && id < 7 && at < sizeof(list))
+			at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", at ? ", " : "",
+					       clock_name(id));
+	}
+	if (clocks->clock_snapshots)
+		orma_findings_add_note(
+			findings, "clocks", "%" PRIu64 " %s of the clocks %s.",
+			clocks->clock_snapshots,
+			orma_base_noun(clocks->clock_snapshots, "snapshot", "snapshots"),
+			at ? list : "of sequences");
+}
+
+static bool is_recorded(const struct orma_tool_summary *summary, struct orma_str name)
+{
+	for (size_t i = 0; i < summary->source_count; i++)
+		if (orma_base_str_is(name, summary->sources[i].name))
+			return true;
+	return false;
+}
+
+static void report_content(const struct examination *examination, struct orma_findings *findings)
+{
+	const struct orma_tool_summary *summary = &examination->counter.summary;
+	const struct orma_pb_trace_config *config = examination->config;
+
+	if (summary->packets == 0) {
+		orma_findings_add(findings, "empty", "The trace has no packets.");
+		orma_findings_advise(findings, "`orma doctor` examines this machine, and `orma "
+					       "doctor --config FILE` a config.");
+		return;
+	}
+	for (size_t i = 0; config && i < config->data_sources.count; i++) {
+		const struct orma_pb_data_source_config *source =
+			config->data_sources.items[i]->config;
+		if (!source || !orma_tool_is_known_source(source->name) ||
+		    is_recorded(summary, source->name))
+			continue;
+		orma_findings_add(
+			findings, "silent_source",
+			"The config asks for the data source \"%.*s\", which wrote nothing.",
+			(int)source->name.size, source->name.data);
+		orma_findings_advise(findings,
+				     "`orma status` shows who offers it, and `orma doctor` "
+				     "why nobody may.");
+	}
+}
+
+void orma_doctor_examine_trace(int fd, struct orma_findings *findings)
+{
+	struct examination examination = {0};
+	struct orma_error error = {0};
+	int r = orma_tool_trace_read(fd, take_packet, &examination, &error);
+
+	examination.is_damaged = r < 0;
+	if (r < 0) {
+		orma_findings_add(findings, r == -EBADMSG ? "damaged" : "unreadable",
+				  "The trace can be read only in part: %s.",
+				  error.message[0] ? error.message : strerror(-r));
+		if (r == -EBADMSG)
+			orma_findings_advise(findings,
+					     "The packets before that place are whole; `orma dump` "
+					     "prints them.");
+	}
+	orma_tool_counter_done(&examination.counter);
+	report_content(&examination, findings);
+	report_statistics(&examination, findings);
+	orma_ftrace_losses_report(&examination.ftrace, findings);
+	report_sequences(&examination, findings);
+	report_slices(&examination, findings);
+	report_clocks(&examination, findings);
+	orma_decodability_done(&examination.decodability);
+	orma_ftrace_losses_done(&examination.ftrace);
+	orma_base_arena_done(&examination.arena);
+}
