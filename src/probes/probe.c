@@ -22,6 +22,7 @@
 #include "base/assert.h"
 #include "base/log_message.h"
 #include "base/macros.h"
+#include "probes/self_trace/self_trace.h"
 
 /* --- the timer -------------------------------------------------------------------------------- */
 
@@ -36,7 +37,11 @@ static void arm(struct orma_probe_instance *instance, uint64_t deadline_ns)
 
 static void run(struct orma_probe_instance *instance)
 {
-	instance->probe->ops->run(instance);
+	struct orma_probe *probe = instance->probe;
+	uint64_t begin_ns = orma_self_begin(probe->self);
+
+	probe->ops->run(instance);
+	orma_self_end(probe->self, probe->ops->name, begin_ns);
 	instance->is_due_now = false;
 	if (instance->period_ms == 0)
 		return;
@@ -176,6 +181,7 @@ int orma_probe_make(const struct orma_probe_ops *ops, const struct orma_probe_en
 		return -ENOMEM;
 	probe->ops = ops;
 	probe->loop = env->loop;
+	probe->self = env->self;
 	int r = ops->open(probe, env);
 	if (r >= 0)
 		r = register_source(probe);

@@ -22,6 +22,7 @@
 
 struct orma_journal_api;
 typedef const struct orma_journal_api *orma_journal_load_fn(const char **ret_missing);
+struct orma_self_trace;
 struct orma_sightings_list;
 
 struct orma_probe_env {
@@ -32,6 +33,8 @@ struct orma_probe_env {
 	const char *tracefs_path, *ftrace_state_path;
 	/* Tasks and inodes that ftrace has seen (sightings.h); NULL = no probe tells another. */
 	struct orma_sightings_list *sightings;
+	/* Records spans of the probes themselves (self_trace.h); NULL = nobody. */
+	struct orma_self_trace *self;
 	/* Finds the functions that read the journal; NULL = orma_journal_library_load(). */
 	orma_journal_load_fn *load_journal;
 };
@@ -43,7 +46,10 @@ struct orma_probe;
 /* Each registers its data source: 0, -ENOMEM, or what orma_data_source_register() returns. The
  * strings of `env` must outlive the probe. */
 int orma_probe_cgroup_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
+int orma_probe_inode_file_map_new(const struct orma_probe_env *env, struct orma_probe **ret);
+int orma_probe_metatrace_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_process_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
+int orma_probe_self_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_sys_stats_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_sysfs_power_new(const struct orma_probe_env *env, struct orma_probe **ret);
 int orma_probe_system_info_new(const struct orma_probe_env *env, struct orma_probe **ret);
@@ -90,6 +96,7 @@ struct orma_probe_ops {
 struct orma_probe {
 	const struct orma_probe_ops *ops;
 	struct orma_loop *loop;
+	struct orma_self_trace *self;
 	struct orma_data_source *source;
 };
 

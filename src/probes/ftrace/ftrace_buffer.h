@@ -14,6 +14,7 @@
 /* Numbers of system calls that a filter can name. */
 #define ORMA_FTRACE_SYSCALLS_MAX 1024
 
+struct orma_self_trace;
 struct orma_sightings_list;
 
 /* One tracefs, and its buffers that are in use. */
@@ -22,6 +23,7 @@ struct orma_ftrace_machine {
 	const char *tracefs_path; /* NULL = where the kernel has it */
 	const char *proc_path;
 	struct orma_sightings_list *sightings; /* may be NULL */
+	struct orma_self_trace *self;          /* may be NULL */
 	const char *state_path; /* the folder of state files; NULL = the usual places */
 	int state_folder_fd;    /* opened by the first buffer; -1 = not yet, or there is no place */
 	struct orma_list buffers;

@@ -36,6 +36,7 @@
 #include "probes/ftrace/ftrace_session.h"
 #include "probes/probe.h"
 #include "probes/probe_files.h"
+#include "probes/self_trace/self_trace.h"
 #include "schema/gen/ftrace_event_bundle.pb.h"
 
 #define WATERMARK_PERIOD_MS 1000 /* when every session relies on the watermark */
@@ -84,14 +85,20 @@ static bool read_round(struct orma_ftrace_buffer *buffer)
 {
 	struct orma_ftrace_drainer *drainer = &buffer->drainer;
 	bool is_caught_up = true;
+	int64_t page_count = 0;
+	uint64_t begin_ns = orma_self_begin(buffer->machine->self);
 
 	gather_sinks(buffer);
 	read_clocks(drainer);
-	for (uint32_t i = 0; i < drainer->reader_count; i++)
-		if (orma_ftrace_cpu_reader_drain(drainer->readers[i], &drainer->state,
-						 ORMA_FTRACE_ROUND_PAGES) ==
-		    ORMA_FTRACE_ROUND_PAGES)
+	for (uint32_t i = 0; i < drainer->reader_count; i++) {
+		uint32_t count = orma_ftrace_cpu_reader_drain(drainer->readers[i], &drainer->state,
+							      ORMA_FTRACE_ROUND_PAGES);
+		if (count == ORMA_FTRACE_ROUND_PAGES)
 			is_caught_up = false;
+		page_count += count;
+	}
+	orma_self_end(buffer->machine->self, "drain ftrace", begin_ns);
+	orma_self_counter(buffer->machine->self, "ftrace pages", page_count);
 	struct orma_ftrace_session *session;
 	ORMA_LIST_FOR_EACH (session, &buffer->sessions, link)
 		orma_sightings_deliver(session->seen);

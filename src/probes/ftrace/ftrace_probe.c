@@ -241,6 +241,7 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 	probe->machine.tracefs_path = env->tracefs_path;
 	probe->machine.proc_path = env->proc_path;
 	probe->machine.sightings = env->sightings;
+	probe->machine.self = env->self;
 	probe->machine.state_path = env->ftrace_state_path;
 	probe->machine.state_folder_fd = -1;
 	orma_ftrace_buffers_recover(&probe->machine);

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "probes/probe.h"
+#include "probes/self_trace/self_trace.h"
 #include "probes/sightings.h"
 
 /* The same size as for upstream's probes. A scan of all processes fits between two turns of the
@@ -21,15 +22,24 @@
 #define PAGE_BYTES (32u << 10)
 
 static int (*const makers[])(const struct orma_probe_env *env, struct orma_probe **ret) = {
-	orma_probe_cgroup_stats_new,  orma_probe_frozen_ftrace_new,    orma_probe_ftrace_new,
-	orma_probe_process_stats_new, orma_probe_sys_stats_new,        orma_probe_sysfs_power_new,
-	orma_probe_system_info_new,   orma_probe_systemd_journald_new,
+	orma_probe_cgroup_stats_new,
+	orma_probe_frozen_ftrace_new,
+	orma_probe_ftrace_new,
+	orma_probe_inode_file_map_new,
+	orma_probe_metatrace_new,
+	orma_probe_process_stats_new,
+	orma_probe_self_new,
+	orma_probe_sys_stats_new,
+	orma_probe_sysfs_power_new,
+	orma_probe_system_info_new,
+	orma_probe_systemd_journald_new,
 };
 
 struct orma_probes {
 	struct orma_loop *loop;
 	struct orma_watch library;
 	struct orma_probe_env env;
+	struct orma_self_trace self;
 	struct orma_probe *all[ORMA_ARRAY_SIZE(makers)];
 	bool is_initialised;
 	atomic_bool must_stop; /* written by any thread, read by the loop's thread after a wake */
@@ -37,9 +47,12 @@ struct orma_probes {
 
 static void on_library_ready(struct orma_watch *watch, unsigned ready)
 {
-	(void)watch;
+	struct orma_probes *probes = ORMA_CONTAINER_OF(watch, struct orma_probes, library);
+	uint64_t begin_ns = orma_self_begin(&probes->self);
+
 	(void)ready;
 	(void)orma_dispatch();
+	orma_self_end(&probes->self, "dispatch", begin_ns);
 }
 
 static void on_wake(void *ctx)
@@ -80,6 +93,7 @@ static int start(struct orma_probes *probes, const struct orma_probes_options *o
 					      .proc_path = "/proc",
 					      .sys_path = "/sys",
 					      .tracefs_path = getenv("ORMA_TRACEFS")};
+	probes->env.self = &probes->self;
 	r = orma_sightings_list_new(&probes->env.sightings);
 	if (r)
 		return r;
