@@ -22,17 +22,12 @@
 #define PAGE_BYTES (32u << 10)
 
 static int (*const makers[])(const struct orma_probe_env *env, struct orma_probe **ret) = {
-	orma_probe_cgroup_stats_new,
-	orma_probe_frozen_ftrace_new,
-	orma_probe_ftrace_new,
-	orma_probe_inode_file_map_new,
+	orma_probe_cgroup_stats_new,     orma_probe_frozen_ftrace_new,
+	orma_probe_ftrace_new,           orma_probe_inode_file_map_new,
+	orma_probe_process_stats_new,    orma_probe_sys_stats_new,
+	orma_probe_sysfs_power_new,      orma_probe_system_info_new,
+	orma_probe_systemd_journald_new, orma_probe_self_new,
 	orma_probe_metatrace_new,
-	orma_probe_process_stats_new,
-	orma_probe_self_new,
-	orma_probe_sys_stats_new,
-	orma_probe_sysfs_power_new,
-	orma_probe_system_info_new,
-	orma_probe_systemd_journald_new,
 };
 
 struct orma_probes {
