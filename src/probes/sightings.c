@@ -43,7 +43,7 @@ struct session {
 	unsigned reference_count;
 	uint32_t own_tid; /* the probes' thread */
 	struct orma_sightings_listener *listeners;
-	struct pending tasks, fds, inodes;
+	struct pending tasks, inodes;
 	struct orma_inode_sighting
 		inode_cache[INODE_CACHE_SIZE]; /* noted since the last delivery */
 	struct session *next;
@@ -111,7 +111,6 @@ void orma_sightings_put(struct orma_sightings *seen)
 	*at = session->next;
 	orma_sightings_forget_tasks(seen);
 	orma_base_free(session->tasks.items);
-	orma_base_free(session->fds.items);
 	orma_base_free(session->inodes.items);
 	orma_base_free(session);
 }
@@ -232,15 +231,6 @@ void orma_sightings_note_rename(struct orma_sightings *seen, uint32_t tid, struc
 		set_comm(task, comm);
 }
 
-void orma_sightings_note_fd(struct orma_sightings *seen, uint32_t tid, uint64_t fd)
-{
-	if (!seen || !seen->wants_fds)
-		return;
-	struct orma_fd_sighting *sighting = pending_add(&to_session(seen)->fds, sizeof(*sighting));
-	if (sighting)
-		*sighting = (struct orma_fd_sighting){.tid = tid, .fd = fd};
-}
-
 void orma_sightings_note_inode(struct orma_sightings *seen, uint32_t tid, uint64_t device,
 			       uint64_t inode)
 {
@@ -263,10 +253,9 @@ static void update_wishes(struct session *session)
 {
 	struct orma_sightings *seen = &session->base;
 
-	seen->wants_tasks = seen->wants_fds = seen->wants_inodes = false;
+	seen->wants_tasks = seen->wants_inodes = false;
 	for (const struct orma_sightings_listener *at = session->listeners; at; at = at->next) {
 		seen->wants_tasks |= at->on_tasks != NULL;
-		seen->wants_fds |= at->on_fds != NULL;
 		seen->wants_inodes |= at->on_inodes != NULL;
 	}
 }
@@ -310,24 +299,21 @@ void orma_sightings_deliver(struct orma_sightings *seen)
 	if (!seen)
 		return;
 	struct session *session = to_session(seen);
-	struct pending tasks = session->tasks, fds = session->fds, inodes = session->inodes;
-	if (tasks.count + fds.count + inodes.count == 0)
+	struct pending tasks = session->tasks, inodes = session->inodes;
+	if (tasks.count + inodes.count == 0)
 		return;
 	release_pending_tasks(session);
-	session->tasks = session->fds = session->inodes = (struct pending){0};
+	session->tasks = session->inodes = (struct pending){0};
 	for (const struct orma_sightings_listener *at = session->listeners; at; at = at->next) {
 		if (at->on_tasks && tasks.count > 0)
 			at->on_tasks(at->ctx, tasks.items, tasks.count);
-		if (at->on_fds && fds.count > 0)
-			at->on_fds(at->ctx, fds.items, fds.count);
 		if (at->on_inodes && inodes.count > 0)
 			at->on_inodes(at->ctx, inodes.items, inodes.count);
 	}
 	if (inodes.count > 0)
 		memset(session->inode_cache, 0, sizeof(session->inode_cache));
 	/* The arrays keep their size for the next drain. Nothing was noted meanwhile. */
-	tasks.count = fds.count = inodes.count = 0;
+	tasks.count = inodes.count = 0;
 	session->tasks = tasks;
-	session->fds = fds;
 	session->inodes = inodes;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sightings.h - tasks, descriptors and inodes that ftrace has seen in a session, for the data
- * sources of the same session that say what they are: linux.process_stats names tasks, and
- * linux.inode_file_map names inodes.
+ * sightings.h - tasks and inodes that ftrace has seen in a session, for the data sources of the
+ * same session that say what they are: linux.process_stats names tasks, and linux.inode_file_map
+ * names inodes.
  *
  * The side of ftrace gets the sightings of its session once, notes what its events contain, and
  * delivers after each drain. Notes cost a load and a comparison when the task is known already, and
@@ -46,11 +46,6 @@ struct orma_task_sighting {
 	char comm[ORMA_SIGHTINGS_COMM_BYTES];
 };
 
-struct orma_fd_sighting {
-	uint32_t tid;
-	uint64_t fd;
-};
-
 struct orma_inode_sighting {
 	uint64_t device; /* as stat() gives it */
 	uint64_t inode;
@@ -60,7 +55,6 @@ struct orma_inode_sighting {
  * which they were noted, and valid during the call. */
 struct orma_sightings_listener {
 	void (*on_tasks)(void *ctx, const struct orma_task_sighting *tasks, size_t count);
-	void (*on_fds)(void *ctx, const struct orma_fd_sighting *fds, size_t count);
 	void (*on_inodes)(void *ctx, const struct orma_inode_sighting *inodes, size_t count);
 	void *ctx;
 	struct orma_sightings_listener *next; /* owned by sightings.c */
@@ -82,7 +76,7 @@ void orma_sightings_put(struct orma_sightings *seen);
 
 /* The members that the inline functions need. */
 struct orma_sightings {
-	bool wants_tasks, wants_fds, wants_inodes;
+	bool wants_tasks, wants_inodes;
 	/* Holds for each tid the task's process, or the index of its pending sighting with
 	 * ORMA_SIGHTINGS_PENDING_BIT; 0 = not seen yet. */
 	uint32_t *pages[ORMA_SIGHTINGS_TID_MAX / ORMA_SIGHTINGS_PAGE_TASKS];
@@ -110,8 +104,6 @@ static inline void orma_sightings_note_task(struct orma_sightings *seen, uint32_
 void orma_sightings_note_new_task(struct orma_sightings *seen, uint32_t parent_tid, uint32_t tid,
 				  uint64_t clone_flags, struct orma_str comm);
 void orma_sightings_note_rename(struct orma_sightings *seen, uint32_t tid, struct orma_str comm);
-/* A descriptor that a system call returned to the task. */
-void orma_sightings_note_fd(struct orma_sightings *seen, uint32_t tid, uint64_t fd);
 /* `tid` is the task in whose context the event was; the probes' own accesses are ignored. */
 void orma_sightings_note_inode(struct orma_sightings *seen, uint32_t tid, uint64_t device,
 			       uint64_t inode);

@@ -178,7 +178,7 @@ void orma_probes_process_smaps_parse(struct orma_str text,
 int orma_probes_process_stat_parse(struct orma_str text, struct orma_probes_process_times *ret)
 {
 	/* Indices of words after the name: the state is word 0 and field 3 of proc(5). */
-	enum { USER = 14 - 3, KERNEL = 15 - 3, START = 22 - 3 };
+	enum { USER = 14 - 3, KERNEL = 15 - 3, THREADS = 20 - 3, START = 22 - 3 };
 	const char *name_end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
 	if (!name_end)
 		return -EBADMSG;
@@ -188,10 +188,11 @@ int orma_probes_process_stat_parse(struct orma_str text, struct orma_probes_proc
 	if (!orma_probes_text_line(&rest, &line))
 		return -EBADMSG;
 	for (int i = 0; i <= START; i++) {
-		uint64_t *to = i == USER     ? &times.user_ticks
-			       : i == KERNEL ? &times.kernel_ticks
-			       : i == START  ? &times.start_ticks
-					     : NULL;
+		uint64_t *to = i == USER      ? &times.user_ticks
+			       : i == KERNEL  ? &times.kernel_ticks
+			       : i == THREADS ? &times.thread_count
+			       : i == START   ? &times.start_ticks
+					      : NULL;
 		if (!orma_probes_text_word(&line, &word) || (to && !orma_probes_text_u64(word, to)))
 			return -EBADMSG;
 	}

@@ -62,7 +62,7 @@ void orma_probes_process_smaps_parse(struct orma_str text,
 
 /* /proc/PID/stat, in clock ticks. */
 struct orma_probes_process_times {
-	uint64_t user_ticks, kernel_ticks, start_ticks;
+	uint64_t user_ticks, kernel_ticks, start_ticks, thread_count;
 };
 
 /* 0, or -EBADMSG when the three numbers are not there. */

@@ -7,16 +7,17 @@
  * precedes its values in the trace, and no file is read twice. Kernel threads and zombies have no
  * memory. The first read shows that, and they are not read again.
  *
- * Most processes sleep, and their values stay the same. So each process has a guard: a file that is
- * cheap to read, and whose text changes whenever the process runs, faults or loses pages. It is
- * stat if times are wanted, which are in it, and statm otherwise. The guard's file stays open,
- * which saves two of three system calls. The other files (status, oom_score_adj, smaps_rollup) are
- * read when the guard's text has changed, and after a number of polls in any case, because another
- * process may set oom_score_adj. Descriptors are limited: beyond that the guard is opened for each
- * read. A guard that fails belonged to a process that has ended; the id is another process's now.
+ * Most processes sleep, and their values stay the same. So each process has a guard: files that are
+ * cheap to read, and whose text changes whenever the process runs, faults or loses pages. Without
+ * times it is statm. With times it is schedstat and statm; but schedstat is about one thread, so a
+ * process with several has stat, which costs the kernel three times as much. The guard's files stay
+ * open, which saves two of three system calls. The other files (status, oom_score_adj,
+ * smaps_rollup) are read when the guard's text has changed, and after a number of polls in any
+ * case, because another process may set oom_score_adj. Descriptors are limited: beyond that the
+ * guard is opened for each read. A guard that fails belonged to a process that has ended; the id is
+ * another process's now.
  *
- * Rejected: keeping all files open, five for each process; the run time in schedstat, which is only
- * the main thread's.
+ * Rejected: keeping all files open, five for each process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,59 +81,129 @@ static void keep_sample(struct orma_probes_process *process,
 
 /* ---- guards ---- */
 
-/* Reads the guard, and keeps its file open if there are descriptors left. 0 or -errno. */
-static int read_guard(struct orma_probes_process_instance *instance, uint32_t pid,
-		      struct orma_probes_process *process, struct orma_str *ret)
+/* The files of a guard, and the result of reading them. */
+struct guard {
+	const char *names[ORMA_PROBES_GUARD_FILES]; /* NULL = fewer files */
+	uint64_t hash;                              /* over all texts */
+	struct orma_str text; /* the last text: stat's, if that is the guard */
+};
+
+/* Reads one file of a guard, and keeps it open if there are descriptors left. 0 or -errno. */
+static int read_guard_file(struct orma_probes_process_probe *probe, uint32_t pid, const char *name,
+			   int *kept_fd, struct orma_str *ret)
 {
-	struct orma_probes_process_probe *probe = instance->probe;
 	char path[ORMA_PROBES_PATH_BYTES];
 
-	if (process->guard_fd >= 0) {
-		int r = orma_probes_file_pread(process->guard_fd, &probe->other_text, ret);
-		if (r == 0 || r == -ENOMEM)
-			return r;
-		orma_probes_process_restart(probe, process);
-	}
+	if (*kept_fd >= 0)
+		return orma_probes_file_pread(*kept_fd, &probe->other_text, ret);
 	ORMA_AUTO(orma_base_fd_closep)
-	int fd = orma_probes_file_open(
-		probe->proc_fd,
-		orma_probes_path(path, "", pid, instance->config.runtime ? "/stat" : "/statm"));
+	int fd = orma_probes_file_open(probe->proc_fd, orma_probes_path(path, "", pid, name));
 	if (fd < 0)
 		return fd;
 	int r = orma_probes_file_pread(fd, &probe->other_text, ret);
 	if (r == 0 && probe->kept_fd_count < probe->kept_fd_max) {
 		probe->kept_fd_count++;
-		process->guard_fd = fd;
+		*kept_fd = fd;
 		fd = -1;
 	}
 	return r;
 }
 
-/* Returns true when the files of the process must be read. `guard` is its guard's text, or empty. */
-static bool has_news(struct orma_probes_process *process, uint32_t pid, struct orma_str guard)
+static int read_guard_files(struct orma_probes_process_probe *probe, uint32_t pid,
+			    struct orma_probes_process *process, struct guard *guard)
 {
-	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, guard.data, guard.size);
-	bool is_same = guard.size > 0 && process->guard_hash == hash;
+	guard->hash = ORMA_FNV1A_INIT;
+	for (size_t i = 0; i < ORMA_PROBES_GUARD_FILES && guard->names[i]; i++) {
+		int r = read_guard_file(probe, pid, guard->names[i], &process->guard_fds[i],
+					&guard->text);
+		if (r < 0)
+			return r;
+		guard->hash = orma_base_fnv1a(guard->hash, guard->text.data, guard->text.size);
+	}
+	return 0;
+}
 
-	process->guard_hash = hash;
+static void name_guard(const struct orma_probes_process_instance *instance,
+		       const struct orma_probes_process *process, struct guard *guard)
+{
+	if (!instance->config.runtime)
+		*guard = (struct guard){.names = {"/statm"}};
+	else if (process->has_one_thread)
+		*guard = (struct guard){.names = {"/schedstat", "/statm"}};
+	else
+		*guard = (struct guard){.names = {"/stat"}};
+}
+
+/* Reads the guard. The text is empty when there is none. */
+static void read_guard(struct orma_probes_process_instance *instance, uint32_t pid,
+		       struct orma_probes_process *process, struct guard *ret)
+{
+	struct orma_probes_process_probe *probe = instance->probe;
+	bool is_kept = process->guard_fds[0] >= 0;
+
+	name_guard(instance, process, ret);
+	int r = read_guard_files(probe, pid, process, ret);
+	if (r < 0 && r != -ENOMEM && is_kept) {
+		orma_probes_process_restart(probe, process);
+		name_guard(instance, process, ret);
+		r = read_guard_files(probe, pid, process, ret);
+	}
+	if (r < 0)
+		ret->text.size = 0;
+}
+
+/* Returns true when the files of the process must be read. */
+static bool has_news(struct orma_probes_process *process, uint32_t pid, const struct guard *guard)
+{
+	bool is_same = guard->text.size > 0 && process->guard_hash == guard->hash;
+
+	process->guard_hash = guard->hash;
 	/* Processes that are new together are not all read again in one poll. */
 	if (!is_same)
 		process->polls_asleep = pid % POLLS_PER_READ;
 	return !is_same || !process->is_in_tree || ++process->polls_asleep % POLLS_PER_READ == 0;
 }
 
-static bool sample_times(struct orma_probes_process_instance *instance, struct orma_str guard,
+/* Gets the text of stat, which is the guard's or is read now. */
+static bool get_stat(struct orma_probes_process_instance *instance, uint32_t pid,
+		     const struct orma_probes_process *process, const struct guard *guard,
+		     struct orma_str *ret)
+{
+	struct orma_probes_process_probe *probe = instance->probe;
+
+	*ret = guard->text;
+	return !process->has_one_thread ||
+	       orma_probes_process_read_file(probe, pid, "/stat", &probe->other_text, ret) == 0;
+}
+
+/* A process with one thread gets the cheaper guard. Its next poll opens the new files. */
+static void choose_guard(struct orma_probes_process_probe *probe,
+			 struct orma_probes_process *process, uint64_t thread_count)
+{
+	bool has_one_thread = probe->has_schedstat && thread_count == 1;
+
+	if (has_one_thread == process->has_one_thread)
+		return;
+	orma_probes_process_close_guard(probe, process);
+	process->has_one_thread = has_one_thread;
+}
+
+static bool sample_times(struct orma_probes_process_instance *instance, uint32_t pid,
+			 struct orma_probes_process *process, const struct guard *guard,
 			 struct orma_probes_process_times *times,
 			 struct orma_probes_process_sample *sample)
 {
 	uint64_t ns_per_tick = instance->probe->ns_per_tick;
+	struct orma_str stat;
 
-	if (!instance->config.runtime || orma_probes_process_stat_parse(guard, times) < 0)
+	if (!instance->config.runtime || !get_stat(instance, pid, process, guard, &stat) ||
+	    orma_probes_process_stat_parse(stat, times) < 0)
 		return false;
 	orma_probes_process_sample_set(sample, ORMA_PROCESS_RUNTIME_USER,
 				       times->user_ticks * ns_per_tick);
 	orma_probes_process_sample_set(sample, ORMA_PROCESS_RUNTIME_KERNEL,
 				       times->kernel_ticks * ns_per_tick);
+	choose_guard(instance->probe, process, times->thread_count);
 	return true;
 }
 
@@ -140,7 +211,7 @@ static bool sample_times(struct orma_probes_process_instance *instance, struct o
 
 /* Reads the files of a process whose guard has news. */
 static void read_process(struct orma_probes_process_instance *instance, uint32_t pid,
-			 struct orma_probes_process *process, struct orma_str guard)
+			 struct orma_probes_process *process, const struct guard *guard)
 {
 	struct orma_probes_process_sample sample = {0};
 	struct orma_probes_process_status status;
@@ -148,7 +219,7 @@ static void read_process(struct orma_probes_process_instance *instance, uint32_t
 
 	process->changed = 0;
 	process->sample.present = 0;
-	bool has_times = sample_times(instance, guard, &times, &sample);
+	bool has_times = sample_times(instance, pid, process, guard, &times, &sample);
 	if (!process->is_without_memory || (has_times && !process->is_in_tree)) {
 		if (orma_probes_process_read_leader(instance, pid, &status, &sample) < 0)
 			return;
@@ -167,17 +238,16 @@ static void read_process(struct orma_probes_process_instance *instance, uint32_t
 static void poll_process(struct orma_probes_process_instance *instance, uint32_t pid)
 {
 	struct orma_probes_process *process = orma_probes_process_get(instance, pid);
-	struct orma_str guard = {0};
+	struct guard guard;
 
 	if (!process)
 		return;
 	process->generation = instance->generation;
 	if (process->is_without_memory && !instance->config.runtime)
 		return;
-	if (read_guard(instance, pid, process, &guard) < 0)
-		guard.size = 0;
-	if (has_news(process, pid, guard))
-		read_process(instance, pid, process, guard);
+	read_guard(instance, pid, process, &guard);
+	if (has_news(process, pid, &guard))
+		read_process(instance, pid, process, &guard);
 	else
 		process->changed = process->sample.present & ~process->cached;
 }

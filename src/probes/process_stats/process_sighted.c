@@ -129,25 +129,10 @@ static void on_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t c
 	end_records(instance);
 }
 
-static void on_fds(void *ctx, const struct orma_fd_sighting *fds, size_t count)
-{
-	struct orma_probes_process_instance *instance = ctx;
-
-	instance->begin_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
-	for (size_t i = 0; i < count; i++) {
-		uint32_t pid = orma_sightings_process_of(instance->seen, fds[i].tid);
-		/* The next poll reads descriptors of a process that is not known yet. */
-		if (pid > 0 && fds[i].fd <= INT_MAX)
-			orma_probes_process_write_fd(instance, pid, (uint32_t)fds[i].fd);
-	}
-	end_records(instance);
-}
-
 void orma_probes_process_listen(struct orma_probes_process_instance *instance)
 {
 	instance->listener = (struct orma_sightings_listener){
 		.on_tasks = on_tasks,
-		.on_fds = instance->config.fds ? on_fds : NULL,
 		.ctx = instance,
 	};
 	orma_sightings_listen(instance->seen, &instance->listener);

@@ -15,6 +15,7 @@
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "probes/probe_text.h"
 #include "probes/process_stats/process_stats.h"
 
 /* Repeated scans take at most 2 % of the time. The service asks for a clearing after a number of
@@ -111,6 +112,17 @@ static uint32_t kept_fd_max(void)
 	return (uint32_t)ORMA_MIN(limit.rlim_cur / 2, (rlim_t)ORMA_PROBES_PROCESS_GUARDS_MAX);
 }
 
+/* Kernels without this accounting lack the file, or write zeros. */
+static bool counts_time_of_threads(struct orma_probes_process_probe *probe)
+{
+	struct orma_str text;
+	uint64_t run_ns;
+
+	return orma_probes_file_read_record(probe->proc_fd, "self/schedstat", &probe->other_text,
+					    &text) == 0 &&
+	       orma_probes_text_next_u64(&text, &run_ns) && run_ns > 0;
+}
+
 static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 {
 	struct orma_probes_process_probe *probe = to_probe(base);
@@ -118,7 +130,9 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 	probe->ns_per_tick = orma_probe_ns_per_tick();
 	probe->kept_fd_max = kept_fd_max();
 	probe->sightings = env->sightings;
-	return probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
+	probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
+	probe->has_schedstat = probe->proc_fd >= 0 && counts_time_of_threads(probe);
+	return probe->proc_fd;
 }
 
 static void close_probe(struct orma_probe *base)

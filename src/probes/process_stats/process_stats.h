@@ -13,6 +13,7 @@
 
 #define ORMA_PROBES_PROCESS_POLL_MS_MIN 100
 #define ORMA_PROBES_PROCESS_GUARDS_MAX  16384 /* files of processes that stay open */
+#define ORMA_PROBES_GUARD_FILES         2
 #define ORMA_PROBES_PROCESS_PACKET_BYTES                                                           \
 	32768 /* a packet that has this much is followed by another */
 #define ORMA_PROBES_PROCESS_CMDLINE_BYTES 65536 /* limit per process; the rest is cut off */
@@ -41,7 +42,8 @@ struct orma_probes_process {
 	struct orma_probes_process_sample sample;
 	struct orma_probes_numbers fds; /* descriptors that were written, as of the last poll */
 	/* The guard (process_poll.c). */
-	int guard_fd; /* -1 = not open */
+	int guard_fds[ORMA_PROBES_GUARD_FILES]; /* -1 = not open */
+	bool has_one_thread;                    /* as far as known, and the kernel has schedstat */
 	uint32_t polls_asleep;
 	uint64_t guard_hash;
 };
@@ -54,6 +56,7 @@ struct orma_probes_process_probe {
 	uint64_t ns_per_tick;
 	struct orma_sightings_list *sightings;
 	uint32_t kept_fd_count, kept_fd_max; /* guards of all instances */
+	bool has_schedstat;
 	/* Reused by all instances; nothing in them outlives a call into the probe. */
 	struct orma_buf status_text, other_text;
 	struct orma_probes_numbers pids, tids, fds;
@@ -85,6 +88,9 @@ struct orma_probes_process_instance {
 /* Returns the entry of a process, and makes one if there is none; NULL when there is no memory. */
 struct orma_probes_process *orma_probes_process_get(struct orma_probes_process_instance *instance,
 						    uint32_t pid);
+/* Closes the files of a guard. */
+void orma_probes_process_close_guard(struct orma_probes_process_probe *probe,
+				     struct orma_probes_process *process);
 /* Makes an entry as if it were new. */
 void orma_probes_process_restart(struct orma_probes_process_probe *probe,
 				 struct orma_probes_process *process);
@@ -128,7 +134,7 @@ void orma_probes_process_poll(struct orma_probes_process_instance *instance);
 
 /* ---- tasks that ftrace has seen (process_sighted.c) ---- */
 
-/* Begins to explain the tasks and descriptors that ftrace sees in the instance's session. */
+/* Begins to explain the tasks that ftrace sees in the instance's session. */
 void orma_probes_process_listen(struct orma_probes_process_instance *instance);
 
 /* ---- writing (process_write.c) ---- */
@@ -152,9 +158,6 @@ bool orma_probes_process_write_thread(struct orma_probes_process_instance *insta
 				      uint32_t tgid,
 				      const struct orma_probes_process_status *status,
 				      struct orma_str comm);
-/* Writes the path of one descriptor of a process, which was opened just now. */
-void orma_probes_process_write_fd(struct orma_probes_process_instance *instance, uint32_t pid,
-				  uint32_t fd);
 /* Writes the changed values of a process, and those of its descriptors that were not written
  * yet. */
 void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,

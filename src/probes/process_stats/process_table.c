@@ -24,14 +24,23 @@ void orma_probes_process_forget(struct orma_probes_process_instance *instance)
 	orma_sightings_forget_tasks(instance->seen);
 }
 
+void orma_probes_process_close_guard(struct orma_probes_process_probe *probe,
+				     struct orma_probes_process *process)
+{
+	for (size_t i = 0; i < ORMA_PROBES_GUARD_FILES; i++) {
+		if (process->guard_fds[i] >= 0)
+			probe->kept_fd_count--;
+		process->guard_fds[i] = orma_base_fd_close(process->guard_fds[i]);
+	}
+}
+
 void orma_probes_process_restart(struct orma_probes_process_probe *probe,
 				 struct orma_probes_process *process)
 {
-	if (process->guard_fd >= 0)
-		probe->kept_fd_count--;
-	orma_base_fd_close(process->guard_fd);
+	orma_probes_process_close_guard(probe, process);
 	orma_probes_numbers_done(&process->fds);
-	*process = (struct orma_probes_process){.generation = process->generation, .guard_fd = -1};
+	*process = (struct orma_probes_process){.generation = process->generation,
+						.guard_fds = {-1, -1}};
 }
 
 static void process_free(struct orma_probes_process_probe *probe,
@@ -62,7 +71,7 @@ struct orma_probes_process *orma_probes_process_get(struct orma_probes_process_i
 	process = orma_base_zalloc(sizeof(*process));
 	if (!process)
 		return NULL;
-	process->guard_fd = -1;
+	process->guard_fds[0] = process->guard_fds[1] = -1;
 	if (orma_base_map_put(&instance->processes, pid, process) < 0) {
 		process_free(instance->probe, process);
 		return NULL;

@@ -233,19 +233,6 @@ static void write_fds(struct values_ctx *ctx, struct orma_probes_process *proces
 	*fds = swap;
 }
 
-void orma_probes_process_write_fd(struct orma_probes_process_instance *instance, uint32_t pid,
-				  uint32_t fd)
-{
-	struct values_ctx ctx = {.instance = instance, .pid = pid};
-	char path[ORMA_PROBES_PATH_BYTES];
-	ORMA_AUTO(orma_base_fd_closep)
-	int fd_dir = orma_probes_dir_open(instance->probe->proc_fd,
-					  orma_probes_path(path, "", pid, "/fd"));
-
-	if (fd_dir >= 0 && write_fd(&ctx, fd_dir, fd))
-		orma_packet_nested_end(instance->packet, &ctx.nested);
-}
-
 void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
 				      struct orma_probes_process *process)
 {

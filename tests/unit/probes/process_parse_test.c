@@ -195,13 +195,14 @@ ORMA_TEST(stat_is_read_from_behind_the_name_whatever_it_is)
 		CHECK_INT(orma_probes_process_stat_parse(texts[i], &times), 0);
 		CHECK_INT(times.user_ticks, 14);
 		CHECK_INT(times.kernel_ticks, 15);
+		CHECK_INT(times.thread_count, 1);
 		CHECK_INT(times.start_ticks, 228478);
 	}
 }
 
 ORMA_TEST(stat_without_its_numbers_is_refused)
 {
-	struct orma_probes_process_times times = {1, 2, 3};
+	struct orma_probes_process_times times = {1, 2, 3, 4};
 	CHECK_INT(orma_probes_process_stat_parse(T(""), &times), -EBADMSG);
 	CHECK_INT(orma_probes_process_stat_parse(T("1 (cat"), &times), -EBADMSG);
 	CHECK_INT(orma_probes_process_stat_parse(T("1 (cat)"), &times), -EBADMSG);

@@ -735,9 +735,9 @@ ORMA_TEST(a_guard_of_a_process_that_has_ended_is_closed_and_its_id_starts_from_n
 	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
 	struct orma_probes_process_probe *probe = (void *)fake_probe;
 	CHECK_INT(probe->kept_fd_count, 1);
-	CHECK(process_of(10)->guard_fd >= 0);
+	CHECK(process_of(10)->guard_fds[0] >= 0);
 	/* A descriptor that cannot be read stands for one of a process that has ended. */
-	CHECK(dup3(probe->proc_fd, process_of(10)->guard_fd, O_CLOEXEC) >= 0);
+	CHECK(dup3(probe->proc_fd, process_of(10)->guard_fds[0], O_CLOEXEC) >= 0);
 	struct person other = cat;
 	other.name = "other";
 	other.cmdline = NULL;
@@ -751,6 +751,72 @@ ORMA_TEST(a_guard_of_a_process_that_has_ended_is_closed_and_its_id_starts_from_n
 	fake_close();
 }
 
+/* A process with run times and this number of threads. */
+static void put_stat(unsigned user_ticks, unsigned thread_count)
+{
+	char text[256];
+	snprintf(text, sizeof(text),
+		 "10 (cat) S 1 1 1 0 -1 4194304 99 0 0 0 %u 25 0 0 20 0 %u 0 1234 0 0\n",
+		 user_ticks, thread_count);
+	fake_put("proc/10/stat", text);
+}
+
+ORMA_TEST(run_times_of_a_process_with_one_thread_are_read_when_its_thread_has_run)
+{
+	fake_put("proc/self/schedstat", "5000 0 1\n");
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_stat(100, 1);
+	fake_put("proc/10/statm", "25 12 3 1 0 8 0\n");
+	fake_put("proc/10/schedstat", "1000 0 1\n");
+	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000 "
+			     "record_process_runtime: true"));
+	struct orma_probes_process_probe *probe = (void *)fake_probe;
+	CHECK(process_of(10)->has_one_thread);
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(probe->kept_fd_count, 2);
+	CHECK_INT(fake_packet_count, 0);
+	put_stat(200, 1);
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 0);
+	fake_put("proc/10/schedstat", "2000 0 2\n");
+	orma_probes_process_poll(instance(0));
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_STR(stats_text(0), "processes { pid: 10 runtime_user_mode: 2000000000 }");
+	/* The pages of a process may be taken away while it sleeps. */
+	put_memory("VmSize:\t100 kB\nVmRSS:\t7 kB\n");
+	fake_put("proc/10/statm", "25 2 3 1 0 8 0\n");
+	orma_probes_process_poll(instance(0));
+	CHECK_STR(stats_text(1), "processes { pid: 10 vm_rss_kb: 7 }");
+	/* Another thread may run while the first one sleeps. */
+	put_stat(200, 2);
+	fake_put("proc/10/schedstat", "3000 0 3\n");
+	orma_probes_process_poll(instance(0));
+	CHECK(!process_of(10)->has_one_thread);
+	CHECK_INT(probe->kept_fd_count, 0);
+	put_stat(300, 2);
+	orma_probes_process_poll(instance(0));
+	CHECK_STR(stats_text(2), "processes { pid: 10 runtime_user_mode: 3000000000 }");
+	CHECK_INT(probe->kept_fd_count, 1);
+	fake_close();
+}
+
+ORMA_TEST(a_kernel_without_times_of_threads_needs_stat)
+{
+	fake_put("proc/self/schedstat", "0 0 0\n");
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_put("proc/10/schedstat", "0 0 0\n");
+	put_stat(100, 1);
+	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000 "
+			     "record_process_runtime: true"));
+	CHECK(!process_of(10)->has_one_thread);
+	put_stat(200, 1);
+	orma_probes_process_poll(instance(0));
+	CHECK_STR(stats_text(0), "processes { pid: 10 runtime_user_mode: 2000000000 }");
+	fake_close();
+}
+
 ORMA_TEST(without_descriptors_to_spare_guards_are_opened_for_each_read)
 {
 	fake_open(orma_probe_process_stats_new);
@@ -760,7 +826,7 @@ ORMA_TEST(without_descriptors_to_spare_guards_are_opened_for_each_read)
 	put_person(&cat);
 	fake_put("proc/10/statm", "25 12 3 1 0 8 0\n");
 	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
-	CHECK_INT(process_of(10)->guard_fd, -1);
+	CHECK_INT(process_of(10)->guard_fds[0], -1);
 	put_memory("VmSize:\t100 kB\nVmRSS:\t60 kB\n");
 	orma_probes_process_poll(instance(0));
 	CHECK_INT(fake_packet_count, 0);
@@ -848,7 +914,7 @@ ORMA_TEST(on_demand_records_are_left_out_when_the_quirk_says_so_and_in_other_ses
 	orma_sightings_deliver(seen);
 	CHECK_INT(fake_packet_count, 0);
 	struct orma_sightings *other = orma_sightings_get(fake_sightings, 8);
-	CHECK(other->wants_tasks && !other->wants_fds);
+	CHECK(other->wants_tasks);
 	orma_sightings_put(other);
 	orma_sightings_put(seen);
 	fake_close();
@@ -866,28 +932,6 @@ ORMA_TEST(a_scan_tells_ftrace_what_is_known_and_a_clearing_makes_it_forget)
 	CHECK_INT(orma_sightings_process_of(seen, 11), 10);
 	fake_clear(0);
 	CHECK_INT(orma_sightings_process_of(seen, 11), 0);
-	orma_sightings_put(seen);
-	fake_close();
-}
-
-ORMA_TEST(descriptors_that_ftrace_sees_are_resolved)
-{
-	char path[600];
-	fake_open(orma_probe_process_stats_new);
-	put_person(&cat);
-	fake_put("proc/10/fd/x", "");
-	snprintf(path, sizeof(path), "%s/proc/10/fd/3", fake_root);
-	CHECK_INT(symlink("/etc/motd", path), 0);
-	fake_start(0, SEEN_CONFIG("resolve_process_fds: true"));
-	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
-	orma_sightings_note_task(seen, 10);
-	orma_sightings_note_fd(seen, 10, 3);
-	orma_sightings_note_fd(seen, 10, 4);
-	orma_sightings_note_fd(seen, 11, 3);
-	orma_sightings_note_fd(seen, 10, UINT64_MAX);
-	orma_sightings_deliver(seen);
-	CHECK_INT(fake_packet_count, 2);
-	CHECK_STR(stats_text(1), "processes { pid: 10 fds { fd: 3 path: \"/etc/motd\" } }");
 	orma_sightings_put(seen);
 	fake_close();
 }

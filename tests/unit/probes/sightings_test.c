@@ -35,16 +35,6 @@ static void hear_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t
 	ear->count += count;
 }
 
-static void hear_fds(void *ctx, const struct orma_fd_sighting *fds, size_t count)
-{
-	struct ear *ear = ctx;
-	for (size_t i = 0; i < count; i++) {
-		size_t size = strlen(ear->text);
-		snprintf(ear->text + size, sizeof(ear->text) - size, "%u=%llu ", fds[i].tid,
-			 (unsigned long long)fds[i].fd);
-	}
-}
-
 static void hear_inodes(void *ctx, const struct orma_inode_sighting *inodes, size_t count)
 {
 	struct ear *ear = ctx;
@@ -65,8 +55,7 @@ static void begin(void)
 	CHECK_INT(orma_sightings_list_new(&list), 0);
 	seen = orma_sightings_get(list, 1);
 	CHECK(seen != NULL);
-	ear.listener =
-		(struct orma_sightings_listener){hear_tasks, hear_fds, hear_inodes, &ear, NULL};
+	ear.listener = (struct orma_sightings_listener){hear_tasks, hear_inodes, &ear, NULL};
 	ear.seen = seen;
 	orma_sightings_listen(seen, &ear.listener);
 }
@@ -150,10 +139,9 @@ ORMA_TEST(sessions_do_not_hear_of_each_other)
 	end();
 }
 
-ORMA_TEST(descriptors_and_inodes_are_delivered_and_repeated_inodes_once)
+ORMA_TEST(inodes_are_delivered_once)
 {
 	begin();
-	orma_sightings_note_fd(seen, 4, 3);
 	orma_sightings_note_inode(seen, 4, 8, 100);
 	orma_sightings_note_inode(seen, 4, 9, 100);
 	orma_sightings_note_inode(seen, 4, 8, 100);
@@ -162,7 +150,7 @@ ORMA_TEST(descriptors_and_inodes_are_delivered_and_repeated_inodes_once)
 	orma_sightings_note_inode(seen, (uint32_t)syscall(SYS_gettid), 8, 101);
 	/* Two devices may share an entry of the cache, but are never taken for each other. */
 	const char *text = deliver();
-	CHECK(strncmp(text, "4=3 8/100 9/100 ", 16) == 0);
+	CHECK(strncmp(text, "8/100 9/100 ", 12) == 0);
 	CHECK(strstr(text, "101") == NULL);
 	orma_sightings_note_inode(seen, 4, 8, 100);
 	CHECK_STR(deliver(), "8/100 ");
@@ -201,7 +189,6 @@ ORMA_TEST(nothing_is_noted_when_nobody_listens)
 	orma_sightings_note_task(seen, 5);
 	orma_sightings_note_new_task(seen, 5, 6, 0, ORMA_STR("x"));
 	orma_sightings_note_rename(seen, 5, ORMA_STR("x"));
-	orma_sightings_note_fd(seen, 5, 1);
 	orma_sightings_note_inode(seen, 5, 1, 1);
 	orma_sightings_listen(seen, &ear.listener);
 	CHECK_STR(deliver(), "");
@@ -219,7 +206,6 @@ ORMA_TEST(without_sightings_every_function_does_nothing)
 	orma_sightings_note_task(NULL, 5);
 	orma_sightings_note_new_task(NULL, 5, 6, 0, ORMA_STR("x"));
 	orma_sightings_note_rename(NULL, 5, ORMA_STR("x"));
-	orma_sightings_note_fd(NULL, 5, 1);
 	orma_sightings_note_inode(NULL, 5, 1, 1);
 	orma_sightings_deliver(NULL);
 	orma_sightings_listen(NULL, &ear.listener);
