@@ -17,6 +17,7 @@
  * disclose what the session did not ask for.
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/clock_ns.h"
@@ -252,9 +253,10 @@ static void say_if_empty(struct journald_instance *instance)
 
 	if (api->has_runtime_files(instance->journal) <= 0 &&
 	    api->has_persistent_files(instance->journal) <= 0)
-		orma_base_log(ORMA_LOG_WARNING,
-			      "linux.systemd_journald: there is no journal that this user may "
-			      "read; join the group systemd-journal, or run as root");
+		orma_base_log(ORMA_LOG_WARNING, "linux.systemd_journald: there is no journal%s",
+			      geteuid() == 0 ? " on this machine"
+					     : " that this user may read; join the group "
+					       "systemd-journal, or run as root");
 }
 
 static void open_journal(struct journald_instance *instance)

@@ -129,7 +129,7 @@ ORMA_TEST(polls_record_memory_and_cpu_time)
 
 ORMA_TEST(names_of_counters_are_limited)
 {
-	static char names[40][8];
+	static char names[40][16];
 	begin(orma_probe_self_new, "orma.self");
 	for (int i = 0; i < 40; i++) {
 		snprintf(names[i], sizeof(names[i]), "c%d", i);
