@@ -30,12 +30,12 @@ static const struct {
 };
 
 /* Removes the lines "p:perfetto_kprobes/NAME SYMBOL" of a list. */
-static void remove_probes(const struct orma_tracefs *fs)
+static void remove_probes(const struct orma_tracefs *fs, const char *list)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
 	struct orma_str rest, line, kind, event;
 
-	if (orma_tracefs_read(fs, "kprobe_events", &buf, &rest) < 0)
+	if (orma_tracefs_read(fs, list, &buf, &rest) < 0)
 		return;
 	while (orma_probes_text_line(&rest, &line)) {
 		char undo[ORMA_TRACEFS_FILE_BYTES];
@@ -45,7 +45,7 @@ static void remove_probes(const struct orma_tracefs *fs)
 		    !orma_probes_text_word(&line, &event) || event.size >= sizeof(undo) - 2)
 			continue;
 		snprintf(undo, sizeof(undo), "-:%.*s", (int)event.size, event.data);
-		(void)orma_tracefs_append(fs, "kprobe_events", orma_base_str(undo));
+		(void)orma_tracefs_append(fs, list, orma_base_str(undo));
 	}
 }
 
@@ -67,7 +67,8 @@ int orma_ftrace_reset(const char *tracefs_path, struct orma_error *reterr)
 			r = orma_base_error_set(reterr, step, "cannot write %s/%s: %s", fs.path,
 						steps[i].file, orma_base_error_words(step));
 	}
-	remove_probes(&fs);
+	remove_probes(&fs, "kprobe_events");
+	remove_probes(&fs, "uprobe_events");
 	orma_tracefs_close(&fs);
 	return r;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel_probes.c - kprobe_events: probes that a session puts on functions of the kernel.
+ * kernel_probes.c - kprobe_events: probes that a session puts on functions of the kernel, and of programs.
  *
  * Owns nothing. A probe is an entry of the list kprobe_events; its journal entry removes it. Its group has upstream's name,
- * from which readers know it: perfetto_kprobes for entries, perfetto_kretprobes for returns. The events are enabled after
+ * from which readers know it: perfetto_kprobes for entries, perfetto_kretprobes for returns. A probe whose name begins with
+ * a slash is on a program or library, "PATH:FUNCTION" or "PATH:0xOFFSET", and goes to uprobe_events; upstream has none. Its
+ * event is called FILE_FUNCTION, since two libraries may have functions of one name. The events are enabled after
  * the probes were made, so restoring disables them first; the kernel refuses to remove a probe in use. Sessions that name
  * the same function share the probe. Probes stay until the buffer is given up, because the kernel empties the buffer when
  * it removes one.
  *
- * The name goes into a line of a language of the kernel, so only letters, digits, "_" and "." pass: those of a symbol.
+ * Names go into a line of a language of the kernel, so only letters, digits, "_" and "." pass in a symbol, and no spaces,
+ * quotes or control characters in a path.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,18 +18,30 @@
 #include "base/error_message.h"
 #include "base/log_message.h"
 #include "base/macros.h"
+#include "probes/ftrace/elf_symbol.h"
 #include "probes/ftrace/ftrace_session.h"
+#include "probes/probe_text.h"
 #include "schema/gen/ftrace_generic.pb.h"
 
 /* How many calls of a function may be under way at once; the kernel misses the returns of more. */
 #define RETURNS_MAX "1024"
 
 struct probe_kind {
-	const char *group, *prefix;
+	const char *group, *prefix, *list;
 };
 
-static const struct probe_kind entry_kind = {"perfetto_kprobes", "p"};
-static const struct probe_kind return_kind = {"perfetto_kretprobes", "r" RETURNS_MAX};
+static const struct probe_kind kernel_entry = {"perfetto_kprobes", "p", "kprobe_events"};
+static const struct probe_kind kernel_return = {"perfetto_kretprobes", "r" RETURNS_MAX,
+						"kprobe_events"};
+static const struct probe_kind program_entry = {"perfetto_uprobes", "p", "uprobe_events"};
+static const struct probe_kind program_return = {"perfetto_uretprobes", "r", "uprobe_events"};
+
+/* Where a probe is, and how its event is called. */
+struct place {
+	char target[ORMA_TRACEFS_FILE_BYTES]; /* "vfs_read", "/bin/sh:0x1234" */
+	char event[ORMA_TRACEFS_NAME_BYTES];
+	bool is_in_kernel;
+};
 
 static bool is_symbol(struct orma_str name)
 {
@@ -34,50 +49,102 @@ static bool is_symbol(struct orma_str name)
 	       !memchr(name.data, ':', name.size);
 }
 
-/* The kernel makes dots of a symbol to underscores in the name of an event only if it chooses the name itself. */
-static void event_name(struct orma_str symbol, char ret[ORMA_TRACEFS_NAME_BYTES])
+static bool is_path(struct orma_str path)
 {
-	for (size_t i = 0; i < symbol.size; i++)
-		ret[i] = symbol.data[i] == '.' ? '_' : symbol.data[i];
-	ret[symbol.size] = '\0';
+	for (size_t i = 0; i < path.size; i++)
+		if (path.data[i] <= ' ' || path.data[i] > '~' || strchr("\"'`\\:", path.data[i]))
+			return false;
+	return path.size > 1 && path.data[0] == '/';
+}
+
+/* The name of an event is one of C. */
+static void to_event_name(char *name)
+{
+	for (; *name; name++)
+		if (*name == '.' || *name == '-' || *name == '+')
+			*name = '_';
+}
+
+/* Reads "PATH:FUNCTION" or "PATH:0xOFFSET". */
+static int find_in_program(struct orma_str text, struct place *ret)
+{
+	char path[ORMA_TRACEFS_FILE_BYTES];
+	struct orma_str function = text, file = {0}, part;
+	uint64_t offset = 0;
+
+	if (!orma_probes_text_until(&function, ':', &file) || !is_path(file) ||
+	    !is_symbol(function) || file.size >= sizeof(path))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "%.*s", (int)file.size, file.data);
+	int r = 0;
+	if (orma_probes_text_has_prefix(function, "0x"))
+		r = orma_probes_text_hex64(function, &offset) ? 0 : -EINVAL;
+	else
+		r = orma_elf_find_function(path, function, &offset);
+	if (r < 0)
+		return r;
+	while (orma_probes_text_until(&file, '/', &part))
+		;
+	int target = snprintf(ret->target, sizeof(ret->target), "%s:0x%llx", path,
+			      (unsigned long long)offset);
+	int event = snprintf(ret->event, sizeof(ret->event), "%.*s_%.*s", (int)file.size, file.data,
+			     (int)function.size, function.data);
+	if (target < 0 || (size_t)target >= sizeof(ret->target) || event < 0 ||
+	    (size_t)event >= sizeof(ret->event))
+		return -ENAMETOOLONG;
+	to_event_name(ret->event);
+	return is_symbol(orma_base_str(ret->event)) ? 0 : -EINVAL;
+}
+
+static int find_place(struct orma_str text, struct place *ret)
+{
+	*ret = (struct place){.is_in_kernel = text.size == 0 || text.data[0] != '/'};
+	if (!ret->is_in_kernel)
+		return find_in_program(text, ret);
+	if (!is_symbol(text))
+		return -EINVAL;
+	snprintf(ret->target, sizeof(ret->target), "%.*s", (int)text.size, text.data);
+	snprintf(ret->event, sizeof(ret->event), "%.*s", (int)text.size, text.data);
+	to_event_name(ret->event);
+	return 0;
 }
 
 static int make_probe(struct orma_ftrace_buffer *buffer, const struct probe_kind *kind,
-		      struct orma_str symbol, const char *event)
+		      const struct place *place)
 {
-	char line[ORMA_TRACEFS_FILE_BYTES + ORMA_TRACEFS_NAME_BYTES], undo[ORMA_TRACEFS_FILE_BYTES];
+	char line[ORMA_TRACEFS_FILE_BYTES * 2 + ORMA_TRACEFS_NAME_BYTES];
+	char undo[ORMA_TRACEFS_FILE_BYTES];
 	char file[ORMA_TRACEFS_FILE_BYTES];
 
 	/* Another session has made it, or somebody else, whose probe stays. */
-	orma_tracefs_event_file(file, orma_base_str(kind->group), orma_base_str(event), "format");
+	orma_tracefs_event_file(file, orma_base_str(kind->group), orma_base_str(place->event),
+				"format");
 	if (orma_tracefs_is_readable(&buffer->fs, file))
 		return 0;
-	snprintf(line, sizeof(line), "%s:%s/%s %.*s", kind->prefix, kind->group, event,
-		 (int)symbol.size, symbol.data);
-	snprintf(undo, sizeof(undo), "-:%s/%s", kind->group, event);
-	return orma_tracefs_journal_append(&buffer->journal, "kprobe_events", orma_base_str(line),
+	snprintf(line, sizeof(line), "%s:%s/%s %s", kind->prefix, kind->group, place->event,
+		 place->target);
+	snprintf(undo, sizeof(undo), "-:%s/%s", kind->group, place->event);
+	return orma_tracefs_journal_append(&buffer->journal, kind->list, orma_base_str(line),
 					   orma_base_str(undo));
 }
 
 static int add_probe(struct orma_ftrace_session *session, const struct probe_kind *kind,
-		     struct orma_str symbol, int32_t type)
+		     const struct place *place, int32_t type)
 {
 	const struct orma_ftrace_event *event;
-	char name[ORMA_TRACEFS_NAME_BYTES];
+	int r = make_probe(session->buffer, kind, place);
 
-	event_name(symbol, name);
-	int r = make_probe(session->buffer, kind, symbol, name);
 	if (r == 0)
-		r = orma_ftrace_events_load_kprobe(session->buffer->events, kind->group, name,
-						   &event);
+		r = orma_ftrace_events_load_kprobe(session->buffer->events, kind->group,
+						   place->event, &event);
 	if (r == 0)
 		r = orma_ftrace_sink_set_kprobe_type(session->sink, event->id, type);
 	if (r == 0) {
 		orma_ftrace_session_add_event(session, event);
-		session->has_kprobes = true;
+		session->has_kprobes = session->has_kprobes || place->is_in_kernel;
 	} else if (r != -ENOMEM) {
 		orma_ftrace_report_failed(&session->report, orma_base_str(kind->group),
-					  orma_base_str(name),
+					  orma_base_str(place->event),
 					  r == -ENOENT ? "the kernel has no such function that can "
 							 "be probed"
 						       : orma_base_error_words(r));
@@ -88,30 +155,41 @@ static int add_probe(struct orma_ftrace_session *session, const struct probe_kin
 #define KIND(name) ORMA_PB_FTRACE_CONFIG_KPROBE_EVENT_KPROBE_TYPE_KPROBE_TYPE_##name
 #define TYPE(name) ORMA_PB_KPROBE_EVENT_KPROBE_TYPE_KPROBE_TYPE_##name
 
+/* Adds the probes of one entry of the config: on the entry of the function, on its return, or both. */
+static int add_entry(struct orma_ftrace_session *session,
+		     const struct orma_pb_ftrace_config_kprobe_event *wanted)
+{
+	struct place place;
+	bool is_both = wanted->type == KIND(BOTH);
+	int r = find_place(wanted->probe, &place);
+
+	if (r == -ENOMEM)
+		return r;
+	const struct probe_kind *entry = place.is_in_kernel ? &kernel_entry : &program_entry;
+	const struct probe_kind *exit = place.is_in_kernel ? &kernel_return : &program_return;
+	if (!is_both && wanted->type != KIND(KPROBE) && wanted->type != KIND(KRETPROBE))
+		r = -EINVAL;
+	if (r < 0) {
+		orma_ftrace_report_failed(
+			&session->report, orma_base_str(entry->group), wanted->probe,
+			r == -EINVAL ? "kprobe_events needs a type, and in probe the name of a "
+				       "function of the kernel, or PATH:FUNCTION of a program"
+				     : orma_base_error_words(r));
+		return 0;
+	}
+	if (is_both || wanted->type == KIND(KPROBE))
+		r = add_probe(session, entry, &place, is_both ? TYPE(BEGIN) : TYPE(INSTANT));
+	if (r == 0 && (is_both || wanted->type == KIND(KRETPROBE)))
+		r = add_probe(session, exit, &place, is_both ? TYPE(END) : TYPE(INSTANT));
+	return r;
+}
+
 int orma_ftrace_session_add_probes(struct orma_ftrace_session *session)
 {
 	const struct orma_pb_ftrace_config *wanted = session->config.wanted;
 	int r = 0;
 
-	for (size_t i = 0; i < wanted->kprobe_events.count && r == 0; i++) {
-		const struct orma_pb_ftrace_config_kprobe_event *probe =
-			wanted->kprobe_events.items[i];
-		bool is_both = probe->type == KIND(BOTH);
-
-		if (!is_symbol(probe->probe) ||
-		    (!is_both && probe->type != KIND(KPROBE) && probe->type != KIND(KRETPROBE))) {
-			orma_ftrace_report_failed(&session->report, orma_base_str(entry_kind.group),
-						  probe->probe,
-						  "kprobe_events needs the name of a function in "
-						  "probe, and a type");
-			continue;
-		}
-		if (is_both || probe->type == KIND(KPROBE))
-			r = add_probe(session, &entry_kind, probe->probe,
-				      is_both ? TYPE(BEGIN) : TYPE(INSTANT));
-		if (r == 0 && (is_both || probe->type == KIND(KRETPROBE)))
-			r = add_probe(session, &return_kind, probe->probe,
-				      is_both ? TYPE(END) : TYPE(INSTANT));
-	}
+	for (size_t i = 0; i < wanted->kprobe_events.count && r == 0; i++)
+		r = add_entry(session, wanted->kprobe_events.items[i]);
 	return r;
 }

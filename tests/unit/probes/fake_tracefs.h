@@ -90,6 +90,7 @@ static void fake_tracefs_make(void)
 	fake_put("tracing/set_graph_function", "#### all functions enabled ####\n");
 	fake_put("tracing/max_graph_depth", "0\n");
 	fake_put("tracing/kprobe_events", "");
+	fake_put("tracing/uprobe_events", "");
 	fake_put("tracing/kprobe_profile", "  do_exit   12   1\n");
 	fake_put("tracing/synthetic_events", "");
 	fake_put("tracing/events/kmem/rss_stat/trigger", "# Available triggers:\n# traceon hist\n");
@@ -144,8 +145,8 @@ static const char *fake_tree_without;
 /* Files that only record what was appended, and the trace, which shows nothing here. */
 static bool fake_is_log(const char *path)
 {
-	static const char *const ends[] = {"/kprobe_events", "/synthetic_events", "/trigger",
-					   "/trace"};
+	static const char *const ends[] = {"/kprobe_events", "/uprobe_events", "/synthetic_events",
+					   "/trigger", "/trace"};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (strlen(path) > strlen(ends[i]) &&

@@ -4,6 +4,7 @@
  */
 #include "fake_api.h"
 #include "fake_tracefs.h"
+#include "probes/ftrace/elf_symbol.h"
 #include "probes/ftrace/ftrace_config.h"
 #include "schema/gen/ftrace_stats.pb.h"
 
@@ -362,6 +363,35 @@ ORMA_TEST(probes_of_others_are_used_and_left)
 	CHECK_STR(value("events/perfetto_kprobes/do_exit/enable"), "1");
 	fake_flush(0);
 	CHECK_INT(fake_packet(1)->ftrace_stats->kprobe_stats->hits, 12);
+	close_tree();
+}
+
+ORMA_TEST(probes_on_programs_name_a_file_and_a_function_or_an_offset)
+{
+	uint64_t offset;
+	char expected[512];
+
+	open_tree();
+	CHECK_INT(orma_elf_find_function("/proc/self/exe", ORMA_STR("main"), &offset), 0);
+	fake_start(
+		0,
+		CONFIG("kprobe_events { probe: '/proc/self/exe:main' type: KPROBE_TYPE_BOTH } "
+		       "kprobe_events { probe: '/lib/libx-1.so:0x12ab' type: KPROBE_TYPE_KPROBE } "
+		       "kprobe_events { probe: '/proc/self/exe:none' type: KPROBE_TYPE_KPROBE } "
+		       "kprobe_events { probe: '/a b:0x1' type: KPROBE_TYPE_KPROBE } "
+		       "kprobe_events { probe: '/a' type: KPROBE_TYPE_KPROBE } "
+		       "kprobe_events { probe: '/a:0xfoo' type: KPROBE_TYPE_KPROBE } "
+		       "kprobe_events { probe: '/a\\n:f' type: KPROBE_TYPE_KPROBE }"));
+	snprintf(expected, sizeof(expected),
+		 "p:perfetto_uprobes/exe_main /proc/self/exe:0x%llx"
+		 "r:perfetto_uretprobes/exe_main /proc/self/exe:0x%llx"
+		 "p:perfetto_uprobes/libx_1_so_0x12ab /lib/libx-1.so:0x12ab",
+		 (unsigned long long)offset, (unsigned long long)offset);
+	CHECK_STR(value("uprobe_events"), expected);
+	CHECK_STR(value("kprobe_events"), "");
+	CHECK_INT(stats_of_start(0)->failed_ftrace_events.count, 8);
+	fake_stop(0);
+	CHECK(strstr(value("uprobe_events"), "-:perfetto_uretprobes/exe_main") != NULL);
 	close_tree();
 }
 
