@@ -35,7 +35,7 @@ struct elf_file {
 
 static int read_at(int fd, uint64_t offset, void *data, size_t size)
 {
-	if (offset > INT64_MAX - size)
+	if (offset > (uint64_t)INT64_MAX - size)
 		return -EBADMSG;
 	for (size_t done = 0; done < size;) {
 		ssize_t count = pread(fd, (char *)data + done, size - done, (off_t)(offset + done));
@@ -193,7 +193,7 @@ static int find_address(const struct elf_file *file, struct orma_str name, uint6
 		if (r != 0)
 			return r < 0 ? r : 0;
 	}
-	return -ENOENT;
+	return -ENODATA;
 }
 
 static int to_offset(const struct elf_file *file, uint64_t address, uint64_t *ret)

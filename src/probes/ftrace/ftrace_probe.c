@@ -29,8 +29,8 @@ struct ftrace_probe {
 	struct orma_ftrace_machine machine;
 	struct orma_list instances;
 	struct orma_kallsyms *kallsyms;
-	struct orma_kallsyms_load *load; /* NULL = the table is there, or not wanted */
-	bool must_retain_kallsyms;
+	struct orma_kallsyms_load *load; /* the last one; NULL = none was needed */
+	bool is_loading, must_retain_kallsyms;
 };
 
 struct ftrace_instance {
@@ -70,7 +70,7 @@ static void on_kallsyms(void *ctx, int result, struct orma_kallsyms *kallsyms)
 	struct ftrace_probe *probe = ctx;
 	struct ftrace_instance *instance;
 
-	orma_kallsyms_free(probe->kallsyms);
+	probe->is_loading = false;
 	probe->kallsyms = result == 0 ? kallsyms : NULL;
 	ORMA_LIST_FOR_EACH (instance, &probe->instances, link) {
 		if (!wants_kallsyms(instance))
@@ -95,8 +95,11 @@ static void load_kallsyms(struct ftrace_probe *probe, struct ftrace_instance *in
 	}
 	snprintf(path, sizeof(path), "%s/kallsyms", probe->machine.proc_path);
 	orma_ftrace_drain_pause(instance->session.buffer, true);
-	if (probe->load)
+	if (probe->is_loading)
 		return;
+	/* An earlier one has failed. */
+	orma_kallsyms_load_free(ORMA_TAKE(probe->load));
+	probe->is_loading = true;
 	int r = orma_kallsyms_load_start(probe->base.loop, path, on_kallsyms, probe, &probe->load);
 	if (r < 0)
 		on_kallsyms(probe, r, NULL);
@@ -105,11 +108,16 @@ static void load_kallsyms(struct ftrace_probe *probe, struct ftrace_instance *in
 static void drop_kallsyms(struct ftrace_probe *probe)
 {
 	const struct ftrace_instance *instance;
+	struct orma_ftrace_buffer *buffer;
 
 	ORMA_LIST_FOR_EACH (instance, &probe->instances, link)
 		if (wants_kallsyms(instance))
 			return;
 	orma_kallsyms_load_free(ORMA_TAKE(probe->load));
+	if (probe->is_loading)
+		ORMA_LIST_FOR_EACH (buffer, &probe->machine.buffers, link)
+			orma_ftrace_drain_pause(buffer, false);
+	probe->is_loading = false;
 	if (!probe->must_retain_kallsyms) {
 		orma_kallsyms_free(probe->kallsyms);
 		probe->kallsyms = NULL;

@@ -172,9 +172,10 @@ static int add_entry(struct orma_ftrace_session *session,
 	if (r < 0) {
 		orma_ftrace_report_failed(
 			&session->report, orma_base_str(entry->group), wanted->probe,
-			r == -EINVAL ? "kprobe_events needs a type, and in probe the name of a "
-				       "function of the kernel, or PATH:FUNCTION of a program"
-				     : orma_base_error_words(r));
+			r == -ENODATA  ? "the file has no function of that name"
+			: r == -EINVAL ? "kprobe_events needs a type, and in probe the name of a "
+					 "function of the kernel, or PATH:FUNCTION of a program"
+				       : orma_base_error_words(r));
 		return 0;
 	}
 	if (is_both || wanted->type == KIND(KPROBE))

@@ -452,6 +452,43 @@ ORMA_TEST(without_tracefs_the_session_says_how_to_mount_it)
 	fake_close();
 }
 
+/* Runs the loop until the log has the message this many times. */
+static void wait_for_messages(const char *text, int count)
+{
+	for (int found = 0; found < count;) {
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+		found = 0;
+		for (const char *at = orma_base_buf_cstr(&fake_log); (at = strstr(at, text)); at++)
+			found++;
+	}
+}
+
+ORMA_TEST(symbols_that_cannot_be_read_hold_no_session_up)
+{
+	const char *message = "symbolize_ksyms: cannot read the kernel's symbols";
+
+	open_tree();
+	/* The table is retained if it can be read; a later session tries again. */
+	fake_start(0, CONFIG(SWITCH "symbolize_ksyms: true"));
+	wait_for_messages(message, 1);
+	CHECK(has_problem(0, message));
+	fake_start(1, CONFIG(SWITCH "symbolize_ksyms: true"));
+	wait_for_messages(message, 2);
+	fake_flush(1);
+	fake_put("proc/kallsyms", "ffffffff81000000 T _text\nffffffff81000040 T do_exit\n");
+	fake_start(2, CONFIG(SWITCH "symbolize_ksyms: true"));
+	fake_completed = 0;
+	struct orma_instance instance = fake_instance(2);
+	instance.completion = 77;
+	/* The flush waits for the symbols. */
+	CHECK_INT(fake_source.options.on_flush(fake_source.options.ctx, &instance), ORMA_POSTPONE);
+	while (fake_completed == 0)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	CHECK_INT(fake_completed, 77);
+	CHECK_INT(fake_packet(fake_packet_count - 1)->ftrace_stats->kernel_symbols_parsed, 2);
+	close_tree();
+}
+
 ORMA_TEST(somebody_elses_tracing_is_left_alone)
 {
 	open_tree();
