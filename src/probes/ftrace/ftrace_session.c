@@ -139,12 +139,14 @@ int orma_ftrace_session_open(struct orma_ftrace_session *session,
 
 static int switch_on(struct orma_ftrace_buffer *buffer)
 {
-	int r = orma_ftrace_drain_start(buffer);
+	bool is_first = buffer->started_count == 0;
+	int r = is_first ? orma_ftrace_drain_start(buffer) : 0;
 
 	if (r < 0)
 		return r;
+	/* For a later session too: the one before it may be stopping, and has switched the recording off then. */
 	r = orma_tracefs_journal_set(&buffer->journal, "tracing_on", ORMA_STR("1"));
-	if (r < 0)
+	if (r < 0 && is_first)
 		orma_ftrace_drain_stop(buffer);
 	return r;
 }
@@ -176,7 +178,7 @@ void orma_ftrace_session_start(struct orma_ftrace_session *session)
 
 	if (!buffer)
 		return;
-	int r = buffer->started_count == 0 ? switch_on(buffer) : 0;
+	int r = switch_on(buffer);
 	if (r < 0) {
 		orma_ftrace_report_problem(&session->report,
 					   "cannot begin to read %s: %s; nothing is recorded",

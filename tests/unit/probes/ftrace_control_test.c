@@ -489,6 +489,26 @@ ORMA_TEST(symbols_that_cannot_be_read_hold_no_session_up)
 	close_tree();
 }
 
+ORMA_TEST(a_session_that_starts_while_the_last_one_stops_is_recorded)
+{
+	open_tree();
+	fake_put("proc/kallsyms", "ffffffff81000000 T _text\n");
+	/* Its stop waits for the symbols. */
+	fake_start(0, CONFIG(SWITCH "symbolize_ksyms: true"));
+	struct orma_instance instance = fake_instance(0);
+	instance.completion = 5;
+	CHECK_INT(fake_source.options.on_stop(fake_source.options.ctx, &instance), ORMA_POSTPONE);
+	CHECK_STR(value("tracing_on"), "0");
+	fake_start(1, CONFIG(SWITCH));
+	CHECK_STR(value("tracing_on"), "1");
+	while (fake_completed != 5)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	fake_stop(0);
+	CHECK_STR(value("tracing_on"), "1");
+	CHECK_STR(value("events/sched/sched_switch/enable"), "1");
+	close_tree();
+}
+
 ORMA_TEST(somebody_elses_tracing_is_left_alone)
 {
 	open_tree();
