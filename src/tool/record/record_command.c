@@ -6,8 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/log_message.h"
 #include "base/str.h"
+#include "proto/codec.h"
+#include "schema/gen/trace_config.pb.h"
 #include "tool/control/trigger_command.h"
 #include "tool/print.h"
 #include "tool/record/record_app.h"
@@ -79,7 +82,9 @@ static const struct orma_tool_option option_table[] = {
 	 ORMA_COMPLETE_FILE},
 	{ORMA_OPTION_TXT, "txt", NULL, "Read the config as text, whatever it looks like.", NULL},
 	{OPTION_PRINT_CONFIG, "print-config", NULL,
-	 "Print the config that the other options stand for, and exit.", NULL},
+	 "Print the config that the other options stand for, or that of --config, as text, and "
+	 "exit.",
+	 NULL},
 	{ORMA_OPTION_NO_CLOBBER, "no-clobber", NULL,
 	 "Fail if the file exists, instead of overwriting it.", NULL},
 	{'d', "background", NULL,
@@ -232,14 +237,37 @@ static int take_option(void *ctx, int option, char *value)
 	return take_own_option(line, option, value);
 }
 
+/* Appends the config of a file, with what the options change in it, as text. */
+static int append_config_of_file(const struct orma_record_wish *wish, struct orma_buf *text,
+				 struct orma_error *reterr)
+{
+	struct orma_record_config config;
+	struct orma_pb_trace_config *decoded;
+	struct orma_arena arena = {0};
+	int r = orma_record_config_make(wish, &config, reterr);
+
+	if (r < 0)
+		return r;
+	r = orma_pb_trace_config_decode(config.bytes.data, config.bytes.size, &arena, &decoded);
+	if (r == 0)
+		r = orma_proto_text_print(decoded, 0, text);
+	orma_base_arena_done(&arena);
+	orma_record_config_done(&config);
+	return r;
+}
+
 static int print_config(const struct orma_record_wish *wish)
 {
+	struct orma_error error = {0};
 	struct orma_buf text = {0};
-	int r = orma_record_config_text(wish, &text);
+	int r = wish->config_path ? append_config_of_file(wish, &text, &error)
+				  : orma_record_config_text(wish, &text);
 	if (r == 0)
 		/* main() reports a failure */
 		(void)orma_tool_write_raw(stdout, text.data, text.size);
 	orma_base_buf_done(&text);
+	if (error.message[0] != '\0')
+		return orma_tool_fail_in_text(&error);
 	return r ? orma_tool_fail("%s", strerror(-r)) : ORMA_EXIT_OK;
 }
 
