@@ -263,5 +263,7 @@ int orma_proto_text_parse_extended(const struct orma_proto_desc *desc,
  * buf is as before.
  */
 int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf *buf);
+/* Does the same with encoded fields of which no table is known. Also returns -EBADMSG. */
+int orma_proto_text_print_unknown(struct orma_str fields, unsigned indent, struct orma_buf *buf);
 
 #endif

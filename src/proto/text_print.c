@@ -223,7 +223,8 @@ static int step(struct printer *printer)
 	return r < 0 ? r : orma_base_buf_append(printer->out, "}\n", 2);
 }
 
-int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf *buf)
+static int print(const struct orma_proto_message *message, struct orma_str fields, unsigned indent,
+		 struct orma_buf *buf)
 {
 	struct printer printer; /* frames are filled in as they are pushed */
 	size_t size_before = buf->size;
@@ -232,10 +233,20 @@ int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf 
 	printer.out = buf;
 	printer.indent = indent;
 	printer.depth = 0;
-	r = push(&printer, message, ORMA_STR(""));
+	r = push(&printer, message, fields);
 	while (r == 0 && printer.depth > 0)
 		r = step(&printer);
 	if (r < 0)
 		buf->size = size_before;
 	return r;
+}
+
+int orma_proto_text_print(const void *message, unsigned indent, struct orma_buf *buf)
+{
+	return print(message, ORMA_STR(""), indent, buf);
+}
+
+int orma_proto_text_print_unknown(struct orma_str fields, unsigned indent, struct orma_buf *buf)
+{
+	return print(NULL, fields, indent, buf);
 }

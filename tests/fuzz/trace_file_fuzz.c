@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_file_fuzz.c - any bytes as a trace file. The file is summed up, each packet is decoded and
- * printed, and the doctor examines it. The file is also copied by each of the ways of `orma cat`; a cut
- * packet must still be a packet.
+ * printed, and the doctor examines it. A packet that decodes must also be printed from its bytes, as text
+ * and as JSON. The file is also copied by each of the ways of `orma cat`; a cut packet must still be a
+ * packet.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -14,9 +15,20 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/doctor/doctor.h"
 #include "tool/trace/packet_cut.h"
+#include "tool/trace/packet_print.h"
 #include "tool/trace/trace_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void print_bytes(const void *data, size_t size, bool is_json, int decoded)
+{
+	struct orma_packet_printer printer = {.is_json = is_json};
+	int r = orma_packet_print(&printer, data, size);
+
+	if (decoded == 0 && r < 0 && r != -ENOMEM && r != -EMSGSIZE)
+		abort();
+	orma_packet_printer_done(&printer);
+}
 
 static int print_packet(void *ctx, const void *data, size_t size)
 {
@@ -25,6 +37,8 @@ static int print_packet(void *ctx, const void *data, size_t size)
 	struct orma_buf text = {0};
 	(void)ctx;
 	int r = orma_proto_decode(&orma_pb_trace_packet_desc, data, size, &arena, &packet);
+	print_bytes(data, size, false, r);
+	print_bytes(data, size, true, r);
 	if (r == 0)
 		r = orma_proto_text_print(packet, 1, &text);
 	orma_base_buf_done(&text);
