@@ -469,6 +469,13 @@ static void mark_addresses(const struct orma_ftrace_format *format)
 	}
 }
 
+/* Which code of the kernel wrote the text says nothing, but its address tells where the kernel is in memory. */
+static bool is_left_out(const struct orma_ftrace_format *format,
+			const struct orma_ftrace_field *field)
+{
+	return orma_base_str_is(format->name, "print") && orma_base_str_is(field->name, "ip");
+}
+
 int orma_event_plan_typed(const struct orma_ftrace_format *format,
 			  const struct orma_proto_desc *message, uint32_t field_id,
 			  struct orma_arena *arena, struct orma_event_plan **ret)
@@ -486,7 +493,7 @@ int orma_event_plan_typed(const struct orma_ftrace_format *format,
 		const struct orma_ftrace_field *field = &format->fields[i];
 		const struct orma_proto_field_desc *to =
 			orma_proto_desc_find_name(message, field->name);
-		if (to && find_field(format, field->name) == field)
+		if (to && find_field(format, field->name) == field && !is_left_out(format, field))
 			fitting += fit_field(&builder, to, field);
 	}
 	bool has_fields = message->field_count > 0 && format->field_count > format->common_count;

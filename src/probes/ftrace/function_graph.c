@@ -6,7 +6,9 @@
  * sessions add up; each session gets the calls of all.
  *
  * Filters are words of a language: "function:command" would make the kernel act when the function is called. Such a filter
- * is refused, and so is "!", which removes somebody's filter.
+ * is refused, and so is "!", which removes somebody's filter. The kernel judges a word when the space after it arrives: an
+ * error of the last word, which nothing follows, would be lost. If filters are wanted and none selects a function, the
+ * tracer would record every function of the kernel, so the session fails.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,11 +37,22 @@ static bool is_filter(struct orma_str text)
 	return true;
 }
 
+static int add_filter(struct orma_ftrace_buffer *buffer, const char *file, struct orma_str filter)
+{
+	char line[ORMA_TRACEFS_FILE_BYTES + 1];
+
+	if (!is_filter(filter))
+		return -EINVAL;
+	snprintf(line, sizeof(line), "%.*s\n", (int)filter.size, filter.data);
+	return orma_tracefs_append(&buffer->fs, file, orma_base_str(line));
+}
+
 /* Clears the list when the tracer begins, and adds the session's filters. */
 static int add_filters(struct orma_ftrace_buffer *buffer, const char *file, const char *field,
 		       const struct orma_str *filters, size_t count,
 		       struct orma_ftrace_report *report)
 {
+	size_t accepted = 0;
 	int r = 0;
 
 	if (!buffer->has_function_graph)
@@ -50,19 +63,18 @@ static int add_filters(struct orma_ftrace_buffer *buffer, const char *file, cons
 	if (r < 0)
 		return fail(report, file, r);
 	for (size_t i = 0; i < count; i++) {
-		if (is_filter(filters[i]))
-			r = orma_tracefs_append(&buffer->fs, file, filters[i]);
-		else
-			r = -EINVAL;
+		r = add_filter(buffer, file, filters[i]);
 		if (r == -ENOMEM)
 			return r;
-		if (r < 0)
+		if (r == 0)
+			accepted++;
+		else
 			orma_ftrace_report_problem(report, "%s: \"%.*s\" selects no function: %s",
 						   field,
 						   (int)ORMA_MIN(filters[i].size, (size_t)64),
 						   filters[i].data, orma_base_error_words(r));
 	}
-	return 0;
+	return accepted == 0 && count > 0 ? fail(report, file, -EINVAL) : 0;
 }
 
 static int set_depth(struct orma_ftrace_buffer *buffer, uint32_t depth,

@@ -408,6 +408,11 @@ ORMA_TEST(the_function_graph_has_filters_roots_and_a_depth)
 	CHECK_STR(value("max_graph_depth"), "3");
 	CHECK(has_problem(0, "function_filters: \"do_exit:traceoff\" selects no function"));
 	fake_stop(0);
+	/* Without a filter the kernel would record all functions. */
+	fake_start(0, CONFIG("enable_function_graph: true function_filters: 'do_exit:traceoff'"));
+	CHECK(has_problem(0, "enable_function_graph: cannot set set_ftrace_filter"));
+	CHECK_STR(value("current_tracer"), "nop");
+	fake_stop(0);
 	CHECK_STR(value("current_tracer"), "nop");
 	/* The kernel cannot change its tracer under a recording. */
 	fake_start(0, CONFIG(SWITCH));
