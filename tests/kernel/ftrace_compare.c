@@ -135,29 +135,37 @@ static void read_recording(struct recording *recording, const char *from, const 
 	fclose(file);
 }
 
+/* Returns the index of the first equal event that is not taken, near the one that is expected, or SIZE_MAX. */
+static size_t find_event(const struct stream *stream, const char *text, size_t expected)
+{
+	size_t end = expected + WINDOW < stream->count ? expected + WINDOW : stream->count, i;
+
+	for (i = expected > WINDOW ? expected - WINDOW : 0; i < end; i++) {
+		if (!stream->items[i].is_taken && strcmp(stream->items[i].text, text) == 0)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
 static void match_streams(size_t cpu, struct stream *a, struct stream *b)
 {
-	size_t first = 0, i, j, last_strict = 0;
+	size_t expected = 0, last_strict = 0, i, j;
 
 	for (i = 0; i < a->count; i++) {
-		while (first < b->count && b->items[first].is_taken)
-			first++;
-		for (j = first; j < b->count && j < first + WINDOW; j++) {
-			if (!b->items[j].is_taken &&
-			    strcmp(a->items[i].text, b->items[j].text) == 0)
-				break;
-		}
-		if (j == b->count || j == first + WINDOW) {
-			report("only in the first", cpu, &a->items[i]);
+		struct event *event = &a->items[i];
+
+		event->match = j = find_event(b, event->text, expected);
+		if (j == SIZE_MAX) {
+			report("only in the first", cpu, event);
 			continue;
 		}
-		a->items[i].match = j;
 		b->items[j].is_taken = true;
-		swapped += j != first;
+		swapped += j != expected;
+		expected = j + 1 > expected ? j + 1 : expected;
 		compared++;
-		if (a->items[i].is_strict && j < last_strict)
-			report("earlier in the second", cpu, &a->items[i]);
-		else if (a->items[i].is_strict)
+		if (event->is_strict && j < last_strict)
+			report("earlier in the second", cpu, event);
+		else if (event->is_strict)
 			last_strict = j;
 	}
 	for (j = 0; j < b->count; j++) {

@@ -123,18 +123,43 @@ void ftrace_symbol_add(uint64_t sequence, struct wire_span interned)
 	symbols.items[symbols.count++] = symbol;
 }
 
-static void append_pointer(struct text *text, uint64_t sequence, uint64_t id)
+void ftrace_symbols_clear(uint64_t sequence)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < symbols.count; i++) {
+		if (symbols.items[i].sequence != sequence)
+			symbols.items[kept++] = symbols.items[i];
+	}
+	symbols.count = kept;
+}
+
+/* Other pointers are those of objects. Upstream names them after whatever symbol is below in memory. */
+static bool is_code_pointer(const char *field)
+{
+	static const char *const names[] = {"function",  "func",     "caller",  "callsite",
+					    "call_site", "callback", "location"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(field, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void append_pointer(struct text *text, const char *field, uint64_t sequence, uint64_t id)
 {
 	size_t i;
 
-	for (i = 0; i < symbols.count && !ftrace_common_only; i++) {
+	for (i = 0; i < symbols.count && !ftrace_common_only && is_code_pointer(field); i++) {
 		if (symbols.items[i].id == id && symbols.items[i].sequence == sequence) {
 			text_append_string(text, symbols.items[i].name);
 			return;
 		}
 	}
-	/* Ids are small; an address that was not replaced is not. */
-	text_append(text, id < UINT32_MAX ? "(no symbol)" : "(address)");
+	/* An id is small; an address that was not replaced by one is not. */
+	text_append(text, id < UINT32_MAX ? "(pointer)" : "(address)");
 }
 
 void generic_description_add(uint64_t sequence, struct wire_span bytes)
@@ -248,7 +273,8 @@ static void append_typed(struct text *text, const char *event, const struct orma
 			continue;
 		text_append(text, " %s=", orma_proto_field_name(desc, field));
 		if (pointers.count && is_pointer(event, orma_proto_field_name(desc, field)))
-			append_pointer(text, sequence, fields[i].value);
+			append_pointer(text, orma_proto_field_name(desc, field), sequence,
+				       fields[i].value);
 		else
 			append_value(text, &fields[i], is_signed_kind(field->kind));
 	}
@@ -280,7 +306,7 @@ static void append_described(struct text *text, const struct description *descri
 			 (const char *)name.at);
 		text_append(text, " %s:%" PRIu64 "=", label, type);
 		if (pointers.count && is_pointer(event, label))
-			append_pointer(text, sequence, fields[i].value);
+			append_pointer(text, label, sequence, fields[i].value);
 		else
 			append_value(text, &fields[i], type == TYPE_INT64 || type == TYPE_INT32);
 	}

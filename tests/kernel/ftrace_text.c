@@ -189,19 +189,11 @@ static void print_stats(struct wire_span stats)
 	}
 }
 
-/* Names and descriptions may come after the events that refer to them, so they are gathered first. */
+/* Descriptions may come after the events that refer to them, so they are gathered first. */
 static void gather(struct wire_span body, const struct packet *packet)
 {
 	struct wire_field field, inner;
 
-	if (packet->interned.at) {
-		struct wire_span interned = packet->interned;
-
-		while (wire_next(&interned, &inner) > 0) {
-			if (inner.id == INTERNED_KERNEL_SYMBOLS && inner.type == WIRE_BYTES)
-				ftrace_symbol_add(packet->sequence_id, inner.bytes);
-		}
-	}
 	while (wire_next(&body, &field) > 0) {
 		struct wire_span bundle = field.bytes;
 
@@ -214,12 +206,27 @@ static void gather(struct wire_span body, const struct packet *packet)
 	}
 }
 
+/* Symbols hold for their packet and the next ones of the sequence, until its state is cleared. */
+static void add_symbols(const struct packet *packet)
+{
+	struct wire_span interned = packet->interned;
+	struct wire_field field;
+
+	if (packet->flags & SEQUENCE_STATE_CLEARED)
+		ftrace_symbols_clear(packet->sequence_id);
+	while (interned.at && wire_next(&interned, &field) > 0) {
+		if (field.id == INTERNED_KERNEL_SYMBOLS && field.type == WIRE_BYTES)
+			ftrace_symbol_add(packet->sequence_id, field.bytes);
+	}
+}
+
 static void add_events(struct wire_span body, const struct packet *packet)
 {
 	struct wire_field field;
 
 	if (packet->has_dropped)
 		printf("# packets_dropped %" PRIu64 "\n", packet->dropped);
+	add_symbols(packet);
 	while (wire_next(&body, &field) > 0) {
 		if (field.type != WIRE_BYTES)
 			continue;

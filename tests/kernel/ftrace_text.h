@@ -24,8 +24,9 @@ extern bool ftrace_common_only;
 void ftrace_event_add(struct wire_span event, uint64_t cpu, uint64_t sequence);
 /* Remembers a GenericEventDescriptor of a sequence, and prints it if it is new. */
 void generic_description_add(uint64_t sequence, struct wire_span description);
-/* Remembers an InternedString. */
+/* Remembers an InternedString of a sequence; forgets all of them. */
 void ftrace_symbol_add(uint64_t sequence, struct wire_span interned);
+void ftrace_symbols_clear(uint64_t sequence);
 void ftrace_pointers_read(const char *path);
 
 /* ftrace_compact_text.c */

@@ -9,7 +9,7 @@
 
 tracefs=/sys/kernel/tracing
 # Only a step that hangs reaches this limit.
-READY_S=30
+READY_S=100
 
 say() { echo "[$(cut -d ' ' -f 1 /proc/uptime)] $*"; }
 
@@ -78,6 +78,25 @@ stop_session() {
 		eval "pid=\$session_$name"
 		wait "$pid" || die "the recorder of $name failed: $(cat "/out/$name.log")"
 	done
+}
+
+# print_tracefs - prints every setting of tracefs that a recorder can change. Filters and triggers are those of the events
+# that recorders filter: reading the files of all events takes seconds under emulation.
+print_tracefs() {
+	local file list=''
+	for file in "$tracefs"/* "$tracefs"/options/* "$tracefs"/per_cpu/*/buffer_size_kb "$tracefs"/events/enable \
+		"$tracefs"/events/*/enable "$tracefs"/events/raw_syscalls/*/* "$tracefs"/events/kmem/rss_stat/* \
+		"$tracefs"/events/sched/sched_switch/*; do
+		case ${file##*/} in
+		trace | trace_pipe | trace_marker | trace_marker_raw | free_buffer | available_* | kprobe_profile | \
+			uprobe_profile | printk_formats | saved_cmdlines | saved_tgids | error_log | README | touched_functions | \
+			enabled_functions | dyn_ftrace_total_info | buffer_total_size_kb | hist* | id | format | snapshot) ;;
+		*) [ -f "$file" ] && list="$list $file" ;;
+		esac
+	done
+	# shellcheck disable=SC2086 # a list
+	grep -Hs '' $list
+	ls "$tracefs/instances"
 }
 
 # is_tracing FOLDER EVENT - whether an instance of tracefs records an event.
