@@ -175,6 +175,20 @@ ORMA_TEST(a_recorder_that_cannot_write_asks_for_another_file)
 	check_is_whole(path);
 }
 
+ORMA_TEST(a_recording_shows_its_numbers)
+{
+	char path[256];
+	const char *const arguments[] = {
+		"-t", "1s", "-o", in_folder(path, "numbers.pftrace"), "linux.process_stats", NULL};
+	struct terminal terminal;
+
+	start_arguments(&terminal, arguments, NULL);
+	CHECK(await(&terminal, "KB/s  buffer "));
+	CHECK(await(&terminal, "%  lost: nothing  (Ctrl-C stops)"));
+	CHECK_INT(finish(&terminal), 0);
+	CHECK(strstr(terminal.text, "Next: "));
+}
+
 ORMA_TEST(an_empty_answer_gives_the_rest_of_the_trace_up)
 {
 	struct terminal terminal;

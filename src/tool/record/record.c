@@ -40,9 +40,10 @@ static void on_stopped(void *ctx, const char *error)
 	struct orma_recorder *recorder = ctx;
 	if (error)
 		snprintf(recorder->error, sizeof(recorder->error), "%s", error);
-	recorder->is_refused =
-		error && (!recorder->is_accepted || begins_with(error, "output_path:") ||
-			  begins_with(error, "max_file_count:"));
+	/* A lost connection is the client's own message. */
+	recorder->is_refused = error && !begins_with(error, "the connection") &&
+			       (!recorder->is_accepted || begins_with(error, "output_path:") ||
+				begins_with(error, "max_file_count:"));
 }
 
 static void on_accepted(void *ctx, const struct orma_error *error, const void *data, size_t size)
@@ -390,7 +391,8 @@ int orma_record_run(const struct orma_record_options *options)
 		.parent_fd = -1,
 		.signal_fd = -1,
 		.app.child_fd = -1,
-		.shows_progress = !options->is_quiet && !options->app_argv && isatty(STDERR_FILENO),
+		.progress.is_shown = !options->is_quiet && !options->is_json &&
+				     !options->app_argv && isatty(STDERR_FILENO),
 	};
 	orma_snapshots_init(&recorder.snapshots, options->out_path, options->no_clobber);
 	/* Opening a pipe may wait for its reader, which signals can still interrupt here. */

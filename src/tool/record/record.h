@@ -81,6 +81,8 @@ struct orma_record_options {
 	bool no_clobber;
 	bool may_serve;   /* without a daemon, run a service of its own */
 	bool is_quiet;    /* no progress, no summary */
+	bool is_verbose;  /* the whole summary also without a terminal */
+	bool is_json;     /* the summary is JSON on standard output */
 	bool must_record; /* a trace without any data is a failure */
 	/* In the background, standard output gets the process id and then also the trace. */
 	bool mixes_output;

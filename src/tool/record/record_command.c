@@ -41,6 +41,7 @@ enum {
 	OPTION_DETACH,
 	OPTION_ATTACH,
 	OPTION_STOP,
+	OPTION_JSON,
 };
 
 static const struct orma_tool_option option_table[] = {
@@ -105,6 +106,10 @@ static const struct orma_tool_option option_table[] = {
 	 "Take over the session that runs under KEY, and wait for its end.", NULL},
 	{OPTION_STOP, "stop", NULL, "With --attach: end the session.", NULL},
 	{'q', "quiet", NULL, "Print no progress and no summary.", NULL},
+	{'v', "verbose", NULL,
+	 "Print the whole summary also where standard error is not a terminal.", NULL},
+	{OPTION_JSON, "json", NULL,
+	 "Print the summary as JSON on standard output, and no progress.", NULL},
 	{0},
 };
 
@@ -208,6 +213,12 @@ static int take_own_option(struct command_line *line, int option, char *value)
 		return take_session(line, value);
 	case 'e':
 		return take_category(line, value);
+	case 'v':
+		line->base.options.is_verbose = true;
+		return -1;
+	case OPTION_JSON:
+		line->base.options.is_json = true;
+		return -1;
 	case 'q':
 		line->base.options.is_quiet = true;
 		return -1;
@@ -387,6 +398,9 @@ static int check(const struct command_line *line, bool has_program)
 	const struct orma_record_options *options = &line->base.options;
 	const struct orma_record_wish *wish = &line->base.wish;
 
+	if (options->is_json &&
+	    ((options->out_path && strcmp(options->out_path, "-") == 0) || options->in_background))
+		return orma_tool_usage_error("--json goes with neither --out - nor --background");
 	if (options->stops_attached && !options->attach_key)
 		return orma_tool_usage_error("--stop goes with --attach");
 	if (options->attach_key || options->clone_id || options->clone_name)

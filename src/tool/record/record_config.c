@@ -109,6 +109,9 @@ static int read_config(const struct orma_record_wish *wish, struct orma_buf *con
 {
 	int r = wish->config_path ? orma_tool_read_file(wish->config_path, content)
 				  : orma_record_config_text(wish, content);
+	if (r == -EFBIG)
+		return orma_base_error_set(reterr, r, "%s: a config has at most 16 MiB",
+					   wish->config_path);
 	if (r)
 		return orma_base_error_set(reterr, r, "%s: %s",
 					   wish->config_path ? wish->config_path : "config",

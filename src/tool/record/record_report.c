@@ -15,6 +15,7 @@
 #include "base/error_message.h"
 #include "base/fd.h"
 #include "tool/print.h"
+#include "tool/record/record_json.h"
 #include "tool/record/recorder.h"
 #include "tool/record/trace_series.h"
 #include "tool/tool.h"
@@ -50,7 +51,7 @@ void orma_recorder_note_losses(struct orma_recorder *recorder)
 	struct orma_tool_summary summary;
 
 	if (!recorder->options->is_quiet && query_stats(recorder, &summary) == 0)
-		recorder->earlier_discarded = summary.service_discarded;
+		recorder->progress.earlier_discarded = summary.service_discarded;
 }
 
 /* The file may lack the statistics: it was full (--size), or may not be read. The service has them
@@ -63,7 +64,7 @@ static void complete_stats(struct orma_recorder *recorder, struct orma_tool_summ
 		orma_tool_summary_take_losses(summary, &stats);
 	/* The service counts chunks that it could not store for all sessions, from its start on. */
 	summary->service_discarded -=
-		ORMA_MIN(summary->service_discarded, recorder->earlier_discarded);
+		ORMA_MIN(summary->service_discarded, recorder->progress.earlier_discarded);
 }
 
 /* Reads the files of output_path. */
@@ -148,7 +149,6 @@ static void print_heading(const struct report *report, double seconds)
 		orma_tool_print(stderr, ": %.1f KB, %" PRIu64 " %s", (double)report->bytes / 1024,
 				report->summary.packets,
 				orma_base_noun(report->summary.packets, "packet", "packets"));
-	fputs(".\n", stderr);
 }
 
 static void print_report(struct orma_recorder *recorder, const struct report *report,
@@ -158,16 +158,42 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 	bool is_file = report->path != recorder->output.path ||
 		       orma_trace_output_is_file(&recorder->output);
 
+	/* On a terminal somebody reads; elsewhere one line is for a log. */
+	bool is_whole = recorder->options->is_verbose || isatty(STDERR_FILENO);
+
 	print_heading(report, seconds);
-	orma_tool_summary_print(&report->summary, stderr);
+	if (is_whole) {
+		fputs(".\n", stderr);
+		orma_tool_summary_print(&report->summary, stderr);
+	} else {
+		fputs(", lost: ", stderr);
+		if (!orma_tool_summary_print_losses(&report->summary, stderr))
+			fputs(report->summary.has_stats ? "nothing" : "unknown", stderr);
+		fputs(".\n", stderr);
+	}
 	if (config && report->has_packets)
 		orma_record_warn_of_absent(recorder->session, config, &report->summary,
 					   recorder->embedded != NULL);
-	if (has_data(&report->summary) && is_file)
+	if (has_data(&report->summary) && is_file && is_whole)
 		orma_tool_print_line(stderr,
 				     "Next: open it at https://ui.perfetto.dev, or try `%s dump %s "
 				     "| less`.",
 				     orma_tool_path(), report->path);
+}
+
+static void print_json(const struct report *report, double seconds)
+{
+	const struct orma_record_facts facts = {
+		.path = report->path,
+		.files = report->files,
+		.bytes = report->bytes,
+		.seconds = seconds,
+		.summary = &report->summary,
+	};
+	int r = orma_record_print_json(&facts);
+
+	if (r < 0)
+		orma_tool_warn("%s", strerror(-r));
 }
 
 /* A trace without a single packet, even of the service, means that the session never began. */
@@ -190,7 +216,8 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 	bool is_foreign = recorder->output.fd < 0 &&
 			  (!recorder->options->config || !recorder->options->config->output_path);
 
-	if (is_foreign || (recorder->options->is_quiet && !recorder->options->must_record))
+	if (is_foreign || (recorder->options->is_quiet && !recorder->options->must_record &&
+			   !recorder->options->is_json))
 		return ORMA_EXIT_OK;
 	if (get_report(recorder, &report)) {
 		orma_tool_warn("%s: %s: its content is not known", report.path,
@@ -202,7 +229,9 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 		return ORMA_EXIT_OK;
 	if (report.has_packets && report.summary.packets == 0)
 		return report_no_beginning(recorder, seconds);
-	if (!recorder->options->is_quiet && strcmp(report.path, "-") != 0)
+	if (recorder->options->is_json)
+		print_json(&report, seconds);
+	else if (!recorder->options->is_quiet && strcmp(report.path, "-") != 0)
 		print_report(recorder, &report, seconds);
 	if (recorder->options->must_record && recorder->options->config->has_sources &&
 	    report.has_packets && !has_data(&report.summary))
@@ -225,16 +254,6 @@ static int report_success(struct orma_recorder *recorder, double seconds)
 	return recorder->snapshots.failed ? ORMA_EXIT_FAILURE : ORMA_EXIT_OK;
 }
 
-static int report_lost_service(const struct orma_recorder *recorder)
-{
-	if (recorder->output.written_bytes > 0)
-		return orma_tool_fail("the service is gone: %s has only the first %.1f KB of the "
-				      "trace, the rest is lost",
-				      orma_trace_output_name(&recorder->output),
-				      (double)recorder->output.written_bytes / 1024);
-	return orma_tool_fail("the service has ended; the trace is lost");
-}
-
 static bool is_old_file(const struct orma_recorder *recorder)
 {
 	const char *path = recorder->options->config->output_path;
@@ -243,20 +262,45 @@ static bool is_old_file(const struct orma_recorder *recorder)
 	return path && stat(path, &info) == 0 && info.st_ino == recorder->old_inode;
 }
 
+/* Says what the file has that the service wrote until then. Returns false when it has nothing. */
+static bool tell_rest(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	struct report report;
+
+	if (!config || !config->writes_into_file || is_old_file(recorder) ||
+	    get_report(recorder, &report) < 0 || !report.has_packets || report.summary.packets == 0)
+		return false;
+	orma_tool_warn("%s has %.1f KB of the trace, %" PRIu64 " %s, and can be read", report.path,
+		       (double)report.bytes / 1024, report.summary.packets,
+		       orma_base_noun(report.summary.packets, "packet", "packets"));
+	return true;
+}
+
+static int report_lost_service(struct orma_recorder *recorder)
+{
+	if (tell_rest(recorder))
+		return orma_tool_fail("the service has ended in the middle of the recording; what "
+				      "it had not written yet is lost");
+	if (recorder->output.written_bytes > 0)
+		return orma_tool_fail("the service is gone: %s has only the first %.1f KB of the "
+				      "trace, the rest is lost",
+				      orma_trace_output_name(&recorder->output),
+				      (double)recorder->output.written_bytes / 1024);
+	return orma_tool_fail("the service has ended; the trace is lost");
+}
+
 /* The file that the service wrote until then is a trace, too. */
 static int report_ended(struct orma_recorder *recorder)
 {
-	const struct orma_record_config *config = recorder->options->config;
 	int status = orma_tool_fail(
 		"the service %s: %s",
 		recorder->is_refused ? "refused the config" : "ended the session", recorder->error);
-	struct report report;
 
-	if (config && config->writes_into_file && !is_old_file(recorder) &&
-	    get_report(recorder, &report) == 0 && report.has_packets && report.summary.packets > 0)
-		orma_tool_warn("%s has %.1f KB of the trace, %" PRIu64 " %s, and can be read",
-			       report.path, (double)report.bytes / 1024, report.summary.packets,
-			       orma_base_noun(report.summary.packets, "packet", "packets"));
+	if (!tell_rest(recorder) && !recorder->is_refused && recorder->options->config &&
+	    !recorder->options->config->writes_into_file)
+		orma_tool_warn("the trace was in its memory and is lost; --stream keeps what is "
+			       "recorded in the file");
 	return status;
 }
 

@@ -36,21 +36,11 @@ static double seconds_since(uint64_t begin_ns)
 
 static void show_progress(struct orma_recorder *recorder)
 {
-	uint32_t duration_ms =
-		recorder->options->config ? recorder->options->config->duration_ms : 0;
-	if (!recorder->shows_progress)
-		return;
-	fputs("\r", stderr);
-	orma_tool_print(stderr, "Recording: %.1f s", seconds_since(recorder->begin_ns));
-	if (duration_ms)
-		orma_tool_print(stderr, " of %.1f s", duration_ms / 1000.0);
-	fputs("  (Ctrl-C stops)\033[K", stderr);
-}
+	const struct orma_record_config *config = recorder->options->config;
 
-static void clear_progress(const struct orma_recorder *recorder)
-{
-	if (recorder->shows_progress)
-		fputs("\r\033[K", stderr);
+	orma_record_progress_show(&recorder->progress, recorder->session,
+				  seconds_since(recorder->begin_ns),
+				  config ? config->duration_ms : 0);
 }
 
 static void on_last_flush(void *ctx, const struct orma_error *error)
@@ -78,12 +68,12 @@ static int take_signals(struct orma_recorder *recorder)
 		return -EINTR;
 	if (recorder->is_ending)
 		return 0;
-	clear_progress(recorder);
-	if (recorder->shows_progress)
+	orma_record_progress_clear(&recorder->progress);
+	if (recorder->progress.is_shown)
 		fputs("Stopping (Ctrl-C again stops at once, without data that is not written "
 		      "yet)\n",
 		      stderr);
-	recorder->shows_progress = false;
+	recorder->progress.is_shown = false;
 	return begin_end(recorder);
 }
 
@@ -115,7 +105,7 @@ int orma_recorder_wait(struct orma_recorder *recorder)
 			{.fd = recorder->app.child_fd, .events = POLLIN},
 		};
 		show_progress(recorder);
-		int ready = poll(fds, 3, recorder->shows_progress ? TICK_MS : 10000);
+		int ready = poll(fds, 3, recorder->progress.is_shown ? TICK_MS : 10000);
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		r = orma_session_dispatch(recorder->session);
@@ -130,7 +120,7 @@ int orma_recorder_wait(struct orma_recorder *recorder)
 		if (r == 0)
 			r = recorder->stop_error;
 	}
-	clear_progress(recorder);
+	orma_record_progress_clear(&recorder->progress);
 	while (r == 0 && orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
 		;
 	return r;

@@ -7,6 +7,7 @@
 #include "tool/record/last_resort.h"
 #include "tool/record/record.h"
 #include "tool/record/record_app.h"
+#include "tool/record/record_progress.h"
 #include "tool/record/snapshot.h"
 #include "tool/record/trace_output.h"
 
@@ -23,13 +24,12 @@ struct orma_recorder {
 	bool is_ending;     /* the last flush was asked for */
 	struct orma_record_app app;
 	uint64_t begin_ns, end_ns; /* begin and end of the recording; end 0 = not ended */
-	bool shows_progress;
+	struct orma_record_progress progress;
 	bool is_ready;
-	uint64_t earlier_discarded; /* chunks that the service had discarded before the session */
-	bool was_read_back;         /* the recorder wrote the trace itself, and counted it */
-	ino_t old_inode;            /* the file at output_path before the session; 0 = none */
-	int stop_error;             /* the result of asking for the stop */
-	bool makes_snapshots;       /* the service reports triggers that want a snapshot */
+	bool was_read_back;   /* the recorder wrote the trace itself, and counted it */
+	ino_t old_inode;      /* the file at output_path before the session; 0 = none */
+	int stop_error;       /* the result of asking for the stop */
+	bool makes_snapshots; /* the service reports triggers that want a snapshot */
 	struct orma_snapshots snapshots;
 	struct orma_last_resort last_resort;
 	char error[512]; /* why the service ended or refused the session */

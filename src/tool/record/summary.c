@@ -143,19 +143,30 @@ struct sequence {
 	bool has_defaults;
 };
 
+static struct orma_tool_buffer describe_buffer(const struct orma_pb_trace_stats_buffer_stats *stats)
+{
+	uint64_t in = stats->bytes_written + stats->padding_bytes_written;
+	uint64_t out = stats->bytes_overwritten + stats->bytes_read + stats->padding_bytes_cleared;
+
+	uint64_t held = in - ORMA_MIN(in, out);
+
+	return (struct orma_tool_buffer){
+		.size_bytes = stats->buffer_size,
+		.written_bytes = stats->bytes_written,
+		.used_bytes = ORMA_MIN(held, stats->buffer_size),
+		.overwritten_chunks = stats->chunks_overwritten,
+		.discarded_chunks = stats->chunks_discarded,
+		.lost_packets = stats->trace_writer_packet_loss,
+	};
+}
+
 static void take_buffers(struct orma_tool_counter *counter, const struct orma_pb_trace_stats *stats)
 {
 	struct orma_tool_summary *summary = &counter->summary;
 
 	summary->buffer_count = ORMA_MIN(stats->buffer_stats.count, (size_t)ORMA_TOOL_BUFFERS_MAX);
 	for (size_t i = 0; i < summary->buffer_count; i++)
-		summary->buffers[i] = (struct orma_tool_buffer){
-			.size_bytes = stats->buffer_stats.items[i]->buffer_size,
-			.written_bytes = stats->buffer_stats.items[i]->bytes_written,
-			.overwritten_chunks = stats->buffer_stats.items[i]->chunks_overwritten,
-			.discarded_chunks = stats->buffer_stats.items[i]->chunks_discarded,
-			.lost_packets = stats->buffer_stats.items[i]->trace_writer_packet_loss,
-		};
+		summary->buffers[i] = describe_buffer(stats->buffer_stats.items[i]);
 	for (size_t i = 0; i < stats->writer_stats.count; i++) {
 		const struct orma_pb_trace_stats_writer_stats *writer =
 			stats->writer_stats.items[i];
@@ -350,28 +361,6 @@ int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma
 	return r;
 }
 
-struct loss {
-	uint64_t count;
-	const char *one, *many; /* noun behind the count */
-};
-
-/* Returns false when there are none. */
-static bool print_losses(const struct loss *losses, size_t kinds, FILE *out)
-{
-	const char *separator = "";
-
-	for (size_t i = 0; i < kinds; i++) {
-		const struct loss *loss = &losses[i];
-
-		if (loss->count == 0)
-			continue;
-		orma_tool_print(out, "%s%" PRIu64 " %s", separator, loss->count,
-				orma_base_noun(loss->count, loss->one, loss->many));
-		separator = ", ";
-	}
-	return *separator;
-}
-
 static uint64_t count_overwritten(const struct orma_tool_summary *summary)
 {
 	uint64_t chunks = 0;
@@ -379,6 +368,45 @@ static uint64_t count_overwritten(const struct orma_tool_summary *summary)
 	for (size_t i = 0; i < summary->buffer_count; i++)
 		chunks += summary->buffers[i].overwritten_chunks;
 	return chunks;
+}
+
+void orma_tool_summary_get_losses(const struct orma_tool_summary *summary,
+				  struct orma_tool_loss ret[ORMA_TOOL_LOSS_KINDS])
+{
+	const struct orma_tool_loss losses[] = {
+		{summary->lost_packets, "packets_without_room",
+		 "packet that found no room in shared memory",
+		 "packets that found no room in shared memory"},
+		{count_overwritten(summary), "chunks_overwritten", "chunk overwritten",
+		 "chunks overwritten"},
+		{summary->lost_chunks + summary->service_discarded, "chunks_discarded",
+		 "chunk discarded", "chunks discarded"},
+		{summary->full_gaps, "gaps_of_full_memory", "gap where shared memory was full",
+		 "gaps where shared memory was full"},
+		{summary->gaps, "gaps", "gap", "gaps"},
+		{summary->invalid_packets, "invalid_packets", "invalid packet", "invalid packets"},
+		{summary->late_flushes, "late_flushes", "flush not answered in time",
+		 "flushes not answered in time"},
+	};
+
+	_Static_assert(ORMA_ARRAY_SIZE(losses) == ORMA_TOOL_LOSS_KINDS, "each kind has a row");
+	memcpy(ret, losses, sizeof(losses));
+}
+
+bool orma_tool_summary_print_losses(const struct orma_tool_summary *summary, FILE *out)
+{
+	struct orma_tool_loss losses[ORMA_TOOL_LOSS_KINDS];
+	const char *separator = "";
+
+	orma_tool_summary_get_losses(summary, losses);
+	for (size_t i = 0; i < ORMA_TOOL_LOSS_KINDS; i++) {
+		if (losses[i].count == 0)
+			continue;
+		orma_tool_print(out, "%s%" PRIu64 " %s", separator, losses[i].count,
+				orma_base_noun(losses[i].count, losses[i].one, losses[i].many));
+		separator = ", ";
+	}
+	return *separator;
 }
 
 static void print_coverage(uint64_t ns, FILE *out)
@@ -414,19 +442,6 @@ static void print_ring(const struct orma_tool_summary *summary, size_t idx, FILE
 
 void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 {
-	const struct loss losses[] = {
-		{summary->lost_packets, "packet that found no room in shared memory",
-		 "packets that found no room in shared memory"},
-		{count_overwritten(summary), "chunk overwritten", "chunks overwritten"},
-		{summary->lost_chunks + summary->service_discarded, "chunk discarded",
-		 "chunks discarded"},
-		{summary->full_gaps, "gap where shared memory was full",
-		 "gaps where shared memory was full"},
-		{summary->gaps, "gap", "gaps"},
-		{summary->invalid_packets, "invalid packet", "invalid packets"},
-		{summary->late_flushes, "flush not answered in time",
-		 "flushes not answered in time"},
-	};
 	const char *none =
 		summary->has_stats ? "nothing" : "unknown, as the trace has no statistics";
 
@@ -436,7 +451,7 @@ void orma_tool_summary_print(const struct orma_tool_summary *summary, FILE *out)
 			summary->sources[i].packets,
 			orma_base_noun(summary->sources[i].packets, "packet", "packets"));
 	fputs("  lost: ", out);
-	bool has_losses = print_losses(losses, ORMA_ARRAY_SIZE(losses), out);
+	bool has_losses = orma_tool_summary_print_losses(summary, out);
 	orma_tool_print_line(out, "%s", has_losses ? "" : none);
 	for (size_t i = 0; i < summary->buffer_count; i++)
 		print_ring(summary, i, out);

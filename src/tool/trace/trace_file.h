@@ -54,6 +54,7 @@ struct orma_tool_source_count {
 /* One buffer of the session, as described by the trace. */
 struct orma_tool_buffer {
 	uint64_t size_bytes, written_bytes;
+	uint64_t used_bytes; /* at the time of the statistics */
 	uint64_t overwritten_chunks, discarded_chunks;
 	uint64_t lost_packets; /* trace_writer_packet_loss */
 	/* The packets that are left lie in this period of CLOCK_BOOTTIME; 0 = not known. */
@@ -96,6 +97,18 @@ const char *orma_tool_source_of(uint32_t field_id);
 bool orma_tool_is_known_source(struct orma_str name);
 
 int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr);
+/* One kind of loss, with its name for programs and what people read after the count. */
+struct orma_tool_loss {
+	uint64_t count;
+	const char *key, *one, *many;
+};
+
+enum { ORMA_TOOL_LOSS_KINDS = 7 };
+
+void orma_tool_summary_get_losses(const struct orma_tool_summary *summary,
+				  struct orma_tool_loss ret[ORMA_TOOL_LOSS_KINDS]);
+/* Prints "3 chunks overwritten, 1 gap", or nothing. Returns false when there are no losses. */
+bool orma_tool_summary_print_losses(const struct orma_tool_summary *summary, FILE *out);
 /* Takes the losses, and the sizes of buffers, of another summary of the same session. */
 void orma_tool_summary_take_losses(struct orma_tool_summary *summary,
 				   const struct orma_tool_summary *stats);

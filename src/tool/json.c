@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * json.c - values of JSON. A comma is due when the last byte of the buffer does not open a list, so
+ * that callers keep no state. Rejected: a tree that is printed at the end, for reports of 20 values.
+ */
+#include "tool/json.h"
+
+#include <inttypes.h>
+
+#include "base/utf8.h"
+
+static int append_comma(struct orma_buf *json)
+{
+	uint8_t last = json->size > 0 ? json->data[json->size - 1] : '{';
+
+	return last == '{' || last == '[' || last == ':' ? 0 : orma_base_buf_append_str(json, ",");
+}
+
+int orma_json_append_string(struct orma_buf *json, struct orma_str text)
+{
+	int r = orma_base_buf_append_str(json, "\"");
+
+	while (text.size > 0 && r == 0) {
+		size_t size = orma_base_utf8_size(text);
+		unsigned char first = (unsigned char)*text.data;
+
+		if (size == 0)
+			r = orma_base_buf_append_str(json, "\\ufffd");
+		else if (first < ' ' || first == '"' || first == '\\' || first == 0x7f)
+			r = orma_base_buf_printf(json, "\\u%04x", first);
+		else
+			r = orma_base_buf_append(json, text.data, size);
+		size = size ? size : 1;
+		text = (struct orma_str){text.data + size, text.size - size};
+	}
+	return r ? r : orma_base_buf_append_str(json, "\"");
+}
+
+int orma_json_append_key(struct orma_buf *json, const char *name)
+{
+	int r = append_comma(json);
+
+	return r ? r : orma_base_buf_printf(json, "\"%s\":", name);
+}
+
+int orma_json_append_text(struct orma_buf *json, const char *name, struct orma_str text)
+{
+	int r = orma_json_append_key(json, name);
+
+	return r ? r : orma_json_append_string(json, text);
+}
+
+int orma_json_append_number(struct orma_buf *json, const char *name, uint64_t number)
+{
+	int r = orma_json_append_key(json, name);
+
+	return r ? r : orma_base_buf_printf(json, "%" PRIu64, number);
+}
+
+int orma_json_begin_element(struct orma_buf *json)
+{
+	int r = append_comma(json);
+
+	return r ? r : orma_base_buf_append_str(json, "{");
+}
