@@ -98,8 +98,16 @@ foreach(header ${headers})
     DEPENDS ${header} ${PROJECT_SOURCE_DIR}/tools/header-page VERBATIM)
   list(APPEND pages ${page})
 endforeach()
+# The page of section 5 is what docs/config.md and the schema say.
+set(page ${PROJECT_BINARY_DIR}/man/orma-config.5)
+file(GLOB config_protos CONFIGURE_DEPENDS src/schema/protos/*_config.proto)
+add_custom_command(OUTPUT ${page} COMMAND ${PROJECT_SOURCE_DIR}/tools/config-page -o ${page} ${PROJECT_SOURCE_DIR}
+  DEPENDS docs/config.md ${config_protos} ${PROJECT_SOURCE_DIR}/tools/config-page VERBATIM)
+list(APPEND pages ${page})
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/man)
 add_custom_target(man_pages ALL DEPENDS ${pages})
+list(REMOVE_ITEM pages ${page})
+install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
 # Each function has a page that refers to the page of its header.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/links/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
