@@ -353,6 +353,11 @@ int orma_perfetto_run(int argc, char **argv, bool may_serve)
 	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
 	if (line.is_long && !line.queries && !line.queries_raw)
 		return orma_tool_fail("--long goes with --query");
+	if ((line.queries || line.queries_raw) &&
+	    (line.base.wish.config_path || line.has_light_option || line.base.wish.source_count ||
+	     line.base.options.attach_key || line.base.options.detach_key ||
+	     line.base.options.in_background))
+		return orma_tool_fail("--query goes with --long alone");
 	if (line.queries || line.queries_raw)
 		return orma_tool_print_query(line.queries_raw ? ORMA_QUERY_RAW
 					     : line.is_long   ? ORMA_QUERY_LONG

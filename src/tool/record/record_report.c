@@ -168,7 +168,8 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 	} else {
 		fputs(", lost: ", stderr);
 		if (!orma_tool_summary_print_losses(&report->summary, stderr))
-			fputs(report->summary.has_stats ? "nothing" : "unknown", stderr);
+			orma_tool_print(stderr, "%s",
+					report->summary.has_stats ? "nothing" : "unknown");
 		fputs(".\n", stderr);
 	}
 	if (config && report->has_packets)
