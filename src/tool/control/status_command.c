@@ -15,6 +15,7 @@
 #include "base/clock_ns.h"
 #include "proto/codec.h"
 #include "schema/gen/service_state.pb.h"
+#include "tool/control/status_json.h"
 #include "tool/print.h"
 #include "tool/tool.h"
 
@@ -186,6 +187,8 @@ int orma_tool_print_query(enum orma_query_form form)
 	r = orma_session_query_state(session, false, &data, &size);
 	if (r == 0 && form == ORMA_QUERY_RAW)
 		(void)orma_tool_write_raw(stdout, data, size); /* main() reports a failure */
+	else if (r == 0 && form == ORMA_QUERY_JSON)
+		r = orma_status_print_json(data, size);
 	else if (r == 0)
 		r = print_state(data, size, form == ORMA_QUERY_LONG);
 	orma_config_free(data);
@@ -196,10 +199,11 @@ int orma_tool_print_query(enum orma_query_form form)
 		 : ORMA_EXIT_OK;
 }
 
-enum { OPTION_LONG = ORMA_OPTION_FIRST_OWN, OPTION_RAW };
+enum { OPTION_LONG = ORMA_OPTION_FIRST_OWN, OPTION_RAW, OPTION_JSON };
 
 static const struct orma_tool_option option_table[] = {
 	{OPTION_LONG, "long", NULL, "Show all categories of each program.", NULL},
+	{OPTION_JSON, "json", NULL, "Print the state as JSON on one line, for scripts.", NULL},
 	{OPTION_RAW, "raw", NULL,
 	 "Print the answer as a serialized TracingServiceState message, for scripts.", NULL},
 	{0},
@@ -210,7 +214,9 @@ static int take_option(void *ctx, int option, char *value)
 	enum orma_query_form *form = ctx;
 
 	(void)value;
-	*form = option == OPTION_RAW ? ORMA_QUERY_RAW : ORMA_QUERY_LONG;
+	*form = option == OPTION_RAW    ? ORMA_QUERY_RAW
+		: option == OPTION_JSON ? ORMA_QUERY_JSON
+					: ORMA_QUERY_LONG;
 	return -1;
 }
 
@@ -229,7 +235,7 @@ static int run(int argc, char **argv)
 const struct orma_tool_command orma_status_command = {
 	.name = "status",
 	.summary = "show the daemon's producers, data sources and sessions",
-	.usage = "[--long | --raw]",
+	.usage = "[--long | --json | --raw]",
 	.about = "Shows the producers, data sources and sessions of the running daemon.",
 	.options = option_table,
 	.run = run,
