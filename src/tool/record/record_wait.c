@@ -24,6 +24,7 @@
 
 #define TICK_MS   200
 #define LATE_MS   75000 /* for flush, stop and read-back, beyond the duration */
+#define OWN_MS    50    /* for the end of the own session */
 #define OTHERS_MS 200   /* between two looks at other recordings */
 #define CUT_MS    8000  /* a service waits 5 s for data sources that do not stop */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
@@ -186,19 +187,20 @@ void orma_recorder_await_others(struct orma_recorder *recorder)
 	};
 	unsigned signal_count = recorder->signal_count;
 	struct orma_session *session = NULL;
-	bool has_told = false;
 
 	if (orma_session_new(&options, &session, NULL) < 0)
 		return;
-	for (int32_t count;
-	     recorder->signal_count == signal_count && (count = count_sessions(session)) > 0;) {
+	for (unsigned looks = 0; recorder->signal_count == signal_count; looks++) {
 		struct pollfd fd = {recorder->signal_fd, POLLIN, 0};
+		int32_t count = count_sessions(session);
 
-		if (!has_told)
+		if (count <= 0)
+			break;
+		/* At the first look, it may be this recorder's session, which is about to go. */
+		if (looks == 1)
 			orma_tool_warn("goes on serving %d other %s; Ctrl-C ends at once", count,
 				       orma_base_noun((uint64_t)count, "recording", "recordings"));
-		has_told = true;
-		(void)poll(&fd, 1, OTHERS_MS);
+		(void)poll(&fd, 1, looks == 0 ? OWN_MS : OTHERS_MS);
 		orma_recorder_count_signals(recorder);
 	}
 	orma_session_free(session);
