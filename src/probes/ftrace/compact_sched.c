@@ -108,12 +108,10 @@ static uint64_t clear_behind_nul(uint64_t word, bool *has_nul)
 	return htole64(little & ((marks & -marks) - 1) >> 7 /* bytes before the mark */);
 }
 
-static struct orma_compact_comm load_comm(const uint8_t *at)
+static struct orma_compact_comm clean_comm(struct orma_compact_comm comm)
 {
-	struct orma_compact_comm comm;
 	bool has_nul = false;
 
-	memcpy(&comm, at, sizeof(comm));
 	comm.words[0] = clear_behind_nul(comm.words[0], &has_nul);
 	comm.words[1] = has_nul ? 0 : clear_behind_nul(comm.words[1], &has_nul);
 	return comm;
@@ -127,25 +125,46 @@ static uint32_t home_slot(struct orma_compact_comm comm)
 	return (uint32_t)(hash >> 56) % ORMA_COMPACT_SLOTS;
 }
 
-/* Returns the index of a name, which is added when it is new; -1 = no room. */
-static int comm_index(struct orma_compact_sched *sched, const uint8_t *at)
+/* Returns the slot that has the name, or the empty one where it belongs. */
+static inline uint32_t find_slot(const struct orma_compact_sched *sched,
+				 struct orma_compact_comm comm)
 {
-	struct orma_compact_comm comm = load_comm(at);
 	uint32_t slot = home_slot(comm);
 
 	for (;; slot = (slot + 1) % ORMA_COMPACT_SLOTS) {
 		uint32_t index = sched->comm_slots[slot];
 		if (index == 0)
-			break;
+			return slot;
 		const struct orma_compact_comm *known = &sched->comms[index - 1];
 		if (known->words[0] == comm.words[0] && known->words[1] == comm.words[1])
-			return (int)index - 1;
+			return slot;
 	}
+}
+
+/* Returns the index of a name that is not in the table as it stands in the record; -1 = no room. */
+static int add_comm(struct orma_compact_sched *sched, struct orma_compact_comm raw)
+{
+	struct orma_compact_comm comm = clean_comm(raw);
+	uint32_t slot = find_slot(sched, comm);
+
+	if (sched->comm_slots[slot] != 0)
+		return sched->comm_slots[slot] - 1;
 	if (sched->comm_count == ORMA_COMPACT_COMMS_MAX)
 		return -1;
 	sched->comms[sched->comm_count++] = comm;
 	sched->comm_slots[slot] = (uint8_t)sched->comm_count;
 	return (int)sched->comm_count - 1;
+}
+
+/* Kernels from 5.4 fill the bytes behind the NUL with zeros, so the name is found without being cleaned. */
+static inline int comm_index(struct orma_compact_sched *sched, const uint8_t *at)
+{
+	struct orma_compact_comm comm;
+
+	memcpy(&comm, at, sizeof(comm));
+	uint32_t slot = find_slot(sched, comm);
+	return ORMA_LIKELY(sched->comm_slots[slot] != 0) ? sched->comm_slots[slot] - 1
+							 : add_comm(sched, comm);
 }
 
 /* --- columns -------------------------------------------------------------------------------- */
