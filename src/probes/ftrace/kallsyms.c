@@ -12,7 +12,7 @@
  * one of the file stays.
  *
  * /proc/kallsyms has 200,000 lines, takes 50 to 200 ms, and is made by the kernel while it is read. A thread of its own
- * therefore reads it, and nothing is shared with the loop's thread until the thread has written its eventfd.
+ * therefore reads it. When it has written its eventfd, the loop's thread joins it before it looks at the result.
  *
  * Rejected: compressing the names, as upstream does (2 MB are saved, which are only there while a session wants names);
  * reading symbols on demand, because the file has no index.
@@ -200,7 +200,8 @@ struct orma_kallsyms_load {
 	pthread_t thread;
 	char *path;
 	struct orma_watch watch;
-	int done_fd; /* eventfd: the thread writes it after `result` and `kallsyms` */
+	int done_fd; /* eventfd: the thread writes it at its end */
+	bool is_joined;
 	int result;
 	struct orma_kallsyms *kallsyms;
 	orma_kallsyms_loaded_fn *on_loaded;
@@ -228,6 +229,8 @@ static void on_done(struct orma_watch *watch, unsigned ready)
 
 	(void)ready;
 	orma_base_watch_remove(watch);
+	pthread_join(load->thread, NULL); /* the thread is about to return */
+	load->is_joined = true;
 	/* The callee may free the load. */
 	load->on_loaded(load->ctx, load->result, ORMA_TAKE(load->kallsyms));
 }
@@ -273,7 +276,8 @@ void orma_kallsyms_load_free(struct orma_kallsyms_load *load)
 {
 	if (!load)
 		return;
-	pthread_join(load->thread, NULL);
+	if (!load->is_joined)
+		pthread_join(load->thread, NULL);
 	orma_base_watch_remove(&load->watch);
 	orma_kallsyms_free(load->kallsyms);
 	orma_base_fd_close(load->done_fd);
