@@ -247,13 +247,16 @@ int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, 
 struct orma_proto_extension {
 	const struct orma_proto_desc *extendee, *fields;
 };
+struct orma_proto_text_options {
+	const struct orma_proto_extension *extension; /* NULL = none */
+	unsigned flags;
+};
 /* The same as orma_proto_text_parse(). Fields of the extension become unknown fields of the
  * extendee. */
 int orma_proto_text_parse_extended(const struct orma_proto_desc *desc,
-				   const struct orma_proto_extension *extension, const char *name,
-				   const char *text, size_t size, unsigned flags,
-				   struct orma_arena *arena, void *ret_message,
-				   struct orma_error *reterr);
+				   const struct orma_proto_text_options *options, const char *name,
+				   const char *text, size_t size, struct orma_arena *arena,
+				   void *ret_message, struct orma_error *reterr);
 
 /*
  * Appends the message as text, two spaces per level, beginning with `indent` levels. Unknown fields

@@ -363,17 +363,16 @@ static int parse_all(struct orma_proto_parser *parser)
 }
 
 int orma_proto_text_parse_extended(const struct orma_proto_desc *desc,
-				   const struct orma_proto_extension *extension, const char *name,
-				   const char *text, size_t size, unsigned flags,
-				   struct orma_arena *arena, void *ret_message,
-				   struct orma_error *reterr)
+				   const struct orma_proto_text_options *options, const char *name,
+				   const char *text, size_t size, struct orma_arena *arena,
+				   void *ret_message, struct orma_error *reterr)
 {
 	struct orma_proto_parser parser; /* frames are filled in as they are entered */
 	int r;
 
 	parser.arena = arena;
-	parser.extension = extension;
-	parser.is_lossy = flags & ORMA_PROTO_TEXT_LOSSY;
+	parser.extension = options->extension;
+	parser.is_lossy = options->flags & ORMA_PROTO_TEXT_LOSSY;
 	parser.depth = 0;
 	parser.wire = parser.scratch = (struct orma_buf){0};
 	parser.frames[0] = (struct orma_proto_parse_frame){.message = orma_proto_new(desc, arena)};
@@ -392,6 +391,8 @@ int orma_proto_text_parse(const struct orma_proto_desc *desc, const char *name, 
 			  size_t size, unsigned flags, struct orma_arena *arena, void *ret_message,
 			  struct orma_error *reterr)
 {
-	return orma_proto_text_parse_extended(desc, NULL, name, text, size, flags, arena,
-					      ret_message, reterr);
+	const struct orma_proto_text_options options = {.flags = flags};
+
+	return orma_proto_text_parse_extended(desc, &options, name, text, size, arena, ret_message,
+					      reterr);
 }

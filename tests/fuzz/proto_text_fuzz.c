@@ -85,8 +85,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	desc = descs[data[0] / 2 % ORMA_ARRAY_SIZE(descs)];
-	r = orma_proto_text_parse_extended(desc, &extension, "text", (const char *)data + 1,
-					   size - 1, data[0] % 2, &arena, &message, &error);
+	const struct orma_proto_text_options options = {&extension, data[0] % 2};
+	r = orma_proto_text_parse_extended(desc, &options, "text", (const char *)data + 1, size - 1,
+					   &arena, &message, &error);
 	if (r == 0)
 		check_message(desc, message, &arena);
 	else

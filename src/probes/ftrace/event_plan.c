@@ -31,6 +31,7 @@
 #include "probes/ftrace/event_plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -324,13 +325,12 @@ static uint16_t comm_offset(const struct orma_ftrace_format *format, struct orma
 static uint16_t comm_offset_beside(const struct orma_ftrace_format *format, struct orma_str pid)
 {
 	char name[64];
-	size_t prefix = pid.size - strlen("pid");
+	int prefix = (int)(pid.size - strlen("pid"));
 
-	if (!orma_probes_text_has_suffix(pid, "pid") || prefix + strlen("comm") > sizeof(name))
+	if (!orma_probes_text_has_suffix(pid, "pid") || pid.size >= sizeof(name))
 		return 0;
-	memcpy(name, pid.data, prefix);
-	memcpy(name + prefix, "comm", strlen("comm"));
-	return comm_offset(format, (struct orma_str){name, prefix + strlen("comm")});
+	snprintf(name, sizeof(name), "%.*scomm", prefix, pid.data);
+	return comm_offset(format, orma_base_str(name));
 }
 
 /* The task renames itself; not all kernels also have a field for it. */

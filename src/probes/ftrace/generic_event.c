@@ -128,7 +128,7 @@ int orma_legacy_event_plan(const struct orma_ftrace_format *format, struct orma_
 }
 
 /* The tags and lengths around a field and its name. */
-#define LEGACY_FIELD_BYTES (2 * (1 + LEGACY_LENGTH_BYTES))
+#define LEGACY_FIELD_BYTES ((size_t)2 * (1 + LEGACY_LENGTH_BYTES))
 
 size_t orma_legacy_event_bytes(const struct orma_legacy_event *event, size_t record_bytes)
 {

@@ -74,6 +74,11 @@ static int add_name(struct orma_kallsyms *kallsyms, struct orma_str name, uint32
 	return r < 0 ? r : orma_base_buf_append(&kallsyms->names, "", 1);
 }
 
+static bool is_function(char type)
+{
+	return type == 't' || type == 'T' || type == 'w' || type == 'W';
+}
+
 /* "ADDRESS TYPE NAME[\t[MODULE]]"; other lines are ignored. */
 static int add_line(struct orma_kallsyms *kallsyms, struct orma_str line, uint32_t number)
 {
@@ -85,7 +90,7 @@ static int add_line(struct orma_kallsyms *kallsyms, struct orma_str line, uint32
 	    !orma_probes_text_word(&line, &name) || type.size != 1 ||
 	    !orma_probes_text_hex64(address_text, &address) || address == 0)
 		return 0;
-	if (memchr("tTwW", type.data[0], 4)) {
+	if (is_function(type.data[0])) {
 		int r = add_name(kallsyms, name, &offset);
 		if (r < 0)
 			return r;

@@ -84,7 +84,7 @@ int orma_probes_process_read_leader(struct orma_probes_process_instance *instanc
 				    struct orma_probes_process_sample *sample)
 {
 	int r = orma_probes_process_read_status(instance, pid, ret, sample);
-	if (r < 0)
+	if (r)
 		return r;
 	return ret->tgid == (int64_t)pid ? 0 : -ESRCH;
 }

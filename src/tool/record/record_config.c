@@ -33,12 +33,14 @@ static int parse_config(const struct orma_record_wish *wish, const char *name,
 {
 	bool is_text = wish->format == ORMA_CONFIG_TEXT || wish->format == ORMA_CONFIG_TEXT_LOSSY ||
 		       (wish->format == ORMA_CONFIG_GUESS && looks_like_text(content));
+	const struct orma_proto_text_options options = {
+		.extension = &orma_tool_config_extension,
+		.flags = wish->format == ORMA_CONFIG_TEXT_LOSSY ? ORMA_PROTO_TEXT_LOSSY : 0,
+	};
 	if (is_text)
-		return orma_proto_text_parse_extended(
-			&orma_pb_trace_config_desc, &orma_tool_config_extension, name,
-			(const char *)content->data, content->size,
-			wish->format == ORMA_CONFIG_TEXT_LOSSY ? ORMA_PROTO_TEXT_LOSSY : 0, arena,
-			ret, reterr);
+		return orma_proto_text_parse_extended(&orma_pb_trace_config_desc, &options, name,
+						      (const char *)content->data, content->size,
+						      arena, ret, reterr);
 	int r = orma_proto_decode_copy(&orma_pb_trace_config_desc, content->data, content->size,
 				       arena, ret);
 	if (r == -EBADMSG)

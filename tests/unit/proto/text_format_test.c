@@ -409,8 +409,10 @@ static const struct orma_proto_extension other_sources = {&orma_pb_data_source_c
 static int parse_extended(const char *text, unsigned flags, struct orma_arena *arena, void *ret,
 			  struct orma_error *error)
 {
-	return orma_proto_text_parse_extended(&orma_pb_trace_config_desc, &other_sources, "t.cfg",
-					      text, strlen(text), flags, arena, ret, error);
+	const struct orma_proto_text_options options = {&other_sources, flags};
+
+	return orma_proto_text_parse_extended(&orma_pb_trace_config_desc, &options, "t.cfg", text,
+					      strlen(text), arena, ret, error);
 }
 
 ORMA_TEST(fields_of_a_second_table_become_unknown_fields)

@@ -102,6 +102,7 @@ static void check_text(const struct facts *facts, size_t idx, const char *name, 
 	struct orma_buf text = {0}, encoded = {0};
 	struct orma_error error = {0};
 	struct orma_arena arena = {0};
+	const struct orma_proto_text_options options = {&extension, 0};
 	struct orma_proto_field field;
 	struct orma_str content;
 	void *config;
@@ -109,8 +110,8 @@ static void check_text(const struct facts *facts, size_t idx, const char *name, 
 	open_message(facts, idx, &text);
 	CHECK_INT(orma_base_buf_printf(&text, "%s: %s", name, value), 0);
 	close_message(facts, idx, &text);
-	if (orma_proto_text_parse_extended(facts->messages[0].desc, &extension, "t",
-					   (const char *)text.data, text.size, 0, &arena, &config,
+	if (orma_proto_text_parse_extended(facts->messages[0].desc, &options, "t",
+					   (const char *)text.data, text.size, &arena, &config,
 					   &error) < 0)
 		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
 	CHECK_INT(orma_proto_encode(config, &encoded), 0);
