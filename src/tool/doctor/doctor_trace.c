@@ -253,7 +253,7 @@ static void report_undecodable(const struct orma_doctor_sequence *sequence, cons
 		orma_findings_add(
 			findings, "unknown_clock",
 			"%s has %" PRIu64 " %s in a clock of its own that has no snapshot, "
-			"so their times are not known.",
+			"so the times are not known.",
 			name, sequence->clockless_packets,
 			orma_base_noun(sequence->clockless_packets, "timestamp", "timestamps"));
 }
@@ -309,7 +309,7 @@ static void report_slices(const struct examination *examination, struct orma_fin
 	}
 	if (lossy)
 		orma_findings_add(findings, "unclosed_slices",
-				  "%" PRIu64 " %s no end, and their sequences lost data.", lossy,
+				  "%" PRIu64 " %s no end, in sequences that lost data.", lossy,
 				  orma_base_noun(lossy, "slice has", "slices have"));
 	if (open)
 		orma_findings_add_note(findings, "unclosed_slices",
@@ -317,9 +317,8 @@ static void report_slices(const struct examination *examination, struct orma_fin
 				       orma_base_noun(open, "slice was", "slices were"));
 	if (beginless && has_overwritten(summary))
 		orma_findings_add_note(findings, "ends_without_begin",
-				       "%" PRIu64 " %s no begin, because the buffer overwrote it.",
-				       beginless,
-				       orma_base_noun(beginless, "slice has", "slices have"));
+				       "The buffer overwrote the begin of %" PRIu64 " %s.",
+				       beginless, orma_base_noun(beginless, "slice", "slices"));
 	else if (beginless)
 		orma_findings_add(findings, "ends_without_begin", "%" PRIu64 " %s no begin.",
 				  beginless, orma_base_noun(beginless, "slice has", "slices have"));

@@ -109,8 +109,7 @@ ORMA_TEST(a_trace_that_is_cut_is_examined_up_to_the_cut)
 {
 	examine_cut(BEGIN_STATE EVENT("type: TYPE_SLICE_BEGIN name_iid: 1") EVENT("type: 3"), 2);
 	CHECK(findings.problem_count == 2);
-	check_problem("unclosed_slices", "1 slice has no end, and their sequences lost data.",
-		      NULL);
+	check_problem("unclosed_slices", "1 slice has no end, in sequences that lost data.", NULL);
 	finish();
 }
 
@@ -221,7 +220,7 @@ ORMA_TEST(timestamps_of_clocks_without_a_snapshot_are_reported)
 		"packet { trusted_packet_sequence_id: 3 timestamp: 1 timestamp_clock_id: 3 }");
 	check_problem("unknown_clock",
 		      "Sequence 3 (other data) has 1 timestamp in a clock of its own that has no "
-		      "snapshot, so their times are not known.",
+		      "snapshot, so the times are not known.",
 		      NULL);
 	check_problem(
 		"unknown_clock",
@@ -240,8 +239,7 @@ ORMA_TEST(slices_without_an_end_or_a_begin_are_counted)
 	check_problem("ends_without_begin", "1 slice has no begin.", NULL);
 	examine(BEGIN_STATE EVENT("type: TYPE_SLICE_END") "packet { trace_stats { buffer_stats { "
 							  "chunks_overwritten: 1 } } }");
-	check_found(true, "ends_without_begin",
-		    "1 slice has no begin, because the buffer overwrote it.", NULL);
+	check_found(true, "ends_without_begin", "The buffer overwrote the begin of 1 slice.", NULL);
 	finish();
 }
 
