@@ -26,22 +26,19 @@ struct orma_record_wish {
 	enum orma_config_format format;
 	/* These override the values of a config file; 0 = not given. */
 	uint32_t duration_ms;
-	bool is_endless; /* no duration at all */
 	uint64_t buffer_kb;
-	uint64_t file_limit_kb;     /* stream into the file, up to this size */
-	bool is_streaming;          /* write into the file while recording */
-	const char *const *sources; /* data sources, groups, and ftrace events "group/name" */
-	int source_count;
+	uint64_t file_limit_kb;        /* stream into the file, up to this size */
+	const char *const *sources;    /* data sources, groups, and ftrace events "group/name" */
 	const char *const *categories; /* for track_event: no other is enabled */
-	int category_count;
-	uint32_t ring_ms;        /* choose a buffer for so much time */
-	uint32_t file_count;     /* with output_path and file_limit_kb: keep so many files */
-	const char *output_path; /* the service creates the file */
-	bool compresses;
+	const char *output_path;       /* the service creates the file */
 	const char *hypervisor; /* name of the kernel's buffer of hypervisor events; NULL = none */
 	const char *const *attributes; /* "key=value" */
-	int attribute_count;
-	bool is_deferred;
+	int source_count, category_count, attribute_count;
+	uint32_t ring_ms;    /* choose a buffer for so much time */
+	uint32_t file_count; /* with output_path and file_limit_kb: keep so many files */
+	bool is_endless;     /* no duration at all */
+	bool is_streaming;   /* write into the file while recording */
+	bool compresses, is_deferred;
 };
 
 /* The facts about a config that the recorder needs. */
