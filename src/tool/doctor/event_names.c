@@ -90,7 +90,7 @@ static size_t list_typed(struct orma_arena *arena, const char ***ret)
 		/* The group hypervisor has members that begin with its name; see event_groups.h. */
 		if (strcmp(group, "hypervisor") == 0 && strncmp(event, group, prefix) == 0)
 			event += prefix + 1;
-		snprintf(text, sizeof(text), "%s/%s", group, event);
+		snprintf(text, sizeof(text), "%.40s/%.80s", group, event);
 		names[count] = orma_base_arena_strdup(arena, orma_base_str(text));
 		count += names[count] != NULL;
 	}
