@@ -68,6 +68,9 @@ void orma_record_config_done(struct orma_record_config *config);
 /* Appends the text of the config that a wish without a file stands for. 0 or -errno. */
 int orma_record_config_text(const struct orma_record_wish *wish, struct orma_buf *text);
 
+/* A group, an event "group/name" or a probe on a function: a word that linux.ftrace records. */
+bool orma_record_is_of_kernel(const char *word);
+
 /* Prints the names that a recording takes as a source, as lines of `orma --print-options`. */
 void orma_record_print_sources(void);
 

@@ -14,7 +14,6 @@
 #include "tool/control/trigger_command.h"
 #include "tool/print.h"
 #include "tool/record/record_app.h"
-#include "tool/record/record_groups.h"
 #include "tool/record/record_options.h"
 #include "tool/tool.h"
 
@@ -434,8 +433,7 @@ static int append_word(struct orma_buf *text, const char *word)
 
 static bool needs_ftrace(const char *source)
 {
-	return strchr(source, '/') || orma_record_group_find(source) ||
-	       strcmp(source, "linux.ftrace") == 0;
+	return orma_record_is_of_kernel(source) || strcmp(source, "linux.ftrace") == 0;
 }
 
 /* Remembers what needs ftrace, and the command that root would give. */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_text.c - the text of the config that options of a command line stand for.
  *
- * The words that name what to record are of three kinds: a data source ("linux.sys_stats"), a group
- * ("sched", record_groups.c), and an event of the kernel ("sched/sched_switch"). Groups and events
- * add to what is recorded without them. With a data source among the words, only the data sources
- * that are named are recorded:
+ * The words that name what to record are of four kinds: a data source ("linux.sys_stats"), a group
+ * ("sched", record_groups.c), an event of the kernel ("sched/sched_switch"), and a probe on a
+ * function ("kprobe:vfs_read", "uprobe:/bin/bash:readline", as bpftrace has them). Groups, events and
+ * probes add to what is recorded without them. With a data source among the words, only the data
+ * sources that are named are recorded:
  *
- *   data source named?   no: the default ones               yes: those
- *   group or event?      linux.ftrace with all their events, each once; and what groups add to
- *                        linux.sys_stats, if that is recorded
+ *   data source named?      no: the default ones               yes: those
+ *   group, event, probe?    linux.ftrace with all their events, each once; and what groups add to
+ *                           linux.sys_stats, if that is recorded
  *
- * A word that is no group and has no slash is a data source, because programs may register any name.
+ * Any other word is a data source, because programs may register any name.
  *
  * Buffer 0 has events of programs and of the kernel, which come at every rate, are read together and
  * should cover the same time. Sources that poll get buffer 1 if there is something else, which could
@@ -67,6 +68,16 @@ static const struct source_text {
 	{"linux.systemd_journald", true, ""},
 };
 
+/* linux.ftrace tells a function of a program from one of the kernel by its path. */
+static const struct probe_word {
+	const char *prefix, *type; /* KprobeEvent.type */
+} probe_words[] = {
+	{"kprobe:", "KPROBE_TYPE_KPROBE"},
+	{"kretprobe:", "KPROBE_TYPE_KRETPROBE"},
+	{"uprobe:/", "KPROBE_TYPE_KPROBE"},
+	{"uretprobe:/", "KPROBE_TYPE_KRETPROBE"},
+};
+
 /* The words, sorted. */
 struct selection {
 	const struct orma_record_wish *wish;
@@ -91,6 +102,24 @@ static bool is_polled(const char *name)
 	const struct source_text *source = find_source_text(name);
 
 	return source && source->is_polled;
+}
+
+static const struct probe_word *find_probe_word(const char *word)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(probe_words); i++)
+		if (strncmp(word, probe_words[i].prefix, strlen(probe_words[i].prefix)) == 0)
+			return &probe_words[i];
+	return NULL;
+}
+
+static bool is_event(const char *word)
+{
+	return strchr(word, '/') && !find_probe_word(word);
+}
+
+bool orma_record_is_of_kernel(const char *word)
+{
+	return strchr(word, '/') || find_probe_word(word) || orma_record_group_find(word);
 }
 
 /* --- choosing sources ------------------------------------------------------------------------- */
@@ -124,7 +153,7 @@ static void add_words(struct selection *selection)
 
 		if (group) {
 			add_group(selection, group);
-		} else if (strchr(wish->sources[i], '/')) {
+		} else if (orma_record_is_of_kernel(wish->sources[i])) {
 			selection->has_ftrace = true;
 		} else {
 			selection->names_sources = true;
@@ -277,6 +306,16 @@ static int append_group_events(const struct orma_record_group *group, size_t beg
 	return r;
 }
 
+static int append_probe(struct orma_buf *text, const char *word)
+{
+	const struct probe_word *probe = find_probe_word(word);
+	int r = orma_base_buf_append_str(text, "      kprobe_events {\n");
+
+	if (r == 0)
+		r = append_field(text, "        probe", orma_base_str(strchr(word, ':') + 1));
+	return r ? r : orma_base_buf_printf(text, "        type: %s\n      }\n", probe->type);
+}
+
 static int append_ftrace(const struct selection *selection, struct orma_buf *text)
 {
 	const struct orma_record_wish *wish = selection->wish;
@@ -287,8 +326,11 @@ static int append_ftrace(const struct selection *selection, struct orma_buf *tex
 	for (size_t i = 0; i < selection->group_count && r == 0; i++)
 		r = append_group_events(selection->groups[i], begin, text);
 	for (int i = 0; i < wish->source_count && r == 0; i++)
-		if (strchr(wish->sources[i], '/'))
+		if (is_event(wish->sources[i]))
 			r = append_event(text, begin, orma_base_str(wish->sources[i]));
+	for (int i = 0; i < wish->source_count && r == 0; i++)
+		if (find_probe_word(wish->sources[i]))
+			r = append_probe(text, wish->sources[i]);
 	for (size_t i = 0; i < selection->group_count && r == 0; i++)
 		r = orma_base_buf_append_str(text, selection->groups[i]->ftrace);
 	return r ? r
