@@ -122,7 +122,9 @@ static void print_fields(const char *const *fields, size_t count)
 static void print_row(const struct orma_tool_command *command,
 		      const struct orma_tool_option *option)
 {
-	char letter[2] = {has_letter(option) ? (char)(unsigned char)option->id : '-', '\0'};
+	char letter[2] = "-";
+	if (has_letter(option))
+		letter[0] = (char)option->id;
 	const char *const fields[] = {
 		"option",     command->name,          letter,
 		option->name, or_dash(option->value), or_dash(option->completes),

@@ -196,12 +196,12 @@ static void do_execs(const char *argument)
 
 static void do_renames(const char *argument)
 {
-	int i, count = 15;
-	char name[16];
+	int count = 15;
+	char name[16] = "name=a \"x\"";
 
 	(void)argument;
-	for (i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "name=%d \"x\"", i);
+	for (int i = 0; i < count; i++) {
+		name[5] = (char)('a' + i);
 		prctl(PR_SET_NAME, name);
 	}
 	printf("renames tid=%d count=%d\n", get_tid(), count);

@@ -202,7 +202,7 @@ static int to_offset(const struct elf_file *file, uint64_t address, uint64_t *re
 		Elf64_Phdr segment;
 		int r = read_segment(file, i, &segment);
 
-		if (r < 0)
+		if (r)
 			return r;
 		if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
 		    address - segment.p_vaddr < segment.p_filesz)

@@ -133,7 +133,7 @@ void orma_probes_process_scan(struct orma_probes_process_instance *instance)
 		return;
 	for (size_t i = 0; i < probe->pids.count; i++) {
 		uint32_t pid = probe->pids.items[i];
-		if (orma_probes_process_read_leader(instance, pid, &status, NULL) < 0)
+		if (orma_probes_process_read_leader(instance, pid, &status, NULL))
 			continue;
 		struct orma_probes_process *process = orma_probes_process_get(instance, pid);
 		if (!process)

@@ -3,7 +3,7 @@
  *
  * The fields of a message are collected, sorted by number (unknown ones come last, in their order), and
  * printed. If a singular field occurs several times, the last value counts, as for every reader.
- * Messages nest by recursion, to the limit that all readers share.
+ * Open messages are on a stack of limited depth, because the depth comes from the input.
  *
  * Text is protobuf's text format, which orma_proto_text_parse() reads again. JSON is protobuf's mapping
  * to JSON: integers of 64 bits are strings, because many readers of JSON round them; bytes are in base64;
@@ -48,9 +48,6 @@ struct orma_print_field {
 	const struct orma_proto_field_desc *known;
 	const struct orma_proto_desc *table; /* that has it */
 };
-
-static int print_message(struct orma_packet_printer *printer, const struct orma_proto_desc *desc,
-			 struct orma_str bytes, unsigned depth);
 
 void orma_packet_printer_done(struct orma_packet_printer *printer)
 {
@@ -171,10 +168,11 @@ static int put_base64(struct orma_buf *out, struct orma_str bytes)
 	for (size_t left = bytes.size; left > 0; left -= ORMA_MIN(left, (size_t)3), at += 3) {
 		uint32_t bits = (uint32_t)at[0] << 16 | (left > 1 ? (uint32_t)at[1] << 8 : 0) |
 				(left > 2 ? at[2] : 0);
-		char quad[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
-				left > 1 ? digits[bits >> 6 & 63] : '=',
-				left > 2 ? digits[bits & 63] : '='};
+		char quad[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63],
+				digits[bits & 63]};
 
+		if (left < 3)
+			memcpy(quad + 1 + left, "==", 3 - left);
 		TRY(orma_base_buf_append(out, quad, 4));
 	}
 	return orma_base_buf_append(out, "\"", 1);
@@ -390,8 +388,11 @@ static void copy_name(char *ret, size_t size, struct orma_str name)
 {
 	size_t count = ORMA_MIN(name.size, size - 1);
 
-	for (size_t i = 0; i < count; i++)
-		ret[i] = name.data[i] > ' ' && name.data[i] < 0x7f ? name.data[i] : '?';
+	for (size_t i = 0; i < count; i++) {
+		ret[i] = name.data[i];
+		if (ret[i] <= ' ' || ret[i] >= 0x7f)
+			ret[i] = '?';
+	}
 	ret[count] = '\0';
 }
 
@@ -471,38 +472,33 @@ static int print_unknown(struct orma_packet_printer *printer, const struct orma_
 						    : put_wide(printer, field->wire.value, false);
 }
 
-static int print_child(struct orma_packet_printer *printer, const struct orma_print_field *field,
+/* Text has the name before each value of a list; JSON separates the values. */
+static int begin_value(struct orma_packet_printer *printer, const struct orma_print_field *field,
 		       unsigned depth)
 {
-	const struct orma_proto_desc *desc = field->table->types[field->known->type_idx].message;
+	const struct orma_buf *out = &printer->out;
 
-	TRY(open_message(printer, NULL));
-	TRY(print_message(printer, desc, field->wire.bytes, depth + 1));
-	return close_message(printer, depth);
+	if (!printer->is_json)
+		return put_name(printer,
+				orma_base_str(orma_proto_field_name(field->table, field->known)),
+				depth);
+	return (field->known->flags & ORMA_PROTO_REPEATED_FLAG) && out->data[out->size - 1] != '['
+		       ? put(printer, ",")
+		       : 0;
 }
 
-/* Prints one value; JSON separates the values of a list. */
+/* Prints a value that is not a message. */
 static int print_value(struct orma_packet_printer *printer, const struct orma_print_field *field,
 		       const uint64_t *number, unsigned depth)
 {
-	bool is_string = field->known->kind == ORMA_PROTO_KIND_STRING;
-	struct orma_buf *out = &printer->out;
-	struct orma_str name = orma_base_str(orma_proto_field_name(field->table, field->known));
-	bool is_message = field->known->kind == ORMA_PROTO_KIND_MESSAGE;
-
-	if (!printer->is_json)
-		TRY(put_name(printer, name, depth));
-	else if ((field->known->flags & ORMA_PROTO_REPEATED_FLAG) &&
-		 out->data[out->size - 1] != '[')
-		TRY(put(printer, ","));
-	if (is_message)
-		return print_child(printer, field, depth);
+	TRY(begin_value(printer, field, depth));
 	if (!printer->is_json)
 		TRY(put(printer, ": "));
 	if (number)
 		TRY(put_number(printer, field, *number));
 	else
-		TRY(put_string(printer, field->wire.bytes, is_string));
+		TRY(put_string(printer, field->wire.bytes,
+			       field->known->kind == ORMA_PROTO_KIND_STRING));
 	return printer->is_json ? 0 : put(printer, "\n");
 }
 
@@ -542,64 +538,114 @@ static int print_packed(struct orma_packet_printer *printer, const struct orma_p
 	return 0;
 }
 
-static int print_occurrence(struct orma_packet_printer *printer,
-			    const struct orma_print_field *field, unsigned depth)
+static int print_scalar(struct orma_packet_printer *printer, const struct orma_print_field *field,
+			unsigned depth)
 {
 	bool is_number = field->known->kind != ORMA_PROTO_KIND_STRING &&
-			 field->known->kind != ORMA_PROTO_KIND_BYTES &&
-			 field->known->kind != ORMA_PROTO_KIND_MESSAGE;
+			 field->known->kind != ORMA_PROTO_KIND_BYTES;
 
 	if (is_number && field->wire.type == ORMA_PROTO_BYTES)
 		return print_packed(printer, field, depth);
 	return print_value(printer, field, is_number ? &field->wire.value : NULL, depth);
 }
 
-/* Prints the field at `at` and the following ones of the same number. Returns their number or -errno. */
-static int print_field(struct orma_packet_printer *printer, size_t at, size_t end, unsigned depth)
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* A message that is open. Its fields are those of the printer from `begin` to `end`; those before `at` are printed,
+ * and `left` of the values of one field from there on are to come. */
+struct open_message {
+	size_t begin, at, end, left;
+	bool is_list;
+};
+
+static int enter(struct orma_packet_printer *printer, const struct orma_proto_desc *desc,
+		 struct orma_str bytes, struct open_message *ret)
 {
-	struct orma_print_field field = printer->fields[at];
-	bool is_list = field.known && field.known->flags & ORMA_PROTO_REPEATED_FLAG;
-	size_t count = 1;
-
-	if (!field.known) {
-		int r = print_unknown(printer, &field, depth);
-		return r < 0 ? r : 1;
-	}
-	while (at + count < end && printer->fields[at + count].known == field.known)
-		count++;
-	if (printer->is_json)
-		TRY(put_name(printer,
-			     orma_base_str(orma_proto_field_name(field.table, field.known)),
-			     depth));
-	if (printer->is_json && is_list)
-		TRY(put(printer, "["));
-	for (size_t i = is_list ? 0 : count - 1; i < count; i++) {
-		field = printer->fields[at + i]; /* a message below may move the array */
-		TRY(print_occurrence(printer, &field, depth));
-	}
-	if (printer->is_json && is_list)
-		TRY(put(printer, "]"));
-	return (int)ORMA_MIN(count, (size_t)INT32_MAX);
-}
-
-static int print_message(struct orma_packet_printer *printer, const struct orma_proto_desc *desc,
-			 struct orma_str bytes, unsigned depth)
-{
-	size_t begin = printer->field_count;
-
-	if (depth > ORMA_PROTO_DEPTH_MAX)
-		return -EMSGSIZE;
 	if (desc == &orma_pb_ftrace_event_bundle_desc)
 		printer->bundle = bytes;
+	*ret = (struct open_message){.begin = printer->field_count, .at = printer->field_count};
 	TRY(collect(printer, desc, bytes));
-	size_t end = printer->field_count;
-	for (size_t at = begin; at < end;) {
-		int count = print_field(printer, at, end, depth);
+	ret->end = printer->field_count;
+	return 0;
+}
 
-		TRY(count);
-		at += (size_t)count;
+/* Begins the field at `message->at`, which may have several values. An unknown field is printed whole. */
+static int begin_field(struct orma_packet_printer *printer, struct open_message *message,
+		       unsigned depth)
+{
+	const struct orma_print_field *field = &printer->fields[message->at];
+	size_t count = 1;
+
+	if (!field->known) {
+		message->at++;
+		return print_unknown(printer, field, depth);
 	}
-	printer->field_count = begin;
+	while (message->at + count < message->end && field[count].known == field->known)
+		count++;
+	message->is_list = field->known->flags & ORMA_PROTO_REPEATED_FLAG;
+	message->left = message->is_list ? count : 1;
+	message->at += count - message->left;
+	if (!printer->is_json)
+		return 0;
+	TRY(put_name(printer, orma_base_str(orma_proto_field_name(field->table, field->known)),
+		     depth));
+	return message->is_list ? put(printer, "[") : 0;
+}
+
+/* Takes the next value of the field. Returns the table of a message that it opened, or NULL with 0 or -errno. */
+static const struct orma_proto_desc *take_value(struct orma_packet_printer *printer,
+						struct open_message *message, unsigned depth,
+						struct orma_str *ret_bytes, int *ret)
+{
+	const struct orma_print_field *field = &printer->fields[message->at];
+
+	message->at++;
+	message->left--;
+	if (field->known->kind != ORMA_PROTO_KIND_MESSAGE) {
+		*ret = print_scalar(printer, field, depth);
+		return NULL;
+	}
+	*ret_bytes = field->wire.bytes;
+	const struct orma_proto_desc *desc = field->table->types[field->known->type_idx].message;
+	*ret = begin_value(printer, field, depth);
+	if (*ret == 0)
+		*ret = open_message(printer, NULL);
+	return *ret == 0 ? desc : NULL;
+}
+
+static int print_packet(struct orma_packet_printer *printer, struct orma_str bytes)
+{
+	struct open_message open[ORMA_PROTO_DEPTH_MAX + 1]; /* from 1 on, which is the packet */
+	unsigned depth = 1;
+
+	TRY(enter(printer, &orma_pb_trace_packet_desc, bytes, &open[depth]));
+	while (depth > 0) {
+		struct open_message *message = &open[depth];
+
+		if (message->left > 0) {
+			int r;
+			const struct orma_proto_desc *desc =
+				take_value(printer, message, depth, &bytes, &r);
+			TRY(r);
+			if (desc) {
+				if (depth == ORMA_PROTO_DEPTH_MAX)
+					return -EMSGSIZE;
+				TRY(enter(printer, desc, bytes, &open[++depth]));
+				continue;
+			}
+		} else if (message->at < message->end) {
+			TRY(begin_field(printer, message, depth));
+			continue;
+		} else {
+			printer->field_count = message->begin;
+			if (--depth == 0)
+				break;
+			TRY(close_message(printer, depth));
+			message = &open[depth];
+		}
+		if (message->left == 0 && message->is_list && printer->is_json)
+			TRY(put(printer, "]"));
+	}
 	return 0;
 }
 
@@ -608,6 +654,6 @@ int orma_packet_print(struct orma_packet_printer *printer, const void *data, siz
 	printer->field_count = 0;
 	printer->bundle = ORMA_STR("");
 	TRY(put(printer, printer->is_json ? "{" : "packet {\n"));
-	TRY(print_message(printer, &orma_pb_trace_packet_desc, (struct orma_str){data, size}, 1));
+	TRY(print_packet(printer, (struct orma_str){data, size}));
 	return put(printer, "}\n");
 }

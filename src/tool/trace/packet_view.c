@@ -75,30 +75,37 @@ int orma_packet_view_read(const void *data, size_t size, struct orma_packet_view
 	return more;
 }
 
-/* Is this a message of that type? The depth is limited, because the bytes choose it. */
-static bool is_message(const struct orma_proto_desc *desc, struct orma_str bytes, unsigned depth)
-{
-	const struct orma_proto_field_desc *known;
-	struct orma_proto_reader reader;
-	struct orma_proto_field field;
-	int more;
-
-	if (depth > ORMA_PROTO_DEPTH_MAX)
-		return false;
-	orma_proto_reader_init(&reader, bytes.data, bytes.size);
-	while ((more = orma_proto_reader_next(&reader, &field)) > 0) {
-		known = field.type == ORMA_PROTO_BYTES ? orma_proto_desc_find(desc, field.id)
-						       : NULL;
-		if (known && known->kind == ORMA_PROTO_KIND_MESSAGE &&
-		    !is_message(desc->types[known->type_idx].message, field.bytes, depth + 1))
-			return false;
-	}
-	return more == 0;
-}
-
+/* The messages around the current place are on a stack, because the bytes choose the depth. */
 bool orma_packet_is_intact(const void *data, size_t size)
 {
-	return is_message(&orma_pb_trace_packet_desc, (struct orma_str){data, size}, 1);
+	struct {
+		const struct orma_proto_desc *desc;
+		struct orma_proto_reader reader;
+	} open[ORMA_PROTO_DEPTH_MAX];
+	size_t count = 1;
+
+	open[0].desc = &orma_pb_trace_packet_desc;
+	orma_proto_reader_init(&open[0].reader, data, size);
+	while (count > 0) {
+		const struct orma_proto_desc *desc = open[count - 1].desc;
+		const struct orma_proto_field_desc *known = NULL;
+		struct orma_proto_field field;
+		int more = orma_proto_reader_next(&open[count - 1].reader, &field);
+
+		if (more < 0)
+			return false;
+		if (more == 0)
+			count--;
+		else if (field.type == ORMA_PROTO_BYTES)
+			known = orma_proto_desc_find(desc, field.id);
+		if (!known || known->kind != ORMA_PROTO_KIND_MESSAGE)
+			continue;
+		if (count == ORMA_ARRAY_SIZE(open))
+			return false;
+		open[count].desc = desc->types[known->type_idx].message;
+		orma_proto_reader_init(&open[count++].reader, field.bytes.data, field.bytes.size);
+	}
+	return true;
 }
 
 bool orma_packet_is_event(uint32_t kind)
