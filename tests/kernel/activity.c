@@ -159,7 +159,7 @@ static void do_syscalls(const char *argument)
 static void do_forks(const char *argument)
 {
 	int i, status, count = 20;
-	char name[16];
+	char name[24];
 	pid_t pid;
 
 	(void)argument;

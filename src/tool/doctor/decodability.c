@@ -36,8 +36,11 @@ struct packet {
 	struct orma_str event, interned, defaults, snapshot;
 };
 
+/* A field of another wire type than its own is damage, and counts as empty. */
 static void take_field(const struct orma_proto_field *field, struct packet *ret)
 {
+	struct orma_str bytes =
+		field->type == ORMA_PROTO_BYTES ? field->bytes : (struct orma_str){0};
 	const char *source;
 
 	switch (field->id) {
@@ -63,16 +66,16 @@ static void take_field(const struct orma_proto_field *field, struct packet *ret)
 		ret->is_cleared = field->value != 0;
 		break;
 	case ORMA_PB_TRACE_PACKET_INTERNED_DATA:
-		ret->interned = field->bytes;
+		ret->interned = bytes;
 		break;
 	case ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS:
-		ret->defaults = field->bytes;
+		ret->defaults = bytes;
 		break;
 	case ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT:
-		ret->snapshot = field->bytes;
+		ret->snapshot = bytes;
 		break;
 	case ORMA_PB_TRACE_PACKET_TRACK_EVENT:
-		ret->event = field->bytes;
+		ret->event = bytes;
 		break;
 	default:
 		break;
@@ -132,7 +135,8 @@ static uint64_t find_number(struct orma_str message, uint32_t field_id)
 {
 	struct orma_proto_field field;
 
-	return orma_proto_reader_find(message.data, message.size, field_id, &field) > 0
+	return orma_proto_reader_find(message.data, message.size, field_id, &field) > 0 &&
+			       field.type != ORMA_PROTO_BYTES
 		       ? field.value
 		       : 0;
 }
@@ -161,7 +165,9 @@ static void take_defaults(struct orma_doctor_sequence *sequence, struct orma_str
 	sequence->default_clock =
 		find_number(defaults, ORMA_PB_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID);
 	if (orma_proto_reader_find(defaults.data, defaults.size,
-				   ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS, &event) > 0)
+				   ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS,
+				   &event) > 0 &&
+	    event.type == ORMA_PROTO_BYTES)
 		sequence->default_track =
 			find_number(event.bytes, ORMA_PB_TRACK_EVENT_DEFAULTS_TRACK_UUID);
 }
@@ -182,7 +188,7 @@ static void take_snapshot(struct orma_decodability *decodability,
 	decodability->clock_snapshots++;
 	orma_proto_reader_init(&reader, snapshot.data, snapshot.size);
 	while (orma_proto_reader_next(&reader, &field) > 0) {
-		if (field.id != ORMA_PB_CLOCK_SNAPSHOT_CLOCKS)
+		if (field.id != ORMA_PB_CLOCK_SNAPSHOT_CLOCKS || field.type != ORMA_PROTO_BYTES)
 			continue;
 		uint64_t id = find_number(field.bytes, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_CLOCK_ID);
 		if (id < OWN_CLOCKS_FIRST)
