@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -214,18 +215,32 @@ static int to_offset(const struct elf_file *file, uint64_t address, uint64_t *re
 	return -EBADMSG;
 }
 
-int orma_elf_find_function(const char *path, struct orma_str name, uint64_t *ret_offset)
+/* A device acts when it is opened (a watchdog starts), so the type is known before. */
+static int open_file(const char *path)
 {
 	ORMA_AUTO(orma_base_fd_closep)
-	int fd = orma_base_fd_avoid_standard(
-		open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-	struct elf_file file = {.fd = fd};
-	uint64_t address = 0;
+	int place = orma_base_fd_avoid_standard(open(path, O_PATH | O_CLOEXEC));
+	char link[32];
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (place < 0 || fstat(place, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || name.size == 0)
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	int fd = orma_base_fd_avoid_standard(open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+	return fd < 0 ? -errno : fd;
+}
+
+int orma_elf_find_function(const char *path, struct orma_str name, uint64_t *ret_offset)
+{
+	ORMA_AUTO(orma_base_fd_closep) int fd = open_file(path);
+	struct elf_file file = {.fd = fd};
+	uint64_t address = 0;
+
+	if (fd < 0)
+		return fd;
+	if (name.size == 0)
 		return -ENOEXEC;
 	int r = read_header(&file);
 	if (r == 0)

@@ -193,6 +193,8 @@ static void write_packet(struct orma_ftrace_sink *sink, struct orma_packet *pack
 	orma_packet_nested_end(packet, &nested);
 	if (sink->kallsyms)
 		write_interned(sink, packet);
+	else if (sink->met.symbols.count > ORMA_SYMBOL_INDEX_RENEW)
+		orma_symbol_index_clear(&sink->met.symbols);
 	orma_packet_end(packet);
 }
 

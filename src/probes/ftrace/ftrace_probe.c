@@ -65,6 +65,15 @@ static bool wants_kallsyms(const struct ftrace_instance *instance)
 	return instance->session.is_started && instance->session.config.wanted->symbolize_ksyms;
 }
 
+/* All of them: a session that made its buffer wait may have ended meanwhile. */
+static void resume_buffers(struct ftrace_probe *probe)
+{
+	struct orma_ftrace_buffer *buffer;
+
+	ORMA_LIST_FOR_EACH (buffer, &probe->machine.buffers, link)
+		orma_ftrace_drain_pause(buffer, false);
+}
+
 static void on_kallsyms(void *ctx, int result, struct orma_kallsyms *kallsyms)
 {
 	struct ftrace_probe *probe = ctx;
@@ -81,8 +90,8 @@ static void on_kallsyms(void *ctx, int result, struct orma_kallsyms *kallsyms)
 				"symbolize_ksyms: cannot read the kernel's symbols: %s",
 				orma_base_error_words(result));
 		orma_ftrace_session_set_kallsyms(&instance->session, probe->kallsyms);
-		orma_ftrace_drain_pause(instance->session.buffer, false);
 	}
+	resume_buffers(probe);
 }
 
 static void load_kallsyms(struct ftrace_probe *probe, struct ftrace_instance *instance)
@@ -108,15 +117,13 @@ static void load_kallsyms(struct ftrace_probe *probe, struct ftrace_instance *in
 static void drop_kallsyms(struct ftrace_probe *probe)
 {
 	const struct ftrace_instance *instance;
-	struct orma_ftrace_buffer *buffer;
 
 	ORMA_LIST_FOR_EACH (instance, &probe->instances, link)
 		if (wants_kallsyms(instance))
 			return;
 	orma_kallsyms_load_free(ORMA_TAKE(probe->load));
 	if (probe->is_loading)
-		ORMA_LIST_FOR_EACH (buffer, &probe->machine.buffers, link)
-			orma_ftrace_drain_pause(buffer, false);
+		resume_buffers(probe);
 	probe->is_loading = false;
 	if (!probe->must_retain_kallsyms) {
 		orma_kallsyms_free(probe->kallsyms);

@@ -56,9 +56,10 @@ static int add(struct orma_ftrace_session *session, const char *group, const cha
 		 event->encoding == ORMA_FTRACE_GENERIC)
 		orma_ftrace_report_failed(report, group_text, name_text,
 					  "disable_generic_events excludes it");
-	else
+	else {
 		orma_ftrace_session_add_event(session, event);
-	session->syscalls.is_used |= strcmp(group, "raw_syscalls") == 0;
+		session->syscalls.is_used |= strcmp(group, "raw_syscalls") == 0;
+	}
 	return 0;
 }
 
@@ -93,12 +94,15 @@ static int add_bare(struct orma_ftrace_session *session, const char *name)
 
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0 || groups.size == 0) {
-		orma_ftrace_report_unknown(&session->report, (struct orma_str){0},
-					   orma_base_str(name));
-		return 0;
+	for (size_t at = 0; r == 0 && at < groups.size;) {
+		const char *group = (const char *)groups.data + at;
+
+		if (!is_reserved(orma_base_str(group)))
+			return add(session, group, name);
+		at += strlen(group) + 1;
 	}
-	return add(session, (const char *)groups.data, name);
+	orma_ftrace_report_unknown(&session->report, (struct orma_str){0}, orma_base_str(name));
+	return 0;
 }
 
 static int add_entry(struct orma_ftrace_session *session, struct orma_str entry)

@@ -225,7 +225,9 @@ static enum outcome write_record(struct orma_ftrace_sink *sink, enum orma_sink_a
 		return add_to_columns(sink, orma_compact_sched_add_waking, format->waking_bytes,
 				      record);
 	const struct orma_event_entry *entry = orma_event_table_get(sink->events, record->id);
-	if (ORMA_UNLIKELY(!entry)) /* unloaded by mistake */
+	/* The kernel may have given the number of an event that is gone to another kind of event. */
+	if (ORMA_UNLIKELY(!entry || (action == ORMA_SINK_KPROBE) !=
+					    (entry->event.encoding == ORMA_FTRACE_KPROBE)))
 		return LEFT_OUT;
 	switch (action) {
 	case ORMA_SINK_ENCODE:
@@ -233,7 +235,7 @@ static enum outcome write_record(struct orma_ftrace_sink *sink, enum orma_sink_a
 	case ORMA_SINK_DESCRIBE:
 		return describe(sink, entry, record);
 	case ORMA_SINK_LEGACY:
-		return encode_legacy(sink, entry->legacy, record);
+		return entry->legacy ? encode_legacy(sink, entry->legacy, record) : LEFT_OUT;
 	case ORMA_SINK_KPROBE:
 		return encode_kprobe(sink, entry->event.plan, record);
 	case ORMA_SINK_PRINT:

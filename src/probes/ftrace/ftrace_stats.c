@@ -211,9 +211,6 @@ void orma_ftrace_stats_write(const struct orma_ftrace_stats *stats,
 	if (session->atrace_errors.size > 0)
 		orma_packet_bytes(packet, FIELD(ATRACE_ERRORS), session->atrace_errors.data,
 				  session->atrace_errors.size);
-	if (session->atrace_errors.size > 0)
-		orma_packet_bytes(packet, FIELD(ATRACE_ERRORS), session->atrace_errors.data,
-				  session->atrace_errors.size);
 	if (session->exclusive_feature_error.size > 0)
 		orma_packet_bytes(packet, FIELD(EXCLUSIVE_FEATURE_ERROR),
 				  session->exclusive_feature_error.data,

@@ -54,8 +54,8 @@ ORMA_TEST(text_is_that_of_the_decoded_packet)
 		"ftrace_events { compact_sched { switch_timestamp: [1, 2, 300] intern_table: ['a', "
 		"'b'] switch_next_prio: [-1] } event { timestamp: 9 sched_switch { prev_comm: 'x' "
 		"prev_state: -1 } } }",
-		"900900 { 1: 5 2: 'x' 3: 0x00000001 } 900901: 'text' 900902: '' 900903: "
-		"18446744073709551615",
+		("900900 { 1: 5 2: 'x' 3: 0x00000001 } 900901: 'text' 900902: '' 900903: "
+		 "18446744073709551615"),
 		"8: 'not a number' 7: 5",
 	};
 
