@@ -51,10 +51,13 @@ static int allow_priority(void *ctx, enum orma_priority_policy policy, uint32_t 
 
 static int check_as_service(const struct orma_pb_trace_config *config, struct orma_error *reterr)
 {
+	/* The check reads only which codecs there are, so the functions need no worker. */
+	const struct orma_compressor_ops compressor_ops = orma_compress_worker_ops();
 	const struct orma_service_options options = {
 		.struct_size = sizeof(options),
 		.file_ops = &orma_file_worker_ops,
 		.regex_ops = orma_tool_regex_ops,
+		.compressor_ops = &compressor_ops,
 		.set_priority = allow_priority,
 	};
 	const struct orma_consumer_info info = {.struct_size = sizeof(info), .uid = geteuid()};

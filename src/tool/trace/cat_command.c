@@ -5,6 +5,8 @@
  *
  * Memory holds a packet, a batch and the state of each sequence, whatever the size of the traces. The
  * output grows by whole packets: when it takes no more, a file is cut back to the last whole batch.
+ * An output file is created or emptied only when the first batch is ready, so a mistake in the
+ * options or in the names of the inputs leaves an older file as it was.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +33,8 @@ struct cat {
 	bool repairs;
 	const char *input;       /* its name for messages */
 	const char *output_path; /* NULL = standard output */
-	int fd;
-	int output_error; /* -errno */
+	int fd;                  /* -1 = the output file is not open yet */
+	int output_error;        /* -errno */
 	uint64_t packet_count;
 	struct orma_buf batch; /* whole packets */
 };
@@ -44,19 +46,44 @@ static const char *output_name(const struct cat *cat)
 	return cat->output_path ? cat->output_path : "standard output";
 }
 
+static int choose_output(struct cat *cat)
+{
+	if (cat->output_path && strcmp(cat->output_path, "-") != 0)
+		return ORMA_EXIT_OK;
+	cat->output_path = NULL;
+	cat->fd = STDOUT_FILENO;
+	return isatty(cat->fd) ? orma_tool_usage_error("a trace is not for a terminal: name a file "
+						       "with --out, or a pipe")
+			       : ORMA_EXIT_OK;
+}
+
+static int open_output(struct cat *cat)
+{
+	if (cat->fd >= 0)
+		return 0;
+	cat->fd = open(cat->output_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (cat->fd < 0)
+		cat->output_error = -errno;
+	return cat->output_error;
+}
+
 static int flush(struct cat *cat)
 {
 	size_t written = 0;
+	int r = open_output(cat);
 
+	if (r < 0)
+		return r;
 	while (written < cat->batch.size) {
-		ssize_t r = write(cat->fd, cat->batch.data + written, cat->batch.size - written);
+		ssize_t count =
+			write(cat->fd, cat->batch.data + written, cat->batch.size - written);
 
-		if (r < 0 && errno != EINTR) {
+		if (count < 0 && errno != EINTR) {
 			cat->output_error = -errno;
 			orma_file_cut_tail(cat->fd, written);
 			return cat->output_error;
 		}
-		written += r > 0 ? (size_t)r : 0;
+		written += count > 0 ? (size_t)count : 0;
 	}
 	cat->batch.size = 0;
 	return 0;
@@ -74,41 +101,11 @@ static int write_packet(struct cat *cat, struct orma_str packet)
 	return r == 0 && cat->batch.size >= BATCH_BYTES ? flush(cat) : r;
 }
 
-/* Is this the file that descriptor is of? */
-static bool is_same_file(int fd, const char *path)
-{
-	struct stat a, b;
-
-	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
-static int open_output(struct cat *cat, char **inputs, int input_count)
-{
-	cat->fd = STDOUT_FILENO;
-	if (!cat->output_path || strcmp(cat->output_path, "-") == 0) {
-		cat->output_path = NULL;
-		return isatty(STDOUT_FILENO)
-			       ? orma_tool_usage_error("a trace is not for a terminal: name a file "
-						       "with --out, or a pipe")
-			       : ORMA_EXIT_OK;
-	}
-	cat->fd = open(cat->output_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (cat->fd < 0)
-		return orma_tool_fail("cannot write %s: %s", cat->output_path, strerror(errno));
-	for (int i = 0; i < input_count; i++)
-		if (is_same_file(cat->fd, inputs[i]))
-			return orma_tool_fail("%s would be overwritten while it is read",
-					      cat->output_path);
-	if (ftruncate(cat->fd, 0) < 0 && errno != EINVAL)
-		return orma_tool_fail("cannot write %s: %s", cat->output_path, strerror(errno));
-	return ORMA_EXIT_OK;
-}
-
-/* Returns `status`, or that of writing if that failed. */
+/* Returns `status`, or that of writing if that failed. An output without packets is created only
+ * after success. */
 static int close_output(struct cat *cat, int status)
 {
-	if (cat->output_error == 0 && cat->batch.size > 0)
+	if (cat->output_error == 0 && (cat->batch.size > 0 || status == ORMA_EXIT_OK))
 		flush(cat);
 	if (cat->fd != STDOUT_FILENO && cat->fd >= 0 && close(cat->fd) < 0 &&
 	    cat->output_error == 0)
@@ -159,6 +156,45 @@ static int tell_failure(const struct cat *cat, int r, const struct orma_error *e
 	if (r == -EBADMSG && !cat->repairs && cat->packet_count > 0)
 		orma_tool_warn("what is before is copied; --repair also copies what is behind");
 	return ORMA_EXIT_FAILURE;
+}
+
+/* Returns -errno when the input cannot be opened. A pipe is not tried: opening and closing it would
+ * end its writer. */
+static int stat_input(const char *path, struct stat *ret)
+{
+	if (strcmp(path, "-") == 0)
+		return fstat(STDIN_FILENO, ret) < 0 ? -errno : 0;
+	if (stat(path, ret) < 0)
+		return -errno;
+	int fd = S_ISREG(ret->st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (S_ISREG(ret->st_mode) && fd < 0)
+		return -errno;
+	orma_base_fd_close(fd);
+	return 0;
+}
+
+/* Checks that each input can be opened and is not the file that is written, before the output file
+ * is touched. */
+static int check_files(struct cat *cat, char **inputs, int input_count)
+{
+	struct stat output, input;
+	bool has_output = cat->output_path ? stat(cat->output_path, &output) == 0
+					   : fstat(cat->fd, &output) == 0;
+
+	for (int i = 0; i < input_count; i++) {
+		bool is_stdin = strcmp(inputs[i], "-") == 0;
+		int r = stat_input(inputs[i], &input);
+
+		if (r < 0)
+			return orma_tool_fail("cannot open %s: %s",
+					      is_stdin ? "standard input" : inputs[i],
+					      strerror(-r));
+		if (has_output && S_ISREG(output.st_mode) && output.st_dev == input.st_dev &&
+		    output.st_ino == input.st_ino)
+			return orma_tool_fail("%s would be overwritten while it is read",
+					      is_stdin ? output_name(cat) : inputs[i]);
+	}
+	return ORMA_EXIT_OK;
 }
 
 static int copy_trace(struct cat *cat, const char *path)
@@ -237,13 +273,14 @@ static int run(int argc, char **argv)
 	if (optind == argc)
 		return orma_tool_usage_error("name one trace file or more");
 	cat.cut.select = &cat.select;
-	status = open_output(&cat, argv + optind, argc - optind);
+	status = choose_output(&cat);
+	if (status == ORMA_EXIT_OK)
+		status = check_files(&cat, argv + optind, argc - optind);
 	if (status == ORMA_EXIT_OK) {
-		for (int i = optind; i < argc && status == ORMA_EXIT_OK; i++)
+		for (int i = optind; i < argc && status == ORMA_EXIT_OK && cat.output_error == 0;
+		     i++)
 			status = copy_trace(&cat, argv[i]);
 		status = close_output(&cat, status);
-	} else if (cat.fd > STDOUT_FILENO) {
-		orma_base_fd_close(cat.fd);
 	}
 	orma_packet_cut_done(&cat.cut);
 	orma_packet_select_done(&cat.select);
