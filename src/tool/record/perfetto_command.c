@@ -267,6 +267,8 @@ static int check(const struct command_line *line)
 		return orma_tool_fail("--clone-for-bugreport goes with --clone or --clone-by-name");
 	if (options->attach_key && options->detach_key)
 		return orma_tool_fail("--attach and --detach exclude each other");
+	if (options->detach_key && !*options->detach_key)
+		return orma_tool_fail("--detach: the key is empty");
 	if (options->detach_key && options->in_background)
 		return orma_tool_fail("--detach and --background exclude each other");
 	if (options->stops_attached && !options->attach_key)
@@ -312,6 +314,13 @@ static int record(struct command_line *line)
 	struct orma_error error = {0};
 	const char **sources = NULL;
 	int r = 0;
+	/* A detached session streams into its own file. Upstream's recorder skips --out without a
+	 * word. */
+	if (line->base.options.attach_key && line->base.options.out_path) {
+		orma_tool_warn("--attach leaves --out as it is: the trace is in the session's own "
+			       "file");
+		line->base.options.out_path = NULL;
+	}
 	/* Upstream's recorder accepts a config with a clone, and ignores it. */
 	if (line->base.options.attach_key || is_clone(line))
 		return run(line, NULL);

@@ -46,13 +46,29 @@ static void on_stopped(void *ctx, const char *error)
 				begins_with(error, "max_file_count:"));
 }
 
+/* The service writes into the recorder's file. */
+static bool sends_fd(const struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+
+	return config && config->writes_into_file && !config->output_path;
+}
+
+/* Removes an older trace. A refused session has left it as it was. Services write 100 ms after the
+ * beginning at the earliest, or when the session ends, and what they have written by now stays. */
+static void accept_session(struct orma_recorder *recorder)
+{
+	if (sends_fd(recorder) && !recorder->is_accepted && !recorder->error[0])
+		orma_trace_output_empty(&recorder->output);
+	recorder->is_accepted = true;
+}
+
 static void on_accepted(void *ctx, const struct orma_error *error, const void *data, size_t size)
 {
-	struct orma_recorder *recorder = ctx;
 	(void)error;
 	(void)data;
 	(void)size;
-	recorder->is_accepted = true;
+	accept_session(ctx);
 }
 
 static void on_events(void *ctx, const void *events, size_t size)
@@ -261,6 +277,8 @@ static int run_clone(struct orma_recorder *recorder)
 	int r = orma_session_clone(recorder->session, &clone, &clone_result, &error);
 	if (r)
 		snprintf(recorder->error, sizeof(recorder->error), "%s", error.message);
+	else
+		orma_trace_output_empty(&recorder->output);
 	return r || clone_result.was_write_into_file ? r : read_back(recorder);
 }
 
@@ -274,39 +292,72 @@ static void look_at_old_file(struct orma_recorder *recorder)
 		recorder->old_inode = info.st_ino;
 }
 
+/* Returns 0 when a session is detached under this key, -ENOENT when none is, or another error;
+ * `reterr` is set when no service can be asked. */
+static int find_detached(const char *key, struct orma_error *reterr)
+{
+	const struct orma_record_options options = {0};
+	struct orma_recorder recorder = {.options = &options};
+	int r = connect_session(&recorder, NULL, reterr);
+	if (r && reterr && !reterr->message[0])
+		(void)orma_base_error_set(reterr, r, "%s", strerror(-r));
+	if (r)
+		return -EHOSTDOWN; /* no service: nothing is known of the key */
+	r = orma_session_attach(recorder.session, key);
+	if (r == 0)
+		r = orma_session_detach(recorder.session, key);
+	orma_session_free(recorder.session);
+	return r;
+}
+
+/* Attaches to a session, or begins one. 0 or -errno. */
+static int begin_session(struct orma_recorder *recorder)
+{
+	const struct orma_record_options *options = recorder->options;
+	int r;
+	if (options->attach_key) {
+		r = orma_session_attach(recorder->session, options->attach_key);
+		return r == 0 && options->stops_attached ? orma_session_stop(recorder->session) : r;
+	}
+	if (!options->config)
+		return -EINVAL;
+	/* A session that cannot be detached would still write into the file at its end. */
+	if (options->detach_key && find_detached(options->detach_key, NULL) == 0)
+		return -EEXIST;
+	r = orma_session_enable(recorder->session, options->config->bytes.data,
+				options->config->bytes.size,
+				sends_fd(recorder) ? recorder->output.fd : -1);
+	/* The service answers in order, so a refusal of the config comes before this answer. */
+	if (r == 0 && orma_session_query_async(recorder->session, ORMA_SESSION_QUERY_CAPABILITIES,
+					       on_accepted, recorder))
+		accept_session(recorder);
+	return r;
+}
+
+static int detach(struct orma_recorder *recorder)
+{
+	int r = orma_session_detach(recorder->session, recorder->options->detach_key);
+	if (r == 0)
+		accept_session(recorder);
+	return r;
+}
+
 static int run_session(struct orma_recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
-	bool sends_fd = options->config && options->config->writes_into_file &&
-			!options->config->output_path;
 	int r;
 	look_at_old_file(recorder);
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	if (sends_fd || is_clone(recorder))
-		orma_trace_output_empty(&recorder->output);
 	if (is_clone(recorder))
 		return run_clone(recorder);
 	/* Before the session begins, because a trigger that comes at once would be missed
 	 * otherwise. */
 	r = recorder->makes_snapshots ? orma_session_observe(recorder->session, CLONE_TRIGGER_HIT)
 				      : 0;
-	if (r == 0 && options->attach_key)
-		r = orma_session_attach(recorder->session, options->attach_key);
-	else if (r == 0 && !options->config)
-		r = -EINVAL;
-	else if (r == 0)
-		r = orma_session_enable(recorder->session, options->config->bytes.data,
-					options->config->bytes.size,
-					sends_fd ? recorder->output.fd : -1);
-	/* The service answers in order, so a refusal of the config comes before this answer. */
-	if (r == 0 && !options->attach_key &&
-	    orma_session_query_async(recorder->session, ORMA_SESSION_QUERY_CAPABILITIES,
-				     on_accepted, recorder))
-		recorder->is_accepted = true;
-	if (r == 0 && options->attach_key && options->stops_attached)
-		r = orma_session_stop(recorder->session);
+	if (r == 0)
+		r = begin_session(recorder);
 	if (r == 0 && options->detach_key)
-		return orma_session_detach(recorder->session, options->detach_key);
+		return detach(recorder);
 	if (r)
 		return r;
 	orma_recorder_note_losses(recorder);
@@ -319,7 +370,7 @@ static int run_session(struct orma_recorder *recorder)
 	recorder->end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (r == -EINTR)
 		r = orma_recorder_cut_short(recorder);
-	if (r || recorder->error[0] || recorder->output.fd < 0 || sends_fd)
+	if (r || recorder->error[0] || recorder->output.fd < 0 || sends_fd(recorder))
 		return r;
 	orma_trace_output_empty(&recorder->output);
 	return read_back(recorder);
@@ -437,15 +488,9 @@ int orma_record_run(const struct orma_record_options *options)
 
 int orma_record_is_detached(const char *key)
 {
-	const struct orma_record_options options = {0};
-	struct orma_recorder recorder = {.options = &options};
 	struct orma_error error = {0};
-	int r = connect_session(&recorder, NULL, &error);
-	if (r)
-		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-r));
-	r = orma_session_attach(recorder.session, key);
-	if (r == 0)
-		r = orma_session_detach(recorder.session, key);
-	orma_session_free(recorder.session);
+	int r = find_detached(key, &error);
+	if (error.message[0])
+		return orma_tool_fail("%s", error.message);
 	return r == 0 ? 0 : r == -ENOENT ? 2 : 1;
 }

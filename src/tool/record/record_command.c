@@ -102,7 +102,9 @@ static const struct orma_tool_option option_table[] = {
 	 "file.",
 	 NULL},
 	{OPTION_ATTACH, "attach", "KEY",
-	 "Take over the session that runs under KEY, and wait for its end.", NULL},
+	 "Take over the session that runs under KEY, and wait for its end. The trace is in the "
+	 "file that was named with --detach.",
+	 NULL},
 	{OPTION_STOP, "stop", NULL, "With --attach: end the session.", NULL},
 	{'q', "quiet", NULL, "Print no progress and no summary.", NULL},
 	{'v', "verbose", NULL,
@@ -386,8 +388,12 @@ static int check_existing(const struct command_line *line, bool has_program)
 	    wish->buffer_kb || wish->file_limit_kb || wish->category_count || wish->is_streaming ||
 	    wish->compresses || has_program)
 		return orma_tool_usage_error(
-			"--clone and --attach take a session as it is; they go "
-			"with --out, --stop, --quiet and --background only");
+			"--clone and --attach take a session as it is; they go with --quiet and "
+			"--background, --clone also with --out, and --attach with --stop");
+	if (options->attach_key && options->out_path)
+		return orma_tool_usage_error(
+			"--attach goes without --out: the trace is in the file that was named when "
+			"the session was detached");
 	return -1;
 }
 
@@ -404,6 +410,8 @@ static int check(const struct command_line *line, bool has_program)
 		return orma_tool_usage_error("--stop goes with --attach");
 	if (options->attach_key || options->clone_id || options->clone_name)
 		return check_existing(line, has_program);
+	if (options->detach_key && !*options->detach_key)
+		return orma_tool_usage_error("--detach: the key is empty");
 	if (options->detach_key && (options->in_background || has_program))
 		return orma_tool_usage_error(
 			"--detach goes with neither --background nor a program");

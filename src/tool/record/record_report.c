@@ -341,6 +341,11 @@ static int report_failure(struct orma_recorder *recorder, int result)
 					      "has at most 128 KiB",
 					      options->config->bytes.size);
 		break;
+	case -EEXIST:
+		if (options->detach_key)
+			return orma_tool_fail("a session is detached under \"%s\" already",
+					      options->detach_key);
+		break;
 	case -ENOENT:
 		if (options->attach_key)
 			return orma_tool_fail("no session is detached under \"%s\"",

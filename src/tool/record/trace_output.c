@@ -71,8 +71,15 @@ bool orma_trace_output_is_file(const struct orma_trace_output *output)
 
 void orma_trace_output_empty(const struct orma_trace_output *output)
 {
-	if (orma_trace_output_is_file(output) && strcmp(output->path, "-") != 0)
-		(void)ftruncate(output->fd, 0);
+	struct stat info;
+
+	if (output->fd < 0 || strcmp(output->path, "-") == 0)
+		return;
+	/* A service that writes into the file moves this position. */
+	off_t end = lseek(output->fd, 0, SEEK_CUR);
+	if (end >= 0 && fstat(output->fd, &info) == 0 && S_ISREG(info.st_mode) &&
+	    info.st_size > end)
+		(void)ftruncate(output->fd, end);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */

@@ -38,8 +38,9 @@ struct orma_trace_output {
 
 /* Reports what is wrong. Returns the exit status. `path` is borrowed. */
 int orma_trace_output_open(struct orma_trace_output *output, const char *path, bool no_clobber);
-/* A file that exists keeps its content until there is something to write. Does nothing to
- * standard output. */
+/* Removes an older trace, which is everything behind the position of the file: a service that got
+ * the descriptor may have begun to write. A file that exists keeps its content until the service
+ * has accepted the session. Does nothing to standard output. */
 void orma_trace_output_empty(const struct orma_trace_output *output);
 /*
  * Writes all packets of a session. A write error stops the writing but not the reading: the file
