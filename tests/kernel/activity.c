@@ -197,11 +197,11 @@ static void do_execs(const char *argument)
 static void do_renames(const char *argument)
 {
 	int count = 15;
-	char name[16] = "name=a \"x\"";
+	char name[32];
 
 	(void)argument;
 	for (int i = 0; i < count; i++) {
-		name[5] = (char)('a' + i);
+		snprintf(name, sizeof(name), "name=%d \"x\"", i);
 		prctl(PR_SET_NAME, name);
 	}
 	printf("renames tid=%d count=%d\n", get_tid(), count);
