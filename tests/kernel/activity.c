@@ -403,8 +403,12 @@ static void do_cgroups(const char *folder)
 	printf("cgroups tid=%d\n", get_tid());
 }
 
-/* A uprobe is set on this. */
-static __attribute__((noinline, noclone)) int add_one(int value)
+/* A uprobe is set on this, so it keeps its name. */
+#ifndef __clang__
+__attribute__((noclone))
+#endif
+static __attribute__((noinline)) int
+add_one(int value)
 {
 	__asm__ volatile("" : "+r"(value));
 	return value + 1;
