@@ -12,9 +12,10 @@
  * other has the suffix _async: it returns at once and calls back when the answer is there. The
  * callback runs exactly once, unless the session is freed before.
  *
- * Blocking:  functions without the suffix wait as long as their page says, otherwise for timeout_ms
- *            of the options (-ETIMEDOUT). Other functions do not block. The timeout restarts
- *            with each part of an answer, so a long answer may take longer in total.
+ * Blocking:  a function without the suffix waits as long as its page says. If its page says nothing,
+ *            it waits for options.timeout_ms and then returns -ETIMEDOUT. The timeout restarts with
+ *            each part of an answer, so a long answer may take longer in total. Other functions do
+ *            not block.
  * Polling:   poll orma_session_poll_fd() for reading, then call orma_session_dispatch(). Callbacks
  *            run inside it, or inside functions that wait.
  * Callbacks: run on the thread that dispatches or waits. They must not free the session. Functions

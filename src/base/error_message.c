@@ -2,8 +2,9 @@
  * error_message.c - writes the message of a struct orma_error.
  *
  * Owns nothing. A message that is too long for its fixed size is cut, and always ends in a NUL.
- * Rejected: messages on the heap, because reporting a failed allocation must not allocate; a chain
- * of causes, because prefixes are as readable.
+ * Rejected: messages on the heap, because reporting a failed allocation must not allocate. Also
+ * rejected: a list with one entry per cause; a message that puts the causes before each other with
+ * colons says the same.
  */
 #include "base/error_message.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * str.c - copies strings and parses numbers.
  *
- * The parser accepts nothing but the number; strtoull() alone would accept blanks before it, a sign
- * of an unsigned number, and text behind it. Rejected: a parser of our own, because strtoull()
- * handles overflow correctly; sscanf(), because it cannot report overflow.
+ * The parser accepts the digits of a number and nothing else. strtoull() alone would also accept
+ * blanks and a minus sign before the digits, and any text after them. Rejected: a parser of our own,
+ * because strtoull() handles overflow correctly; sscanf(), because it cannot report overflow.
  */
 #include "base/str.h"
 

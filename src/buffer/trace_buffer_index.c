@@ -2,8 +2,8 @@
  * trace_buffer_index.c - the sequences of a trace buffer, and which records each has.
  *
  * Owns the table of sequences (an array of slots; records name their sequence by slot), the hash
- * from (producer, writer) to slot, the queue of sequences without records, and each sequence's list
- * of its records' offsets.
+ * from (producer, writer) to slot, and the queue of sequences without records. Each sequence has a
+ * list with the offsets of its records.
  *
  * Invariants: the ids of a list ascend strictly, and all lie within half the circle of 32-bit ids
  * counted from the first, so "id minus first id" orders them. A slot with records is never freed.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_consumer.c - ConsumerPort: each method decodes its arguments and calls the consumer's port.
- * Calls that are answered later (EnableTracing, ObserveEvents, ReadBuffers) are kept until then;
- * those of Flush in host_flush.c.
+ * This file keeps the calls of EnableTracing, ObserveEvents and ReadBuffers until they are answered.
+ * host_flush.c keeps the calls of Flush.
  */
 #include "host/host_consumer.h"
 

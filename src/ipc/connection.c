@@ -12,8 +12,8 @@
  * it would have to expect its own destruction inside every send.
  *
  * Receiving: a turn has at most RECEIVES_PER_TURN receives, so that a flood from one peer cannot
- * starve the others. Level-triggered epoll reports the rest again. Rejected: reading until EAGAIN,
- * which costs one more system call per wake-up and has no bound.
+ * starve the others. Level-triggered epoll reports the rest again. Rejected: reading until EAGAIN.
+ * It takes one more system call per wake-up, and a fast peer could keep it going without end.
  *
  * Handling frames has a time budget per turn, too, because a frame of ten bytes may ask for
  * milliseconds of work. When the budget is spent, a task hands out the remaining frames in a later

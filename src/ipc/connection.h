@@ -2,8 +2,8 @@
  * connection.h - a stream of frames over a non-blocking socket on the event loop.
  *
  * Nothing blocks: bytes that the socket does not take at once wait in a queue of bounded size. The
- * connection ends when the peer closes it, sends an oversize frame, or takes no data for longer
- * than the stall timeout.
+ * connection ends when the peer closes it, when the peer sends an oversize frame, and when the peer
+ * takes no data until the stall timeout has passed.
  *
  * Lifetime: a connection is embedded in its owner. The owner may end it with
  * orma_ipc_connection_done() at any time, even inside a callback. Otherwise ops->closed reports its
