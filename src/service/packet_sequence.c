@@ -211,6 +211,7 @@ struct orma_service_sequence *orma_service_sequence_get(struct orma_service_sess
 		.producer_serial = port->serial,
 		.writer_id = writer_id,
 		.buffer_idx = buffer->idx,
+		.newest_chunk_id = UINT32_MAX, /* a writer begins with 0 */
 	};
 	return sequence;
 }

@@ -20,6 +20,7 @@ struct orma_service_sequence {
 	uint32_t producer_id, writer_id;
 	uint64_t producer_serial;
 	uint32_t buffer_idx;
+	uint32_t newest_chunk_id;
 	/* How full its chunks were; see session_stats.c. */
 	uint64_t histogram_counts[ORMA_SERVICE_HISTOGRAM_BUCKETS];
 	uint64_t histogram_sums[ORMA_SERVICE_HISTOGRAM_BUCKETS];

@@ -10,6 +10,13 @@
  * One that disconnects is scraped first, for all sessions in one walk; it stays in the list,
  * silent, until the last step. Work that fits one step is done at once.
  *
+ * Threads go on writing during a scrape. A writer may complete a chunk in a page behind the scrape's
+ * position and begin its next chunk in a page before it. The copies would then have a gap: a reader
+ * would pass it, and the missing chunk would come too late with its commit. So a memory in which a
+ * chunk came without its predecessor is walked a second time, for older chunks only. A writer begins
+ * a chunk after it has completed the one before, so the second walk finds all that are missing, or
+ * they were committed meanwhile.
+ *
  * Rejected: scraping on a period (it wakes an idle daemon), everything in one call (two hundred
  * large memories take seconds), a list of producers to visit (it would need memory that may be
  * missing).
@@ -21,6 +28,7 @@
 #include "base/list.h"
 #include "base/log_message.h"
 #include "base/macros.h"
+#include "service/packet_sequence.h"
 #include "service/producer/chunk_store.h"
 #include "service/producer/producer.h"
 #include "service/producer/producer_memory.h"
@@ -58,15 +66,28 @@ static uint8_t *get_copy(struct orma_service *service)
 	return service->scrape_copy;
 }
 
+/* False: the second walk leaves this chunk to the next scrape. */
+static bool is_wanted(struct orma_service_scrape_walk *walk, const struct orma_producer_port *port,
+		      const struct orma_service_grant *grant, const struct orma_shm_chunk *chunk)
+{
+	const struct orma_service_sequence *sequence =
+		orma_service_sequence_get(grant->buffer, port, chunk->writer_id);
+	int32_t ahead = sequence ? (int32_t)(chunk->chunk_id - sequence->newest_chunk_id) : 0;
+
+	walk->has_gap |= ahead > 1;
+	return !walk->fills_gaps || ahead < 0;
+}
+
 static void scrape_chunk(const struct orma_service_session *session,
-			 struct orma_producer_port *port, const struct orma_shm_chunk *chunk,
-			 uint8_t *copy, int64_t *budget_bytes)
+			 struct orma_producer_port *port, struct orma_service_scrape_walk *walk,
+			 const struct orma_shm_chunk *chunk, uint8_t *copy, int64_t *budget_bytes)
 {
 	uint32_t buffer_id = orma_service_producer_writer_buffer(port, chunk->writer_id);
 	const struct orma_service_grant *grant =
 		buffer_id ? orma_service_producer_grant(port, buffer_id) : NULL;
 
-	if (chunk->writer_id == 0 || !grant || (session && grant->buffer->session != session))
+	if (chunk->writer_id == 0 || !grant || (session && grant->buffer->session != session) ||
+	    !is_wanted(walk, port, grant, chunk))
 		return;
 	*budget_bytes -= chunk->payload_bytes;
 	if (orma_service_memory_copy(port, chunk, copy))
@@ -75,9 +96,10 @@ static void scrape_chunk(const struct orma_service_session *session,
 }
 
 /* True when the end of the memory is reached. */
-static bool scrape_some(const struct orma_service_session *session, struct orma_producer_port *port,
-			struct orma_shm_view_position *position, int64_t *budget_bytes)
+static bool walk_some(const struct orma_service_session *session, struct orma_producer_port *port,
+		      struct orma_service_scrape_walk *walk, int64_t *budget_bytes)
 {
+	struct orma_shm_view_position *position = &walk->position;
 	uint8_t *copy = get_copy(port->service);
 	struct orma_shm_chunk chunk;
 
@@ -89,19 +111,32 @@ static bool scrape_some(const struct orma_service_session *session, struct orma_
 			break;
 		*budget_bytes -= ORMA_SERVICE_SCRAPE_LOOK_BYTES;
 		if (orma_shm_view_next_in_page(&port->memory.view, position, &chunk))
-			scrape_chunk(session, port, &chunk, copy, budget_bytes);
+			scrape_chunk(session, port, walk, &chunk, copy, budget_bytes);
 	}
 	/* The page may have another layout by the next step, so begin it again. */
 	position->chunk_idx = 0;
 	return !copy || position->page_idx >= port->memory.view.page_count;
 }
 
+/* True when the producer is scraped; the walk is then ready for another one. */
+static bool scrape_some(const struct orma_service_session *session, struct orma_producer_port *port,
+			struct orma_service_scrape_walk *walk, int64_t *budget_bytes)
+{
+	while (walk_some(session, port, walk, budget_bytes)) {
+		bool is_second = walk->has_gap && !walk->fills_gaps;
+
+		*walk = (struct orma_service_scrape_walk){.fills_gaps = is_second};
+		if (!is_second)
+			return true;
+	}
+	return false;
+}
+
 bool orma_service_disconnect_step(struct orma_producer_port *port)
 {
 	int64_t budget_bytes = ORMA_SERVICE_SCRAPE_STEP_BYTES;
 
-	if (is_scraped(port, NULL) &&
-	    !scrape_some(NULL, port, &port->drained_position, &budget_bytes))
+	if (is_scraped(port, NULL) && !scrape_some(NULL, port, &port->drained, &budget_bytes))
 		return false;
 	port->is_scraped = false;
 	return true;
@@ -120,12 +155,11 @@ static bool step(struct orma_service_session *session)
 		if (port->serial > scrape->last_serial)
 			break;
 		if (port->serial != scrape->serial)
-			scrape->position = (struct orma_shm_view_position){0};
+			scrape->walk = (struct orma_service_scrape_walk){0};
 		scrape->serial = port->serial;
-		if (!scrape_some(session, port, &scrape->position, &budget_bytes))
+		if (!scrape_some(session, port, &scrape->walk, &budget_bytes))
 			return false;
 		scrape->serial++;
-		scrape->position = (struct orma_shm_view_position){0};
 	}
 	return true;
 }

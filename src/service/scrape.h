@@ -9,11 +9,18 @@
 
 struct orma_service_session;
 
+/* The walk through the memory of one producer; {0} starts at its beginning. */
+struct orma_service_scrape_walk {
+	struct orma_shm_view_position position;
+	bool has_gap;    /* a chunk came without its predecessor */
+	bool fills_gaps; /* the second walk, which copies older chunks only */
+};
+
 /* The scrape of a session. */
 struct orma_service_scrape {
 	struct orma_service_timer timer;
 	uint64_t serial, last_serial; /* the current producer's and the last one's */
-	struct orma_shm_view_position position;
+	struct orma_service_scrape_walk walk;
 	uint64_t deadline_ns;
 	bool is_running;
 	bool is_cut; /* the last scrape ended at its deadline */

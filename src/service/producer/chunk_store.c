@@ -58,6 +58,8 @@ void orma_service_store_chunk(struct orma_producer_port *port, const struct orma
 	r = orma_trace_buffer_write_chunk(grant->buffer->trace_buffer, &copy);
 	if (r < 0)
 		return;
+	if ((int32_t)(chunk->chunk_id - sequence->newest_chunk_id) > 0)
+		sequence->newest_chunk_id = chunk->chunk_id;
 	orma_service_sequence_count_chunk(sequence, (uint64_t)r);
 	orma_service_incremental_written(grant);
 	service->events->stored(grant->buffer->session, (size_t)r);

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "service/producer/producer_memory.h"
+#include "service/scrape.h"
 
 struct orma_service_session;
 struct orma_service_session_buffer;
@@ -64,7 +65,7 @@ struct orma_producer_port {
 	void *ctx;
 	bool is_in_process, is_emulated, is_scraped, is_unverified;
 	struct orma_service_memory memory;
-	struct orma_shm_view_position drained_position; /* see orma_service_disconnect_step() */
+	struct orma_service_scrape_walk drained; /* see orma_service_disconnect_step() */
 
 	struct orma_list data_sources;
 	size_t data_source_count, descriptor_bytes;

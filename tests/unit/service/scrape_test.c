@@ -149,6 +149,30 @@ ORMA_TEST(a_flush_that_is_answered_during_a_scrape_gets_one_of_its_own)
 	close_scene(&s);
 }
 
+/* The writer completes a chunk in a page behind the scrape and begins the next one before it. */
+ORMA_TEST(a_chunk_that_a_scrape_has_missed_is_copied_when_a_later_one_was)
+{
+	struct producer *producer;
+	struct scene s;
+
+	open_scene(&s);
+	producer = &s.producers[0];
+	flush_and_answer(&s);
+	commit_page(producer, 0, producer->target_buffer);
+	commit_page(producer, PAGES - 1, producer->target_buffer);
+	write_chunk(producer, (struct chunk){.page_idx = 0, .chunk_id = PAGES, .writer_id = 1},
+		    TEXTS("behind"));
+	write_chunk(producer,
+		    (struct chunk){.page_idx = PAGES - 1, .chunk_id = PAGES + 1, .writer_id = 1},
+		    TEXTS("before"));
+	while (!s.consumer.log.size)
+		run_once(&s);
+	CHECK_LOG(&s.consumer.log, "flushed");
+	CHECK_INT(chunks_written(&s.consumer), PRODUCERS * PAGES + 2);
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES + 2);
+	close_scene(&s);
+}
+
 ORMA_TEST(a_flush_that_times_out_is_scraped_in_steps_too)
 {
 	struct scene s;
