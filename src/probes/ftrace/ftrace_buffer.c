@@ -257,12 +257,15 @@ static int take_over(struct orma_ftrace_buffer *buffer, const struct orma_pb_ftr
 static void release(struct orma_ftrace_buffer *buffer)
 {
 	ORMA_ASSERT(orma_base_list_is_empty(&buffer->sessions) && buffer->started_count == 0);
+	struct orma_ftrace_machine *machine = buffer->machine;
 	orma_ftrace_drain_stop(buffer);
 	orma_tracefs_journal_close(&buffer->journal);
 	orma_ftrace_events_free(buffer->events);
 	orma_tracefs_close(&buffer->fs);
 	orma_base_list_remove(&buffer->link);
 	orma_base_free(buffer);
+	if (orma_base_list_is_empty(&machine->buffers))
+		orma_ftrace_dynamic_events_close(machine);
 }
 
 static void open_state_folder(struct orma_ftrace_machine *machine)
@@ -402,6 +405,7 @@ void orma_ftrace_buffers_recover(struct orma_ftrace_machine *machine)
 	if (machine->state_folder_fd < 0 ||
 	    orma_probes_dir_names(machine->state_folder_fd, ".", &names) < 0)
 		return;
+	bool has_dynamic_events = false;
 	for (size_t at = 0; at < names.size; at += strlen((char *)names.data + at) + 1) {
 		struct orma_str name = orma_base_str((char *)names.data + at), kind;
 
@@ -410,5 +414,10 @@ void orma_ftrace_buffers_recover(struct orma_ftrace_machine *machine)
 		else if (orma_probes_text_until(&name, '.', &kind) &&
 			 orma_base_str_is(kind, "instance"))
 			recover(machine, name);
+		else if (orma_base_str_is(name, ORMA_FTRACE_DYNAMIC_EVENTS_STATE))
+			has_dynamic_events = true;
 	}
+	/* After the buffers, which use them. */
+	if (has_dynamic_events && orma_ftrace_dynamic_events_open(machine, NULL) == 0)
+		orma_ftrace_dynamic_events_close(machine);
 }

@@ -14,6 +14,9 @@
 /* Numbers of system calls that a filter can name. */
 #define ORMA_FTRACE_SYSCALLS_MAX 1024
 
+/* The name of the state file of the kernel's lists of probes and synthetic events. */
+#define ORMA_FTRACE_DYNAMIC_EVENTS_STATE "dynamic_events"
+
 struct orma_self_trace;
 struct orma_sightings_list;
 
@@ -27,6 +30,8 @@ struct orma_ftrace_machine {
 	const char *state_path; /* the folder of state files; NULL = the usual places */
 	int state_folder_fd;    /* opened by the first buffer; -1 = not yet, or there is no place */
 	struct orma_list buffers;
+	struct orma_tracefs root;                   /* open while dynamic_events is */
+	struct orma_tracefs_journal dynamic_events; /* fs NULL = no session has needed it yet */
 };
 
 struct orma_ftrace_buffer {
@@ -56,6 +61,12 @@ int orma_ftrace_buffer_get(struct orma_ftrace_machine *machine,
 void orma_ftrace_buffer_put(struct orma_ftrace_buffer *buffer);
 /* Restores the buffers that a process that was killed has left changed, and which nobody uses. */
 void orma_ftrace_buffers_recover(struct orma_ftrace_machine *machine);
+
+/* Takes the kernel's lists of probes and synthetic events for this process, until the last buffer is given up. Changes of
+ * the lists go through machine->dynamic_events. 0, -EBUSY (another process of orma has them), or another -errno. */
+int orma_ftrace_dynamic_events_open(struct orma_ftrace_machine *machine, struct orma_error *reterr);
+/* Removes what was added. Nothing may use it any more. */
+void orma_ftrace_dynamic_events_close(struct orma_ftrace_machine *machine);
 
 /* The features that a config may have beside events. Each is 0, or -errno with a report. */
 int orma_ftrace_exclusive_apply(struct orma_ftrace_buffer *buffer,

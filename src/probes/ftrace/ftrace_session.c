@@ -168,7 +168,7 @@ static void read_stats(struct orma_ftrace_session *session, struct orma_ftrace_s
 			(uint32_t)(orma_kallsyms_bytes(session->kallsyms) / 1024);
 	}
 	if (session->has_kprobes &&
-	    orma_tracefs_read(&buffer->fs, "kprobe_profile", &buf, &profile) == 0)
+	    orma_tracefs_read(&buffer->machine->root, "kprobe_profile", &buf, &profile) == 0)
 		orma_ftrace_stats_add_kprobes(ret, profile);
 }
 

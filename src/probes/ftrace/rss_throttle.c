@@ -3,7 +3,7 @@
  *
  * Owns nothing. The kernel compares the sizes itself: a histogram on kmem/rss_stat, by process and kind of memory, in
  * steps of 512 KiB, emits the synthetic event rss_stat_throttled when the step changes. Android defines that event when it
- * boots; elsewhere it is defined here, and removed at the end. Where the kernel has no histograms, or somebody has set a
+ * boots; elsewhere it is defined here, for all buffers, and removed after the last of them. Where the kernel has no histograms, or somebody has set a
  * trigger on rss_stat, the plain event is recorded, as upstream does it.
  */
 #include <errno.h>
@@ -45,6 +45,7 @@ static bool has_trigger(const struct orma_ftrace_buffer *buffer, const char *tex
 bool orma_ftrace_session_throttle_rss_stat(struct orma_ftrace_session *session)
 {
 	struct orma_ftrace_buffer *buffer = session->buffer;
+	struct orma_error error = {0};
 	int r = 0;
 
 	if (is_defined(buffer) && has_trigger(buffer, EVENT))
@@ -55,9 +56,17 @@ bool orma_ftrace_session_throttle_rss_stat(struct orma_ftrace_session *session)
 			      "somebody else; every change is recorded");
 		return false;
 	}
+	r = orma_ftrace_dynamic_events_open(buffer->machine, &error);
+	if (r < 0) {
+		orma_base_log(ORMA_LOG_WARNING,
+			      "linux.ftrace: throttle_rss_stat: %s; every change is recorded",
+			      error.message);
+		return false;
+	}
 	if (!is_defined(buffer))
-		r = orma_tracefs_journal_append(&buffer->journal, "synthetic_events",
-						ORMA_STR(DEFINITION), ORMA_STR("!" EVENT));
+		r = orma_tracefs_journal_append(&buffer->machine->dynamic_events,
+						"synthetic_events", ORMA_STR(DEFINITION),
+						ORMA_STR("!" EVENT));
 	if (r == 0)
 		r = orma_tracefs_journal_append(&buffer->journal, TRIGGER_FILE, ORMA_STR(TRIGGER),
 						ORMA_STR("!" TRIGGER));

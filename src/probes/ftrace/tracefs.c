@@ -146,6 +146,34 @@ int orma_tracefs_read(const struct orma_tracefs *fs, const char *file, struct or
 	return orma_probes_file_read(fs->fd, file, buf, ret);
 }
 
+/* These lists have one function on a line. */
+static bool is_function_list(struct orma_str file)
+{
+	return orma_base_str_is(file, "set_ftrace_filter") ||
+	       orma_base_str_is(file, "set_graph_function");
+}
+
+/* The kernel forgets the rest of a write after a function that it refuses, for example since its module has gone. */
+static int write_lines(int fd, struct orma_str text)
+{
+	struct orma_str line;
+	int first_error = 0;
+
+	while (orma_probes_text_line(&text, &line)) {
+		char copy[ORMA_TRACEFS_LINE_BYTES];
+		int r = -ENAMETOOLONG;
+
+		if (line.size < sizeof(copy)) {
+			memcpy(copy, line.data, line.size);
+			copy[line.size] = '\n'; /* the kernel judges a word when it has ended */
+			r = orma_base_fd_write_all(fd, copy, line.size + 1);
+		}
+		if (r < 0 && first_error == 0)
+			first_error = r;
+	}
+	return first_error;
+}
+
 static int write_file(const struct orma_tracefs *fs, const char *file, struct orma_str text,
 		      int flags)
 {
@@ -155,6 +183,8 @@ static int write_file(const struct orma_tracefs *fs, const char *file, struct or
 
 	if (fd < 0)
 		return -errno;
+	if (is_function_list(orma_base_str(file)))
+		return write_lines(fd, text);
 	return text.size > 0 ? orma_base_fd_write_all(fd, text.data, text.size) : 0;
 }
 
@@ -210,13 +240,28 @@ static int take_size(struct orma_str text, struct orma_str *ret)
 	return 0;
 }
 
+/*
+ * A line of a list of functions is "NAME", or "NAME [MODULE]", which cannot be written. A line with a colon is a command
+ * ("NAME:traceoff:unlimited"), which stays when the list is cleared.
+ */
+static struct orma_str take_function(struct orma_str line)
+{
+	struct orma_str name = {0};
+
+	if (!memchr(line.data, ':', line.size))
+		(void)orma_probes_text_word(&line, &name);
+	return name;
+}
+
 /* Removes the lines that begin with '#', in place; the text ends at the end of the buffer. */
-static struct orma_str drop_comments(struct orma_buf *buf, struct orma_str text)
+static struct orma_str take_lines(struct orma_buf *buf, struct orma_str text, bool has_functions)
 {
 	struct orma_str line;
 	size_t size = 0;
 
 	while (orma_probes_text_line(&text, &line)) {
+		if (has_functions && line.size > 0)
+			line = take_function(line);
 		if (line.size == 0 || line.data[0] == '#')
 			continue;
 		if (size > 0)
@@ -227,17 +272,6 @@ static struct orma_str drop_comments(struct orma_buf *buf, struct orma_str text)
 	return (struct orma_str){(const char *)buf->data, size};
 }
 
-static bool is_list(const char *file)
-{
-	static const char *const lists[] = {"set_event_pid", "set_ftrace_filter",
-					    "set_graph_function", "set_event"};
-
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(lists); i++)
-		if (strcmp(file, lists[i]) == 0)
-			return true;
-	return false;
-}
-
 int orma_tracefs_value(const struct orma_tracefs *fs, const char *file, struct orma_buf *buf,
 		       struct orma_str *ret)
 {
@@ -246,8 +280,10 @@ int orma_tracefs_value(const struct orma_tracefs *fs, const char *file, struct o
 
 	if (r < 0)
 		return r;
-	if (is_list(file)) {
-		*ret = drop_comments(buf, text);
+	bool has_functions = is_function_list(name);
+	if (has_functions || orma_base_str_is(name, "set_event_pid") ||
+	    orma_base_str_is(name, "set_event")) {
+		*ret = take_lines(buf, text, has_functions);
 		return 0;
 	}
 	(void)orma_probes_text_line(&text, &first_line);

@@ -12,6 +12,7 @@
 
 #define ORMA_TRACEFS_PATH_BYTES 512 /* for the folder */
 #define ORMA_TRACEFS_FILE_BYTES 256 /* for a file below it: "events/GROUP/NAME/format" */
+#define ORMA_TRACEFS_LINE_BYTES 512 /* for the name of a function */
 #define ORMA_TRACEFS_NAME_BYTES 96  /* for a group, an event, an option, an instance */
 
 struct orma_tracefs {
@@ -42,7 +43,8 @@ int orma_tracefs_read(const struct orma_tracefs *fs, const char *file, struct or
  */
 int orma_tracefs_value(const struct orma_tracefs *fs, const char *file, struct orma_buf *buf,
 		       struct orma_str *ret);
-/* Replaces the content of a file; empty text clears it. 0 or -errno. */
+/* Replaces the content of a file; empty text clears it. 0 or -errno. A list of functions gets every line that the kernel
+ * takes, also after an error. */
 int orma_tracefs_write(const struct orma_tracefs *fs, const char *file, struct orma_str text);
 /* Adds to a file that holds a list: kprobe_events, synthetic_events, trigger. 0 or -errno. */
 int orma_tracefs_append(const struct orma_tracefs *fs, const char *file, struct orma_str text);

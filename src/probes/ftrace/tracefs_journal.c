@@ -9,6 +9,10 @@
  * INVARIANT: a file of tracefs differs from what was found only if its undo is in the state file. The undo is written
  * first (write-ahead). A kill between the two writes leaves an undo without a change, which is harmless.
  *
+ * An entry of a list that something else still uses (another tracer has enabled the event of a probe) cannot be removed now.
+ * Its undo stays in the state file, and is tried again when the instance is opened next. Files have no second try: by then
+ * somebody else may have given them a value.
+ *
  * The state file is text: a header "orma-ftrace 1 BOOT_ID PID", then one line per undo, oldest first: "w FILE VALUE" or
  * "a FILE VALUE", with \n and \\ escaped. Its owner holds a lock on it (flock) as long as the instance is in use. A
  * process that gets the lock and finds lines knows that their writer has died, and restores. The file stays afterwards,
@@ -38,8 +42,6 @@
 #include "base/macros.h"
 #include "probes/probe_files.h"
 #include "probes/probe_text.h"
-
-#define BOOT_ID_BYTES 64
 
 struct orma_tracefs_undo {
 	struct orma_tracefs_undo *before; /* NULL = this is the oldest */
@@ -99,7 +101,7 @@ const char *orma_tracefs_state_name(char name[ORMA_TRACEFS_FILE_BYTES], struct o
 	return name;
 }
 
-static void read_boot_id(const char *proc_path, char ret[BOOT_ID_BYTES])
+static void read_boot_id(const char *proc_path, char ret[ORMA_TRACEFS_BOOT_ID_BYTES])
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
 	struct orma_str text = {0};
@@ -111,9 +113,9 @@ static void read_boot_id(const char *proc_path, char ret[BOOT_ID_BYTES])
 	(void)orma_probes_text_word(&text, &id);
 	if (orma_probes_text_has_suffix(id, "\n"))
 		id.size--;
-	snprintf(ret, BOOT_ID_BYTES, "%.*s", (int)id.size, id.size > 0 ? id.data : "");
+	snprintf(ret, ORMA_TRACEFS_BOOT_ID_BYTES, "%.*s", (int)id.size, id.size > 0 ? id.data : "");
 	if (ret[0] == '\0')
-		snprintf(ret, BOOT_ID_BYTES, "unknown");
+		snprintf(ret, ORMA_TRACEFS_BOOT_ID_BYTES, "unknown");
 }
 
 /* --- undos ------------------------------------------------------------------------------------ */
@@ -147,12 +149,12 @@ static int push_undo(struct orma_tracefs_journal *journal, struct orma_str file,
 	return 0;
 }
 
-static void forget_undos(struct orma_tracefs_journal *journal)
+/* Only the newest. */
+static void pop_undo(struct orma_tracefs_journal *journal)
 {
-	journal->last = NULL;
-	orma_base_map_done(&journal->by_file);
-	journal->by_file = (struct orma_map){0};
-	orma_base_arena_clear(&journal->arena);
+	if (!journal->last->must_append)
+		(void)orma_base_map_remove(&journal->by_file, file_key(journal->last->file));
+	journal->last = journal->last->before;
 }
 
 static int append_escaped(struct orma_buf *buf, struct orma_str value)
@@ -187,6 +189,9 @@ static int save_undo(struct orma_tracefs_journal *journal, const char *file, str
 	if (r < 0)
 		return r;
 	off_t end = lseek(journal->state_fd, 0, SEEK_CUR);
+	/* The next start ignores a file that is too large to be orma's. */
+	if (end > (off_t)(ORMA_TRACEFS_STATE_BYTES_MAX - line->size))
+		return -EFBIG;
 	r = orma_base_fd_write_all(journal->state_fd, line->data, line->size);
 	/* Half a line must not stay in front of the next one. */
 	if (r < 0 && end >= 0 && ftruncate(journal->state_fd, end) == 0)
@@ -199,7 +204,12 @@ static int remember(struct orma_tracefs_journal *journal, const char *file, stru
 {
 	int r = push_undo(journal, orma_base_str(file), value, must_append);
 
-	return r < 0 ? r : save_undo(journal, file, value, must_append);
+	if (r < 0)
+		return r;
+	r = save_undo(journal, file, value, must_append);
+	if (r < 0)
+		pop_undo(journal);
+	return r;
 }
 
 /* --- changing --------------------------------------------------------------------------------- */
@@ -241,24 +251,63 @@ int orma_tracefs_journal_append(struct orma_tracefs_journal *journal, const char
 
 /* --- restoring -------------------------------------------------------------------------------- */
 
-static void restore(struct orma_tracefs_journal *journal)
+static int undo_change(const struct orma_tracefs_journal *journal,
+		       const struct orma_tracefs_undo *undo)
 {
-	for (struct orma_tracefs_undo *undo = journal->last; undo; undo = undo->before) {
-		int r = undo->must_append
-				? orma_tracefs_append(journal->fs, undo->file, undo->value)
-				: orma_tracefs_write(journal->fs, undo->file, undo->value);
+	int r = undo->must_append ? orma_tracefs_append(journal->fs, undo->file, undo->value)
+				  : orma_tracefs_write(journal->fs, undo->file, undo->value);
 
-		/* A list entry whose change was refused is not there; a file may have gone with its module. */
-		if (r < 0 && r != -ENOENT)
-			orma_base_log(ORMA_LOG_WARNING,
-				      "linux.ftrace: cannot restore %s/%s to \"%.*s\": %s",
-				      journal->fs->path, undo->file,
-				      (int)ORMA_MIN(undo->value.size, (size_t)64), undo->value.data,
-				      orma_base_error_words(r));
+	/* A list entry whose change was refused is not there; a file may have gone with its module. */
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		orma_base_log(
+			ORMA_LOG_WARNING, "linux.ftrace: cannot restore %s/%s to \"%.*s\": %s",
+			journal->fs->path, undo->file, (int)ORMA_MIN(undo->value.size, (size_t)64),
+			undo->value.data, orma_base_error_words(r));
+	return r;
+}
+
+/* Restores the newest change first. Returns the undos to try again later, the oldest first. */
+static struct orma_tracefs_undo *restore(struct orma_tracefs_journal *journal)
+{
+	struct orma_tracefs_undo *before, *kept = NULL;
+
+	for (struct orma_tracefs_undo *undo = ORMA_TAKE(journal->last); undo; undo = before) {
+		before = undo->before;
+		int r = undo_change(journal, undo);
+		if (r == 0 || r == -EINVAL || !undo->must_append)
+			continue;
+		undo->before = kept;
+		kept = undo;
 	}
-	forget_undos(journal);
-	if (journal->state_fd >= 0 && ftruncate(journal->state_fd, 0) == 0)
-		(void)lseek(journal->state_fd, 0, SEEK_SET);
+	orma_base_map_done(&journal->by_file);
+	journal->by_file = (struct orma_map){0};
+	if (!kept)
+		orma_base_arena_clear(&journal->arena);
+	return kept;
+}
+
+/* Begins the state file anew with what restore() has returned. */
+static int write_state_file(struct orma_tracefs_journal *journal, struct orma_tracefs_undo *kept)
+{
+	struct orma_tracefs_undo *undo, *next;
+	struct orma_buf *header = &journal->text;
+
+	if (ftruncate(journal->state_fd, 0) < 0 || lseek(journal->state_fd, 0, SEEK_SET) < 0)
+		return -errno;
+	header->size = 0;
+	int r = orma_base_buf_printf(header, "orma-ftrace 1 %s %d\n", journal->boot_id,
+				     (int)getpid());
+	if (r >= 0)
+		r = orma_base_fd_write_all(journal->state_fd, header->data, header->size);
+	for (undo = kept; undo && r >= 0; undo = next) {
+		next = undo->before;
+		undo->before = journal->last;
+		journal->last = undo;
+		r = save_undo(journal, undo->file, undo->value, true);
+	}
+	return r;
 }
 
 /* --- left-overs of a killed process ------------------------------------------------------------ */
@@ -344,7 +393,8 @@ static bool take_header(struct orma_str *text, const char *boot_id)
 	       orma_probes_text_word(&header, &id) && orma_base_str_is(id, boot_id);
 }
 
-static int restore_leftovers(struct orma_tracefs_journal *journal, const char *boot_id)
+static int restore_leftovers(struct orma_tracefs_journal *journal,
+			     struct orma_tracefs_undo **ret_kept)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
 	int r = orma_base_fd_read_all(journal->state_fd, ORMA_TRACEFS_STATE_BYTES_MAX, &buf);
@@ -356,16 +406,16 @@ static int restore_leftovers(struct orma_tracefs_journal *journal, const char *b
 		return 0;
 	}
 	struct orma_str text = {(const char *)buf.data, buf.size}, line;
-	if (r < 0 || !take_header(&text, boot_id))
+	if (r < 0 || !take_header(&text, journal->boot_id))
 		return r;
 	while (r == 0 && orma_probes_text_until(&text, '\n', &line))
 		r = parse_undo(journal, &buf, line);
 	if (r == 0 && journal->last) {
 		orma_base_log(ORMA_LOG_INFO,
-			      "linux.ftrace: restoring %s, which a process that was killed had "
+			      "linux.ftrace: restoring %s, which an earlier recording has left "
 			      "changed",
 			      journal->fs->path);
-		restore(journal);
+		*ret_kept = restore(journal);
 	}
 	return r;
 }
@@ -374,7 +424,7 @@ static int restore_leftovers(struct orma_tracefs_journal *journal, const char *b
 
 static int fail_locked(int fd, const struct orma_tracefs *fs, struct orma_error *reterr)
 {
-	char header[BOOT_ID_BYTES + 64];
+	char header[ORMA_TRACEFS_BOOT_ID_BYTES + 64];
 	ssize_t size = pread(fd, header, sizeof(header), 0);
 	struct orma_str text = {header, size > 0 ? (size_t)size : 0}, line = {0}, word = {0};
 
@@ -411,31 +461,11 @@ static int lock_state_file(int folder_fd, const char *name, const struct orma_tr
 	return r < 0 ? r : fd;
 }
 
-static int begin_state_file(struct orma_tracefs_journal *journal, const char *boot_id,
-			    struct orma_error *reterr)
-{
-	struct orma_buf *header = &journal->text;
-	int r = restore_leftovers(journal, boot_id);
-
-	forget_undos(journal);
-	if (r == 0 &&
-	    (ftruncate(journal->state_fd, 0) < 0 || lseek(journal->state_fd, 0, SEEK_SET) < 0))
-		r = -errno;
-	header->size = 0;
-	if (r == 0)
-		r = orma_base_buf_printf(header, "orma-ftrace 1 %s %d\n", boot_id, (int)getpid());
-	if (r >= 0)
-		r = orma_base_fd_write_all(journal->state_fd, header->data, header->size);
-	return r < 0 ? orma_base_error_set(reterr, r, "cannot write the state file: %s",
-					   orma_base_error_words(r))
-		     : 0;
-}
-
 int orma_tracefs_journal_open(struct orma_tracefs_journal *journal, const struct orma_tracefs *fs,
 			      int folder_fd, const char *state_name, const char *proc_path,
 			      struct orma_error *reterr)
 {
-	char boot_id[BOOT_ID_BYTES];
+	struct orma_tracefs_undo *kept = NULL;
 
 	*journal = (struct orma_tracefs_journal){.fs = fs, .state_fd = -1};
 	if (folder_fd < 0)
@@ -444,18 +474,28 @@ int orma_tracefs_journal_open(struct orma_tracefs_journal *journal, const struct
 	if (r < 0)
 		return r;
 	journal->state_fd = r;
-	read_boot_id(proc_path, boot_id);
-	r = begin_state_file(journal, boot_id, reterr);
-	if (r < 0)
-		orma_tracefs_journal_close(journal);
-	return r;
+	read_boot_id(proc_path, journal->boot_id);
+	r = restore_leftovers(journal, &kept);
+	if (r == 0)
+		r = write_state_file(journal, kept);
+	if (r == 0)
+		return 0;
+	/* The next open tries again with what the file still has. */
+	journal->last = NULL;
+	journal->state_fd = orma_base_fd_close(journal->state_fd);
+	orma_tracefs_journal_close(journal);
+	return orma_base_error_set(reterr, r, "cannot use the state file \"%s\": %s", state_name,
+				   orma_base_error_words(r));
 }
 
 void orma_tracefs_journal_close(struct orma_tracefs_journal *journal)
 {
 	if (!journal->fs)
 		return;
-	restore(journal);
+	struct orma_tracefs_undo *kept = restore(journal);
+	if (journal->state_fd >= 0 &&
+	    (kept ? write_state_file(journal, kept) : ftruncate(journal->state_fd, 0)) < 0)
+		orma_base_log(ORMA_LOG_WARNING, "linux.ftrace: cannot write the state file");
 	journal->state_fd = orma_base_fd_close(journal->state_fd);
 	orma_base_map_done(&journal->by_file);
 	orma_base_arena_done(&journal->arena);

@@ -10,6 +10,7 @@
 #include "probes/ftrace/tracefs.h"
 
 #define ORMA_TRACEFS_STATE_BYTES_MAX (4u << 20) /* a longer state file is not ours */
+#define ORMA_TRACEFS_BOOT_ID_BYTES   64
 
 struct orma_tracefs_undo;
 
@@ -20,6 +21,7 @@ struct orma_tracefs_journal {
 	struct orma_map by_file; /* hash of the file's name -> its struct orma_tracefs_undo */
 	struct orma_arena arena;
 	struct orma_buf text; /* scratch */
+	char boot_id[ORMA_TRACEFS_BOOT_ID_BYTES];
 };
 
 /*
@@ -50,8 +52,8 @@ int orma_tracefs_journal_set_from(struct orma_tracefs_journal *journal, const ch
 /* Adds a line to a list; `undo` is the line that removes it. */
 int orma_tracefs_journal_append(struct orma_tracefs_journal *journal, const char *file,
 				struct orma_str line, struct orma_str undo);
-/* Restores everything, the newest change first, logs what cannot be restored, and gives the instance up. Does nothing for
- * a zeroed journal. */
+/* Restores everything, the newest change first, logs what cannot be restored, and gives the instance up. An entry of a list
+ * that is in use stays in the state file for the next open. Does nothing for a zeroed journal. */
 void orma_tracefs_journal_close(struct orma_tracefs_journal *journal);
 
 #endif

@@ -2,6 +2,8 @@
  * ftrace_control_test.c - the data source linux.ftrace over a made-up tracefs: what sessions change there, and that nothing
  * stays changed.
  */
+#include <sys/file.h>
+
 #include "fake_api.h"
 #include "fake_tracefs.h"
 #include "probes/ftrace/elf_symbol.h"
@@ -330,9 +332,9 @@ ORMA_TEST(unknown_system_calls_alone_never_become_all)
 
 /* ---- probes and tracers ---- */
 
-static void put_kprobe(const char *group, const char *name, int id)
+static void put_kprobe(const char *folder, const char *group, const char *name, int id)
 {
-	fake_put_event("tracing", group, name, id,
+	fake_put_event(folder, group, name, id,
 		       "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n");
 }
 
@@ -356,13 +358,109 @@ ORMA_TEST(probes_are_made_before_their_events_and_removed_at_the_end)
 ORMA_TEST(probes_of_others_are_used_and_left)
 {
 	fake_tracefs_make();
-	put_kprobe("perfetto_kprobes", "do_exit", 900);
+	put_kprobe("tracing", "perfetto_kprobes", "do_exit", 900);
 	open_tree();
+	fake_put("tracing/kprobe_events", "p:perfetto_kprobes/do_exit do_exit\n");
 	fake_start(0, CONFIG("kprobe_events { probe: 'do_exit' type: KPROBE_TYPE_KPROBE }"));
-	CHECK_STR(value("kprobe_events"), "");
+	CHECK_STR(value("kprobe_events"), "p:perfetto_kprobes/do_exit do_exit");
 	CHECK_STR(value("events/perfetto_kprobes/do_exit/enable"), "1");
 	fake_flush(0);
 	CHECK_INT(fake_packet(1)->ftrace_stats->kprobe_stats->hits, 12);
+	close_tree();
+}
+
+/* The kernel refuses to remove a probe whose event another buffer has enabled. */
+ORMA_TEST(a_probe_of_two_buffers_is_removed_after_both)
+{
+	static const char *const instances[2][2] = {
+		{"", "instance_name: 'side' "},
+		{"instance_name: 'side' ", ""},
+	};
+	const char *made = "p:perfetto_kprobes/f f";
+
+	fake_tracefs_make();
+	put_kprobe("tracing", "perfetto_kprobes", "f", 900);
+	put_kprobe("tracing/instances/side", "perfetto_kprobes", "f", 900);
+	for (int i = 0; i < 2; i++) {
+		char config[256], format[1024], hidden[1024];
+
+		fake_put("tracing/kprobe_events", "");
+		open_tree();
+		/* The first session does not find the event, and makes the probe; the second one finds it. */
+		snprintf(format, sizeof(format), "%s/tracing/%sevents/perfetto_kprobes/f/format",
+			 fake_root, i ? "instances/side/" : "");
+		snprintf(hidden, sizeof(hidden), "%s/hidden", fake_root);
+		CHECK_INT(rename(format, hidden), 0);
+		for (uint32_t idx = 0; idx < 2; idx++) {
+			snprintf(config, sizeof(config),
+				 CONFIG("%skprobe_events { probe: 'f' type: KPROBE_TYPE_KPROBE }"),
+				 instances[i][idx]);
+			fake_start(idx, config);
+			CHECK_STR(value("kprobe_events"), made);
+			if (idx == 0) {
+				fake_put("tracing/kprobe_events", "p:perfetto_kprobes/f f\n");
+				CHECK_INT(rename(hidden, format), 0);
+			}
+		}
+		CHECK_STR(value(i ? "events/perfetto_kprobes/f/enable"
+				  : "instances/side/events/perfetto_kprobes/f/enable"),
+			  "1");
+		fake_stop(0);
+		CHECK_STR(value("kprobe_events"), made);
+		CHECK(strstr(fake_get("state/dynamic_events"), "a kprobe_events -:perfetto_") !=
+		      NULL);
+		fake_stop(1);
+		CHECK_STR(value("kprobe_events"), "p:perfetto_kprobes/f f\n-:perfetto_kprobes/f");
+		CHECK_STR(fake_get("state/dynamic_events"), "");
+		close_tree();
+	}
+}
+
+ORMA_TEST(another_ormas_probes_are_not_used)
+{
+	char path[1024];
+
+	open_tree();
+	fake_put("state/dynamic_events", "orma-ftrace 1 " FAKE_BOOT_ID " 4711\n");
+	snprintf(path, sizeof(path), "%s/state/dynamic_events", fake_root);
+	CHECK_INT(chmod(path, 0600), 0);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	fake_start(0, CONFIG("kprobe_events { probe: 'f' type: KPROBE_TYPE_KPROBE } "
+			     "ftrace_events: 'kmem/rss_stat' throttle_rss_stat: true"));
+	CHECK_STR(value("kprobe_events"), "");
+	CHECK_STR(value("synthetic_events"), "");
+	CHECK_STR(value("events/kmem/rss_stat/enable"), "1");
+	CHECK(fake_log_has("another orma (process 4711) records from"));
+	CHECK_INT(stats_of_start(0)->failed_ftrace_events.count, 1);
+	close(fd);
+	close_tree();
+}
+
+ORMA_TEST(probes_on_two_programs_of_one_name_have_two_names)
+{
+	fake_tracefs_make();
+	put_kprobe("tracing", "perfetto_uprobes", "a_0x10", 900);
+	put_kprobe("tracing", "perfetto_uprobes", "a_0x10_2", 901);
+	put_kprobe("tracing", "perfetto_kprobes", "f_isra_0", 902);
+	open_tree();
+	fake_put("tracing/uprobe_events",
+		 "p:perfetto_uprobes/a_0x10 /usr/bin/a:0x0000000000000010\n"
+		 "r:perfetto_uretprobes/a_0x10_2 /opt/a:0x10\n"
+		 "p:perfetto_uprobes/a_0x10_2 /opt/a:0x0000000000000010\n");
+	fake_put("tracing/kprobe_events", "p:perfetto_kprobes/f_isra_0 f.isra.0\n");
+	/* Places that have a probe share it. */
+	fake_start(0, CONFIG("kprobe_events { probe: '/opt/a:0x10' type: KPROBE_TYPE_KPROBE } "
+			     "kprobe_events { probe: 'f.isra.0' type: KPROBE_TYPE_KPROBE }"));
+	CHECK_STR(value("events/perfetto_uprobes/a_0x10/enable"), "0");
+	CHECK_STR(value("events/perfetto_uprobes/a_0x10_2/enable"), "1");
+	CHECK_STR(value("events/perfetto_kprobes/f_isra_0/enable"), "1");
+	CHECK_INT(stats_of_start(0)->failed_ftrace_events.count, 0);
+	/* Others get a name of their own. */
+	fake_start(1, CONFIG("kprobe_events { probe: '/home/a:0x10' type: KPROBE_TYPE_KPROBE } "
+			     "kprobe_events { probe: 'f_isra_0' type: KPROBE_TYPE_KPROBE }"));
+	CHECK(strstr(value("uprobe_events"), "\np:perfetto_uprobes/a_0x10_3 /home/a:0x10") != NULL);
+	CHECK(strstr(value("kprobe_events"), "\np:perfetto_kprobes/f_isra_0_2 f_isra_0") != NULL);
 	close_tree();
 }
 
@@ -555,6 +653,8 @@ ORMA_TEST(what_a_killed_process_has_left_is_restored_at_the_next_start)
 	fake_put("state/root",
 		 "orma-ftrace 1 " FAKE_BOOT_ID " 1\nw events/sched/sched_switch/enable 0\n");
 	fake_put("state/instance.side", "orma-ftrace 1 " FAKE_BOOT_ID " 1\nw trace_clock local\n");
+	fake_put("state/dynamic_events",
+		 "orma-ftrace 1 " FAKE_BOOT_ID " 1\na kprobe_events -:perfetto_kprobes/f\n");
 	fake_put("state/instance...", "orma-ftrace 1 " FAKE_BOOT_ID " 1\nw trace_clock local\n");
 	snprintf(path, sizeof(path), "%s/state/root", fake_root);
 	CHECK_INT(chmod(path, 0600), 0);
@@ -563,7 +663,8 @@ ORMA_TEST(what_a_killed_process_has_left_is_restored_at_the_next_start)
 	fake_open(orma_probe_ftrace_new);
 	CHECK_STR(value("events/sched/sched_switch/enable"), "0");
 	CHECK_STR(value("instances/side/trace_clock"), "local");
-	CHECK(fake_log_has("which a process that was killed had changed"));
+	CHECK_STR(value("kprobe_events"), "-:perfetto_kprobes/f");
+	CHECK(fake_log_has("which an earlier recording has left changed"));
 	fake_close();
 }
 

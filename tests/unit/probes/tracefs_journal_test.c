@@ -105,6 +105,45 @@ ORMA_TEST(a_file_that_cannot_be_read_is_not_changed)
 	free_tree();
 }
 
+/* A line that is too long is refused here as a function that has gone is refused by the kernel. */
+ORMA_TEST(a_list_of_functions_is_restored_but_for_what_is_refused)
+{
+	char text[2 * ORMA_TRACEFS_LINE_BYTES] = "schedule\n";
+
+	make_tree();
+	CHECK_INT(open_journal(), 0);
+	memset(text + strlen(text), 'x', ORMA_TRACEFS_LINE_BYTES);
+	strcat(text, "\nvfs_read [vfs]\n");
+	fake_put("tracing/set_ftrace_filter", text);
+	CHECK_INT(set("set_ftrace_filter", "do_exit"), 0);
+	CHECK_STR(fake_get("tracing/set_ftrace_filter"), "do_exit");
+	orma_tracefs_journal_close(&journal);
+	CHECK_STR(fake_get("tracing/set_ftrace_filter"), "schedule\nvfs_read");
+	CHECK(fake_log_has("cannot restore"));
+	free_tree();
+}
+
+ORMA_TEST(a_change_whose_undo_cannot_be_saved_is_not_made)
+{
+	make_tree();
+	CHECK_INT(open_journal(), 0);
+	/* The state file has no room. */
+	CHECK_INT(ftruncate(journal.state_fd, ORMA_TRACEFS_STATE_BYTES_MAX), 0);
+	CHECK_INT(lseek(journal.state_fd, 0, SEEK_END), ORMA_TRACEFS_STATE_BYTES_MAX);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(set("tracing_on", "0"), -EFBIG);
+	CHECK_INT(orma_tracefs_journal_append(&journal, "kprobe_events", ORMA_STR("p:g/f f"),
+					      ORMA_STR("-:g/f")),
+		  -EFBIG);
+	CHECK_STR(fake_get("tracing/tracing_on"), "1");
+	/* Nor is anything restored: somebody else may have set it meanwhile. */
+	fake_put("tracing/tracing_on", "0\n");
+	orma_tracefs_journal_close(&journal);
+	CHECK_STR(fake_get("tracing/tracing_on"), "0");
+	CHECK_STR(fake_get("tracing/kprobe_events"), "");
+	free_tree();
+}
+
 /* ---- after a kill ---- */
 
 static void put_state(const char *lines)
@@ -114,6 +153,18 @@ static void put_state(const char *lines)
 	snprintf(text, sizeof(text), "orma-ftrace 1 " FAKE_BOOT_ID " 1\n%s", lines);
 	fake_put("state/root", text);
 	CHECK_INT(chmod((snprintf(text, sizeof(text), "%s/state/root", fake_root), text), 0600), 0);
+}
+
+/* Makes a file that fake_seal() has replaced writable, and empty. */
+static void unseal(const char *file, int sealed)
+{
+	char path[1024];
+
+	snprintf(path, sizeof(path), "%s/%s", fake_tracefs_path, file);
+	CHECK_INT(unlink(path), 0);
+	close(sealed);
+	snprintf(path, sizeof(path), "tracing/%s", file);
+	fake_put(path, "");
 }
 
 ORMA_TEST(what_a_killed_process_has_left_is_restored_newest_first)
@@ -130,8 +181,43 @@ ORMA_TEST(what_a_killed_process_has_left_is_restored_newest_first)
 	CHECK_STR(fake_get("tracing/events/sched/sched_switch/enable"), "0");
 	CHECK_STR(fake_get("tracing/set_event_pid"), "7\n8");
 	CHECK_STR(fake_get("tracing/kprobe_events"), "-:perfetto_kprobes/g-:perfetto_kprobes/f");
-	CHECK(fake_log_has("which a process that was killed had changed"));
+	CHECK(fake_log_has("which an earlier recording has left changed"));
 	orma_tracefs_journal_close(&journal);
+	free_tree();
+}
+
+ORMA_TEST(entries_of_lists_that_cannot_be_removed_are_tried_again)
+{
+	make_tree();
+	CHECK_INT(open_journal(), 0);
+	CHECK_INT(set("tracing_on", "0"), 0);
+	CHECK_INT(orma_tracefs_journal_append(&journal, "kprobe_events", ORMA_STR("p:g/f f"),
+					      ORMA_STR("-:g/f")),
+		  0);
+	CHECK_INT(orma_tracefs_journal_append(&journal, "uprobe_events", ORMA_STR("p:g/u /u:0x1"),
+					      ORMA_STR("-:g/u")),
+		  0);
+	int sealed = fake_seal("tracing/kprobe_events");
+	int sealed_too = fake_seal("tracing/uprobe_events");
+	orma_tracefs_journal_close(&journal);
+	CHECK_STR(fake_get("tracing/tracing_on"), "1");
+	CHECK(strstr(fake_get("state/root"), "a kprobe_events -:g/f\na uprobe_events -:g/u") !=
+	      NULL);
+	/* Later than this one too. */
+	CHECK_INT(open_journal(), 0);
+	CHECK_INT(set("tracing_on", "0"), 0);
+	CHECK(strstr(fake_get("state/root"),
+		     "a kprobe_events -:g/f\na uprobe_events -:g/u\nw tracing_on 1") != NULL);
+	unseal("kprobe_events", sealed);
+	orma_tracefs_journal_close(&journal);
+	CHECK_STR(fake_get("tracing/kprobe_events"), "-:g/f");
+	CHECK(strstr(fake_get("state/root"), "a uprobe_events -:g/u") != NULL);
+	CHECK(strstr(fake_get("state/root"), "kprobe") == NULL);
+	unseal("uprobe_events", sealed_too);
+	CHECK_INT(open_journal(), 0);
+	CHECK_STR(fake_get("tracing/uprobe_events"), "-:g/u");
+	orma_tracefs_journal_close(&journal);
+	CHECK_STR(fake_get("state/root"), "");
 	free_tree();
 }
 
@@ -336,6 +422,14 @@ ORMA_TEST(values_are_read_in_the_form_in_which_they_are_written)
 	CHECK_STR(value_of("set_ftrace_filter", 0), "");
 	fake_put("tracing/set_ftrace_filter", "#### all ####\nschedule\nvfs_read\n");
 	CHECK_STR(value_of("set_ftrace_filter", 0), "schedule\nvfs_read");
+	fake_put("tracing/set_ftrace_filter", "schedule:traceoff:unlimited\nschedule\n"
+					      "ext4_sync_fs [ext4]\nvfs_read:stacktrace:count=3\n");
+	CHECK_STR(value_of("set_ftrace_filter", 0), "schedule\next4_sync_fs");
+	fake_put("tracing/set_graph_function", "ext4_sync_fs [ext4]\n");
+	CHECK_STR(value_of("set_graph_function", 0), "ext4_sync_fs");
+	/* These lines have colons of their own. */
+	fake_put("tracing/set_event", "sched:sched_switch\n");
+	CHECK_STR(value_of("set_event", 0), "sched:sched_switch");
 	fake_put("tracing/trace_clock", "no brackets\n");
 	CHECK_STR(value_of("trace_clock", -EBADMSG), "");
 	free_tree();
