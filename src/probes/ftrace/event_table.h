@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "probes/ftrace/available_events.h"
 #include "probes/ftrace/compact_sched.h"
 #include "probes/ftrace/ftrace_events.h"
 #include "probes/ftrace/generic_event.h"
@@ -24,7 +25,7 @@ struct orma_ftrace_events {
 	struct orma_event_entry **by_id;
 	uint32_t id_limit;
 	struct orma_map by_name;
-	uint32_t generic_count; /* field numbers given out */
+	struct orma_available_events available;
 	struct orma_compact_format compact;
 	struct orma_printk_formats printk_formats;
 	bool has_printk_formats; /* they were read, or cannot be */

@@ -8,7 +8,8 @@
  * Its plan and names are in an arena of its own, so that a kprobe that goes away takes nothing with it.
  *
  * An event is typed if FtraceEvent has a member of its name in its group (event_groups.h) and its fields fit. Otherwise
- * it is generic, and gets a field number from 65536 that no other event of this table gets.
+ * it is generic, and gets a field number from 65536. A trace can have events of several tables (instances, frozen
+ * buffers), and a reader knows one descriptor for each number, so no other event of the process gets the same one.
  *
  * Invariant: an entry is in both tables under its own id and name, or in none. Rejected: reading all formats at the
  * start (upstream; 50 ms of reading); names without groups as keys, because two groups may have the same name.
@@ -17,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,6 +41,12 @@
 #include "schema/gen/ftrace_generic.pb.h"
 
 #define PRINTK_FORMATS_BYTES_MAX (4u << 20)
+
+/* The tag of a larger field number does not fit into a plan. Numbers begin anew after sixteen thousand sessions with all
+ * events of a kernel. */
+#define FIELD_IDS ((UINT32_C(1) << 25) - ORMA_FTRACE_GENERIC_FIELD_ID)
+
+static _Atomic uint32_t generic_count; /* field numbers given out */
 
 /* --- which message -------------------------------------------------------------------------- */
 
@@ -92,11 +100,12 @@ static int plan_typed(struct orma_event_entry *entry, const struct orma_ftrace_f
 	return 0;
 }
 
-static int plan_generic(struct orma_ftrace_events *events, struct orma_event_entry *entry,
-			const struct orma_ftrace_format *format)
+static int plan_generic(struct orma_event_entry *entry, const struct orma_ftrace_format *format)
 {
 	struct orma_event_plan *plan;
-	uint32_t field_id = ORMA_FTRACE_GENERIC_FIELD_ID + events->generic_count;
+	uint32_t field_id =
+		ORMA_FTRACE_GENERIC_FIELD_ID +
+		atomic_fetch_add_explicit(&generic_count, 1, memory_order_relaxed) % FIELD_IDS;
 	int r = orma_event_plan_generic(format, field_id, &entry->arena, &plan);
 
 	if (r == 0)
@@ -106,7 +115,6 @@ static int plan_generic(struct orma_ftrace_events *events, struct orma_event_ent
 						&entry->descriptor);
 	if (r < 0)
 		return r;
-	events->generic_count++;
 	entry->event.encoding = ORMA_FTRACE_GENERIC;
 	entry->event.field_id = field_id;
 	entry->event.plan = plan;
@@ -259,7 +267,7 @@ static int load(struct orma_ftrace_events *events, const char *group, const char
 	} else {
 		r = plan_typed(entry, &format);
 		if (r == -EBADMSG)
-			r = plan_generic(events, entry, &format);
+			r = plan_generic(entry, &format);
 	}
 	if (r == 0)
 		orma_compact_format_learn(&events->compact, &entry->event, &format);
@@ -331,6 +339,7 @@ void orma_ftrace_events_free(struct orma_ftrace_events *events)
 	orma_base_free(events->by_id);
 	orma_base_map_done(&events->by_name);
 	orma_printk_formats_done(&events->printk_formats);
+	orma_available_events_done(&events->available);
 	orma_base_buf_done(&events->text);
 	orma_base_fd_close(events->events_fd);
 	orma_base_free(events);
@@ -394,11 +403,6 @@ static bool has_event(const struct orma_ftrace_events *events, const char *group
 	return is_usable_name(group) && faccessat(events->events_fd, path, F_OK, 0) == 0;
 }
 
-static int append_name(struct orma_buf *buf, const char *name)
-{
-	return orma_base_buf_append(buf, name, strlen(name) + 1);
-}
-
 /* The group of the catalogue; NULL = it does not have the event, or the kernel does not have it there. */
 static const char *catalogue_group(const struct orma_ftrace_events *events, const char *name)
 {
@@ -413,23 +417,20 @@ static const char *catalogue_group(const struct orma_ftrace_events *events, cons
 	return NULL;
 }
 
-int orma_ftrace_events_groups_of(struct orma_ftrace_events *events, const char *name,
-				 struct orma_buf *ret)
+int orma_ftrace_events_group_of(struct orma_ftrace_events *events, const char *name,
+				const char **ret_group)
 {
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf all = {0};
-
 	if (!is_usable_name(name))
 		return -EINVAL;
-	ret->size = 0;
-	const char *first = catalogue_group(events, name);
-	int r = first ? append_name(ret, first) : 0;
-	if (r == 0)
-		r = orma_probes_dir_names(events->events_fd, ".", &all);
-	for (size_t at = 0; r == 0 && at < all.size;) {
-		const char *group = (const char *)all.data + at;
-		if ((!first || strcmp(group, first) != 0) && has_event(events, group, name))
-			r = append_name(ret, group);
-		at += strlen(group) + 1;
-	}
-	return r;
+	const char *group = catalogue_group(events, name);
+	if (!group)
+		return orma_available_events_find(&events->available, events->events_fd, name,
+						  ret_group);
+	*ret_group = group;
+	return 0;
+}
+
+void orma_ftrace_events_forget_names(struct orma_ftrace_events *events)
+{
+	orma_available_events_done(&events->available);
 }

@@ -54,11 +54,13 @@ const struct orma_ftrace_event *orma_ftrace_events_by_id(const struct orma_ftrac
 							 uint16_t id);
 
 /*
- * Lists the groups that have an event of this name, each ending in a NUL. The group in which perfetto's catalogue has
- * the event comes first. 0 (also for none) or -errno.
+ * Finds the group of an event by its name alone: the one in which perfetto's catalogue has it, otherwise the first in the
+ * kernel's list. The list is kept until orma_ftrace_events_forget_names(), and `ret_group` with it. 0, -ENOENT, -EINVAL, or
+ * another errno of reading the list.
  */
-int orma_ftrace_events_groups_of(struct orma_ftrace_events *events, const char *name,
-				 struct orma_buf *ret);
+int orma_ftrace_events_group_of(struct orma_ftrace_events *events, const char *name,
+				const char **ret_group);
+void orma_ftrace_events_forget_names(struct orma_ftrace_events *events);
 /* Lists the events of a group, each ending in a NUL. 0, -ENOENT or another -errno. */
 int orma_ftrace_events_names_in(struct orma_ftrace_events *events, const char *group,
 				struct orma_buf *ret);

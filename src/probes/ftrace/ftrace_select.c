@@ -89,18 +89,13 @@ static int add_pattern(struct orma_ftrace_session *session, const char *group,
 
 static int add_bare(struct orma_ftrace_session *session, const char *name)
 {
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf groups = {0};
-	int r = orma_ftrace_events_groups_of(session->buffer->events, name, &groups);
+	const char *group;
+	int r = orma_ftrace_events_group_of(session->buffer->events, name, &group);
 
+	if (r == 0)
+		return add(session, group, name);
 	if (r == -ENOMEM)
 		return r;
-	for (size_t at = 0; r == 0 && at < groups.size;) {
-		const char *group = (const char *)groups.data + at;
-
-		if (!is_reserved(orma_base_str(group)))
-			return add(session, group, name);
-		at += strlen(group) + 1;
-	}
 	orma_ftrace_report_unknown(&session->report, (struct orma_str){0}, orma_base_str(name));
 	return 0;
 }
@@ -136,6 +131,7 @@ int orma_ftrace_session_add_events(struct orma_ftrace_session *session)
 	orma_ftrace_syscalls_resolve(wanted, &session->report, &session->syscalls);
 	for (size_t i = 0; i < wanted->ftrace_events.count && r == 0; i++)
 		r = add_entry(session, wanted->ftrace_events.items[i]);
+	orma_ftrace_events_forget_names(session->buffer->events);
 	if (r == 0 && wanted->syscall_events.count > 0)
 		r = add(session, "raw_syscalls", "sys_enter");
 	if (r == 0 && wanted->syscall_events.count > 0)

@@ -722,15 +722,6 @@ ORMA_TEST(prints_that_the_filter_refuses_are_left_out)
 
 /* ---- the table of events ---- */
 
-static void check_names(const struct orma_buf *names, const char *expected)
-{
-	struct orma_buf text = {0};
-	for (size_t at = 0; at < names->size; at += strlen((const char *)names->data + at) + 1)
-		orma_base_buf_printf(&text, "%s ", names->data + at);
-	CHECK_STR(orma_base_buf_cstr(&text), expected);
-	orma_base_buf_done(&text);
-}
-
 ORMA_TEST(events_are_found_by_group_and_name)
 {
 	struct test_session session = {0};
@@ -751,15 +742,58 @@ ORMA_TEST(events_are_found_by_group_and_name)
 	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "", &event), -EINVAL);
 	fake_put("t/events/sched/broken/format", "name: broken\n");
 	CHECK_INT(orma_ftrace_events_load(session.events, "sched", "broken", &event), -EBADMSG);
-	CHECK_INT(orma_ftrace_events_groups_of(session.events, "sched_waking", &names), 0);
-	check_names(&names, "sched a_group ");
-	CHECK_INT(orma_ftrace_events_groups_of(session.events, "none", &names), 0);
-	CHECK_INT(names.size, 0);
 	CHECK_INT(orma_ftrace_events_names_in(session.events, "task", &names), 0);
 	CHECK_INT(names.size, strlen("task_rename") + strlen("task_newtask") + 2);
 	CHECK_INT(orma_ftrace_events_names_in(session.events, "none", &names), -ENOENT);
 	orma_base_buf_done(&names);
 	close_session(&session);
+}
+
+ORMA_TEST(the_group_of_an_event_is_the_catalogues_or_that_of_the_kernels_list)
+{
+	struct test_session session = {0};
+	const char *group;
+
+	put_tracefs();
+	fake_put("t/events/ftrace/print/format", FORMAT_PRINT);
+	fake_put("t/available_events",
+		 "a_group:sched_waking\nperfetto_kprobes:made_up\nvendor:made_up\n"
+		 "other:made_up\nno colon\n:\nx:cut");
+	open_session(&session);
+	CHECK_INT(orma_ftrace_events_group_of(session.events, "sched_waking", &group), 0);
+	CHECK_STR(group, "sched");
+	/* The list does not have it. */
+	CHECK_INT(orma_ftrace_events_group_of(session.events, "print", &group), 0);
+	CHECK_STR(group, "ftrace");
+	CHECK_INT(orma_ftrace_events_group_of(session.events, "made_up", &group), 0);
+	CHECK_STR(group, "vendor");
+	/* The kernel does not have it where the catalogue has it. */
+	CHECK_INT(orma_ftrace_events_group_of(session.events, "sched_wakeup", &group), -ENOENT);
+	CHECK_INT(orma_ftrace_events_group_of(session.events, "cut", &group), -ENOENT);
+	CHECK_INT(orma_ftrace_events_group_of(session.events, "", &group), -EINVAL);
+	/* The list is read once for each set-up of a session. */
+	fake_put("t/available_events", "mine:sched_wakeup\n");
+	CHECK_INT(orma_ftrace_events_group_of(session.events, "sched_wakeup", &group), -ENOENT);
+	orma_ftrace_events_forget_names(session.events);
+	CHECK_INT(orma_ftrace_events_group_of(session.events, "sched_wakeup", &group), 0);
+	CHECK_STR(group, "mine");
+	close_session(&session);
+}
+
+ORMA_TEST(generic_events_of_two_tables_have_different_numbers)
+{
+	struct test_session session = {0}, other = {0};
+	const struct orma_ftrace_event *event, *twin;
+
+	put_tracefs();
+	open_session(&session);
+	open_session(&other);
+	CHECK_INT(orma_ftrace_events_load(session.events, "vendor", "made_up", &event), 0);
+	CHECK_INT(orma_ftrace_events_load(other.events, "vendor", "made_up", &twin), 0);
+	CHECK(event->encoding == ORMA_FTRACE_GENERIC && twin->encoding == ORMA_FTRACE_GENERIC);
+	CHECK(event->field_id != twin->field_id);
+	close_session(&session);
+	close_session(&other);
 }
 
 ORMA_TEST(an_id_that_the_kernel_gives_away_again_is_the_new_event)
