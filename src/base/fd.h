@@ -67,7 +67,9 @@ int orma_base_fd_check_output(int fd);
 int orma_base_fd_set_nonblock(int fd);
 /*
  * Selects a descriptor that the child of a fork has to close. Only orma_base_fd_close() may close
- * it from now on. Has no effect on numbers from ORMA_BASE_CLOSE_ON_FORK_MAX on.
+ * it from now on. Has no effect on numbers from ORMA_BASE_CLOSE_ON_FORK_MAX on. A child that
+ * another thread forks between the creation of a descriptor and this call keeps it, so sockets are
+ * selected before they are connected.
  */
 void orma_base_fd_set_close_on_fork(int fd);
 /* In the child of a fork, with no other thread: closes the selected descriptors.

@@ -294,6 +294,8 @@ int orma_ipc_connect(const struct orma_ipc_address *address, bool *ret_is_pendin
 
 	if (fd < 0)
 		return fd;
+	/* Before it is connected: a child must not hold the connection of its parent. */
+	orma_base_fd_set_close_on_fork(fd);
 	if (connect(fd, (const struct sockaddr *)&address->storage, address->size) == 0)
 		*ret_is_pending = false;
 	else if (errno == EINPROGRESS || errno == EINTR)

@@ -52,6 +52,7 @@ void orma_ipc_set_tcp_options(int fd);
 /*
  * Returns a descriptor or -errno. When *ret_is_pending is set, the outcome follows once the
  * descriptor is writable (SO_ERROR). -EAGAIN: the listener's backlog is full; try again later.
+ * orma_base_fd_set_close_on_fork() has been called for it.
  */
 int orma_ipc_connect(const struct orma_ipc_address *address, bool *ret_is_pending);
 

@@ -344,7 +344,6 @@ static int try_connect(struct orma_ipc_client *client)
 	if (fd < 0)
 		return fd;
 	client->connect_fd = fd;
-	orma_base_fd_set_close_on_fork(fd);
 	if (!is_pending)
 		return start_binding(client, fd);
 	return orma_base_loop_watch(client->options.loop, &client->connect_watch, fd,
