@@ -239,6 +239,18 @@ case_tracefs_is_as_found_after_a_refused_probe() {
 	expect_at_least refused.txt 1 '# stats phase=1 field=7 perfetto_kprobes/no_such_function'
 }
 
+case_two_buffers_share_probes_which_are_removed_after_both() {
+	local tid count side log=two_buffers.activity
+	tid=$(activity syscalls tid "$log") count=$(activity syscalls count "$log")
+	for side in first second; do
+		expect "${side}_buffer.txt" "$count" " $tid kprobe_event name=\"__x64_sys_getppid\" type=1"
+		expect "${side}_buffer.txt" "$count" " $tid kprobe_event name=\"__x64_sys_getppid\" type=2"
+	done
+	grep -q rss_stat_throttled "$results/two_buffers.lists" || fail "nothing has defined rss_stat_throttled"
+	grep -q 'cannot restore' "$results/ours.probes.log" && fail "an undo was refused"
+	expect_tracefs after_two_buffers
+}
+
 case_tracing_of_others_is_left_alone() {
 	diff "$results/tracefs.others" "$results/tracefs.after_others" >&2 || fail "tracefs was changed"
 	expect others.txt 0 '^[0-9]'

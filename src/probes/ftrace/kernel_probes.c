@@ -185,11 +185,13 @@ static int make_probe(struct orma_ftrace_buffer *buffer, const struct probe_kind
 		r = orma_tracefs_journal_append(&buffer->machine->dynamic_events, kind->list,
 						orma_base_str(line), orma_base_str(undo));
 	}
+	/* Some kernels say the one, some the other. */
 	if (r < 0)
 		orma_base_error_set(reterr, r, "%s",
-				    r == -ENOENT ? "the kernel has no such function that can be "
-						   "probed"
-						 : orma_base_error_words(r));
+				    r == -ENOENT || r == -EINVAL
+					    ? "the kernel has no such function that can be "
+					      "probed"
+					    : orma_base_error_words(r));
 	return r < 0 ? r : 0;
 }
 
