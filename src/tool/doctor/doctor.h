@@ -27,6 +27,9 @@ void orma_doctor_daemon_done(struct orma_doctor_daemon *daemon);
  * /proc and /sys; "" = this machine. */
 void orma_doctor_examine_system(const char *root, const struct orma_doctor_daemon *daemon,
 				struct orma_findings *findings);
+/* The part of it that concerns events of the kernel. */
+void orma_doctor_examine_tracefs(const char *root, const struct orma_doctor_daemon *daemon,
+				 struct orma_findings *findings);
 /* Examines a trace (file or pipe). */
 void orma_doctor_examine_trace(int fd, struct orma_findings *findings);
 /* Examines a config (text or binary; "-" = standard input). */

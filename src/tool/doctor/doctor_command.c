@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * doctor_command.c - `orma doctor`: says why a trace is, or would be, empty or incomplete.
  *
- * A file that looks like text is examined as a config, and any other file as a trace.
+ * A file that looks like the text of a config is examined as one, and any other file as a trace, which
+ * also names the kind of a file that is neither.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "base/utf8.h"
 #include "tool/doctor/doctor.h"
 #include "tool/print.h"
 #include "tool/tool.h"
+#include "tool/trace/foreign_file.h"
+#include "tool/trace/trace_input.h"
 
-#define BEGINNING_BYTES 256
+#define CONFIGS_MAX 64
 
 struct command_line {
-	const char *config, *root;
+	const char *configs[CONFIGS_MAX];
+	size_t config_count;
+	const char *root;
 	bool is_json;
 	struct orma_doctor_daemon daemon;
 	bool has_asked;
@@ -61,46 +63,36 @@ static void examine_config(struct command_line *line, const char *path)
 	struct orma_findings findings = {0};
 
 	orma_doctor_examine_config(path, line->root, ask_daemon(line), &findings);
-	finish(line, strcmp(path, "-") == 0 ? "standard input" : path, &findings);
+	finish(line, orma_trace_input_name(path), &findings);
 }
 
 /* A pipe cannot be read twice, so it is never taken for text. */
-static bool is_text_file(int fd)
+static bool is_config(int fd)
 {
-	char beginning[BEGINNING_BYTES];
+	char beginning[ORMA_TOOL_BEGINNING_BYTES];
 	ssize_t size = pread(fd, beginning, sizeof(beginning), 0);
-	struct orma_str rest = {beginning, size > 0 ? (size_t)size : 0};
 
-	while (rest.size >= 4 || (rest.size > 0 && size < BEGINNING_BYTES)) {
-		size_t step =
-			strchr("\n\r\t", rest.data[0]) ? 1 : orma_base_utf8_visible_size(rest);
-		if (step == 0 || rest.data[0] == '\0')
-			return false;
-		rest = (struct orma_str){rest.data + step, rest.size - step};
-	}
-	return size > 0;
+	return orma_tool_may_be_config((struct orma_str){beginning, size > 0 ? (size_t)size : 0});
 }
 
 static void examine_file(struct command_line *line, const char *path)
 {
 	struct orma_findings findings = {0};
-	bool is_standard = strcmp(path, "-") == 0;
-	int fd = is_standard ? STDIN_FILENO : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	int fd = orma_trace_input_open(path);
 
 	if (fd < 0) {
-		orma_tool_warn("cannot open %s: %s", path, strerror(errno));
+		orma_trace_input_fail(path, fd);
 		line->has_failed = true;
 		return;
 	}
-	if (!is_standard && is_text_file(fd)) {
-		orma_base_fd_close(fd);
+	if (fd != STDIN_FILENO && is_config(fd)) {
+		orma_trace_input_close(fd);
 		examine_config(line, path);
 		return;
 	}
 	orma_doctor_examine_trace(fd, &findings);
-	if (!is_standard)
-		orma_base_fd_close(fd);
-	finish(line, is_standard ? "standard input" : path, &findings);
+	orma_trace_input_close(fd);
+	finish(line, orma_trace_input_name(path), &findings);
 }
 
 static void examine_system(struct command_line *line)
@@ -116,7 +108,8 @@ enum { OPTION_JSON = ORMA_OPTION_FIRST_OWN, OPTION_ROOT };
 static const struct orma_tool_option option_table[] = {
 	{'c', "config", "FILE",
 	 "Examine a config in text or binary form; - is standard input. Says what a service would "
-	 "refuse, and which data sources, events and categories do not exist.",
+	 "refuse, and which data sources, events and categories do not exist. May be given several "
+	 "times.",
 	 ORMA_COMPLETE_FILE},
 	{OPTION_JSON, "json", NULL, "Print JSON, for scripts.", NULL},
 	{OPTION_ROOT, "root", "FOLDER",
@@ -129,8 +122,13 @@ static int take_option(void *ctx, int option, char *value)
 {
 	struct command_line *line = ctx;
 
+	if (option == 'c' && line->config_count == CONFIGS_MAX)
+		return orma_tool_usage_error("-c is given more than %d times", CONFIGS_MAX);
 	if (option == 'c')
-		line->config = value;
+		line->configs[line->config_count++] = value;
+	else if (option == OPTION_ROOT && access(value, X_OK))
+		return orma_tool_usage_error("cannot use the folder %s of --root: %s", value,
+					     strerror(errno));
 	else if (option == OPTION_ROOT)
 		line->root = value;
 	else
@@ -145,11 +143,11 @@ static int run(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (line.config)
-		examine_config(&line, line.config);
+	for (size_t i = 0; i < line.config_count; i++)
+		examine_config(&line, line.configs[i]);
 	for (int i = optind; i < argc; i++)
 		examine_file(&line, argv[i]);
-	if (!line.config && optind == argc)
+	if (line.config_count == 0 && optind == argc)
 		examine_system(&line);
 	if (line.is_json &&
 	    orma_base_buf_append_str(&line.json, line.subjects ? "]\n" : "[]\n") == 0)
@@ -166,8 +164,7 @@ const struct orma_tool_command orma_doctor_command = {
 	.about = "Examines traces and configs (a FILE that is text is a config), or this machine "
 		 "when no FILE is named. Prints each problem with what to do about it.\n\n"
 		 "The exit status is 0 when no problem was found, and 1 when there are problems or "
-		 "a "
-		 "FILE cannot be opened.",
+		 "a FILE cannot be opened.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,

@@ -33,27 +33,6 @@ static const char *socket_path(const char *addresses, struct orma_ipc_address *a
 	return orma_ipc_address_path(address);
 }
 
-/* Copies the name of a group, or its number. */
-static void name_group(const char *root, gid_t gid, char *ret, size_t size)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
-	struct orma_str line, text, name, password, number;
-	uint64_t value;
-
-	snprintf(ret, size, "%u", (unsigned)gid);
-	if (orma_system_file_read(root, "/etc/group", &content))
-		return;
-	text = (struct orma_str){(const char *)content.data, content.size};
-	while (orma_probes_text_line(&text, &line))
-		if (orma_probes_text_until(&line, ':', &name) &&
-		    orma_probes_text_until(&line, ':', &password) &&
-		    orma_probes_text_until(&line, ':', &number) &&
-		    orma_probes_text_u64(number, &value) && value == gid) {
-			snprintf(ret, size, "%.*s", (int)name.size, name.data);
-			return;
-		}
-}
-
 static void report_permission(const char *root, const char *id, const char *path,
 			      struct orma_findings *findings)
 {
@@ -65,7 +44,7 @@ static void report_permission(const char *root, const char *id, const char *path
 		orma_findings_advise(findings, "Run orma as root: sudo orma record");
 		return;
 	}
-	name_group(root, info.st_gid, group, sizeof(group));
+	orma_system_name_group(root, info.st_gid, group, sizeof(group));
 	orma_findings_add(findings, id,
 			  "No permission to connect to %s (user id %u, group %s, mode %04o).", path,
 			  (unsigned)info.st_uid, group, (unsigned)info.st_mode & 07777);
@@ -145,55 +124,6 @@ static void report_daemon(const char *root, const struct orma_doctor_daemon *dae
 }
 
 /* --- the kernel ------------------------------------------------------------------------------- */
-
-static void report_current_tracer(const char *root, const char *tracefs,
-				  struct orma_findings *findings)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s/current_tracer", tracefs) >= (int)sizeof(path) ||
-	    orma_system_file_read(root, path, &content))
-		return;
-	struct orma_str name = orma_probes_text_trim((struct orma_str){
-		(const char *)content.data, strnlen((const char *)content.data, content.size)});
-	if (name.size > 0 && name.data[name.size - 1] == '\n')
-		name.size--;
-	if (name.size == 0 || orma_base_str_is(name, "nop"))
-		return;
-	orma_findings_add(findings, "tracer_in_use",
-			  "Another tool uses ftrace: its tracer \"%.*s\" is active.",
-			  (int)name.size, name.data);
-	orma_findings_advise(findings, "Stop that tool, or: echo nop | sudo tee %s", path);
-}
-
-static void report_tracefs(const char *root, const struct orma_doctor_daemon *daemon,
-			   struct orma_findings *findings)
-{
-	char tracefs[PATH_MAX], events[PATH_MAX + sizeof("/events")];
-
-	if (orma_doctor_daemon_offers(daemon, ORMA_STR("linux.ftrace")))
-		return;
-	if (!orma_system_find_tracefs(root, tracefs)) {
-		orma_findings_add(findings, "tracefs_not_mounted",
-				  "tracefs is not mounted, so kernel events (sched, irq, syscalls) "
-				  "cannot be recorded.");
-		orma_findings_advise(findings, "sudo mount -t tracefs nodev /sys/kernel/tracing");
-		return;
-	}
-	snprintf(events, sizeof(events), "%s/events", tracefs);
-	if (!orma_system_file_is_readable(root, events)) {
-		orma_findings_add(findings, "tracefs_unreadable",
-				  "This user may not read %s, so kernel events (sched, irq, "
-				  "syscalls) cannot be recorded.",
-				  tracefs);
-		orma_findings_advise(findings,
-				     "Record as root: sudo orma record. Or let a daemon's probes "
-				     "record them: sudo orma probes --background");
-		return;
-	}
-	report_current_tracer(root, tracefs, findings);
-}
 
 static void report_settings(const char *root, struct orma_findings *findings)
 {
@@ -356,7 +286,7 @@ void orma_doctor_examine_system(const char *root, const struct orma_doctor_daemo
 				struct orma_findings *findings)
 {
 	report_daemon(root, daemon, findings);
-	report_tracefs(root, daemon, findings);
+	orma_doctor_examine_tracefs(root, daemon, findings);
 	report_settings(root, findings);
 	report_clocks(root, findings);
 	report_memory(root, findings);

@@ -2,7 +2,8 @@
  * doctor_trace.c - examines a trace: finds losses, their causes, and settings that would have
  * prevented them.
  *
- *   packets --+--> trace_counter.h    losses that the service has counted, buffers, data sources
+ *   packets --+--> trace_counter.h    losses that the service has counted, data sources
+ *             |      buffer_losses.h  what its buffers have lost
  *             +--> decodability.h     gaps per sequence, undecodable events, slices, clocks
  *             +--> ftrace_losses.h    losses in the kernel
  *
@@ -20,14 +21,13 @@
 #include "proto/reader.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "tool/doctor/buffer_losses.h"
 #include "tool/doctor/decodability.h"
 #include "tool/doctor/doctor.h"
 #include "tool/doctor/ftrace_losses.h"
 #include "tool/record/trace_counter.h"
 
-#define LISTED_MAX            10
-#define FILE_WRITE_MS_DEFAULT 5000u
-#define BUFFER_KB_MAX         (UINT64_C(4) << 20)
+#define LISTED_MAX 10
 
 struct examination {
 	struct orma_tool_counter counter;
@@ -73,95 +73,20 @@ static int take_packet(void *ctx, const void *data, size_t size)
 	return r;
 }
 
-/* --- buffers ---------------------------------------------------------------------------------- */
-
-/* Returns the size that would have kept everything: the data of the whole recording, or of two
- * write periods when the trace is streamed into a file; with a quarter to spare. */
-static uint64_t sufficient_kb(const struct examination *examination,
-			      const struct orma_tool_buffer *buffer, double seconds)
-{
-	uint64_t kb = buffer->size_bytes / 1024 * 2, wanted_kb;
-	double bytes = (double)buffer->written_bytes * 1.25;
-
-	if (examination->counter.summary.is_streamed && seconds > 0) {
-		uint32_t period_ms =
-			examination->config ? examination->config->file_write_period_ms : 0;
-		bytes *= 2 * (period_ms ? period_ms : FILE_WRITE_MS_DEFAULT) / 1000.0 / seconds;
-	}
-	wanted_kb = (uint64_t)(bytes / 1024) + 1;
-	kb = kb ? kb : 4;
-	while (kb < wanted_kb && kb < BUFFER_KB_MAX)
-		kb *= 2;
-	return ORMA_MIN(kb, BUFFER_KB_MAX - 4);
-}
-
-static void advise_size(const struct examination *examination, size_t idx, double seconds,
-			struct orma_findings *findings)
-{
-	const struct orma_tool_summary *summary = &examination->counter.summary;
-	uint64_t kb = sufficient_kb(examination, &summary->buffers[idx], seconds);
-
-	if (summary->is_streamed)
-		orma_findings_advise(findings,
-				     "At this rate buffers[%zu] needs size_kb: %" PRIu64
-				     " (`orma record -b %" PRIu64
-				     "k --stream`), or a shorter file_write_period_ms.",
-				     idx, kb, kb);
-	else
-		orma_findings_advise(findings,
-				     "To keep all of it, buffers[%zu] needs size_kb: %" PRIu64
-				     " (`orma record -b %" PRIu64
-				     "k`); `orma record --stream` writes it to the file meanwhile.",
-				     idx, kb, kb);
-}
-
-static void report_buffer(const struct examination *examination, size_t idx,
-			  struct orma_findings *findings)
-{
-	const struct orma_decodability *times = &examination->decodability;
-	const struct orma_tool_buffer *buffer = &examination->counter.summary.buffers[idx];
-	double seconds = (double)(times->last_ns - times->first_ns) / ORMA_NS_PER_SEC;
-	uint64_t size_kb = buffer->size_bytes / 1024, written_kb = buffer->written_bytes / 1024;
-
-	if (buffer->overwritten_chunks) {
-		orma_findings_add(findings, "buffer_overwritten",
-				  "Buffer %zu was too small and overwrote its oldest data: %" PRIu64
-				  " KB were written in %.1f s, and it has %" PRIu64 " KB.",
-				  idx, written_kb, seconds, size_kb);
-		advise_size(examination, idx, seconds, findings);
-	}
-	if (buffer->discarded_chunks) {
-		orma_findings_add(findings, "buffer_discarded",
-				  "Buffer %zu (%" PRIu64 " KB) discarded %" PRIu64
-				  " %s of data: it was full, or they came too late.",
-				  idx, size_kb, buffer->discarded_chunks,
-				  orma_base_noun(buffer->discarded_chunks, "chunk", "chunks"));
-		advise_size(examination, idx, seconds, findings);
-	}
-	if (buffer->lost_packets) {
-		orma_findings_add(findings, "shared_memory_full",
-				  "%" PRIu64
-				  " %s of buffer %zu found no room in a program's shared memory.",
-				  buffer->lost_packets,
-				  orma_base_noun(buffer->lost_packets, "packet", "packets"), idx);
-		orma_findings_advise(
-			findings,
-			"Give the program more shared memory: producers { producer_name: \"NAME\" "
-			"shm_size_kb: 4096 } in the config, or shm_size_bytes of "
-			"orma_init_options; or record fewer events.");
-	}
-}
+/* --- statistics of the service ---------------------------------------------------------------- */
 
 static void report_statistics(const struct examination *examination, struct orma_findings *findings)
 {
+	const struct orma_decodability *times = &examination->decodability;
 	const struct orma_tool_summary *summary = &examination->counter.summary;
 
 	if (!summary->has_stats && summary->packets > 0)
 		orma_findings_add_note(findings, "no_statistics",
 				       "The trace has no statistics of its service, so not every "
 				       "loss is known.");
-	for (size_t i = 0; i < summary->buffer_count; i++)
-		report_buffer(examination, i, findings);
+	orma_buffer_losses_report(summary, examination->config,
+				  (double)(times->last_ns - times->first_ns) / ORMA_NS_PER_SEC,
+				  findings);
 	if (summary->invalid_packets)
 		orma_findings_add(findings, "invalid_packets",
 				  "The service refused %" PRIu64
@@ -293,6 +218,14 @@ static bool has_overwritten(const struct orma_tool_summary *summary)
 	return false;
 }
 
+static bool has_discarded(const struct orma_tool_summary *summary)
+{
+	for (size_t i = 0; i < summary->buffer_count; i++)
+		if (summary->buffers[i].discarded_chunks)
+			return true;
+	return false;
+}
+
 static void report_slices(const struct examination *examination, struct orma_findings *findings)
 {
 	const struct orma_tool_summary *summary = &examination->counter.summary;
@@ -371,31 +304,89 @@ static bool is_recorded(const struct orma_tool_summary *summary, struct orma_str
 	return false;
 }
 
+/* Returns true when the file lacks a part of what was recorded. */
+static bool is_partial(const struct examination *examination)
+{
+	const struct orma_tool_summary *summary = &examination->counter.summary;
+	const struct orma_pb_trace_config *config = examination->config;
+
+	return examination->is_damaged || !summary->has_stats || summary->lacks_sequences ||
+	       has_overwritten(summary) || has_discarded(summary) ||
+	       (config && config->max_file_count > 0);
+}
+
+static void report_source(const struct examination *examination, struct orma_str name,
+			  struct orma_findings *findings)
+{
+	const struct orma_tool_summary *summary = &examination->counter.summary;
+
+	if (!orma_tool_is_known_source(name) || is_recorded(summary, name))
+		return;
+	if (orma_base_str_is(name, "track_event")) {
+		orma_findings_add_note(findings, "silent_source",
+				       "No program wrote track events that the config enables.");
+		orma_findings_advise(findings, "While a program runs, `orma status --long` shows "
+					       "whether it is connected, and its categories.");
+	} else if (is_partial(examination)) {
+		orma_findings_add_note(
+			findings, "silent_source",
+			"Nothing of the data source \"%.*s\" is in the file, which has "
+			"only a part of what was recorded.",
+			(int)name.size, name.data);
+	} else {
+		orma_findings_add(
+			findings, "silent_source",
+			"The config asks for the data source \"%.*s\", which wrote nothing.",
+			(int)name.size, name.data);
+		orma_findings_advise(findings, "`orma status` shows who offers it, and `orma "
+					       "doctor` why nobody may.");
+	}
+}
+
 static void report_content(const struct examination *examination, struct orma_findings *findings)
 {
 	const struct orma_tool_summary *summary = &examination->counter.summary;
 	const struct orma_pb_trace_config *config = examination->config;
 
 	if (summary->packets == 0) {
-		orma_findings_add(findings, "empty", "The trace has no packets.");
+		if (examination->is_damaged)
+			return;
+		orma_findings_add(findings, "empty",
+				  "The trace has no packets: nothing was recorded, or the recorder "
+				  "was killed before it wrote.");
 		orma_findings_advise(findings, "`orma doctor` examines this machine, and `orma "
 					       "doctor --config FILE` a config.");
 		return;
 	}
-	for (size_t i = 0; config && i < config->data_sources.count; i++) {
-		const struct orma_pb_data_source_config *source =
-			config->data_sources.items[i]->config;
-		if (!source || !orma_tool_is_known_source(source->name) ||
-		    is_recorded(summary, source->name))
-			continue;
-		orma_findings_add(
-			findings, "silent_source",
-			"The config asks for the data source \"%.*s\", which wrote nothing.",
-			(int)source->name.size, source->name.data);
-		orma_findings_advise(findings,
-				     "`orma status` shows who offers it, and `orma doctor` "
-				     "why nobody may.");
+	for (size_t i = 0; config && i < config->data_sources.count; i++)
+		if (config->data_sources.items[i]->config)
+			report_source(examination, config->data_sources.items[i]->config->name,
+				      findings);
+}
+
+static void report_unreadable(int r, const struct orma_error *error, struct orma_findings *findings)
+{
+	const char *words = error->message[0] ? error->message : strerror(-r);
+
+	if (r == -EPROTO) {
+		orma_findings_add(findings, "not_a_trace", "The file is not a trace: %s.", words);
+		return;
 	}
+	orma_findings_add(findings, r == -EBADMSG ? "damaged" : "unreadable",
+			  "The trace can be read only in part: %s.", words);
+	if (r == -EBADMSG)
+		orma_findings_advise(findings, "`orma cat --repair` copies the packets that are "
+					       "whole.");
+}
+
+static void report_all(struct examination *examination, struct orma_findings *findings)
+{
+	report_content(examination, findings);
+	report_statistics(examination, findings);
+	orma_ftrace_losses_report(&examination->ftrace, findings);
+	report_sequences(examination, findings);
+	report_slices(examination, findings);
+	report_clocks(examination, findings);
 }
 
 void orma_doctor_examine_trace(int fd, struct orma_findings *findings)
@@ -405,22 +396,11 @@ void orma_doctor_examine_trace(int fd, struct orma_findings *findings)
 	int r = orma_tool_trace_read(fd, take_packet, &examination, &error);
 
 	examination.is_damaged = r < 0;
-	if (r < 0) {
-		orma_findings_add(findings, r == -EBADMSG ? "damaged" : "unreadable",
-				  "The trace can be read only in part: %s.",
-				  error.message[0] ? error.message : strerror(-r));
-		if (r == -EBADMSG)
-			orma_findings_advise(findings,
-					     "The packets before that place are whole; `orma dump` "
-					     "prints them.");
-	}
 	orma_tool_counter_done(&examination.counter);
-	report_content(&examination, findings);
-	report_statistics(&examination, findings);
-	orma_ftrace_losses_report(&examination.ftrace, findings);
-	report_sequences(&examination, findings);
-	report_slices(&examination, findings);
-	report_clocks(&examination, findings);
+	if (r < 0)
+		report_unreadable(r, &error, findings);
+	if (r != -EPROTO)
+		report_all(&examination, findings);
 	orma_decodability_done(&examination.decodability);
 	orma_ftrace_losses_done(&examination.ftrace);
 	orma_base_arena_done(&examination.arena);

@@ -82,3 +82,23 @@ bool orma_system_find_tracefs(const char *root, char ret[PATH_MAX])
 			return true;
 	return false;
 }
+
+void orma_system_name_group(const char *root, gid_t gid, char *ret, size_t size)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	struct orma_str line, text, name, password, number;
+	uint64_t value;
+
+	snprintf(ret, size, "%u", (unsigned)gid);
+	if (orma_system_file_read(root, "/etc/group", &content))
+		return;
+	text = (struct orma_str){(const char *)content.data, content.size};
+	while (orma_probes_text_line(&text, &line))
+		if (orma_probes_text_until(&line, ':', &name) &&
+		    orma_probes_text_until(&line, ':', &password) &&
+		    orma_probes_text_until(&line, ':', &number) &&
+		    orma_probes_text_u64(number, &value) && value == gid) {
+			snprintf(ret, size, "%.*s", (int)name.size, name.data);
+			return;
+		}
+}

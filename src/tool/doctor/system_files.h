@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 
@@ -20,6 +21,8 @@ bool orma_system_file_read_u64(const char *root, const char *path, uint64_t *ret
 bool orma_system_file_find_u64(const char *root, const char *path, const char *key, uint64_t *ret);
 /* Returns true when this process may read the file, or list the folder. */
 bool orma_system_file_is_readable(const char *root, const char *path);
+/* Copies the name of a group, or its number. */
+void orma_system_name_group(const char *root, gid_t gid, char *ret, size_t size);
 /* Finds where tracefs is mounted. Returns false when it is not. */
 bool orma_system_find_tracefs(const char *root, char ret[PATH_MAX]);
 

@@ -153,7 +153,9 @@ static struct orma_tool_buffer describe_buffer(const struct orma_pb_trace_stats_
 	return (struct orma_tool_buffer){
 		.size_bytes = stats->buffer_size,
 		.written_bytes = stats->bytes_written,
+		.padding_bytes = stats->padding_bytes_written,
 		.used_bytes = ORMA_MIN(held, stats->buffer_size),
+		.written_chunks = stats->chunks_written,
 		.overwritten_chunks = stats->chunks_overwritten,
 		.discarded_chunks = stats->chunks_discarded,
 		.lost_packets = stats->trace_writer_packet_loss,
@@ -164,6 +166,7 @@ static void take_buffers(struct orma_tool_counter *counter, const struct orma_pb
 {
 	struct orma_tool_summary *summary = &counter->summary;
 
+	summary->lacks_sequences = false;
 	summary->buffer_count = ORMA_MIN(stats->buffer_stats.count, (size_t)ORMA_TOOL_BUFFERS_MAX);
 	for (size_t i = 0; i < summary->buffer_count; i++)
 		summary->buffers[i] = describe_buffer(stats->buffer_stats.items[i]);
@@ -175,6 +178,8 @@ static void take_buffers(struct orma_tool_counter *counter, const struct orma_pb
 
 		if (sequence)
 			sequence->buffer = (size_t)writer->buffer + 1;
+		else
+			summary->lacks_sequences = true;
 	}
 }
 

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "proto/wire.h"
 #include "tool/print.h"
 #include "tool/tool.h"
@@ -23,6 +22,7 @@
 #include "tool/trace/packet_cut.h"
 #include "tool/trace/packet_select.h"
 #include "tool/trace/trace_file.h"
+#include "tool/trace/trace_input.h"
 
 #define BATCH_BYTES ((size_t)256 << 10)
 #define PACKET_TAG  0x0a
@@ -166,10 +166,12 @@ static int stat_input(const char *path, struct stat *ret)
 		return fstat(STDIN_FILENO, ret) < 0 ? -errno : 0;
 	if (stat(path, ret) < 0)
 		return -errno;
-	int fd = S_ISREG(ret->st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (S_ISREG(ret->st_mode) && fd < 0)
-		return -errno;
-	orma_base_fd_close(fd);
+	if (S_ISFIFO(ret->st_mode))
+		return 0;
+	int fd = orma_trace_input_open(path);
+	if (fd < 0)
+		return fd;
+	orma_trace_input_close(fd);
 	return 0;
 }
 
@@ -182,17 +184,15 @@ static int check_files(struct cat *cat, char **inputs, int input_count)
 					   : fstat(cat->fd, &output) == 0;
 
 	for (int i = 0; i < input_count; i++) {
-		bool is_stdin = strcmp(inputs[i], "-") == 0;
 		int r = stat_input(inputs[i], &input);
 
 		if (r < 0)
-			return orma_tool_fail("cannot open %s: %s",
-					      is_stdin ? "standard input" : inputs[i],
-					      strerror(-r));
+			return orma_trace_input_fail(inputs[i], r);
 		if (has_output && S_ISREG(output.st_mode) && output.st_dev == input.st_dev &&
 		    output.st_ino == input.st_ino)
 			return orma_tool_fail("%s would be overwritten while it is read",
-					      is_stdin ? output_name(cat) : inputs[i]);
+					      strcmp(inputs[i], "-") == 0 ? output_name(cat)
+									  : inputs[i]);
 	}
 	return ORMA_EXIT_OK;
 }
@@ -200,12 +200,11 @@ static int check_files(struct cat *cat, char **inputs, int input_count)
 static int copy_trace(struct cat *cat, const char *path)
 {
 	struct orma_error error = {0};
-	bool is_stdin = strcmp(path, "-") == 0;
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int fd = orma_trace_input_open(path);
 
 	if (fd < 0)
-		return orma_tool_fail("cannot open %s: %s", path, strerror(errno));
-	cat->input = is_stdin ? "standard input" : path;
+		return orma_trace_input_fail(path, fd);
+	cat->input = orma_trace_input_name(path);
 	orma_packet_cut_begin_trace(&cat->cut);
 	int status = orma_packet_select_prepare(&cat->select, fd, cat->input);
 	if (status == ORMA_EXIT_OK) {
@@ -215,8 +214,7 @@ static int copy_trace(struct cat *cat, const char *path)
 		if (r < 0 && cat->output_error == 0)
 			status = tell_failure(cat, r, &error);
 	}
-	if (!is_stdin)
-		orma_base_fd_close(fd);
+	orma_trace_input_close(fd);
 	return status;
 }
 

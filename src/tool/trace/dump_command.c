@@ -6,17 +6,16 @@
  * position and fails.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <getopt.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "proto/reader.h"
 #include "tool/print.h"
 #include "tool/tool.h"
 #include "tool/trace/packet_print.h"
 #include "tool/trace/packet_select.h"
 #include "tool/trace/trace_file.h"
+#include "tool/trace/trace_input.h"
 
 struct dump {
 	struct orma_packet_select select;
@@ -82,15 +81,14 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 static int dump_file(struct dump *dump, const char *path)
 {
 	struct orma_error error = {0};
-	const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-	int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	const char *name = orma_trace_input_name(path);
+	int fd = orma_trace_input_open(path);
 	if (fd < 0)
-		return orma_tool_fail("cannot open %s: %s", path, strerror(errno));
+		return orma_trace_input_fail(path, fd);
 	int status = orma_packet_select_prepare(&dump->select, fd, name), r = 0;
 	if (status == ORMA_EXIT_OK && dump->limit > 0)
 		r = orma_tool_trace_read(fd, dump_packet, dump, &error);
-	if (fd != STDIN_FILENO)
-		orma_base_fd_close(fd);
+	orma_trace_input_close(fd);
 	if (dump->output_error == 0 && fflush(stdout) != 0)
 		dump->output_error = -errno;
 	if (dump->output_error == -EPIPE)

@@ -12,6 +12,10 @@
 
 #define UI_OPENS_IT "; https://ui.perfetto.dev opens it, orma reads Perfetto's binary format only"
 
+#define PROBABLY_CONFIG                                                                            \
+	"this is text, probably a config; `orma doctor FILE` examines it, and `orma record -c "    \
+	"FILE` records with it"
+
 enum { UTF8_BYTES_MAX = 4 };
 
 struct kind {
@@ -46,6 +50,16 @@ static const struct kind texts[] = {
 	KIND("[", "this is JSON" UI_OPENS_IT),
 	KIND("<", "this is a web page; if systrace made it, https://ui.perfetto.dev opens it"),
 	KIND("packet {", "this is the text of a trace, as `orma dump` prints it; name the trace"),
+};
+
+/* The beginnings of configs, after blanks: comments, and the usual first fields. */
+static const struct kind configs[] = {
+	KIND("#", PROBABLY_CONFIG),
+	KIND("buffers", PROBABLY_CONFIG),
+	KIND("data_sources", PROBABLY_CONFIG),
+	KIND("duration_ms", PROBABLY_CONFIG),
+	KIND("unique_session_name", PROBABLY_CONFIG),
+	KIND("write_into_file", PROBABLY_CONFIG),
 	KIND("", "this is text; name the binary file that `orma record` has written"),
 };
 
@@ -78,16 +92,31 @@ static const char *find(const struct kind *list, size_t count, struct orma_str b
 	return NULL;
 }
 
+static struct orma_str skip_blanks(struct orma_str text)
+{
+	while (text.size > 0 && is_blank(text.data[0])) {
+		text.data++;
+		text.size--;
+	}
+	return text;
+}
+
 const char *orma_tool_foreign_file_words(struct orma_str beginning)
 {
 	const char *words = find(kinds, ORMA_ARRAY_SIZE(kinds), beginning);
 
 	if (words || !is_text(beginning))
 		return words;
-	while (beginning.size > 0 && is_blank(beginning.data[0])) {
-		beginning.data++;
-		beginning.size--;
-	}
+	beginning = skip_blanks(beginning);
 	/* A line feed alone may also be the first byte of a trace. */
-	return beginning.size == 0 ? NULL : find(texts, ORMA_ARRAY_SIZE(texts), beginning);
+	if (beginning.size == 0)
+		return NULL;
+	words = find(texts, ORMA_ARRAY_SIZE(texts), beginning);
+	return words ? words : find(configs, ORMA_ARRAY_SIZE(configs), beginning);
+}
+
+bool orma_tool_may_be_config(struct orma_str beginning)
+{
+	return beginning.size > 0 && !find(kinds, ORMA_ARRAY_SIZE(kinds), beginning) &&
+	       is_text(beginning) && !find(texts, ORMA_ARRAY_SIZE(texts), skip_blanks(beginning));
 }

@@ -193,15 +193,14 @@ static const char *foreign_words(const struct window *window)
 		(struct orma_str){window->beginning, window->beginning_size});
 }
 
-/* Releases the window, after the walk ended with `r`. */
-static void window_done(struct window *window, int r, struct orma_error *reterr)
+/* Releases the window, after the walk ended with `r`. Returns the result of the walk. */
+static int window_done(struct window *window, int r, struct orma_error *reterr)
 {
 	const char *words = r == -EBADMSG ? foreign_words(window) : NULL;
 
-	if (words)
-		orma_base_error_set(reterr, r, "%s", words);
 	orma_base_buf_done(&window->buf);
 	orma_tool_unpacker_done(&window->unpacker);
+	return words ? orma_base_error_set(reterr, -EPROTO, "%s", words) : r;
 }
 
 /* --- damaged files ---------------------------------------------------------------------------- */
@@ -309,16 +308,14 @@ int orma_tool_trace_repair(int fd, orma_tool_packet_fn *fn, orma_tool_gap_fn *ga
 	struct window window = {.fd = fd};
 	int r = repair_fields(&window, fn, gap_fn, ctx, reterr);
 
-	window_done(&window, r, reterr);
-	return r;
+	return window_done(&window, r, reterr);
 }
 
 int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr)
 {
 	struct window window = {.fd = fd};
 	int r = read_fields(&window, fn, ctx, reterr);
-	window_done(&window, r, reterr);
-	return r;
+	return window_done(&window, r, reterr);
 }
 
 size_t orma_tool_trace_next_packet(const void *data, size_t size, struct orma_str *ret)

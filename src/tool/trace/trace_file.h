@@ -22,7 +22,8 @@ typedef int orma_tool_packet_fn(void *ctx, const void *data, size_t size);
 /*
  * Reads a trace from a descriptor (file or pipe) to its end. Fields of Trace other than `packet`
  * are skipped. 0, or the callback's return value. -EBADMSG: the trace is cut or damaged; `reterr`
- * says at which byte. -EIO and other errors of read().
+ * says at which byte. -EPROTO: the file is something else than a trace; `reterr` says what. -EIO and
+ * other errors of read().
  */
 int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr);
 
@@ -30,8 +31,8 @@ int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma
 typedef int orma_tool_gap_fn(void *ctx, uint64_t begin, uint64_t end, bool is_cut);
 /*
  * Does the same with a file that may be damaged: skips to the next packet that can be told from other
- * bytes, calls `gap_fn`, and goes on. Both functions get `ctx` and end the walk alike. -EBADMSG: the
- * file is something else than a trace; `reterr` says what.
+ * bytes, calls `gap_fn`, and goes on. Both functions get `ctx` and end the walk alike. -EBADMSG: there
+ * is no packet in the file. -EPROTO as above.
  */
 int orma_tool_trace_repair(int fd, orma_tool_packet_fn *fn, orma_tool_gap_fn *gap_fn, void *ctx,
 			   struct orma_error *reterr);
@@ -53,9 +54,9 @@ struct orma_tool_source_count {
 
 /* One buffer of the session, as described by the trace. */
 struct orma_tool_buffer {
-	uint64_t size_bytes, written_bytes;
+	uint64_t size_bytes, written_bytes, padding_bytes;
 	uint64_t used_bytes; /* at the time of the statistics */
-	uint64_t overwritten_chunks, discarded_chunks;
+	uint64_t written_chunks, overwritten_chunks, discarded_chunks;
 	uint64_t lost_packets; /* trace_writer_packet_loss */
 	/* The packets that are left lie in this period of CLOCK_BOOTTIME; 0 = not known. */
 	uint64_t first_ns, last_ns;
@@ -70,7 +71,9 @@ struct orma_tool_summary {
 	struct orma_tool_buffer buffers[ORMA_TOOL_BUFFERS_MAX];
 	size_t buffer_count;
 	bool is_streamed; /* the config says write_into_file */
-	bool has_stats;   /* there are trace_stats; without them most losses are not known */
+	/* The statistics name a sequence of which the trace has no packet. */
+	bool lacks_sequences;
+	bool has_stats; /* there are trace_stats; without them most losses are not known */
 	/* trace_stats: discarded before a session was known; of all sessions, since the service began */
 	uint64_t service_discarded;
 	uint64_t lost_chunks;  /* trace_stats: discarded before they were read */

@@ -100,7 +100,10 @@ ORMA_TEST(a_whole_trace_has_no_problem)
 ORMA_TEST(an_empty_trace_is_a_problem)
 {
 	examine("");
-	check_problem("empty", "The trace has no packets.", "orma doctor");
+	check_problem("empty",
+		      "The trace has no packets: nothing was recorded, or the recorder was killed "
+		      "before it wrote.",
+		      "orma doctor");
 	CHECK_INT(findings.problem_count, 1);
 	finish();
 }
@@ -140,6 +143,55 @@ ORMA_TEST(a_streamed_trace_needs_two_write_periods)
 	finish();
 }
 
+ORMA_TEST(each_buffer_has_a_size_of_its_own)
+{
+	/* The padding belongs to what was written. A polled buffer has a quarter of -b. */
+	examine("packet { trace_stats { buffer_stats { buffer_size: 65536 bytes_written: 400000 "
+		"padding_bytes_written: 200000 chunks_overwritten: 9 } "
+		"buffer_stats { buffer_size: 65536 bytes_written: 100000 chunks_overwritten: 9 } } "
+		"}");
+	check_problem("buffer_overwritten",
+		      "Buffer 0 was too small and overwrote its oldest data: 585 KB were written "
+		      "in 0.0 s, and it has 64 KB.",
+		      "buffers[0] needs size_kb: 1024 (`orma record -b 1024k`)");
+	check_problem("buffer_overwritten",
+		      "Buffer 1 was too small and overwrote its oldest data: 97 KB were written "
+		      "in 0.0 s, and it has 64 KB.",
+		      "buffers[1] needs size_kb: 128 (`orma record -b 512k`)");
+	finish();
+}
+
+#define DISCARD                                                                                    \
+	"packet { trusted_packet_sequence_id: 1 trace_config { buffers { fill_policy: DISCARD } "  \
+	"} }"
+
+ORMA_TEST(a_buffer_that_discards_counts_what_it_had_no_room_for)
+{
+	/* Few chunks do not show the usual size; many do. */
+	examine(DISCARD "packet { trace_stats { buffer_stats { buffer_size: 32768 "
+			"bytes_written: 7040 chunks_written: 2 chunks_discarded: 37 } } }");
+	check_problem("buffer_discarded",
+		      "Buffer 0 (32 KB, DISCARD) was full and discarded 37 chunks of data.",
+		      "buffers[0] needs size_kb: 2048 ");
+	examine(DISCARD "packet { trace_stats { buffer_stats { buffer_size: 32768 "
+			"bytes_written: 32768 chunks_written: 32 chunks_discarded: 37 } } }");
+	check_problem("buffer_discarded",
+		      "Buffer 0 (32 KB, DISCARD) was full and discarded 37 chunks of data.",
+		      "buffers[0] needs size_kb: 128 ");
+	finish();
+}
+
+ORMA_TEST(more_than_a_buffer_can_have_is_not_advised)
+{
+	examine("packet { trace_stats { buffer_stats { buffer_size: 1048576 "
+		"bytes_written: 9000000000 chunks_overwritten: 9 } } }");
+	check_problem("buffer_overwritten",
+		      "Buffer 0 was too small and overwrote its oldest data: 8789062 KB were "
+		      "written in 0.0 s, and it has 1024 KB.",
+		      "No buffer can hold that");
+	finish();
+}
+
 ORMA_TEST(losses_that_the_service_counted_are_reported_by_cause)
 {
 	examine("packet { trace_stats { invalid_packets: 1 flushes_failed: 2 buffer_stats { } "
@@ -151,10 +203,11 @@ ORMA_TEST(losses_that_the_service_counted_are_reported_by_cause)
 		      "2 flushes were not answered in time, so the last data of a program may be "
 		      "missing.",
 		      "flush_timeout_ms");
-	check_problem("buffer_discarded",
-		      "Buffer 1 (4 KB) discarded 3 chunks of data: it was full, or they came too "
-		      "late.",
-		      "buffers[1]");
+	check_problem(
+		"buffer_discarded",
+		"Buffer 1 (4 KB) discarded 3 chunks of data: later data of the same writer was "
+		"read before.",
+		"late");
 	check_problem("shared_memory_full",
 		      "4 packets of buffer 1 found no room in a program's shared memory.",
 		      "shm_size_kb");
@@ -284,18 +337,57 @@ ORMA_TEST(not_all_of_many_cpus_are_listed)
 	finish();
 }
 
+#define THREE_SOURCES                                                                              \
+	"data_sources { config { name: \"linux.sys_stats\" } } "                                   \
+	"data_sources { config { name: \"linux.process_stats\" } } "                               \
+	"data_sources { config { name: \"my.own\" } } "
+#define PROCESS_STATS "packet { trusted_packet_sequence_id: 2 process_stats { } }"
+
 ORMA_TEST(a_data_source_that_wrote_nothing_is_named)
 {
-	examine("packet { trusted_packet_sequence_id: 1 trace_config { data_sources { config { "
-		"name: \"linux.sys_stats\" } } data_sources { config { name: "
-		"\"linux.process_stats\" } } data_sources { config { name: \"my.own\" } } } }"
-		"packet { trusted_packet_sequence_id: 2 process_stats { } }");
+	examine("packet { trusted_packet_sequence_id: 1 trace_config { " THREE_SOURCES
+		"} }" PROCESS_STATS "packet { trace_stats { writer_stats { sequence_id: 2 } } }");
 	check_problem(
 		"silent_source",
 		"The config asks for the data source \"linux.sys_stats\", which wrote nothing.",
 		"orma status");
 	CHECK_INT(findings.problem_count, 1);
 	finish();
+}
+
+ORMA_TEST(a_trace_without_programs_is_healthy)
+{
+	examine("packet { trusted_packet_sequence_id: 1 trace_config { data_sources { config { "
+		"name: \"track_event\" } } } } packet { trace_stats { } }");
+	check_found(true, "silent_source", "No program wrote track events that the config enables.",
+		    "orma status --long");
+	check_healthy();
+}
+
+/* Another part may have it. */
+ORMA_TEST(a_part_of_a_trace_need_not_have_every_source)
+{
+	static const char *const parts[] = {
+		/* one of several files */
+		"packet { trusted_packet_sequence_id: 1 trace_config { " THREE_SOURCES
+		"max_file_count: 2 } }" PROCESS_STATS "packet { trace_stats { } }",
+		/* not the end */
+		"packet { trusted_packet_sequence_id: 1 trace_config { " THREE_SOURCES
+		"} }" PROCESS_STATS,
+		/* cut by time: no packet of sequence 3 is left */
+		"packet { trusted_packet_sequence_id: 1 trace_config { " THREE_SOURCES
+		"} }" PROCESS_STATS "packet { trace_stats { writer_stats { sequence_id: 2 } "
+		"writer_stats { sequence_id: 3 } } }",
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(parts); i++) {
+		examine(parts[i]);
+		check_found(true, "silent_source",
+			    "Nothing of the data source \"linux.sys_stats\" is in the file, which "
+			    "has only a part of what was recorded.",
+			    NULL);
+		check_healthy();
+	}
 }
 
 ORMA_TEST(many_bad_sequences_are_summed_up)

@@ -37,7 +37,9 @@ ORMA_TEST(each_kind_is_named_with_what_to_do_next)
 		{ORMA_STR("<!DOCTYPE html>"), "web page", "ui.perfetto.dev"},
 		{ORMA_STR("packet {\n  timestamp: 1"), "text of a trace", "name the trace"},
 		{ORMA_STR("caf\xc3\xa9 \xe2\x82"), "text", "orma record"}, /* cut */
-		{ORMA_STR("duration_ms: 1000"), "text", "orma record"},
+		{ORMA_STR("plain text"), "text", "name the binary file"},
+		{ORMA_STR("duration_ms: 1000"), "config", "orma record -c"},
+		{ORMA_STR("\n# a comment\nbuffers {"), "config", "orma doctor"},
 	};
 
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
@@ -60,4 +62,16 @@ ORMA_TEST(a_trace_that_is_damaged_is_nothing_else)
 			   "EL",
 			   3),
 		  "");
+}
+
+ORMA_TEST(a_config_is_text_of_no_other_kind)
+{
+	CHECK(orma_tool_may_be_config(ORMA_STR("buffers { size_kb: 4 }")));
+	CHECK(orma_tool_may_be_config(ORMA_STR("\n\n")));
+	CHECK(orma_tool_may_be_config(ORMA_STR("anything")));
+	CHECK(!orma_tool_may_be_config(ORMA_STR("")));
+	CHECK(!orma_tool_may_be_config(ORMA_STR(" {\"traceEvents\":[")));
+	CHECK(!orma_tool_may_be_config(ORMA_STR("packet {")));
+	CHECK(!orma_tool_may_be_config(ORMA_STR("BZh91AY")));
+	CHECK(!orma_tool_may_be_config(ORMA_STR("\x0a\x02\x40\x05")));
 }

@@ -361,13 +361,13 @@ ORMA_TEST(a_file_of_another_kind_is_called_what_it_is_also_through_a_pipe)
 	struct seen seen = {0};
 	int fds[2];
 
-	CHECK_INT(read_bytes(json, sizeof(json) - 1, &seen, &error), -EBADMSG);
+	CHECK_INT(read_bytes(json, sizeof(json) - 1, &seen, &error), -EPROTO);
 	CHECK(strncmp(error.message, "this is JSON; ", 14) == 0);
 	error = (struct orma_error){0};
 	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
 	CHECK_INT(write(fds[1], "PK\x03\x04", 4), 4);
 	close(fds[1]);
-	CHECK_INT(orma_tool_trace_read(fds[0], count, &seen, &error), -EBADMSG);
+	CHECK_INT(orma_tool_trace_read(fds[0], count, &seen, &error), -EPROTO);
 	CHECK(strncmp(error.message, "this is a zip archive; ", 23) == 0);
 	close(fds[0]);
 }
@@ -684,7 +684,7 @@ ORMA_TEST(what_has_no_packet_cannot_be_repaired)
 	struct orma_error error = {0};
 	struct repaired repaired = {0};
 
-	CHECK_INT(repair_bytes("root:x:0:0", 10, &repaired, &error), -EBADMSG);
+	CHECK_INT(repair_bytes("root:x:0:0", 10, &repaired, &error), -EPROTO);
 	CHECK(strstr(error.message, "this is text"));
 	CHECK_INT(repair_bytes("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12, &repaired,
 			       &error),
