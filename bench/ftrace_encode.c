@@ -333,7 +333,7 @@ static void run_case(const struct bench_case *bench, unsigned rounds)
 			abort();
 		packet_bytes = 0;
 		uint64_t begin_ns = now_ns();
-		orma_ftrace_cpu_reader_drain(reader, &drain, PAGES);
+		orma_ftrace_cpu_reader_drain(reader, &drain, PAGES, false);
 		best_ns = ORMA_MIN(best_ns, now_ns() - begin_ns);
 		orma_ftrace_cpu_reader_free(reader);
 	}

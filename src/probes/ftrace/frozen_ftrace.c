@@ -89,12 +89,14 @@ static bool read_round(struct frozen_instance *instance)
 
 	for (uint32_t i = 0; i < instance->reader_count; i++) {
 		uint32_t limit = ORMA_MIN(instance->pages_left[i], ROUND_PAGES);
-		uint32_t pages = limit > 0 ? orma_ftrace_cpu_reader_drain(instance->readers[i],
-									  &instance->drain, limit)
-					   : 0;
 
-		/* Fewer pages than the limit mean a page that is not full, which ends no frozen buffer. */
-		instance->pages_left[i] = pages == 0 ? 0 : instance->pages_left[i] - pages;
+		if (limit == 0)
+			continue;
+		struct orma_ftrace_drained drained = orma_ftrace_cpu_reader_drain(
+			instance->readers[i], &instance->drain, limit, true);
+		/* Each visit counts, so that a kernel without memory cannot hold this up for ever. */
+		instance->pages_left[i] -=
+			drained.is_done ? instance->pages_left[i] : ORMA_MAX(drained.pages, 1u);
 		is_done = is_done && instance->pages_left[i] == 0;
 	}
 	return is_done;
@@ -165,19 +167,6 @@ static int want_all(struct frozen_instance *instance)
 	return r;
 }
 
-static uint32_t buffer_pages(const struct orma_tracefs *fs, uint32_t page_bytes)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
-	struct orma_str text;
-	uint64_t kb = 0;
-
-	if (orma_tracefs_value(fs, "buffer_size_kb", &buf, &text) == 0)
-		(void)orma_probes_text_u64(text, &kb);
-	/* One more, since the kernel rounds down and reads from a spare page. */
-	return (uint32_t)ORMA_MIN(kb * 1024 / ORMA_MAX(page_bytes, 1024u) + 2,
-				  (uint64_t)UINT32_MAX);
-}
-
 static int open_readers(struct frozen_instance *instance)
 {
 	struct orma_probes_numbers cpus = {0};
@@ -192,8 +181,9 @@ static int open_readers(struct frozen_instance *instance)
 					       &instance->readers[instance->reader_count]);
 		if (r < 0)
 			break;
-		instance->pages_left[instance->reader_count++] =
-			buffer_pages(&instance->fs, instance->drain.layout.page_bytes);
+		instance->pages_left[instance->reader_count] = orma_ftrace_cpu_reader_buffer_pages(
+			instance->readers[instance->reader_count], &instance->drain, &instance->fs);
+		instance->reader_count++;
 		instance->cpu_count = cpus.items[i] + 1;
 	}
 	orma_probes_numbers_done(&cpus);

@@ -165,8 +165,12 @@ static void read_size(struct orma_ftrace_buffer *buffer)
 	struct orma_str text;
 	uint64_t kb = 0;
 
-	if (orma_tracefs_value(&buffer->fs, "buffer_size_kb", &buf, &text) == 0)
+	int r = orma_tracefs_value(&buffer->fs, "buffer_size_kb", &buf, &text);
+	if (r == 0)
 		(void)orma_probes_text_u64(text, &kb);
+	/* The CPUs have different sizes. */
+	for (uint32_t cpu = 0; r == -EBADMSG && cpu < buffer->cpu_count; cpu++)
+		kb = ORMA_MAX(kb, orma_tracefs_buffer_kb(&buffer->fs, cpu));
 	uint64_t pages = ORMA_MIN((kb + page_kb() - 1) / page_kb(), (uint64_t)UINT32_MAX);
 	buffer->actual_pages = ORMA_MAX((uint32_t)pages, 1u);
 }
@@ -314,7 +318,8 @@ static int open_buffer(struct orma_ftrace_machine *machine,
 	snprintf(buffer->instance, sizeof(buffer->instance), "%.*s",
 		 (int)wanted->instance_name.size, wanted->instance_name.data);
 	orma_base_list_init(&buffer->sessions);
-	orma_base_list_init(&buffer->drainer.requests);
+	orma_base_list_init(&buffer->drainer.served);
+	orma_base_list_init(&buffer->drainer.waiting);
 	orma_base_list_append(&machine->buffers, &buffer->link);
 	int r = open_folder(buffer, !wanted->preserve_ftrace_buffer, &error);
 	if (r < 0)

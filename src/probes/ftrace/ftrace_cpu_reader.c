@@ -7,9 +7,12 @@
  * gives what is complete so far. Pages are read in batches and only then parsed, so that neither the kernel's code nor
  * the parser's is evicted by the other for each page.
  *
- * Caught up: a page less than half full is what the kernel was writing. The first page of a round may be the rest of one
- * that the last round had begun, so it does not count. (The kernel's files that tell how full a buffer is cost more than
- * the read that finds nothing.)
+ * Caught up: of two pages in a row that are less than half full, the second is what the kernel was writing. One such page
+ * proves nothing: the kernel leaves the rest of a page empty when the next event does not fit, but that event then fills
+ * half of the next page. The first page of a call may be the rest of one that an earlier call had begun, so it does not
+ * count. Reading on until there is nothing may never end, because reading causes events itself; only what a flush or a
+ * stop waits for is read so, up to a limit. (The kernel's files that tell how full a buffer is cost more than the read that
+ * finds nothing.)
  *
  * Invariant: no bundle is open between two calls of drain().
  *
@@ -41,6 +44,7 @@
 struct orma_ftrace_cpu_reader {
 	uint32_t cpu;
 	int fd;
+	bool was_short; /* the last page was less than half full */
 };
 
 /* --- the shared part --------------------------------------------------------------------- */
@@ -137,16 +141,15 @@ static void parse_batch(struct orma_ftrace_cpu_reader *reader,
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-/* Errors that are part of normal life: nothing to read, no page to spare, the buffer is being resized, the CPU is
- * offline. */
-static bool is_expected(int error)
+/* No page to spare, or the buffer is being resized: the next read may succeed. */
+static bool is_temporary(int error)
 {
-	return error == EAGAIN || error == ENOMEM || error == EBUSY || error == ENODEV;
+	return error == -ENOMEM || error == -EBUSY;
 }
 
-/* Returns true when it has read a whole page. */
+/* Returns true when it has read a whole page. Otherwise *ret_error is 0 (nothing to read), or -errno. */
 static bool read_page(struct orma_ftrace_cpu_reader *reader, const struct orma_ftrace_drain *drain,
-		      uint8_t *page)
+		      uint8_t *page, int *ret_error)
 {
 	int status = 0;
 	ssize_t size;
@@ -156,7 +159,9 @@ static bool read_page(struct orma_ftrace_cpu_reader *reader, const struct orma_f
 	} while (size < 0 && errno == EINTR);
 	if (size == (ssize_t)drain->layout.page_bytes)
 		return true;
-	if (size < 0 && !is_expected(errno))
+	*ret_error = size < 0 && errno != EAGAIN ? -errno : 0;
+	/* A CPU that is offline has no buffer. */
+	if (*ret_error < 0 && !is_temporary(*ret_error) && *ret_error != -ENODEV)
 		status = ORMA_FTRACE_STATUS(UNEXPECTED_READ_ERROR);
 	else if (size > 0)
 		status = ORMA_FTRACE_STATUS(PARTIAL_PAGE_READ);
@@ -165,46 +170,48 @@ static bool read_page(struct orma_ftrace_cpu_reader *reader, const struct orma_f
 	return false;
 }
 
-/* Reads up to `max` pages; sets *ret_is_caught_up when there is no more. */
+/* Reads up to `max` pages; sets drained->is_done when there is no more. */
 static uint32_t read_batch(struct orma_ftrace_cpu_reader *reader,
-			   const struct orma_ftrace_drain *drain, uint32_t max, bool is_first_batch,
-			   bool *ret_is_caught_up)
+			   const struct orma_ftrace_drain *drain, uint32_t max, bool must_empty,
+			   struct orma_ftrace_drained *drained)
 {
 	const struct orma_ftrace_page_layout *layout = &drain->layout;
 	uint32_t count = 0;
 
-	while (count < max) {
+	while (count < max && !drained->is_done) {
 		uint8_t *page = drain->pages + (size_t)count * layout->page_bytes;
-		if (!read_page(reader, drain, page)) {
-			*ret_is_caught_up = true;
+		if (!read_page(reader, drain, page, &drained->error)) {
+			drained->is_done = true;
 			break;
 		}
-		bool may_be_rest = is_first_batch && count == 0;
+		bool is_first = drained->pages + count == 0;
+		bool is_short = !is_first &&
+				orma_ftrace_page_used_bytes(layout, page) < layout->page_bytes / 2;
 		count++;
-		if (!may_be_rest &&
-		    orma_ftrace_page_used_bytes(layout, page) < layout->page_bytes / 2) {
-			*ret_is_caught_up = true;
-			break;
-		}
+		drained->is_done = !must_empty && is_short && reader->was_short;
+		reader->was_short = is_short;
 	}
 	return count;
 }
 
-uint32_t orma_ftrace_cpu_reader_drain(struct orma_ftrace_cpu_reader *reader,
-				      struct orma_ftrace_drain *drain, uint32_t limit)
+struct orma_ftrace_drained orma_ftrace_cpu_reader_drain(struct orma_ftrace_cpu_reader *reader,
+							struct orma_ftrace_drain *drain,
+							uint32_t limit, bool must_empty)
 {
-	uint32_t total = 0;
-	bool is_caught_up = false;
+	struct orma_ftrace_drained drained = {0};
 
-	while (!is_caught_up && total < limit) {
-		uint32_t max = ORMA_MIN(limit - total, (uint32_t)BATCH_PAGES);
-		uint32_t count = read_batch(reader, drain, max, total == 0, &is_caught_up);
+	while (!drained.is_done && drained.pages < limit) {
+		uint32_t max = ORMA_MIN(limit - drained.pages, (uint32_t)BATCH_PAGES);
+		uint32_t count = read_batch(reader, drain, max, must_empty, &drained);
 		if (count > 0)
 			parse_batch(reader, drain, count);
-		total += count;
+		drained.pages += count;
 	}
-	/* A page that was the last one and the limit at once must not look like a page of many. */
-	return is_caught_up && total == limit && total > 0 ? total - 1 : total;
+	if (is_temporary(drained.error)) {
+		drained.error = 0;
+		drained.is_done = !must_empty;
+	}
+	return drained;
 }
 
 int orma_ftrace_cpu_reader_new(const char *tracefs_path, uint32_t cpu,
@@ -239,7 +246,23 @@ void orma_ftrace_cpu_reader_free(struct orma_ftrace_cpu_reader *reader)
 	orma_base_free(reader);
 }
 
+uint32_t orma_ftrace_cpu_reader_cpu(const struct orma_ftrace_cpu_reader *reader)
+{
+	return reader->cpu;
+}
+
 int orma_ftrace_cpu_reader_fd(const struct orma_ftrace_cpu_reader *reader)
 {
 	return reader->fd;
+}
+
+uint32_t orma_ftrace_cpu_reader_buffer_pages(const struct orma_ftrace_cpu_reader *reader,
+					     const struct orma_ftrace_drain *drain,
+					     const struct orma_tracefs *fs)
+{
+	const struct orma_ftrace_page_layout *layout = &drain->layout;
+	uint64_t bytes = (orma_tracefs_buffer_kb(fs, reader->cpu) + 1) * 1024;
+	uint32_t data_bytes = layout->page_bytes - layout->data_offset;
+
+	return (uint32_t)ORMA_MIN(bytes / ORMA_MAX(data_bytes, 1u) + 2, (uint64_t)UINT32_MAX);
 }

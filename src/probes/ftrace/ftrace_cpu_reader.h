@@ -10,6 +10,7 @@
 
 #include "probes/ftrace/ftrace_format.h"
 #include "probes/ftrace/ftrace_sink.h"
+#include "probes/ftrace/tracefs.h"
 
 struct orma_ftrace_cpu_reader;
 
@@ -37,15 +38,29 @@ void orma_ftrace_drain_done(struct orma_ftrace_drain *drain);
 int orma_ftrace_cpu_reader_new(const char *tracefs_path, uint32_t cpu,
 			       struct orma_ftrace_cpu_reader **ret);
 void orma_ftrace_cpu_reader_free(struct orma_ftrace_cpu_reader *reader);
+uint32_t orma_ftrace_cpu_reader_cpu(const struct orma_ftrace_cpu_reader *reader);
 /* Returns the descriptor for polling; the reader keeps it. */
 int orma_ftrace_cpu_reader_fd(const struct orma_ftrace_cpu_reader *reader);
 
+/* How many reads take out all that the CPU's buffer can hold. */
+uint32_t orma_ftrace_cpu_reader_buffer_pages(const struct orma_ftrace_cpu_reader *reader,
+					     const struct orma_ftrace_drain *drain,
+					     const struct orma_tracefs *fs);
+
+/* The result of orma_ftrace_cpu_reader_drain(). */
+struct orma_ftrace_drained {
+	uint32_t pages;
+	bool is_done; /* it has caught up with the kernel, or cannot read; otherwise there may be more */
+	int error; /* 0, -ENODEV (the CPU is offline), or another -errno with which reading ended */
+};
+
 /*
- * Reads up to `limit` pages and writes their events to the sinks. Returns how many pages it read: fewer than `limit`
- * means that it has caught up with the kernel. An error of reading counts as a parse error of each sink, except those
- * that are part of normal life: no data, a CPU that is offline, no memory.
+ * Reads up to `limit` pages and writes their events to the sinks. With `must_empty` it is done only when the kernel has
+ * nothing more, and also not when the kernel is out of memory for the moment. An error counts as a parse error of each
+ * sink, except -ENODEV.
  */
-uint32_t orma_ftrace_cpu_reader_drain(struct orma_ftrace_cpu_reader *reader,
-				      struct orma_ftrace_drain *drain, uint32_t limit);
+struct orma_ftrace_drained orma_ftrace_cpu_reader_drain(struct orma_ftrace_cpu_reader *reader,
+							struct orma_ftrace_drain *drain,
+							uint32_t limit, bool must_empty);
 
 #endif

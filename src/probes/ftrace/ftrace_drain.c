@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ftrace_drain.c - when the kernel's buffers are read, and how much at a time.
  *
- * A round reads every CPU up to ORMA_FTRACE_ROUND_PAGES pages. It is caught up when no CPU reached that limit; otherwise
- * the next round follows in the next turn of the loop, after everything else that waits there. Rounds begin
+ * A round lasts until each CPU has caught up. A turn of the loop reads a bounded number of pages of each CPU, and of all
+ * together; the next turn continues with the next CPU, after everything else that waits in the loop. Rounds begin
  *
  *   - at multiples of the period on CLOCK_MONOTONIC; the smallest period of the started sessions counts,
  *   - when a CPU is filled past the watermark, if a session asked for one and the kernel can (6.9),
  *   - at once for a request: a flush, or the last drain of a session that stops.
  *
- * A request is complete when a round is caught up, or when as many pages were read as the buffer holds: all that it held
- * when the request came is out then, however fast the kernel writes.
+ *	request --> waiting --all before are complete--> served: each CPU owes its buffer_pages --nothing is owed--> on_drained
+ *
+ * INVARIANT: requests wait only while the drainer is paused or serves others. A CPU owes nothing more when the kernel has
+ * nothing for it, or when as many pages were read as its buffer holds: all that it held when the request came is out then,
+ * however fast the kernel writes. A CPU that owes pages is behind.
  *
  * All sessions of the buffer share each round, so one session's flush serves the others too. A CPU that is offline has
- * nothing to read; its reader stays, because the CPU may return. Its descriptor may report a hang-up for ever, so its
- * watch is removed then, and the period alone serves it.
+ * nothing to read; its reader stays, because the CPU may return. Its descriptor may report a hang-up for ever, and that of
+ * a CPU whose reads fail may stay readable, so the watch is removed then, and the period alone serves the CPU. A failed
+ * read is reported once for each CPU and session.
  *
  * Rejected: a thread for reading (packets would come from a second sequence, and the loop has nothing better to do);
  * draining everything in one turn, as upstream's flush does, which stalls the connection for as long as it takes.
@@ -44,7 +48,7 @@
 static void on_tick(struct orma_timer *timer);
 static void on_continue(struct orma_task *task);
 
-/* --- one round -------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static struct orma_ftrace_buffer *to_buffer(struct orma_ftrace_drainer *drainer)
 {
@@ -80,57 +84,122 @@ static void gather_sinks(struct orma_ftrace_buffer *buffer)
 	}
 }
 
-/* Returns true when it has caught up with the kernel. */
-static bool read_round(struct orma_ftrace_buffer *buffer)
+static void on_error(struct orma_ftrace_buffer *buffer, struct orma_ftrace_cpu *cpu, int error)
+{
+	struct orma_ftrace_session *session;
+
+	orma_base_watch_remove(&cpu->watch);
+	/* A CPU that was never online has nothing to lose. */
+	if (error == -ENODEV && !cpu->has_delivered)
+		return;
+	ORMA_LIST_FOR_EACH (session, &buffer->sessions, link)
+		if (session->is_started)
+			orma_ftrace_report_cpu(&session->report,
+					       orma_ftrace_cpu_reader_cpu(cpu->reader), error);
+}
+
+/* Returns the number of pages. */
+static uint32_t drain_cpu(struct orma_ftrace_buffer *buffer, struct orma_ftrace_cpu *cpu,
+			  uint32_t max)
+{
+	bool is_owing = cpu->owed_pages > 0;
+	uint32_t limit = is_owing ? ORMA_MIN(max, cpu->owed_pages) : max;
+	struct orma_ftrace_drained drained =
+		orma_ftrace_cpu_reader_drain(cpu->reader, &buffer->drainer.state, limit, is_owing);
+
+	/* Each visit counts, so that a kernel without memory cannot hold a request up for ever. */
+	if (is_owing)
+		cpu->owed_pages -= drained.is_done ? cpu->owed_pages : ORMA_MAX(drained.pages, 1u);
+	cpu->is_behind = !drained.is_done;
+	cpu->has_delivered = cpu->has_delivered || drained.pages > 0;
+	if (drained.error < 0)
+		on_error(buffer, cpu, drained.error);
+	return drained.pages;
+}
+
+static void read_turn(struct orma_ftrace_buffer *buffer)
 {
 	struct orma_ftrace_drainer *drainer = &buffer->drainer;
-	bool is_caught_up = true;
-	int64_t page_count = 0;
+	uint32_t page_count = 0;
 	uint64_t begin_ns = orma_self_begin(buffer->machine->self);
 
 	gather_sinks(buffer);
 	read_clocks(drainer);
-	for (uint32_t i = 0; i < drainer->reader_count; i++) {
-		uint32_t count = orma_ftrace_cpu_reader_drain(drainer->readers[i], &drainer->state,
-							      ORMA_FTRACE_ROUND_PAGES);
-		if (count == ORMA_FTRACE_ROUND_PAGES)
-			is_caught_up = false;
-		page_count += count;
+	for (uint32_t i = 0; i < drainer->cpu_count && page_count < ORMA_FTRACE_TURN_PAGES; i++) {
+		struct orma_ftrace_cpu *cpu = &drainer->cpus[drainer->next_cpu];
+
+		drainer->next_cpu = (drainer->next_cpu + 1) % drainer->cpu_count;
+		if (cpu->is_behind)
+			page_count += drain_cpu(buffer, cpu,
+						ORMA_MIN(ORMA_FTRACE_CPU_PAGES,
+							 ORMA_FTRACE_TURN_PAGES - page_count));
 	}
 	orma_self_end(buffer->machine->self, "drain ftrace", begin_ns);
 	orma_self_counter(buffer->machine->self, "ftrace pages", page_count);
 	struct orma_ftrace_session *session;
 	ORMA_LIST_FOR_EACH (session, &buffer->sessions, link)
 		orma_sightings_deliver(session->seen);
-	return is_caught_up;
 }
 
-static void serve_requests(struct orma_ftrace_drainer *drainer, bool is_caught_up)
+static bool has_behind(const struct orma_ftrace_drainer *drainer)
 {
-	struct orma_list done;
+	for (uint32_t i = 0; i < drainer->cpu_count; i++)
+		if (drainer->cpus[i].is_behind)
+			return true;
+	return false;
+}
 
-	orma_base_list_init(&done);
-	for (struct orma_list *at = drainer->requests.next, *next; at != &drainer->requests;
-	     at = next) {
-		struct orma_ftrace_drain_request *request =
-			ORMA_CONTAINER_OF(at, struct orma_ftrace_drain_request, link);
+static bool owes_pages(const struct orma_ftrace_drainer *drainer)
+{
+	for (uint32_t i = 0; i < drainer->cpu_count; i++)
+		if (drainer->cpus[i].owed_pages > 0)
+			return true;
+	return false;
+}
 
-		next = at->next;
-		request->pages_left -= ORMA_MIN(request->pages_left, ORMA_FTRACE_ROUND_PAGES);
-		if (!is_caught_up && request->pages_left > 0)
-			continue;
-		orma_base_list_remove(at);
-		orma_base_list_append(&done, at);
+static void begin_round(struct orma_ftrace_drainer *drainer)
+{
+	for (uint32_t i = 0; i < drainer->cpu_count; i++)
+		drainer->cpus[i].is_behind = true;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void move_requests(struct orma_list *from, struct orma_list *to)
+{
+	while (!orma_base_list_is_empty(from)) {
+		struct orma_list *first = from->next;
+
+		orma_base_list_remove(first);
+		orma_base_list_append(to, first);
 	}
-	/* A callback may end its session, and with it the buffer, so nothing is touched after the last. */
-	while (!orma_base_list_is_empty(&done)) {
+}
+
+/* Begins a round for the requests that wait, if there are any. */
+static void serve_waiting(struct orma_ftrace_drainer *drainer)
+{
+	if (orma_base_list_is_empty(&drainer->waiting) ||
+	    !orma_base_list_is_empty(&drainer->served))
+		return;
+	move_requests(&drainer->waiting, &drainer->served);
+	begin_round(drainer);
+	for (uint32_t i = 0; i < drainer->cpu_count; i++)
+		drainer->cpus[i].owed_pages = drainer->cpus[i].buffer_pages;
+}
+
+/* A callback may end its session, and with it the buffer, so nothing is touched after the last. */
+static void complete_requests(struct orma_list *done)
+{
+	while (!orma_base_list_is_empty(done)) {
 		struct orma_ftrace_drain_request *request =
-			ORMA_CONTAINER_OF(done.next, struct orma_ftrace_drain_request, link);
+			ORMA_CONTAINER_OF(done->next, struct orma_ftrace_drain_request, link);
 
 		orma_base_list_remove(&request->link);
 		request->on_drained(request);
 	}
 }
+
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static uint32_t period_ms(const struct orma_ftrace_buffer *buffer)
 {
@@ -149,16 +218,16 @@ static uint32_t period_ms(const struct orma_ftrace_buffer *buffer)
 	}
 	if (smallest_ms > 0)
 		return smallest_ms;
-	return all_watch && buffer->drainer.watches ? WATERMARK_PERIOD_MS
-						    : ORMA_FTRACE_PERIOD_MS_DEFAULT;
+	return all_watch && buffer->drainer.is_watching ? WATERMARK_PERIOD_MS
+							: ORMA_FTRACE_PERIOD_MS_DEFAULT;
 }
 
-static void plan_next_round(struct orma_ftrace_buffer *buffer, bool is_caught_up)
+static void plan_next_turn(struct orma_ftrace_buffer *buffer)
 {
 	struct orma_ftrace_drainer *drainer = &buffer->drainer;
 	struct orma_loop *loop = buffer->machine->loop;
 
-	if (!is_caught_up) {
+	if (has_behind(drainer)) {
 		orma_base_loop_defer(loop, &drainer->task, on_continue);
 		return;
 	}
@@ -168,62 +237,57 @@ static void plan_next_round(struct orma_ftrace_buffer *buffer, bool is_caught_up
 		orma_base_log(ORMA_LOG_ERROR, "linux.ftrace: no memory for a timer");
 }
 
-static void run_round(struct orma_ftrace_drainer *drainer)
+static void run_turn(struct orma_ftrace_drainer *drainer)
 {
-	if (drainer->is_paused)
-		return;
-	bool is_caught_up = read_round(to_buffer(drainer));
+	struct orma_list done;
 
-	plan_next_round(to_buffer(drainer), is_caught_up);
-	serve_requests(drainer, is_caught_up);
+	orma_base_list_init(&done);
+	read_turn(to_buffer(drainer));
+	if (!owes_pages(drainer)) {
+		move_requests(&drainer->served, &done);
+		serve_waiting(drainer);
+	}
+	plan_next_turn(to_buffer(drainer));
+	complete_requests(&done);
 }
 
 static void on_tick(struct orma_timer *timer)
 {
-	run_round(ORMA_CONTAINER_OF(timer, struct orma_ftrace_drainer, timer));
+	struct orma_ftrace_drainer *drainer =
+		ORMA_CONTAINER_OF(timer, struct orma_ftrace_drainer, timer);
+
+	begin_round(drainer);
+	run_turn(drainer);
 }
 
 static void on_continue(struct orma_task *task)
 {
-	run_round(ORMA_CONTAINER_OF(task, struct orma_ftrace_drainer, task));
+	run_turn(ORMA_CONTAINER_OF(task, struct orma_ftrace_drainer, task));
 }
-
-/* --- requests --------------------------------------------------------------------------------- */
 
 bool orma_ftrace_drain_request(struct orma_ftrace_buffer *buffer,
 			       struct orma_ftrace_drain_request *request)
 {
 	struct orma_ftrace_drainer *drainer = &buffer->drainer;
 
-	request->pages_left = buffer->actual_pages;
 	orma_base_list_init(&request->link);
-	if (!drainer->is_paused) {
-		if (read_round(buffer) || request->pages_left <= ORMA_FTRACE_ROUND_PAGES)
-			return true;
-		request->pages_left -= ORMA_FTRACE_ROUND_PAGES;
+	orma_base_list_append(&drainer->waiting, &request->link);
+	if (drainer->is_paused || !orma_base_list_is_empty(&drainer->served))
+		return false;
+	serve_waiting(drainer);
+	read_turn(buffer);
+	if (has_behind(drainer))
 		orma_base_loop_defer(buffer->machine->loop, &drainer->task, on_continue);
-	}
-	orma_base_list_append(&drainer->requests, &request->link);
-	return false;
+	if (owes_pages(drainer))
+		return false;
+	orma_base_list_remove(&request->link);
+	return true;
 }
 
 void orma_ftrace_drain_cancel(struct orma_ftrace_drain_request *request)
 {
 	if (request->link.next)
 		orma_base_list_remove(&request->link);
-}
-
-void orma_ftrace_drain_pause(struct orma_ftrace_buffer *buffer, bool is_paused)
-{
-	struct orma_ftrace_drainer *drainer = &buffer->drainer;
-
-	drainer->is_paused = is_paused;
-	if (is_paused) {
-		orma_base_timer_disarm(&drainer->timer);
-		orma_base_task_cancel(&drainer->task);
-	} else if (drainer->readers) {
-		orma_base_loop_defer(buffer->machine->loop, &drainer->task, on_continue);
-	}
 }
 
 /* --- the watermark ---------------------------------------------------------------------------- */
@@ -240,12 +304,15 @@ static bool can_poll(void)
 
 static void on_watermark(struct orma_watch *watch, unsigned ready)
 {
-	struct orma_ftrace_watch *at = ORMA_CONTAINER_OF(watch, struct orma_ftrace_watch, watch);
+	struct orma_ftrace_cpu *cpu = ORMA_CONTAINER_OF(watch, struct orma_ftrace_cpu, watch);
 
-	if (ready & ORMA_LOOP_READ)
-		run_round(&at->buffer->drainer);
-	else
+	if (!(ready & ORMA_LOOP_READ)) {
 		orma_base_watch_remove(watch);
+		return;
+	}
+	/* The other CPUs follow, so that the ends of their data in the trace are close together. */
+	begin_round(&cpu->buffer->drainer);
+	orma_base_loop_defer(cpu->buffer->machine->loop, &cpu->buffer->drainer.task, on_continue);
 }
 
 static uint32_t smallest_percent(const struct orma_ftrace_buffer *buffer)
@@ -264,28 +331,22 @@ static uint32_t smallest_percent(const struct orma_ftrace_buffer *buffer)
 
 static void stop_watching(struct orma_ftrace_drainer *drainer)
 {
-	for (uint32_t i = 0; drainer->watches && i < drainer->reader_count; i++)
-		orma_base_watch_remove(&drainer->watches[i].watch);
-	orma_base_free(drainer->watches);
-	drainer->watches = NULL;
+	for (uint32_t i = 0; i < drainer->cpu_count; i++)
+		orma_base_watch_remove(&drainer->cpus[i].watch);
+	drainer->is_watching = false;
 }
 
-static int watch_readers(struct orma_ftrace_buffer *buffer)
+static int watch_cpus(struct orma_ftrace_buffer *buffer)
 {
 	struct orma_ftrace_drainer *drainer = &buffer->drainer;
+	int r = 0;
 
-	drainer->watches = orma_base_alloc_array(drainer->reader_count, sizeof(*drainer->watches));
-	if (!drainer->watches)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < drainer->reader_count; i++) {
-		drainer->watches[i].buffer = buffer;
-		int r = orma_base_loop_watch(buffer->machine->loop, &drainer->watches[i].watch,
-					     orma_ftrace_cpu_reader_fd(drainer->readers[i]),
-					     ORMA_LOOP_READ, on_watermark);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (uint32_t i = 0; i < drainer->cpu_count && r == 0; i++)
+		r = orma_base_loop_watch(buffer->machine->loop, &drainer->cpus[i].watch,
+					 orma_ftrace_cpu_reader_fd(drainer->cpus[i].reader),
+					 ORMA_LOOP_READ, on_watermark);
+	drainer->is_watching = r == 0;
+	return r;
 }
 
 /* Without a watermark the period drains the buffer, so a failure is a message and no more. */
@@ -295,20 +356,41 @@ static void update_watermark(struct orma_ftrace_buffer *buffer)
 	uint32_t percent = smallest_percent(buffer);
 	char text[16];
 
-	if (percent == 0 || !can_poll()) {
+	/* During a pause the kernel would report its events in every turn of the loop. */
+	if (percent == 0 || drainer->is_paused || !can_poll()) {
 		stop_watching(drainer);
 		return;
 	}
 	snprintf(text, sizeof(text), "%u", percent);
 	int r = orma_tracefs_journal_set(&buffer->journal, "buffer_percent", orma_base_str(text));
-	if (r == 0 && !drainer->watches)
-		r = watch_readers(buffer);
+	if (r == 0 && !drainer->is_watching)
+		r = watch_cpus(buffer);
 	if (r < 0) {
 		stop_watching(drainer);
 		orma_base_log(ORMA_LOG_WARNING,
 			      "linux.ftrace: drain_buffer_percent has no effect: %s",
 			      orma_base_error_words(r));
 	}
+}
+
+/* --- pauses ----------------------------------------------------------------------------------- */
+
+void orma_ftrace_drain_pause(struct orma_ftrace_buffer *buffer, bool is_paused)
+{
+	struct orma_ftrace_drainer *drainer = &buffer->drainer;
+
+	drainer->is_paused = is_paused;
+	if (!drainer->cpus)
+		return;
+	update_watermark(buffer);
+	if (is_paused) {
+		orma_base_timer_disarm(&drainer->timer);
+		orma_base_task_cancel(&drainer->task);
+		return;
+	}
+	begin_round(drainer);
+	serve_waiting(drainer);
+	orma_base_loop_defer(buffer->machine->loop, &drainer->task, on_continue);
 }
 
 /* --- beginning and end ------------------------------------------------------------------------- */
@@ -318,18 +400,24 @@ static int open_readers(struct orma_ftrace_buffer *buffer)
 	struct orma_ftrace_drainer *drainer = &buffer->drainer;
 	int r = buffer->cpu_count > 0 ? 0 : -ENODEV;
 
-	drainer->readers = orma_base_alloc_array(buffer->cpu_count, sizeof(*drainer->readers));
-	if (!drainer->readers)
+	drainer->cpus = orma_base_alloc_array(buffer->cpu_count, sizeof(*drainer->cpus));
+	if (!drainer->cpus)
 		return -ENOMEM;
 	for (uint32_t cpu = 0; cpu < buffer->cpu_count && r == 0; cpu++) {
-		struct orma_ftrace_cpu_reader **at = &drainer->readers[drainer->reader_count];
+		struct orma_ftrace_cpu *at = &drainer->cpus[drainer->cpu_count];
 
-		r = orma_ftrace_cpu_reader_new(buffer->fs.path, cpu, at);
-		if (r == 0)
-			drainer->reader_count++;
+		at->buffer = buffer;
+		r = orma_ftrace_cpu_reader_new(buffer->fs.path, cpu, &at->reader);
 		/* The numbers of the CPUs may have gaps. */
-		else if (r == -ENOENT && cpu + 1 < buffer->cpu_count)
+		if (r == -ENOENT && cpu + 1 < buffer->cpu_count) {
 			r = 0;
+			continue;
+		}
+		if (r < 0)
+			break;
+		at->buffer_pages = orma_ftrace_cpu_reader_buffer_pages(at->reader, &drainer->state,
+								       &buffer->fs);
+		drainer->cpu_count++;
 	}
 	return r;
 }
@@ -348,7 +436,7 @@ int orma_ftrace_drain_start(struct orma_ftrace_buffer *buffer)
 {
 	struct orma_ftrace_drainer *drainer = &buffer->drainer;
 
-	ORMA_ASSERT(!drainer->readers);
+	ORMA_ASSERT(!drainer->cpus);
 	int r = orma_ftrace_drain_init(&drainer->state, buffer->fs.path);
 	if (r == 0)
 		r = open_readers(buffer);
@@ -357,7 +445,7 @@ int orma_ftrace_drain_start(struct orma_ftrace_buffer *buffer)
 		return r;
 	}
 	open_clock(buffer);
-	plan_next_round(buffer, true);
+	plan_next_turn(buffer);
 	return 0;
 }
 
@@ -366,22 +454,23 @@ void orma_ftrace_drain_update(struct orma_ftrace_buffer *buffer)
 	update_watermark(buffer);
 	/* A new session may want a shorter period. */
 	if (!buffer->drainer.is_paused && !buffer->drainer.task.is_queued)
-		plan_next_round(buffer, true);
+		plan_next_turn(buffer);
 }
 
 void orma_ftrace_drain_stop(struct orma_ftrace_buffer *buffer)
 {
 	struct orma_ftrace_drainer *drainer = &buffer->drainer;
 
-	ORMA_ASSERT(orma_base_list_is_empty(&drainer->requests));
+	ORMA_ASSERT(orma_base_list_is_empty(&drainer->served) &&
+		    orma_base_list_is_empty(&drainer->waiting));
 	orma_base_timer_disarm(&drainer->timer);
 	orma_base_task_cancel(&drainer->task);
 	stop_watching(drainer);
-	for (uint32_t i = 0; i < drainer->reader_count; i++)
-		orma_ftrace_cpu_reader_free(drainer->readers[i]);
-	orma_base_free(drainer->readers);
-	drainer->readers = NULL;
-	drainer->reader_count = 0;
+	for (uint32_t i = 0; i < drainer->cpu_count; i++)
+		orma_ftrace_cpu_reader_free(drainer->cpus[i].reader);
+	orma_base_free(drainer->cpus);
+	drainer->cpus = NULL;
+	drainer->cpu_count = drainer->next_cpu = 0;
 	drainer->clock_fd = orma_base_fd_close(drainer->clock_fd);
 	orma_ftrace_drain_done(&drainer->state);
 	drainer->state = (struct orma_ftrace_drain){0};

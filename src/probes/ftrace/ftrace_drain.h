@@ -9,34 +9,39 @@
 #include "base/loop.h"
 #include "probes/ftrace/ftrace_cpu_reader.h"
 
-/* Pages per CPU in one turn of the loop. */
-#define ORMA_FTRACE_ROUND_PAGES 256u
+/* The most pages that one turn of the loop reads, of one CPU and of all: about 4 and 15 ms. */
+#define ORMA_FTRACE_CPU_PAGES  256u
+#define ORMA_FTRACE_TURN_PAGES 1024u
 
 struct orma_ftrace_buffer;
 
-struct orma_ftrace_watch {
-	struct orma_watch watch;
+/* A CPU whose buffer is read. */
+struct orma_ftrace_cpu {
+	struct orma_ftrace_cpu_reader *reader;
 	struct orma_ftrace_buffer *buffer;
+	struct orma_watch watch; /* added while sessions rely on the watermark */
+	uint32_t buffer_pages;   /* the most reads that empty it */
+	uint32_t owed_pages;     /* the requests that are being served wait for so many reads */
+	bool is_behind;          /* the round goes on until it has caught up */
+	bool has_delivered;
 };
 
 /* The reading side of a buffer; exists while sessions are started. */
 struct orma_ftrace_drainer {
 	struct orma_ftrace_drain state;
-	struct orma_ftrace_cpu_reader **readers;
-	struct orma_ftrace_watch *watches; /* one per reader; NULL = no watermark */
-	uint32_t reader_count;
+	struct orma_ftrace_cpu *cpus;
+	uint32_t cpu_count;
+	uint32_t next_cpu; /* where the next turn begins */
 	int clock_fd; /* per_cpu/cpu0/stats, which tells the trace clock; -1 = the clock is boot */
-	bool is_paused;
+	bool is_paused, is_watching;
 	struct orma_timer timer;
-	struct orma_task task; /* continues a round that has reached its limit */
-	struct orma_list requests;
+	struct orma_task task;            /* continues a round */
+	struct orma_list served, waiting; /* struct orma_ftrace_drain_request */
 };
 
 /* A session that waits until what has been recorded so far is written. Embedded in its owner. */
 struct orma_ftrace_drain_request {
 	struct orma_list link;
-	uint32_t
-		pages_left; /* per CPU: a writer that is faster than the reader must not hold it up */
 	/* Runs once; the request may be freed. */
 	void (*on_drained)(struct orma_ftrace_drain_request *request);
 };

@@ -9,7 +9,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/error_message.h"
 #include "base/log_message.h"
 
 #define TEXT_BYTES 600
@@ -20,6 +22,7 @@ void orma_ftrace_report_done(struct orma_ftrace_report *report)
 	orma_base_buf_done(&report->failed_events);
 	orma_base_buf_done(&report->exclusive);
 	orma_base_buf_done(&report->problems);
+	orma_base_buf_done(&report->failed_cpus);
 }
 
 static void add_name(struct orma_buf *buf, struct orma_str group, struct orma_str name)
@@ -65,4 +68,16 @@ void orma_ftrace_report_problem(struct orma_ftrace_report *report, const char *f
 	orma_base_log(ORMA_LOG_ERROR, "linux.ftrace: %s", text);
 	(void)orma_base_buf_printf(&report->problems, "%s%s", report->problems.size > 0 ? "; " : "",
 				   text);
+}
+
+void orma_ftrace_report_cpu(struct orma_ftrace_report *report, uint32_t cpu, int error)
+{
+	for (size_t at = 0; at < report->failed_cpus.size; at += sizeof(cpu))
+		if (memcmp(report->failed_cpus.data + at, &cpu, sizeof(cpu)) == 0)
+			return;
+	if (orma_base_buf_append(&report->failed_cpus, &cpu, sizeof(cpu)) == 0)
+		orma_ftrace_report_problem(
+			report,
+			"cannot read the buffer of CPU %u: %s; events of this CPU are missing", cpu,
+			orma_base_error_words(error));
 }

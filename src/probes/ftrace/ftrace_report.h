@@ -12,6 +12,7 @@ struct orma_ftrace_report {
 	struct orma_buf unknown_events, failed_events; /* "group/name", each ending in a NUL */
 	struct orma_buf exclusive;                     /* why an exclusive feature is refused */
 	struct orma_buf problems;                      /* sentences, separated by "; " */
+	struct orma_buf failed_cpus;                   /* uint32_t each: named in `problems` */
 };
 
 void orma_ftrace_report_done(struct orma_ftrace_report *report);
@@ -25,6 +26,8 @@ void orma_ftrace_report_exclusive(struct orma_ftrace_report *report, const char 
 /* A field that is refused, or a session that records nothing. */
 void orma_ftrace_report_problem(struct orma_ftrace_report *report, const char *format, ...)
 	ORMA_PRINTF(2, 3);
+/* A CPU whose buffer cannot be read. Does nothing when the CPU is in the report already. */
+void orma_ftrace_report_cpu(struct orma_ftrace_report *report, uint32_t cpu, int error);
 
 static inline struct orma_str orma_ftrace_report_text(const struct orma_buf *buf)
 {

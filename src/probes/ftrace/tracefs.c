@@ -300,3 +300,19 @@ int orma_tracefs_value(const struct orma_tracefs *fs, const char *file, struct o
 	*ret = first_line;
 	return 0;
 }
+
+uint64_t orma_tracefs_buffer_kb(const struct orma_tracefs *fs, uint32_t cpu)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	char file[ORMA_PROBES_PATH_BYTES];
+	struct orma_str text;
+	uint64_t kb = 0;
+
+	orma_probes_path(file, "per_cpu/cpu", cpu, "/buffer_size_kb");
+	int r = orma_tracefs_value(fs, file, &buf, &text);
+	if (r < 0)
+		r = orma_tracefs_value(fs, "buffer_size_kb", &buf, &text);
+	if (r == 0)
+		(void)orma_probes_text_u64(text, &kb);
+	return kb;
+}

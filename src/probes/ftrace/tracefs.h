@@ -6,6 +6,7 @@
 
 #include <orma/error.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -43,6 +44,8 @@ int orma_tracefs_read(const struct orma_tracefs *fs, const char *file, struct or
  */
 int orma_tracefs_value(const struct orma_tracefs *fs, const char *file, struct orma_buf *buf,
 		       struct orma_str *ret);
+/* The size of a CPU's buffer; 0 = it cannot be read. */
+uint64_t orma_tracefs_buffer_kb(const struct orma_tracefs *fs, uint32_t cpu);
 /* Replaces the content of a file; empty text clears it. 0 or -errno. A list of functions gets every line that the kernel
  * takes, also after an error. */
 int orma_tracefs_write(const struct orma_tracefs *fs, const char *file, struct orma_str text);

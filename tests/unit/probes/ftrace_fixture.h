@@ -264,7 +264,7 @@ __attribute__((unused)) static uint32_t drain_pages(struct test_session *session
 	struct orma_ftrace_cpu_reader *reader;
 	fake_put_bytes("t/per_cpu/cpu2/trace_pipe_raw", pages->bytes.data, pages->bytes.size);
 	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 2, &reader), 0);
-	uint32_t count = orma_ftrace_cpu_reader_drain(reader, &session->drain, 256);
+	uint32_t count = orma_ftrace_cpu_reader_drain(reader, &session->drain, 256, false).pages;
 	orma_ftrace_cpu_reader_free(reader);
 	orma_base_buf_done(&pages->bytes);
 	*pages = (struct test_pages){0};

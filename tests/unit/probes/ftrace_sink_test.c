@@ -317,9 +317,7 @@ ORMA_TEST(lost_events_begin_a_bundle_that_says_so)
 	new_page(&pages, 2000);
 	put_switch(&pages, 1, 2, "b", 1, "a");
 	set_commit(&pages, UINT64_C(1) << 31);
-	new_page(&pages, 3000);
-	put_switch(&pages, 1, 1, "a", 2, "b");
-	CHECK_INT(drain_pages(&session, &pages), 2); /* the last page was not full */
+	CHECK_INT(drain_pages(&session, &pages), 2);
 	CHECK_INT(fake_packet_count, 2);
 	CHECK(!bundle_at(0)->lost_events);
 	CHECK_INT(bundle_at(0)->previous_bundle_end_timestamp, 0);
@@ -330,6 +328,35 @@ ORMA_TEST(lost_events_begin_a_bundle_that_says_so)
 	drain_pages(&session, &pages);
 	CHECK_INT(bundle_at(2)->previous_bundle_end_timestamp, 2001);
 	CHECK(!bundle_at(2)->lost_events);
+	close_session(&session);
+}
+
+ORMA_TEST(a_page_that_was_left_half_empty_before_a_large_event_is_not_the_last)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint64_t ip;
+		char text[3900];
+	} print = {.common = {ID_PRINT, 0, 0, 5}};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	want(&session, sink, "ftrace", "print");
+	memset(print.text, 'x', sizeof(print.text) - 1);
+	for (int i = 0; i < 80; i++) {
+		new_page(&pages, 1000);
+		put_event(&pages, 1, &print, i % 2 ? sizeof(print) : 24);
+	}
+	/* Two in a row are what the kernel is writing. */
+	new_page(&pages, 1000);
+	put_event(&pages, 1, &print, 24);
+	for (int i = 0; i < 5; i++) {
+		new_page(&pages, 1000);
+		put_event(&pages, 1, &print, 24);
+	}
+	CHECK_INT(drain_pages(&session, &pages), 82);
 	close_session(&session);
 }
 
@@ -514,12 +541,12 @@ ORMA_TEST(a_partial_page_and_an_unreadable_buffer_are_counted)
 	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
 	fake_put("t/per_cpu/cpu0/trace_pipe_raw", "too short");
 	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 0, &reader), 0);
-	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 0);
+	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8, false).pages, 0);
 	orma_ftrace_cpu_reader_free(reader);
 	CHECK_INT(orma_ftrace_sink_parse_errors(sink), 1u << ORMA_FTRACE_STATUS(PARTIAL_PAGE_READ));
 	fake_put("t/per_cpu/cpu1/trace_pipe_raw/is_a_folder", "");
 	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 1, &reader), 0);
-	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 0);
+	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8, false).pages, 0);
 	orma_ftrace_cpu_reader_free(reader);
 	CHECK_INT(orma_ftrace_sink_parse_errors(sink),
 		  1u << ORMA_FTRACE_STATUS(PARTIAL_PAGE_READ) |
@@ -866,7 +893,7 @@ ORMA_TEST(events_without_memory_are_reported_as_lost)
 	fake_put_bytes("t/per_cpu/cpu2/trace_pipe_raw", pages.bytes.data, pages.bytes.size);
 	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 2, &reader), 0);
 	orma_test_fail_allocation(1);
-	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8), 1);
+	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8, false).pages, 1);
 	CHECK(orma_test_allocation_failed());
 	orma_ftrace_cpu_reader_free(reader);
 	CHECK_INT(fake_packet_count, 0);
