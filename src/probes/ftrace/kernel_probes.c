@@ -186,11 +186,11 @@ static int make_probe(struct orma_ftrace_buffer *buffer, const struct probe_kind
 						orma_base_str(line), orma_base_str(undo));
 	}
 	/* Some kernels say the one, some the other. */
+	bool is_missing = place->is_in_kernel && (r == -ENOENT || r == -EINVAL);
 	if (r < 0)
 		orma_base_error_set(reterr, r, "%s",
-				    r == -ENOENT || r == -EINVAL
-					    ? "the kernel has no such function that can be "
-					      "probed"
+				    is_missing
+					    ? "the kernel has no such function that can be probed"
 					    : orma_base_error_words(r));
 	return r < 0 ? r : 0;
 }

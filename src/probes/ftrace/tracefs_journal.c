@@ -18,22 +18,15 @@
  * process that gets the lock and finds lines knows that their writer has died, and restores. The file stays afterwards,
  * empty: unlinking it would let two processes lock two files of one name.
  *
- * WHERE: in /run, which is memory. The file must survive its process but not the boot, since a boot resets tracefs; the
- * boot id guards the places that survive it. So no fsync is needed either. Rejected: a file beside the socket (the probes
- * of a recorder without a daemon have none), and the runtime folder of a service (systemd removes it with the service).
- *
- * A state file is foreign text. The folder and the file must belong to this user and be writable by nobody else, and
- * every line is checked: known files only, no "..", a bounded size. A line that does not pass is logged and skipped. A
- * last line without its newline was never acted upon, and is ignored.
+ * A state file is foreign text. tracefs_state.c checks whose it is; here every line is checked: known files only, no "..",
+ * a bounded size. A line that does not pass is logged and skipped. A last line without its newline was never acted upon, and
+ * is ignored.
  */
 #include "probes/ftrace/tracefs_journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error_message.h"
@@ -49,74 +42,6 @@ struct orma_tracefs_undo {
 	struct orma_str value;
 	bool must_append;
 };
-
-/* --- where state files are -------------------------------------------------------------------- */
-
-static bool is_own(int fd, mode_t type)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
-	       (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-static int open_folder(const char *path, bool may_make)
-{
-	if (may_make && mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	int fd = orma_base_fd_avoid_standard(
-		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-	if (fd < 0)
-		return -errno;
-	if (is_own(fd, S_IFDIR))
-		return fd;
-	orma_base_fd_close(fd);
-	return -EPERM;
-}
-
-int orma_tracefs_state_folder_open(const char *wanted, bool may_make)
-{
-	if (wanted)
-		return open_folder(wanted, may_make);
-	int fd = open_folder("/run/orma-ftrace", may_make);
-	char path[ORMA_TRACEFS_PATH_BYTES];
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	if (fd < 0 && runtime && runtime[0] == '/' &&
-	    snprintf(path, sizeof(path), "%s/orma-ftrace", runtime) < (int)sizeof(path))
-		fd = open_folder(path, may_make);
-	if (fd < 0) {
-		snprintf(path, sizeof(path), "/tmp/orma-ftrace-%u", (unsigned)geteuid());
-		fd = open_folder(path, may_make);
-	}
-	return fd;
-}
-
-const char *orma_tracefs_state_name(char name[ORMA_TRACEFS_FILE_BYTES], struct orma_str instance)
-{
-	if (instance.size == 0)
-		snprintf(name, ORMA_TRACEFS_FILE_BYTES, "root");
-	else
-		snprintf(name, ORMA_TRACEFS_FILE_BYTES, "instance.%.*s", (int)instance.size,
-			 instance.data);
-	return name;
-}
-
-static void read_boot_id(const char *proc_path, char ret[ORMA_TRACEFS_BOOT_ID_BYTES])
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
-	struct orma_str text = {0};
-	char path[ORMA_TRACEFS_PATH_BYTES];
-
-	snprintf(path, sizeof(path), "%s/sys/kernel/random/boot_id", proc_path);
-	(void)orma_probes_file_read(AT_FDCWD, path, &buf, &text);
-	struct orma_str id = {0};
-	(void)orma_probes_text_word(&text, &id);
-	if (orma_probes_text_has_suffix(id, "\n"))
-		id.size--;
-	snprintf(ret, ORMA_TRACEFS_BOOT_ID_BYTES, "%.*s", (int)id.size, id.size > 0 ? id.data : "");
-	if (ret[0] == '\0')
-		snprintf(ret, ORMA_TRACEFS_BOOT_ID_BYTES, "unknown");
-}
 
 /* --- undos ------------------------------------------------------------------------------------ */
 
@@ -422,43 +347,24 @@ static int restore_leftovers(struct orma_tracefs_journal *journal,
 
 /* --- opening and closing ----------------------------------------------------------------------- */
 
-static int fail_locked(int fd, const struct orma_tracefs *fs, struct orma_error *reterr)
+static int read_boot_id(const char *proc_path, char ret[ORMA_TRACEFS_BOOT_ID_BYTES])
 {
-	char header[ORMA_TRACEFS_BOOT_ID_BYTES + 64];
-	ssize_t size = pread(fd, header, sizeof(header), 0);
-	struct orma_str text = {header, size > 0 ? (size_t)size : 0}, line = {0}, word = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_str text = {0};
+	char path[ORMA_TRACEFS_PATH_BYTES];
 
-	(void)orma_probes_text_line(&text, &line);
-	while (orma_probes_text_word(&line, &word))
-		;
-	uint32_t pid = 0;
-	(void)orma_probes_text_u32(word, &pid);
-	return orma_base_error_set(
-		reterr, -EBUSY,
-		"another orma (process %u) records from %s; end that recording, or record "
-		"through its daemon",
-		pid, fs->path);
-}
-
-static int lock_state_file(int folder_fd, const char *name, const struct orma_tracefs *fs,
-			   struct orma_error *reterr)
-{
-	int fd = orma_base_fd_avoid_standard(
-		openat(folder_fd, name,
-		       O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
-
-	if (fd < 0)
-		return orma_base_error_set(reterr, -errno, "cannot open the state file \"%s\": %s",
-					   name, orma_base_error_words(errno));
-	int r = 0;
-	if (!is_own(fd, S_IFREG))
-		r = orma_base_error_set(reterr, -EPERM,
-					"the state file \"%s\" belongs to somebody else", name);
-	else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		r = fail_locked(fd, fs, reterr);
-	if (r < 0)
-		orma_base_fd_close(fd);
-	return r < 0 ? r : fd;
+	snprintf(path, sizeof(path), "%s/sys/kernel/random/boot_id", proc_path);
+	/* With a wrong id, left-overs would look like those of another boot. */
+	if (orma_probes_file_read(AT_FDCWD, path, &buf, &text) == -ENOMEM)
+		return -ENOMEM;
+	struct orma_str id = {0};
+	(void)orma_probes_text_word(&text, &id);
+	if (orma_probes_text_has_suffix(id, "\n"))
+		id.size--;
+	snprintf(ret, ORMA_TRACEFS_BOOT_ID_BYTES, "%.*s", (int)id.size, id.size > 0 ? id.data : "");
+	if (ret[0] == '\0')
+		snprintf(ret, ORMA_TRACEFS_BOOT_ID_BYTES, "unknown");
+	return 0;
 }
 
 int orma_tracefs_journal_open(struct orma_tracefs_journal *journal, const struct orma_tracefs *fs,
@@ -470,12 +376,13 @@ int orma_tracefs_journal_open(struct orma_tracefs_journal *journal, const struct
 	*journal = (struct orma_tracefs_journal){.fs = fs, .state_fd = -1};
 	if (folder_fd < 0)
 		return 0;
-	int r = lock_state_file(folder_fd, state_name, fs, reterr);
+	int r = orma_tracefs_state_lock(folder_fd, state_name, fs->path, reterr);
 	if (r < 0)
 		return r;
 	journal->state_fd = r;
-	read_boot_id(proc_path, journal->boot_id);
-	r = restore_leftovers(journal, &kept);
+	r = read_boot_id(proc_path, journal->boot_id);
+	if (r == 0)
+		r = restore_leftovers(journal, &kept);
 	if (r == 0)
 		r = write_state_file(journal, kept);
 	if (r == 0)

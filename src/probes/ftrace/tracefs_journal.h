@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "probes/ftrace/tracefs.h"
+#include "probes/ftrace/tracefs_state.h"
 
 #define ORMA_TRACEFS_STATE_BYTES_MAX (4u << 20) /* a longer state file is not ours */
 #define ORMA_TRACEFS_BOOT_ID_BYTES   64
@@ -23,14 +24,6 @@ struct orma_tracefs_journal {
 	struct orma_buf text; /* scratch */
 	char boot_id[ORMA_TRACEFS_BOOT_ID_BYTES];
 };
-
-/*
- * Opens the folder for state files: `wanted`, or NULL = /run/orma-ftrace, or what this user may use instead. `may_make`: it
- * is made if it does not exist. Returns a descriptor or -errno.
- */
-int orma_tracefs_state_folder_open(const char *wanted, bool may_make);
-/* The name of an instance's state file: "root" or "instance.NAME". */
-const char *orma_tracefs_state_name(char name[ORMA_TRACEFS_FILE_BYTES], struct orma_str instance);
 
 /*
  * Takes the instance for this process, and restores what a process that was killed has left changed. `folder_fd` -1 =

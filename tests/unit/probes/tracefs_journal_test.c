@@ -391,6 +391,30 @@ ORMA_TEST(without_memory_nothing_stays_changed)
 	free_tree();
 }
 
+ORMA_TEST(an_open_without_memory_leaves_the_undos_for_the_next_one)
+{
+	make_tree();
+	for (uint64_t nth = 1;; nth++) {
+		fake_put("tracing/trace_clock", "[boot] local\n");
+		fake_put("tracing/tracing_on", "0\n");
+		put_state("w tracing_on 1\na kprobe_events -:g/f\nw trace_clock local\n");
+		orma_test_fail_allocation(nth);
+		int r = open_journal();
+		bool failed = orma_test_allocation_failed();
+		orma_test_fail_allocation(0);
+		CHECK(r == 0 || (failed && r == -ENOMEM));
+		if (r < 0)
+			CHECK_INT(open_journal(), 0);
+		CHECK_STR(fake_get("tracing/tracing_on"), "1");
+		CHECK_STR(fake_get("tracing/trace_clock"), "local");
+		orma_tracefs_journal_close(&journal);
+		if (!failed)
+			break;
+		CHECK(nth > 1 || r < 0);
+	}
+	free_tree();
+}
+
 /* ---- values ---- */
 
 static const char *value_of(const char *file, int expected)
