@@ -92,6 +92,14 @@ void orma_compact_format_learn(struct orma_compact_format *compact,
 		learn_waking(compact, format);
 }
 
+void orma_compact_format_forget(struct orma_compact_format *compact, uint16_t id)
+{
+	if (compact->switch_id == id)
+		compact->switch_id = 0;
+	if (compact->waking_id == id)
+		compact->waking_id = 0;
+}
+
 /* --- names ---------------------------------------------------------------------------------- */
 
 /* The word with all bytes behind its first NUL cleared. */

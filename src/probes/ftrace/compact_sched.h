@@ -26,6 +26,8 @@ struct orma_compact_format {
 void orma_compact_format_learn(struct orma_compact_format *compact,
 			       const struct orma_ftrace_event *event,
 			       const struct orma_ftrace_format *format);
+/* Forgets what it has of the event with this id. */
+void orma_compact_format_forget(struct orma_compact_format *compact, uint16_t id);
 static inline bool orma_compact_format_is_whole(const struct orma_compact_format *compact)
 {
 	return compact->switch_id != 0 && compact->waking_id != 0;

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "probes/ftrace/available_events.h"
 #include "probes/ftrace/compact_sched.h"
@@ -17,7 +18,16 @@ struct orma_event_entry {
 	struct orma_ftrace_event event;
 	struct orma_legacy_event *legacy; /* only generic events have it; in the arena */
 	struct orma_buf descriptor;       /* describes a generic event, as the bundle has it */
+	uint64_t format_hash;             /* hashes the text from which the entry was made */
 	struct orma_arena arena;
+};
+
+/* The events that a user of the table wants: a byte for each id, of which 0 says that the event is not wanted. The table
+ * clears the bytes of an event that it forgets. */
+struct orma_event_set {
+	struct orma_list link; /* in events->sets */
+	uint8_t *actions;
+	uint32_t limit;
 };
 
 struct orma_ftrace_events {
@@ -25,6 +35,7 @@ struct orma_ftrace_events {
 	struct orma_event_entry **by_id;
 	uint32_t id_limit;
 	struct orma_map by_name;
+	struct orma_list sets;
 	struct orma_available_events available;
 	struct orma_compact_format compact;
 	struct orma_printk_formats printk_formats;

@@ -9,10 +9,12 @@
  * A bundle's fields are encoded into one buffer that is kept from bundle to bundle. Its events are copied into shared
  * memory once, as a whole; the columns and the names follow straight from where they are. A bundle ends with the batch
  * of pages, when the kernel has lost events (a bundle says that for all of its events), when the columns are full, and
- * when it is large.
+ * after the record with which it is large. It never ends within the work for a record that is not in the columns: whether
+ * the bundle describes a generic event is decided before its record is encoded.
  *
- * previous_bundle_end_timestamp tells a reader from when on the data of a CPU are complete, also in a ring that has lost
- * its oldest packets; 0 means since the start.
+ * previous_bundle_end_timestamp is the time of the last event in the bundle before. It tells a reader from when on the data
+ * of a CPU are complete, also in a ring that has lost its oldest packets: trace processor takes it from the first bundle
+ * of each CPU that it finds, and the latest of all CPUs is where complete data begin. 0 means since the start.
  *
  * Names of addresses are interned: a packet has those that are new since the last one. It has all of them, and declares a
  * new incremental state, when the old one is lost (orma_packet_take_needs_state()). SEQ_NEEDS_INCREMENTAL_STATE is never
@@ -29,8 +31,6 @@
 #include "schema/gen/profile_common.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 
-/* A bundle that has so much is written. */
-#define BUNDLE_BYTES (256u << 10)
 /* Room for the fields that begin a bundle, and for an error. */
 #define BEGIN_BYTES 128
 
@@ -72,8 +72,6 @@ uint8_t *orma_bundle_reserve(struct orma_ftrace_sink *sink, size_t bytes)
 {
 	struct orma_sink_bundle *bundle = &sink->bundle;
 
-	if (ORMA_UNLIKELY(bundle->is_open && bundle->fields.size >= BUNDLE_BYTES))
-		orma_bundle_end(sink);
 	if (ORMA_UNLIKELY(!bundle->is_open))
 		orma_bundle_begin(sink, false);
 	if (ORMA_UNLIKELY(!bundle->is_open))
@@ -176,8 +174,8 @@ static void forget_described(struct orma_ftrace_sink *sink)
 	for (size_t at = 0; at < described->size; at += sizeof(uint16_t)) {
 		uint16_t id;
 		memcpy(&id, described->data + at, sizeof(id));
-		if (sink->actions[id] == ORMA_SINK_ENCODE)
-			sink->actions[id] = ORMA_SINK_DESCRIBE;
+		if (sink->wanted.actions[id] == ORMA_SINK_ENCODE)
+			sink->wanted.actions[id] = ORMA_SINK_DESCRIBE;
 	}
 	described->size = 0;
 }
@@ -209,5 +207,9 @@ void orma_bundle_end(struct orma_ftrace_sink *sink)
 		write_packet(sink, packet);
 	orma_compact_sched_clear(&bundle->sched);
 	forget_described(sink);
+	bundle->fields.size = 0;
+	if (bundle->end_ns != 0)
+		sink->previous_end_ns[bundle->cpu] = bundle->end_ns;
+	bundle->end_ns = 0;
 	bundle->is_open = false;
 }

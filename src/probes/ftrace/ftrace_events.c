@@ -11,7 +11,12 @@
  * it is generic, and gets a field number from 65536. A trace can have events of several tables (instances, frozen
  * buffers), and a reader knows one descriptor for each number, so no other event of the process gets the same one.
  *
- * Invariant: an entry is in both tables under its own id and name, or in none. Rejected: reading all formats at the
+ * The kernel may give an id to another event, and a name to an event with another format, while sessions record the old
+ * one: a module was unloaded, a probe was made again. So a known event is compared with its file each time somebody asks for
+ * it, and an entry that is replaced is removed from all sets that want it. The kernel has emptied its buffers then.
+ *
+ * Invariants: an entry is in both tables under its own id and name, or in none. An event that a set wants is loaded, and is
+ * the one that was asked for. Rejected: reading all formats at the
  * start (upstream; 50 ms of reading); names without groups as keys, because two groups may have the same name.
  */
 #include "probes/ftrace/ftrace_events.h"
@@ -27,6 +32,7 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/log_message.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "probes/ftrace/compact_sched.h"
@@ -213,6 +219,11 @@ static int read_format(struct orma_ftrace_events *events, const char *group, con
 				   &events->text);
 }
 
+static uint64_t text_hash(const struct orma_buf *text)
+{
+	return orma_base_fnv1a(ORMA_FNV1A_INIT, text->data, text->size);
+}
+
 static bool has_text_pointer(const struct orma_event_plan *plan)
 {
 	for (uint16_t i = 0; i < plan->other_count; i++) {
@@ -260,6 +271,7 @@ static int load(struct orma_ftrace_events *events, const char *group, const char
 	entry->event.group = orma_base_arena_strdup(&entry->arena, orma_base_str(group));
 	entry->event.name = orma_base_arena_strdup(&entry->arena, orma_base_str(name));
 	entry->event.id = format.id;
+	entry->format_hash = text_hash(&events->text);
 	if (!entry->event.group || !entry->event.name)
 		return -ENOMEM;
 	if (is_kprobe) {
@@ -269,22 +281,35 @@ static int load(struct orma_ftrace_events *events, const char *group, const char
 		if (r == -EBADMSG)
 			r = plan_generic(entry, &format);
 	}
-	if (r == 0)
-		orma_compact_format_learn(&events->compact, &entry->event, &format);
 	if (r == 0 && has_text_pointer(entry->event.plan))
 		r = load_printk_formats(events);
 	if (r == 0)
 		r = insert(events, entry);
 	if (r < 0)
 		return r;
+	orma_compact_format_learn(&events->compact, &entry->event, &format);
 	*ret = ORMA_TAKE(entry);
 	return 0;
+}
+
+/* Returns the event's entry, unless the kernel has replaced the event since. A file that cannot be read proves nothing. */
+static struct orma_event_entry *find_current(struct orma_ftrace_events *events, const char *group,
+					     const char *name)
+{
+	struct orma_event_entry *entry = orma_base_map_get(&events->by_name, name_key(group, name));
+	int r = entry ? read_format(events, group, name) : 0;
+
+	if (entry && (r == -ENOENT || (r == 0 && text_hash(&events->text) != entry->format_hash))) {
+		orma_ftrace_events_unload(events, entry->event.id);
+		entry = NULL;
+	}
+	return entry;
 }
 
 static int get(struct orma_ftrace_events *events, const char *group, const char *name,
 	       bool is_kprobe, const struct orma_ftrace_event **ret)
 {
-	struct orma_event_entry *entry = orma_base_map_get(&events->by_name, name_key(group, name));
+	struct orma_event_entry *entry = find_current(events, group, name);
 
 	if (!entry || (entry->event.encoding == ORMA_FTRACE_KPROBE) != is_kprobe) {
 		int r = load(events, group, name, is_kprobe, &entry);
@@ -326,6 +351,7 @@ int orma_ftrace_events_new(const char *tracefs_path, struct orma_ftrace_events *
 		orma_base_free(events);
 		return r;
 	}
+	orma_base_list_init(&events->sets);
 	*ret = events;
 	return 0;
 }
@@ -334,6 +360,7 @@ void orma_ftrace_events_free(struct orma_ftrace_events *events)
 {
 	if (!events)
 		return;
+	ORMA_ASSERT(orma_base_list_is_empty(&events->sets));
 	for (uint32_t id = 0; id < events->id_limit; id++)
 		entry_free(events->by_id[id]);
 	orma_base_free(events->by_id);
@@ -348,9 +375,23 @@ void orma_ftrace_events_free(struct orma_ftrace_events *events)
 void orma_ftrace_events_unload(struct orma_ftrace_events *events, uint16_t id)
 {
 	struct orma_event_entry *entry = orma_event_table_get(events, id);
+	struct orma_event_set *set;
+	bool is_wanted = false;
 
 	if (!entry)
 		return;
+	ORMA_LIST_FOR_EACH (set, &events->sets, link)
+		if (id < set->limit && set->actions[id]) {
+			set->actions[id] = 0;
+			is_wanted = true;
+		}
+	orma_compact_format_forget(&events->compact, id);
+	if (is_wanted)
+		orma_base_log(
+			ORMA_LOG_WARNING,
+			"linux.ftrace: the kernel has replaced the event %s/%s; sessions that "
+			"recorded it record it no more",
+			entry->event.group, entry->event.name);
 	orma_base_map_remove(&events->by_name, name_key(entry->event.group, entry->event.name));
 	events->by_id[id] = NULL;
 	entry_free(entry);

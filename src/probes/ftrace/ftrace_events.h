@@ -46,7 +46,7 @@ int orma_ftrace_events_load(struct orma_ftrace_events *events, const char *group
 /* The same for a kprobe of perfetto's groups, whose events are KprobeEvents. */
 int orma_ftrace_events_load_kprobe(struct orma_ftrace_events *events, const char *group,
 				   const char *name, const struct orma_ftrace_event **ret);
-/* Forgets an event whose probe is removed; the kernel may give its id to another. Sinks must not want it any more. */
+/* Forgets an event that is gone. Sinks that want it do not want it any more. */
 void orma_ftrace_events_unload(struct orma_ftrace_events *events, uint16_t id);
 
 /* NULL when it is not loaded. */

@@ -28,7 +28,7 @@
 
 static enum orma_sink_action action_of(const struct orma_ftrace_sink *sink, uint16_t id)
 {
-	return id < sink->action_limit ? sink->actions[id] : ORMA_SINK_IGNORE;
+	return id < sink->wanted.limit ? sink->wanted.actions[id] : ORMA_SINK_IGNORE;
 }
 
 bool orma_ftrace_sink_wants(const struct orma_ftrace_sink *sink, uint16_t id)
@@ -62,21 +62,25 @@ static void choose_columns(struct orma_ftrace_sink *sink)
 	if (!orma_compact_format_is_whole(format))
 		return;
 	if (orma_ftrace_sink_wants(sink, format->switch_id))
-		sink->actions[format->switch_id] = is_compact ? ORMA_SINK_SWITCH : ORMA_SINK_ENCODE;
+		sink->wanted.actions[format->switch_id] =
+			is_compact ? ORMA_SINK_SWITCH : ORMA_SINK_ENCODE;
 	if (orma_ftrace_sink_wants(sink, format->waking_id))
-		sink->actions[format->waking_id] = is_compact ? ORMA_SINK_WAKING : ORMA_SINK_ENCODE;
+		sink->wanted.actions[format->waking_id] =
+			is_compact ? ORMA_SINK_WAKING : ORMA_SINK_ENCODE;
 }
 
 int orma_ftrace_sink_want(struct orma_ftrace_sink *sink, const struct orma_ftrace_event *event)
 {
-	if (event->id >= sink->action_limit) {
-		uint32_t limit = ORMA_MAX((uint32_t)event->id + 1, sink->action_limit * 2);
-		uint8_t *actions = orma_base_realloc(sink->actions, limit);
+	struct orma_event_set *wanted = &sink->wanted;
+
+	if (event->id >= wanted->limit) {
+		uint32_t limit = ORMA_MAX((uint32_t)event->id + 1, wanted->limit * 2);
+		uint8_t *actions = orma_base_realloc(wanted->actions, limit);
 		if (!actions)
 			return -ENOMEM;
-		memset(actions + sink->action_limit, ORMA_SINK_IGNORE, limit - sink->action_limit);
-		sink->actions = actions;
-		sink->action_limit = limit;
+		memset(actions + wanted->limit, ORMA_SINK_IGNORE, limit - wanted->limit);
+		wanted->actions = actions;
+		wanted->limit = limit;
 	}
 	if (sink->wants_compact_sched && !sink->bundle.sched.memory &&
 	    event->encoding == ORMA_FTRACE_TYPED &&
@@ -86,7 +90,7 @@ int orma_ftrace_sink_want(struct orma_ftrace_sink *sink, const struct orma_ftrac
 		if (r < 0)
 			return r;
 	}
-	sink->actions[event->id] = (uint8_t)choose_action(sink, event);
+	wanted->actions[event->id] = (uint8_t)choose_action(sink, event);
 	choose_columns(sink);
 	return 0;
 }
@@ -169,7 +173,7 @@ static enum outcome describe(struct orma_ftrace_sink *sink, const struct orma_ev
 		return NO_MEMORY;
 	memcpy(at, entry->descriptor.data, entry->descriptor.size);
 	bundle->fields.size += entry->descriptor.size;
-	sink->actions[record->id] = ORMA_SINK_ENCODE;
+	sink->wanted.actions[record->id] = ORMA_SINK_ENCODE;
 	return encode(sink, entry->event.plan, record);
 }
 
@@ -225,10 +229,7 @@ static enum outcome write_record(struct orma_ftrace_sink *sink, enum orma_sink_a
 		return add_to_columns(sink, orma_compact_sched_add_waking, format->waking_bytes,
 				      record);
 	const struct orma_event_entry *entry = orma_event_table_get(sink->events, record->id);
-	/* The kernel may have given the number of an event that is gone to another kind of event. */
-	if (ORMA_UNLIKELY(!entry || (action == ORMA_SINK_KPROBE) !=
-					    (entry->event.encoding == ORMA_FTRACE_KPROBE)))
-		return LEFT_OUT;
+	ORMA_ASSERT(entry);
 	switch (action) {
 	case ORMA_SINK_ENCODE:
 		return encode(sink, entry->event.plan, record);
@@ -261,8 +262,6 @@ void orma_sink_page(struct orma_ftrace_sink *sink, uint32_t cpu,
 void orma_sink_records(struct orma_ftrace_sink *sink, const struct orma_ftrace_record *records,
 		       size_t count)
 {
-	uint64_t end_ns = 0;
-
 	for (size_t i = 0; i < count; i++) {
 		const struct orma_ftrace_record *record = &records[i];
 		enum orma_sink_action action = action_of(sink, record->id);
@@ -270,7 +269,7 @@ void orma_sink_records(struct orma_ftrace_sink *sink, const struct orma_ftrace_r
 			continue;
 		enum outcome outcome = write_record(sink, action, record);
 		if (ORMA_LIKELY(outcome == WRITTEN))
-			end_ns = record->timestamp_ns;
+			sink->bundle.end_ns = record->timestamp_ns;
 		else if (outcome == TOO_SHORT)
 			orma_sink_error(sink,
 					action == ORMA_SINK_SWITCH || action == ORMA_SINK_WAKING
@@ -279,9 +278,8 @@ void orma_sink_records(struct orma_ftrace_sink *sink, const struct orma_ftrace_r
 					record->timestamp_ns, NULL, 0);
 		else if (outcome == NO_MEMORY)
 			sink->has_dropped = true;
+		orma_bundle_end_if_large(sink);
 	}
-	if (end_ns != 0)
-		sink->previous_end_ns[sink->bundle.cpu] = end_ns;
 }
 
 void orma_sink_end(struct orma_ftrace_sink *sink)
@@ -301,6 +299,8 @@ int orma_ftrace_sink_new(struct orma_ftrace_events *events,
 	if (!sink)
 		return -ENOMEM;
 	sink->events = events;
+	orma_base_list_init(&sink->wanted.link);
+	orma_base_list_append(&events->sets, &sink->wanted.link);
 	sink->source = options->source;
 	sink->instance_idx = options->instance_idx;
 	sink->cpu_count = options->cpu_count;
@@ -330,7 +330,8 @@ void orma_ftrace_sink_free(struct orma_ftrace_sink *sink)
 {
 	if (!sink)
 		return;
-	orma_base_free(sink->actions);
+	orma_base_list_remove(&sink->wanted.link);
+	orma_base_free(sink->wanted.actions);
 	orma_base_free(sink->previous_end_ns);
 	orma_base_buf_done(&sink->kprobes);
 	orma_base_buf_done(&sink->bundle.fields);

@@ -15,7 +15,7 @@
 
 /* The treatment of a record, by the event's id. */
 enum orma_sink_action {
-	ORMA_SINK_IGNORE,
+	ORMA_SINK_IGNORE,   /* 0, as a set of events needs it */
 	ORMA_SINK_ENCODE,   /* by its plan */
 	ORMA_SINK_DESCRIBE, /* a generic event that the bundle does not describe yet; then ENCODE */
 	ORMA_SINK_LEGACY,
@@ -34,6 +34,7 @@ struct orma_sink_kprobe {
 struct orma_sink_bundle {
 	bool is_open;
 	uint32_t cpu;
+	uint64_t end_ns; /* the last event that was written; 0 = none */
 	struct orma_ftrace_clock_pair clock;
 	struct orma_buf fields;    /* encoded fields of FtraceEventBundle, without the columns */
 	struct orma_buf described; /* ids (uint16_t) of the generic events that it describes */
@@ -47,9 +48,8 @@ struct orma_ftrace_sink {
 	uint32_t cpu_count;
 	bool describe_generic, keep_broken_pages, wants_compact_sched;
 
-	uint8_t *actions; /* enum orma_sink_action by id */
-	uint32_t action_limit;
-	struct orma_buf kprobes; /* struct orma_sink_kprobe */
+	struct orma_event_set wanted; /* its actions are enum orma_sink_action */
+	struct orma_buf kprobes;      /* struct orma_sink_kprobe */
 	struct orma_print_filter print_filter;
 
 	uint64_t *previous_end_ns; /* the end of each CPU's last bundle */
@@ -78,6 +78,13 @@ void orma_sink_end(struct orma_ftrace_sink *sink);
 void orma_bundle_begin(struct orma_ftrace_sink *sink, bool has_lost_events);
 /* Writes the packet, if a bundle is open. */
 void orma_bundle_end(struct orma_ftrace_sink *sink);
+/* A bundle with so many bytes is large. */
+#define ORMA_BUNDLE_BYTES (256u << 10)
+static inline void orma_bundle_end_if_large(struct orma_ftrace_sink *sink)
+{
+	if (ORMA_UNLIKELY(sink->bundle.fields.size >= ORMA_BUNDLE_BYTES))
+		orma_bundle_end(sink);
+}
 /* Room for `bytes` behind the fields; NULL without memory. The caller adds to fields.size what it has used. */
 uint8_t *orma_bundle_reserve(struct orma_ftrace_sink *sink, size_t bytes);
 

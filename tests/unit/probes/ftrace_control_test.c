@@ -141,6 +141,48 @@ ORMA_TEST(names_find_events_and_what_is_missing_is_reported)
 	close_tree();
 }
 
+ORMA_TEST(a_bare_name_never_finds_the_probes_of_another_session)
+{
+	open_tree();
+	fake_put_event("tracing", "perfetto_kprobes", "do_exit", 700, "");
+	fake_put("tracing/available_events", "perfetto_kprobes:do_exit\n");
+	free(tree_before);
+	tree_before = fake_tracefs_state(NULL);
+	fake_start(0, CONFIG("ftrace_events: 'do_exit'"));
+	const struct orma_pb_ftrace_stats *stats = stats_of_start(0);
+	CHECK_INT(stats->unknown_ftrace_events.count, 1);
+	CHECK_STR(value("events/perfetto_kprobes/do_exit/enable"), "0");
+	/* Behind it in the list is one that may be recorded. */
+	fake_put_event("tracing", "vendor", "do_exit", 701, "");
+	fake_put("tracing/available_events", "perfetto_kprobes:do_exit\nvendor:do_exit\n");
+	fake_start(1, CONFIG("ftrace_events: 'do_exit'"));
+	CHECK_STR(value("events/perfetto_kprobes/do_exit/enable"), "0");
+	CHECK_STR(value("events/vendor/do_exit/enable"), "1");
+	fake_stop(1);
+	CHECK_STR(value("events/vendor/do_exit/enable"), "0");
+	fake_stop(0);
+	fake_close();
+	free(tree_before);
+}
+
+ORMA_TEST(an_event_with_the_id_of_one_that_is_gone_is_switched_on)
+{
+	open_tree();
+	fake_start(0, CONFIG("ftrace_events: 'vendor/secret'"));
+	CHECK_STR(value("events/vendor/secret/enable"), "1");
+	/* The module of the first event is unloaded, and another one gets its id. */
+	fake_put_event("tracing", "other", "newcomer", 600, "");
+	fake_start(1, CONFIG("ftrace_events: 'other/newcomer'"));
+	CHECK_STR(value("events/other/newcomer/enable"), "1");
+	/* The session that had wanted the id leaves it on. */
+	fake_stop(0);
+	CHECK_STR(value("events/other/newcomer/enable"), "1");
+	fake_stop(1);
+	CHECK_STR(value("events/other/newcomer/enable"), "0");
+	fake_close();
+	free(tree_before);
+}
+
 ORMA_TEST(generic_events_can_be_excluded)
 {
 	open_tree();

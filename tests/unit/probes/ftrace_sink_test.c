@@ -281,6 +281,77 @@ ORMA_TEST(a_generic_event_is_described_by_its_bundle)
 	close_session(&session);
 }
 
+static void put_wide(struct test_pages *pages, uint16_t count)
+{
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint16_t offset, size;
+		int16_t values[2000];
+	} event = {.common = {1301, 0, 0, 5}, .offset = 12, .size = (uint16_t)(2 * count)};
+
+	CHECK(count <= 2000);
+	memset(event.values, 0xff, sizeof(event.values));
+	put_event(pages, 1, &event, 12u + 2u * count);
+}
+
+/* Events that grow when they are encoded fill a bundle up to a size that depends on `count`; then a described event follows.
+ * Returns how many bundles there are. */
+static size_t describe_behind(uint16_t count)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	char field[16];
+	put_tracefs();
+	fake_put("t/events/vendor/wide/format",
+		 FORMAT("wide", 1301, FIELD("__data_loc s16[] values", 8, 4, 0)));
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.describe_generic = true});
+	want(&session, sink, "vendor", "wide");
+	snprintf(field, sizeof(field), " %u {",
+		 want(&session, sink, "vendor", "made_up")->field_id);
+	for (int i = 0; i < 12; i++) {
+		new_page(&pages, 0);
+		put_wide(&pages, 1900);
+	}
+	new_page(&pages, 0);
+	put_wide(&pages, count);
+	put_made_up(&pages);
+	put_made_up(&pages);
+	drain_pages(&session, &pages);
+	size_t bundle_count = fake_packet_count, event_count = 0;
+	for (size_t i = 0; i < bundle_count; i++) {
+		struct orma_pb_ftrace_event_bundle *bundle = bundle_at(i);
+		bool has_event = false, is_described = false;
+		for (size_t j = 0; j < bundle->event.count; j++)
+			if (strstr(fake_text(bundle->event.items[j]), field)) {
+				has_event = true;
+				event_count++;
+			}
+		for (size_t j = 0; j < bundle->generic_event_descriptors.count; j++) {
+			struct orma_str type =
+				bundle->generic_event_descriptors.items[j]->event_descriptor;
+			is_described = is_described || memmem(type.data, type.size, "made_up", 7);
+		}
+		CHECK(has_event == is_described);
+	}
+	CHECK_INT(event_count, 2);
+	close_session(&session);
+	return bundle_count;
+}
+
+ORMA_TEST(a_generic_event_is_in_the_bundle_that_describes_it_wherever_that_ends)
+{
+	bool was_behind = false, was_before = false;
+
+	for (uint16_t count = 900; count < 1050; count = (uint16_t)(count + 5)) {
+		size_t bundle_count = describe_behind(count);
+		was_before = was_before || bundle_count == 1;
+		was_behind = was_behind || bundle_count == 2;
+	}
+	CHECK(was_before && was_behind);
+}
+
 ORMA_TEST(the_legacy_form_names_everything_in_each_event)
 {
 	struct test_session session = {0};
@@ -385,6 +456,8 @@ ORMA_TEST(columns_with_many_names_are_divided)
 	CHECK_INT(bundle_at(1)->compact_sched->intern_table.count, 46);
 	CHECK_INT(bundle_at(1)->compact_sched->switch_next_comm_index.items[45], 45);
 	CHECK_INT(bundle_at(1)->compact_sched->switch_timestamp.items[0], 1010);
+	/* The bundle before ended within a page. */
+	CHECK_INT(bundle_at(1)->previous_bundle_end_timestamp, 1009);
 	close_session(&session);
 }
 
@@ -839,6 +912,65 @@ ORMA_TEST(an_id_that_the_kernel_gives_away_again_is_the_new_event)
 	orma_ftrace_events_unload(session.events, 2000);
 	CHECK_INT(orma_ftrace_events_load(session.events, "kprobes", "one", &event), 0);
 	CHECK_INT(event->field_id, ORMA_FTRACE_GENERIC_FIELD_ID + 2);
+	close_session(&session);
+}
+
+static void put_values(struct test_pages *pages, uint16_t id)
+{
+	struct __attribute__((packed)) {
+		struct test_common common;
+		uint32_t x, y;
+	} event = {{id, 0, 0, 5}, 1, 2};
+
+	put_event(pages, 1, &event, sizeof(event));
+}
+
+ORMA_TEST(an_event_that_the_kernel_has_replaced_reaches_only_those_who_want_the_new_one)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	fake_capture_log();
+	fake_put("t/events/kprobes/one/format", FORMAT("one", 2000, FIELD("u32 x", 8, 4, 0)));
+	fake_put("t/events/kprobes/two/format", FORMAT("two", 2001, FIELD("u32 x", 8, 4, 0)));
+	open_session(&session);
+	struct orma_ftrace_sink_options options = {.compact_sched = true};
+	struct orma_ftrace_sink *first = add_sink(&session, options);
+	struct orma_ftrace_sink *second = add_sink(&session, options);
+	want(&session, first, "kprobes", "one");
+	want(&session, first, "kprobes", "two");
+	want(&session, first, "sched", "sched_switch");
+	/* The same name with another format; the id of one event given to another, also that of the columns. */
+	fake_put("t/events/kprobes/one/format", FORMAT("one", 2000, FIELD("u32 y", 12, 4, 0)));
+	want(&session, second, "kprobes", "one");
+	fake_put("t/events/kprobes/new/format", FORMAT("new", 2001, FIELD("u32 x", 8, 4, 0)));
+	want(&session, second, "kprobes", "new");
+	fake_put("t/events/kprobes/odd/format", FORMAT("odd", 314, FIELD("u32 x", 8, 4, 0)));
+	want(&session, second, "sched", "sched_waking");
+	want(&session, second, "kprobes", "odd");
+	CHECK(!orma_ftrace_sink_wants(first, 2000) && !orma_ftrace_sink_wants(first, 2001));
+	CHECK(!orma_ftrace_sink_wants(first, ID_SWITCH));
+	CHECK(fake_log_has("replaced the event kprobes/one") &&
+	      fake_log_has("replaced the event kprobes/two"));
+	new_page(&pages, 0);
+	put_values(&pages, 2000);
+	put_values(&pages, 2001);
+	put_values(&pages, 314);
+	drain_pages(&session, &pages);
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_INT(fake_packets[0].idx, 1);
+	CHECK_INT(bundle_at(0)->event.count, 3);
+	has(events_of(0), "event_name: \"one\" field { name: \"y\" uint_value: 2 }");
+	has(events_of(0), "event_name: \"new\" field { name: \"x\" uint_value: 1 }");
+	has(events_of(0), "event_name: \"odd\" field { name: \"x\" uint_value: 1 }");
+	/* An event that is gone cannot be wanted again; one that moved to another id can. */
+	fake_remove("t/events/kprobes/new/format");
+	const struct orma_ftrace_event *event;
+	CHECK_INT(orma_ftrace_events_load(session.events, "kprobes", "new", &event), -ENOENT);
+	fake_put("t/events/kprobes/one/format", FORMAT("one", 2002, FIELD("u32 y", 12, 4, 0)));
+	want(&session, first, "kprobes", "one");
+	CHECK(orma_ftrace_sink_wants(first, 2002) && !orma_ftrace_sink_wants(second, 2000));
+	CHECK(!orma_ftrace_events_by_id(session.events, 2000));
 	close_session(&session);
 }
 
